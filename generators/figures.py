@@ -1,0 +1,107 @@
+"""The house style of plots: one palette, drawn once and written as a light and a dark SVG.
+
+Colours are Okabe and Ito's (safe for colour-blind readers), in tones that stand on white and on slate. Text and
+lines are drawn in `INK`; for the dark picture that one colour is replaced. Where many marks are drawn, the
+drawing code asks for `rasterized=True`, and they go into the SVG as one compact image.
+"""
+
+import io
+import re
+from functools import cache
+from typing import Any
+
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+
+STYLE_VERSION = 1  # raise it when a change here must redraw all figures
+COLOURS = ("#1f77b4", "#d55e00", "#1a936f", "#b8559b", "#b98900", "#6b6ecf")
+INK = "#2b2f36"
+INK_DARK = "#d5d8de"
+POSITION_STOPS = ("#3b5bdb", "#1098ad", "#d9a514", "#c92a2a")  # first position to last
+DIVERGING = "RdBu_r"
+SEQUENTIAL = "viridis"
+RASTER_DPI = 160
+
+
+@cache
+def _style() -> Any:
+    from cycler import cycler
+
+    return {
+        "svg.fonttype": "path",
+        "svg.hashsalt": "helix-atlas",
+        "font.family": "DejaVu Sans",
+        "font.size": 9,
+        "axes.titlesize": 9,
+        "axes.labelsize": 9,
+        "axes.edgecolor": INK,
+        "axes.labelcolor": INK,
+        "axes.titlecolor": INK,
+        "axes.facecolor": "none",
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.prop_cycle": cycler(color=COLOURS),
+        "figure.facecolor": "none",
+        "grid.color": INK,
+        "grid.alpha": 0.15,
+        "grid.linewidth": 0.6,
+        "legend.frameon": False,
+        "legend.fontsize": 8,
+        "legend.labelcolor": INK,
+        "savefig.facecolor": "none",
+        "text.color": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+        "xtick.labelsize": 8,
+        "ytick.labelsize": 8,
+    }
+
+
+def canvas(width: float, height: float) -> Any:
+    """Return an empty matplotlib figure of the house style; sizes in inches."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams.update(_style())
+    return Figure(figsize=(width, height), layout="constrained", dpi=RASTER_DPI)
+
+
+def position_colours() -> Any:
+    """Return the colour map of positions, first to last."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("position", POSITION_STOPS)
+
+
+def curve_3d(ax: Any, points: Float[Array, "rows 3"], positions: Int[Array, " rows"]) -> Any:
+    """Draw a curve in three dimensions, coloured by position, on axes without clutter."""
+    ax.plot(*points.T, color=INK, lw=0.4, alpha=0.35, rasterized=True)
+    dots = ax.scatter(
+        *points.T, c=positions, cmap=position_colours(), s=7, depthshade=False, linewidths=0, rasterized=True
+    )
+    ax.set_box_aspect((1, 1, 1))
+    for axis, name in ((ax.xaxis, "PC 1"), (ax.yaxis, "PC 2"), (ax.zaxis, "PC 3")):
+        axis.set_pane_color((0, 0, 0, 0))
+        axis.set_ticklabels([])
+        axis.set_label_text(name)
+        axis.labelpad = -10
+        axis._axinfo["grid"].update(color=INK, linewidth=0.3)
+    figure = ax.figure
+    figure.colorbar(dots, ax=ax, label="position (tokens)", shrink=0.75, orientation="horizontal", pad=0.02)
+    return dots
+
+
+def curve_2d(ax: Any, x: Float[Array, " n"], y: Float[Array, " n"], positions: Int[Array, " n"]) -> Any:
+    """Draw a curve in the plane, coloured by position; returns what a colour bar needs."""
+    ax.plot(x, y, color=INK, lw=0.4, alpha=0.35, rasterized=True)
+    return ax.scatter(x, y, c=positions, cmap=position_colours(), s=9, linewidths=0, rasterized=True)
+
+
+def svg_pair(figure: Any) -> tuple[bytes, bytes]:
+    """Write a drawn figure as SVG for light pages and for dark pages; the same figure gives the same bytes."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    light = re.sub(rb"\s*<!--.*?-->", b"", buffer.getvalue(), flags=re.DOTALL)
+    return light, light.replace(INK.encode(), INK_DARK.encode())

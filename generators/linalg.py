@@ -1,0 +1,102 @@
+"""Spectra, subspaces and their overlaps, and correlations. PCA is centred; SVD is not."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+
+@dataclass(frozen=True)
+class PCA:
+    """Principal components of rows, strongest first."""
+
+    scores: Float[Array, "rows components"]
+    variance_ratio: Float[Array, " components"]
+    components: Float[Array, "components d"]
+
+
+def pca(rows: Float[Array, "rows d"]) -> PCA:
+    """Return the principal components of centred rows; the variance ratios sum to 1."""
+    u, s, vt = svd(rows - rows.mean(axis=0))
+    return PCA(u * s, _shares(s**2), vt)
+
+
+def svd(
+    rows: Float[Array, "rows d"],
+) -> tuple[Float[Array, "rows r"], Float[Array, " r"], Float[Array, "r d"]]:
+    """Return the thin SVD of uncentred rows, the largest entry of every right singular vector positive."""
+    u, s, vt = np.linalg.svd(rows, full_matrices=False)
+    signs = np.sign(vt[np.arange(len(vt)), np.abs(vt).argmax(axis=1)])
+    return u * signs, s, vt * signs[:, None]
+
+
+def variance_ratio(rows: Float[Array, "rows d"]) -> Float[Array, " components"]:
+    """Return only the variance ratios of the principal components, from the smaller Gram matrix."""
+    return _shares(_squared_singular_values(rows - rows.mean(axis=0)))
+
+
+def energy_ratio(rows: Float[Array, "rows d"]) -> Float[Array, " components"]:
+    """Return the squared singular values of uncentred rows as shares of their sum."""
+    return _shares(_squared_singular_values(rows))
+
+
+def right_singular_vectors(rows: Float[Array, "rows d"], count: int) -> Float[Array, "d count"]:
+    """Return the first right singular vectors of uncentred rows as columns, from the d x d Gram matrix.
+
+    Only for the subspace they span or for vectors with separated singular values: squaring the matrix costs
+    half the digits of the small ones.
+    """
+    gram = np.asarray(rows.T @ rows, np.float64)
+    return np.linalg.eigh(gram)[1][:, ::-1][:, :count]
+
+
+def subspace_size(n: int) -> int:
+    """Return k of the projector Pi_k on the top right singular vectors of P: 30, or n/10 when that is less."""
+    return max(1, min(30, n // 10))
+
+
+def energy_share(weights: Float[Array, "d m"], basis: Float[Array, "d k"]) -> float:
+    """Return the share of the squared Frobenius norm of `weights` inside the span of an orthonormal basis."""
+    return float(np.sum((basis.T @ weights) ** 2) / np.sum(np.square(weights, dtype=np.float64)))
+
+
+def squared_overlaps(a: Float[Array, "d p"], b: Float[Array, "d q"]) -> Float[Array, "p q"]:
+    """Return the squared scalar products of the columns of two orthonormal bases; chance is 1/d each."""
+    return (a.T @ b) ** 2
+
+
+def participation_ratio(vectors: Float[Array, "count d"]) -> Float[Array, " count"]:
+    """Return 1 / sum v^4 of unit vectors: 1 for one channel, d for all channels alike."""
+    return 1 / np.sum(vectors**4, axis=1)
+
+
+def components_for(shares: Float[Array, " components"], share: float) -> int:
+    """Return how many of the largest shares are needed to reach `share` of their sum."""
+    cumulative = np.cumsum(np.sort(shares)[::-1])
+    return int(np.searchsorted(cumulative / cumulative[-1], share)) + 1
+
+
+def pearson(x: Float[Array, " n"], y: Float[Array, " n"]) -> float | None:
+    """Return Pearson's correlation, None where either side is constant."""
+    x, y = x - x.mean(), y - y.mean()
+    scale = float(np.linalg.norm(x) * np.linalg.norm(y))
+    tiny = np.finfo(np.float64).tiny
+    return float(x @ y) / scale if scale > tiny else None
+
+
+def spearman(x: Float[Array, " n"], y: Float[Array, " n"]) -> float | None:
+    """Return Spearman's rank correlation (ties share their mean rank), None where either side is constant."""
+    from scipy.stats import rankdata
+
+    return pearson(rankdata(x), rankdata(y))
+
+
+def _squared_singular_values(rows: Float[Array, "rows d"]) -> Float[Array, " components"]:
+    rows = np.asarray(rows, np.float64)
+    gram = rows @ rows.T if len(rows) < rows.shape[1] else rows.T @ rows
+    return np.clip(np.linalg.eigvalsh(gram)[::-1], 0, None)
+
+
+def _shares(energies: Float[Array, " components"]) -> Float[Array, " components"]:
+    return energies / energies.sum()

@@ -1,0 +1,157 @@
+"""Where a checkpoint's files are: a folder, an installed package, a model hub."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+
+from generators.errors import InputError, WeightsUnavailableError
+from generators.registry import FolderSource, HubSource, Model, PackageSource, Source
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+SHARD_INDEX = "model.safetensors.index.json"
+HUB_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where weights came from, for the record: what kind of place, which one, and the commit if there is one."""
+
+    kind: str
+    place: str
+    revision: str | None = None
+    commit: str | None = None
+
+
+@dataclass(frozen=True)
+class Files:
+    """A checkpoint's files, each fetched when asked for; `fetch` returns None for a file that isn't there."""
+
+    origin: Origin
+    fetch: Callable[[str], Path | None]
+
+
+@dataclass
+class Hub:
+    """The model hub, asked once whether it can be reached; after a first 'no' it isn't asked again."""
+
+    unreachable: str | None = field(default=None, init=False)
+
+    def files(self, source: HubSource) -> Files:
+        """Return the files of a hub repository at the commit that its revision means now.
+
+        Raises:
+            WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such repository.
+        """
+        commit = self._commit(source)
+        origin = Origin("hub", source.hub, source.revision, commit)
+        return Files(origin, lambda name: self._download(source, commit, name))
+
+    def _commit(self, source: HubSource) -> str:
+        if self.unreachable is None:
+            from huggingface_hub import HfApi
+            from huggingface_hub.errors import HfHubHTTPError
+
+            try:
+                info = HfApi().model_info(source.hub, revision=source.revision, timeout=HUB_TIMEOUT_S)
+                return info.sha or source.revision
+            except HfHubHTTPError as error:
+                raise WeightsUnavailableError(f"The hub refuses {_named(source)}: {_first_line(error)}") from error
+            except Exception as error:  # whatever the network library of the day raises
+                self.unreachable = f"{type(error).__name__}: {_first_line(error)}"
+        return self._cached_commit(source)
+
+    def _cached_commit(self, source: HubSource) -> str:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import LocalEntryNotFoundError
+
+        try:
+            path = hf_hub_download(source.hub, CONFIG, revision=source.revision, local_files_only=True)
+        except LocalEntryNotFoundError:
+            raise WeightsUnavailableError(
+                f"The model hub can't be reached and {_named(source)} isn't in its local cache."
+            ) from None
+        return Path(path).parent.name  # .../snapshots/<commit>/config.json
+
+    def _download(self, source: HubSource, commit: str, name: str) -> Path | None:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+        offline = self.unreachable is not None
+        try:
+            return Path(hf_hub_download(source.hub, name, revision=commit, local_files_only=offline))
+        except LocalEntryNotFoundError as error:
+            if offline:
+                return None
+            raise WeightsUnavailableError(f"{name} of {_named(source)} can't be downloaded now.") from error
+        except EntryNotFoundError:
+            return None
+        except OSError as error:
+            raise WeightsUnavailableError(f"{name} of {_named(source)} can't be stored: {error}.") from error
+        except Exception as error:  # network failures part way through a download
+            raise WeightsUnavailableError(
+                f"{name} of {_named(source)} can't be downloaded: {_first_line(error)}"
+            ) from error
+
+
+def locate(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
+    """Find a model's files: in `models_dirs` by its name, before anything is downloaded, then in its sources.
+
+    A model that names a folder first is read from there and nowhere else.
+
+    Raises:
+        InputError: a folder was named outright and can't be used.
+        WeightsUnavailableError: none of the places has them now; says why of each.
+    """
+    if not isinstance(model.sources[0], FolderSource):
+        for folder in models_dirs:
+            if (folder / model.name).is_dir():
+                return in_folder(folder / model.name)
+    reasons = []
+    for source in model.sources:
+        try:
+            return _open(source, hub)
+        except WeightsUnavailableError as error:
+            reasons.append(str(error))
+    raise WeightsUnavailableError(" ".join(reasons))
+
+
+def in_folder(folder: Path, origin: Origin | None = None) -> Files:
+    """Return the files of the checkpoint in a folder."""
+
+    def fetch(name: str) -> Path | None:
+        path = folder / name
+        return path if path.is_file() else None
+
+    return Files(origin or Origin("folder", folder.name), fetch)
+
+
+def _open(source: Source, hub: Hub) -> Files:
+    if isinstance(source, HubSource):
+        return hub.files(source)
+    if isinstance(source, PackageSource):
+        return _in_package(source)
+    if not source.folder.is_dir():
+        raise InputError(f"There is no folder {source.folder}.")
+    return in_folder(source.folder)
+
+
+def _in_package(source: PackageSource) -> Files:
+    try:
+        package = metadata.distribution(source.package)
+    except metadata.PackageNotFoundError:
+        raise WeightsUnavailableError(f"The package {source.package} isn't installed.") from None
+    for file in package.files or ():
+        if file.name in (WEIGHTS, SHARD_INDEX):
+            folder = Path(str(package.locate_file(file))).parent
+            return in_folder(folder, Origin("package", source.package, package.version))
+    raise InputError(f"The package {source.package} carries no {WEIGHTS}.")
+
+
+def _named(source: HubSource) -> str:
+    return source.hub if source.revision == "main" else f"{source.hub} at {source.revision}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
