@@ -169,7 +169,7 @@ def _all_kernels(
 def _queries_and_keys(
     weights: Weights, architecture: Architecture, P: Float[Array, "n d"], layer: int
 ) -> tuple[Float[Array, "heads n d_head"], Float[Array, "heads n d_head"]]:
-    """Return what positions alone give as queries (scaled by 1/sqrt(d_head)) and keys."""
+    """Return what positions alone give as queries (scaled as the model scales scores) and keys."""
     read = _normed(weights, f"blocks.{layer}.ln1", P, architecture.norm_eps)
     projected = []
     for name in "qk":
@@ -179,7 +179,8 @@ def _queries_and_keys(
             rows = rows + weights[f"{role}.bias"]
         projected.append(rows.reshape(len(P), architecture.n_head, -1).transpose(1, 0, 2).astype(np.float32))
     queries, keys = projected
-    return queries / np.float32(np.sqrt(queries.shape[-1])), keys
+    scale = np.sqrt(queries.shape[-1]) * (layer + 1 if architecture.scaled_by_layer else 1)
+    return queries / np.float32(scale), keys
 
 
 def _normed(weights: Weights, norm: str, x: Float[Array, "n d"], eps: float) -> Float[Array, "n d"]:
@@ -346,8 +347,8 @@ def _previous_token(m: dict[str, Any]) -> Claim:
         "previous-token-head",
         weight,
         {
-            "holds": f"{count} of {len(kernels['heads'])} heads would attend to the previous token by position alone, "
-            f"{name} most, with weight {weight:.3f}.{_beyond_layer_0(found)}",
+            "holds": f"{count} of {len(kernels['heads'])} heads would attend to the previous token by position "
+            f"alone, {name} most, with weight {weight:.3f}.{_beyond_layer_0(found)}",
             "fails": f"No head attends mainly to the previous token by position alone; the largest weight there is "
             f"{weight:.2f} ({name}), where uniform attention gives {kernels['uniform_at_1']:.4f}.",
         },

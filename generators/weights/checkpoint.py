@@ -72,19 +72,19 @@ class Checkpoint(Mapping[str, Array]):
             InputError: the file is damaged, the shape is wrong, or the tensor holds NaN or infinity.
         """
         slot = self._slots[role]
-        tensor = self._read(slot.tensor)
-        if slot.transposed:
-            tensor = tensor.T
-        self._check_shape(role, slot, tensor.shape)
+        tensor = self._checked(role, slot)
         if slot.part is not None:
             tensor = np.split(tensor, slot.part[1], axis=-1)[slot.part[0]]
         return np.ascontiguousarray(tensor)
 
     def record(self, role: str) -> TensorRecord:
-        """Return name, shape, dtype and SHA-256 (of the bytes in the file) of the tensor behind a role."""
+        """Return name, shape, dtype and SHA-256 (of the bytes in the file) of the tensor behind a role.
+
+        Raises:
+            KeyError, InputError: as for reading it.
+        """
         slot = self._slots[role]
-        if slot.tensor not in self._digests:
-            self._read(slot.tensor)
+        self._checked(role, slot)
         return self._digests[slot.tensor]
 
     def lacking(self, role: str) -> str:
@@ -112,7 +112,12 @@ class Checkpoint(Mapping[str, Array]):
         self._last = (name, tensor)
         return tensor
 
-    def _check_shape(self, role: str, slot: Slot, shape: tuple[int, ...]) -> None:
+    def _checked(self, role: str, slot: Slot) -> Array:
+        """Return the whole tensor behind a role, stream side first, if it has the shape that the role asks for."""
+        tensor = self._read(slot.tensor)
+        if slot.transposed:
+            tensor = tensor.T
+        shape = tensor.shape
         parts = slot.part[1] if slot.part else 1
         sizes = self.architecture.sizes()
         wanted = [sizes.get(axis) for axis in slot.shape.split()]
@@ -123,6 +128,7 @@ class Checkpoint(Mapping[str, Array]):
                 f"{slot.tensor} in {self._where()}, the {role}, has the shape {_times(shape)} "
                 f"where config.json asks for {_times(wanted)}."
             )
+        return tensor
 
     def _where(self) -> str:
         return f"the checkpoint {self.origin.place}"

@@ -46,7 +46,7 @@ class Architecture:
     norm_eps: float
     causal: bool
     post_norm: bool
-    positions: bool = True  # learned absolute position embeddings
+    scaled_by_layer: bool = False  # attention scores of layer i are divided by i + 1 too
 
     def sizes(self) -> dict[str, int]:
         """Return the length of every axis name that `Slot.shape` uses and the architecture fixes."""
@@ -245,6 +245,7 @@ def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture
         norm_eps=float(eps),
         causal=family.causal,
         post_norm=family.post_norm,
+        scaled_by_layer=config.get("scale_attn_by_inverse_layer_idx") is True,
     )
 
 

@@ -55,7 +55,12 @@ class Hub:
 
             try:
                 info = HfApi().model_info(source.hub, revision=source.revision, timeout=HUB_TIMEOUT_S)
+                names = {file.rfilename for file in info.siblings or ()}
+                if names and not names & {WEIGHTS, SHARD_INDEX}:
+                    raise WeightsUnavailableError(f"{_named(source)} on the hub has no safetensors.")
                 return info.sha or source.revision
+            except WeightsUnavailableError:
+                raise
             except HfHubHTTPError as error:
                 raise WeightsUnavailableError(f"The hub refuses {_named(source)}: {_first_line(error)}") from error
             except Exception as error:  # whatever the network library of the day raises

@@ -1,0 +1,65 @@
+"""Numbers, formulas and untrusted strings as they stand on a page."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from markupsafe import Markup, escape
+
+SIGNIFICANT_DIGITS = 4
+ABSENT = "–"
+MARKDOWN_SPECIALS = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_{}[]()#+-.!|~^$:"})
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs cells that begin so
+
+
+def number(value: Any) -> str:
+    """Return a value as a reader wants it: four significant digits, a dash for what is absent."""
+    if value is None:
+        return ABSENT
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        text = f"{value:.{SIGNIFICANT_DIGITS}g}"
+        return text.replace("e-0", "e-").replace("e+0", "e+").replace("-", "−", 1 if text.startswith("-") else 0)
+    if isinstance(value, list | tuple):
+        return ", ".join(number(item) for item in value)
+    return str(value)
+
+
+def in_markdown(text: str) -> Markup:
+    """Return data as text inside a Markdown line: neither HTML nor Markdown in it is read as such."""
+    return Markup(str(escape(" ".join(text.split()))).translate(_entities_kept()))
+
+
+@cache
+def _entities_kept() -> dict[int, str]:
+    """Return the escapes of Markdown, leaving the & # ; that HTML escaping has just written."""
+    return {code: entity for code, entity in MARKDOWN_SPECIALS.items() if chr(code) != "#"}
+
+
+@cache
+def formula(tex: str) -> Markup:
+    """Return a TeX formula as MathML, made here so that the page needs no script for it."""
+    from latex2mathml.converter import convert
+
+    return Markup(convert(tex))
+
+
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table as CSV; text that a spreadsheet would run as a formula is quoted with an apostrophe."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow(["" if cell is None else _inert(cell) for cell in row])
+    return buffer.getvalue()
+
+
+def _inert(cell: Any) -> Any:
+    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS):
+        return "'" + cell
+    return " ".join(map(str, cell)) if isinstance(cell, list | tuple) else cell

@@ -1,0 +1,341 @@
+"""Results -> figures, data files and Markdown pages in `site_src/`, through `templates/`. Reads no weights."""
+
+import hashlib
+import inspect
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from generators import __version__, figures
+from generators.errors import AtlasError, InputError
+from generators.findings import FINDINGS, Finding
+from generators.findings.finding import Figure
+from generators.findings.thresholds import RULES, Rule, rule
+from generators.formatting import as_csv, formula, in_markdown, number
+from generators.pipeline import Report, stored_result
+from generators.registry import Model, Registry
+from generators.results import ClaimRecord, FindingRecord, ModelFindings, Store, json_schema
+
+GENERATED_FOLDERS = ("models", "findings", "figures", "data")
+SYMBOLS = {"holds": "✓", "partly": "◐", "fails": "✗", "untested": "–"}
+SIZE = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawn figure: where its files are (from the site's root) and its size in CSS pixels."""
+
+    figure: Figure
+    light: str
+    dark: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Section:
+    """One finding on one model's page."""
+
+    finding: Finding
+    record: FindingRecord
+    claims: list[ClaimRecord]
+    pictures: list[Picture]
+
+    @property
+    def signature(self) -> Picture | None:
+        """Return the picture that the finding's own page shows."""
+        return next((p for p in self.pictures if p.figure.name == self.finding.signature), None)
+
+
+@dataclass(frozen=True)
+class ModelPage:
+    """All that a model's page is made from; `unavailable` says why its weights could not be had this time."""
+
+    findings: ModelFindings
+    title: str
+    notes: str | None
+    licence: str | None
+    sections: list[Section]
+    unavailable: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the model's name, which is also its page's."""
+        return self.findings.model.name
+
+    @cached_property
+    def claims(self) -> dict[str, ClaimRecord]:
+        """Return the model's claims by id."""
+        return {claim.id: claim for claim in self.findings.claims}
+
+    @property
+    def computed_on(self) -> str | None:
+        """Return the date of the latest finding."""
+        return max((r.computed_on for r in self.findings.findings.values() if r.computed_on), default=None)
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A model of the registry without a page, and why."""
+
+    model: Model
+    reason: str
+
+
+@dataclass
+class Site:
+    """What is written where: the folder that MkDocs reads, and a cache of drawn figures."""
+
+    source: Path
+    cache: Path
+    written: set[Path] = field(default_factory=set)
+
+    def write(self, path: str, content: str | bytes) -> None:
+        """Write a file of the site; an unchanged one is left alone, a changed one replaced at once."""
+        target = self.source / path
+        data = content.encode() if isinstance(content, str) else content
+        self.written.add(target)
+        try:
+            if target.is_file() and target.read_bytes() == data:
+                return
+            _replace(target, data)
+        except OSError as error:
+            raise AtlasError(f"{target} can't be written: {error}.") from error
+
+    def remove_stale(self) -> None:
+        """Remove what an earlier rendering wrote and this one didn't."""
+        for folder in GENERATED_FOLDERS:
+            for path in sorted((self.source / folder).rglob("*"), reverse=True):
+                if path.is_file() and path not in self.written:
+                    path.unlink()
+                elif path.is_dir() and not any(path.iterdir()):
+                    path.rmdir()
+
+
+def render(
+    registry: Registry,
+    store: Store,
+    site: Site,
+    unavailable: Mapping[str, str] | None = None,
+    report: Report = lambda line: None,
+) -> list[str]:
+    """Write every page, figure and data file of the site.
+
+    Args:
+        registry: the models to list; models with results that it doesn't name get pages too.
+        store: their results.
+        site: where to write.
+        unavailable: why a model's weights could not be had just now, by name.
+        report: takes lines on the progress.
+
+    Returns:
+        Names of models whose stored results are damaged, which cost them their page.
+    """
+    why = unavailable or {}
+    pages: list[ModelPage] = []
+    absent: list[Absent] = []
+    damaged: list[str] = []
+    for model in _all_models(registry, store):
+        try:
+            page = _model_page(model, store, site, why.get(model.name), report)
+        except InputError as error:
+            report(str(error))
+            damaged.append(model.name)
+            absent.append(Absent(model, str(error)))
+            continue
+        if page is not None:
+            pages.append(page)
+        else:
+            absent.append(Absent(model, why.get(model.name, "It has no results yet.")))
+    _write_pages(pages, absent, registry, site)
+    _write_data(pages, site)
+    site.remove_stale()
+    return damaged
+
+
+def _all_models(registry: Registry, store: Store) -> Iterator[Model]:
+    yield from registry.models
+    for name in store.names():
+        if registry.find(name) is None:
+            from generators.registry import FolderSource
+
+            yield Model(name=name, title=name, sources=(FolderSource(folder=Path(name)),))
+
+
+def _model_page(model: Model, store: Store, site: Site, why: str | None, report: Report) -> ModelPage | None:
+    findings = store.load(model.name)
+    if findings is None:
+        return None
+    report(f"{model.name}: drawing")
+    sections = []
+    for finding in FINDINGS:
+        record = findings.findings.get(finding.name)
+        if record is None:
+            record = FindingRecord(
+                status="missing", reason="These results are older than this finding.", version=finding.version
+            )
+        claims = [claim for claim in findings.claims if claim.finding == finding.name]
+        sections.append(Section(finding, record, claims, _pictures(finding, record, model.name, store, site)))
+    return ModelPage(findings, model.title, model.notes, model.licence, sections, why)
+
+
+def _pictures(finding: Finding, record: FindingRecord, name: str, store: Store, site: Site) -> list[Picture]:
+    if record.status != "computed":
+        return []
+    result = stored_result(store, name, record)
+    pictures = []
+    for figure in finding.figures(result):
+        light, dark = _drawn(figure, finding, record, site)
+        path = f"figures/{name}/{figure.name}"
+        site.write(f"{path}.svg", light)
+        site.write(f"{path}-dark.svg", dark)
+        width, height = _size(light)
+        pictures.append(Picture(figure, f"{path}.svg", f"{path}-dark.svg", width, height))
+    return pictures
+
+
+def _drawn(figure: Figure, finding: Finding, record: FindingRecord, site: Site) -> tuple[bytes, bytes]:
+    """Draw a figure, or take it from the cache if the same code has drawn the same result before."""
+    key = hashlib.sha256(f"{record.key} {figure.name} {_drawing_code(finding)}".encode()).hexdigest()[:32]
+    kept = site.cache / f"{key}.svg", site.cache / f"{key}-dark.svg"
+    try:
+        return kept[0].read_bytes(), kept[1].read_bytes()
+    except OSError:
+        pass
+    drawn = figures.svg_pair(figure.draw())
+    try:
+        for path, data in zip(kept, drawn, strict=True):
+            _replace(path, data)
+    except OSError as error:
+        raise AtlasError(f"The figure cache {site.cache} can't be written: {error}.") from error
+    return drawn
+
+
+@cache
+def _drawing_code_of(files: tuple[str, ...]) -> str:
+    return hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
+
+
+def _drawing_code(finding: Finding) -> str:
+    """Return a digest of the code that draws: the house style's and the finding's."""
+    return _drawing_code_of((inspect.getfile(figures), inspect.getfile(finding.figures)))
+
+
+def _size(svg: bytes) -> tuple[int, int]:
+    found = SIZE.search(svg)
+    width, height = (float(found[1]), float(found[2])) if found else (640.0, 400.0)
+    return round(width * 96 / 72), round(height * 96 / 72)
+
+
+def _write_pages(pages: Sequence[ModelPage], absent: Sequence[Absent], registry: Registry, site: Site) -> None:
+    environment = _environment()
+    shared = {
+        "pages": pages,
+        "absent": absent,
+        "registry": registry,
+        "rules": RULES,
+        "findings": FINDINGS,
+        "version": __version__,
+        "repository": os.environ.get("REPO_URL", "").strip() or None,
+    }
+
+    def write(path: str, template: str, **context: Any) -> None:
+        depth = path.count("/") + (0 if path.endswith("index.md") else 1)
+        root = "../" * depth
+        site.write(path, environment.get_template(template).render(root=root, **shared, **context))
+
+    write("index.md", "home.md.j2", hero=_hero(pages))
+    write("about.md", "about.md.j2")
+    write("models/index.md", "models.md.j2")
+    for page in pages:
+        write(f"models/{page.name}.md", "model.md.j2", page=page)
+    write("findings/index.md", "findings.md.j2")
+    for finding in FINDINGS:
+        write(
+            f"findings/{finding.name}.md",
+            "finding.md.j2",
+            finding=finding,
+            finding_rules=[r for r in RULES if r.finding == finding.name],
+            shown=[(page, section) for page in pages for section in page.sections if section.finding is finding],
+        )
+    write("SUMMARY.md", "summary.md.j2")
+
+
+def _hero(pages: Sequence[ModelPage]) -> tuple[ModelPage, Picture] | None:
+    """Return the first model whose positions wind, with the picture of it; else the first picture there is."""
+    shown = [
+        (page, section.signature) for page in pages for section in page.sections if section.finding.name == "helix"
+    ]
+    drawn = [(page, picture) for page, picture in shown if picture is not None]
+    winding = [(p, picture) for p, picture in drawn if "circle" in p.claims and p.claims["circle"].verdict == "holds"]
+    return next(iter(winding or drawn), None)
+
+
+def _write_data(pages: Sequence[ModelPage], site: Site) -> None:
+    site.write("data/findings.schema.json", _json(json_schema()))
+    site.write("data/models.json", _json([{"name": page.name, "title": page.title} for page in pages]))
+    for page in pages:
+        site.write(f"data/{page.name}/findings.json", _json(page.findings.model_dump(mode="json")))
+        for section in page.sections:
+            for name, table in section.record.tables.items():
+                path = f"data/{page.name}/{section.finding.name}.{name}.csv"
+                site.write(path, as_csv(table.columns, table.rows))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(templates_folder()),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"number": number, "md": in_markdown, "tex": formula}
+    environment.globals |= {"symbols": SYMBOLS, "rule": rule, "threshold": _threshold}
+    return environment
+
+
+def _threshold(chosen: Rule) -> str:
+    """Return in words from where a claim holds."""
+    holds = chosen.holds_as if chosen.holds is None else number(chosen.holds)
+    partly = "" if chosen.partly is None else f" (partly {number(chosen.partly)})"
+    return f"{chosen.sense} {holds}{partly}{', ' + chosen.also if chosen.also else ''}"
+
+
+def templates_folder() -> Path:
+    """Return the folder of Jinja templates, which stands beside the package."""
+    return Path(str(resources.files("generators"))).parent / "templates"
+
+
+def _replace(target: Path, data: bytes) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def swap_folder(new: Path, current: Path) -> None:
+    """Put a finished folder in the place of the current one."""
+    old = current.with_name(f".{current.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if current.exists():
+        current.rename(old)
+    new.rename(current)
+    shutil.rmtree(old, ignore_errors=True)

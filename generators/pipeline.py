@@ -1,0 +1,252 @@
+"""One model, from its weights to its results: open, plan, compute what isn't known yet, save."""
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from numpy import ndarray as Array
+
+from generators.errors import AtlasError, InputError
+from generators.findings import FINDINGS, Finding
+from generators.findings.finding import Claim, NotApplicableError, Result
+from generators.findings.thresholds import RULES, untested
+from generators.registry import Model
+from generators.results import (
+    FindingRecord,
+    ModelFindings,
+    ModelRecord,
+    SourceRecord,
+    Store,
+    TensorEntry,
+    as_claim_record,
+    as_record,
+    as_result,
+    content_key,
+)
+from generators.weights import Checkpoint, open_checkpoint
+from generators.weights.sources import Hub, locate
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where weights are looked for, beside a model's own sources."""
+
+    models_dirs: Sequence[Path] = ()
+    hub: Hub = field(default_factory=Hub)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What computing a model came to: findings computed now, found stored, and failed (with why)."""
+
+    name: str
+    computed: tuple[str, ...]
+    stored: tuple[str, ...]
+    failed: dict[str, str]
+
+
+def compute_model(model: Model, places: Places, store: Store, report: Report = lambda line: None) -> Outcome:
+    """Compute every finding of a model that its stored results don't hold already.
+
+    Results are saved after each finding, so that a killed run loses one at the most.
+
+    Raises:
+        InputError: the checkpoint can't be used.
+        WeightsUnavailableError: it can't be had now.
+        AtlasError: results can't be written.
+    """
+    checkpoint = open_checkpoint(locate(model, places.models_dirs, places.hub), model.family)
+    with store.locked(model.name):
+        return _compute_all(model, checkpoint, store, report)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a finding will be computed from: its tensors and the key they give, or why it can't be."""
+
+    finding: Finding
+    tensors: dict[str, TensorEntry] = field(default_factory=dict)
+    key: str | None = None
+    blocked: FindingRecord | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A finding's record and claims; arrays only if it was computed just now."""
+
+    record: FindingRecord
+    claims: list[Claim]
+    new_arrays: dict[str, Array] | None = None
+
+
+def _compute_all(model: Model, checkpoint: Checkpoint, store: Store, report: Report) -> Outcome:
+    plans = [_plan(finding, checkpoint) for finding in FINDINGS]  # reads and checks every tensor before anything else
+    header = _describe(model, checkpoint)
+    before = _stored_or_none(store, model.name, report)
+    answers: dict[str, Answer] = {}
+    for plan in plans:
+        answer = _answer(plan, checkpoint, before, store, model.name, report)
+        answers[plan.finding.name] = answer
+        if answer.new_arrays is not None and plan.key is not None:
+            store.save(_assembled(header, plans, answers, before), {plan.key: answer.new_arrays})
+    after = _assembled(header, plans, answers, None)
+    if before is None or after.model_dump() != before.model_dump():
+        store.save(after, {})
+        store.prune(model.name)
+    computed = tuple(name for name, answer in answers.items() if answer.new_arrays is not None)
+    return Outcome(
+        model.name,
+        computed,
+        tuple(n for n, a in answers.items() if a.record.status == "computed" and n not in computed),
+        {n: a.record.reason or "" for n, a in answers.items() if a.record.status == "failed"},
+    )
+
+
+def _assembled(
+    header: ModelRecord, plans: list[Plan], answers: dict[str, Answer], before: ModelFindings | None
+) -> ModelFindings:
+    """Return what is known so far; what is not answered yet stays as it was before."""
+    records = {} if before is None else dict(before.findings)
+    tensors = {} if before is None else dict(before.tensors)
+    claims = [] if before is None else [c for c in before.claims if c.finding not in answers]
+    for plan in plans:
+        answer = answers.get(plan.finding.name)
+        if answer is not None:
+            records[plan.finding.name] = answer.record
+            tensors |= plan.tensors
+            claims += [as_claim_record(claim) for claim in answer.claims]
+    order = [rule.id for rule in RULES]
+    return ModelFindings(
+        model=header,
+        tensors=tensors,
+        findings={f.name: records[f.name] for f in FINDINGS if f.name in records},
+        claims=sorted((c for c in claims if c.id in order), key=lambda c: order.index(c.id)),
+    )
+
+
+def _plan(finding: Finding, checkpoint: Checkpoint) -> Plan:
+    blocked = _blocked(finding, checkpoint)
+    if blocked is not None:
+        return Plan(finding, blocked=blocked)
+    roles = finding.roles(finding.needs + finding.uses, checkpoint.architecture.n_layer)
+    tensors = {role: TensorEntry(**asdict(checkpoint.record(role))) for role in roles if role in checkpoint}
+    key = content_key(
+        {
+            "finding": finding.name,
+            "version": finding.version,
+            "parameters": dict(finding.parameters),
+            "architecture": asdict(checkpoint.architecture),
+            "tensors": {role: tensor.sha256 for role, tensor in tensors.items()},
+        }
+    )
+    return Plan(finding, tensors, key)
+
+
+def _answer(
+    plan: Plan, checkpoint: Checkpoint, before: ModelFindings | None, store: Store, name: str, report: Report
+) -> Answer:
+    finding = plan.finding
+    if plan.blocked is not None or plan.key is None:
+        record = plan.blocked or FindingRecord(status="missing", version=finding.version)
+        return Answer(record, _untested(finding, record.reason or ""))
+    known = before.findings.get(finding.name) if before else None
+    if known is not None and known.key == plan.key:
+        try:
+            arrays = store.arrays(name, plan.key) if known.status == "computed" else {}
+            return Answer(known, _claims(finding, known, arrays))
+        except InputError as error:
+            report(f"{name}: {finding.name} is computed again: {error}")
+    report(f"{name}: computing {finding.name}")
+    return _computed(plan, plan.key, checkpoint, name, report)
+
+
+def _computed(plan: Plan, key: str, checkpoint: Checkpoint, name: str, report: Report) -> Answer:
+    finding = plan.finding
+    try:
+        result = finding.compute(checkpoint, checkpoint.architecture)
+        record = as_record(result, finding.version, key, _today())
+        return Answer(record, _claims(finding, record, result.arrays), result.arrays)
+    except NotApplicableError as sentence:
+        reason = str(sentence)
+        record = FindingRecord(
+            status="not_applicable", reason=reason, version=finding.version, key=key, computed_on=_today()
+        )
+        return Answer(record, _untested(finding, reason))
+    except AtlasError:
+        raise
+    except Exception as error:  # a finding that breaks must not cost the others
+        reason = f"{type(error).__name__}: {error}"
+        report(f"{name}: {finding.name} failed\n{traceback.format_exc()}")
+        record = FindingRecord(status="failed", reason=reason, version=finding.version)
+        return Answer(record, _untested(finding, f"The finding failed: {reason}"))
+
+
+def _claims(finding: Finding, record: FindingRecord, arrays: dict[str, Array]) -> list[Claim]:
+    if record.status != "computed":
+        return _untested(finding, record.reason or "")
+    return finding.claims(as_result(record, arrays))
+
+
+def _untested(finding: Finding, reason: str) -> list[Claim]:
+    return [untested(rule.id, reason) for rule in RULES if rule.finding == finding.name]
+
+
+def _blocked(finding: Finding, checkpoint: Checkpoint) -> FindingRecord | None:
+    """Return why a finding can't be computed from this checkpoint, None if it can."""
+    n_layer = checkpoint.architecture.n_layer
+    of_family = dict(checkpoint.family.roles(n_layer))
+    for pattern in finding.needs:
+        roles = [role for role in finding.roles((pattern,), n_layer) if role in of_family]
+        if not roles:
+            reason = f"The {checkpoint.family.name} architecture has no {pattern.replace('_', ' ')}."
+            return FindingRecord(status="not_applicable", reason=reason, version=finding.version)
+        absent = [role for role in roles if role not in checkpoint]
+        if absent:
+            more = f" and {len(absent) - 1} more like it" if len(absent) > 1 else ""
+            reason = f"The checkpoint lacks {checkpoint.lacking(absent[0])}{more}."
+            return FindingRecord(status="missing", reason=reason, version=finding.version)
+    return None
+
+
+def _describe(model: Model, checkpoint: Checkpoint) -> ModelRecord:
+    a = checkpoint.architecture
+    return ModelRecord(
+        name=model.name,
+        title=model.title,
+        family=a.family,
+        n_layer=a.n_layer,
+        n_head=a.n_head,
+        d_model=a.d_model,
+        n_ctx=a.n_ctx,
+        vocab_size=a.vocab_size,
+        causal=a.causal,
+        post_norm=a.post_norm,
+        source=SourceRecord(**asdict(checkpoint.origin)),
+        licence=model.licence,
+        notes=model.notes,
+    )
+
+
+def _stored_or_none(store: Store, name: str, report: Report) -> ModelFindings | None:
+    try:
+        return store.load(name)
+    except InputError as error:
+        report(f"{name}: {error}")
+        return None
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def stored_result(store: Store, name: str, record: FindingRecord) -> Result:
+    """Return a computed finding's stored result with its arrays.
+
+    Raises:
+        InputError: its arrays are absent or damaged.
+    """
+    return as_result(record, store.arrays(name, record.key or ""))
