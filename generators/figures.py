@@ -18,7 +18,7 @@ COLOURS = ("#1f77b4", "#d55e00", "#1a936f", "#b8559b", "#b98900", "#6b6ecf")
 INK = "#2b2f36"
 INK_DARK = "#d5d8de"
 POSITION_STOPS = ("#3b5bdb", "#1098ad", "#d9a514", "#c92a2a")  # first position to last
-DIVERGING = "RdBu_r"
+DIVERGING_ENDS = ("#2f80c8", "#d6503c")  # below, above; in between the page shows through
 SEQUENTIAL = "viridis"
 RASTER_DPI = 160
 
@@ -31,9 +31,9 @@ def _style() -> Any:
         "svg.fonttype": "path",
         "svg.hashsalt": "helix-atlas",
         "font.family": "DejaVu Sans",
-        "font.size": 9,
-        "axes.titlesize": 9,
-        "axes.labelsize": 9,
+        "font.size": 10,
+        "axes.titlesize": 10,
+        "axes.labelsize": 10,
         "axes.edgecolor": INK,
         "axes.labelcolor": INK,
         "axes.titlecolor": INK,
@@ -48,14 +48,14 @@ def _style() -> Any:
         "grid.alpha": 0.15,
         "grid.linewidth": 0.6,
         "legend.frameon": False,
-        "legend.fontsize": 8,
+        "legend.fontsize": 9,
         "legend.labelcolor": INK,
         "savefig.facecolor": "none",
         "text.color": INK,
         "xtick.color": INK,
         "ytick.color": INK,
-        "xtick.labelsize": 8,
-        "ytick.labelsize": 8,
+        "xtick.labelsize": 9,
+        "ytick.labelsize": 9,
     }
 
 
@@ -75,19 +75,31 @@ def position_colours() -> Any:
     return LinearSegmentedColormap.from_list("position", POSITION_STOPS)
 
 
+def diverging_colours() -> Any:
+    """Return the colour map of signed values; its middle is transparent, so that it suits light and dark pages."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+    below, above = (to_rgb(end) for end in DIVERGING_ENDS)
+    return LinearSegmentedColormap.from_list("diverging", [(*below, 1), (*below, 0), (*above, 0), (*above, 1)])
+
+
 def curve_3d(ax: Any, points: Float[Array, "rows 3"], positions: Int[Array, " rows"]) -> Any:
     """Draw a curve in three dimensions, coloured by position, on axes without clutter."""
+    from matplotlib.colors import to_rgba
+
     ax.plot(*points.T, color=INK, lw=0.4, alpha=0.35, rasterized=True)
     dots = ax.scatter(
         *points.T, c=positions, cmap=position_colours(), s=7, depthshade=False, linewidths=0, rasterized=True
     )
-    ax.set_box_aspect((1, 1, 1))
+    ax.set_box_aspect((1, 1, 1), zoom=1.1)
     for axis, name in ((ax.xaxis, "PC 1"), (ax.yaxis, "PC 2"), (ax.zaxis, "PC 3")):
         axis.set_pane_color((0, 0, 0, 0))
         axis.set_ticklabels([])
         axis.set_label_text(name)
         axis.labelpad = -10
-        axis._axinfo["grid"].update(color=INK, linewidth=0.3)
+        axis._axinfo["grid"].update(color=to_rgba(INK, 0.15), linewidth=0.4)
+        axis._axinfo["tick"].update(inward_factor=0, outward_factor=0)
+        axis.line.set_color(to_rgba(INK, 0.4))
     figure = ax.figure
     figure.colorbar(dots, ax=ax, label="position (tokens)", shrink=0.75, orientation="horizontal", pad=0.02)
     return dots

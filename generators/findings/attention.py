@@ -26,6 +26,7 @@ FEWEST_FOR_LATE_QUERIES = 200
 SMALLEST_WEIGHT = 0.5
 CHANCE_FACTOR = 5
 PANEL_PIXELS = 96
+LARGEST_LOG_RATIO = 0.8  # of squared overlap to chance, beyond which the panels' colours saturate
 KERNEL_REACH = 32  # offsets kept for the figures, on either side
 
 
@@ -380,7 +381,7 @@ def figures_of(result: Result) -> list[Figure]:
             "overlap-panels",
             "Layer-0 weights against the directions of the embeddings",
             f"Each panel crosses the singular vectors of P{against} (down, strongest first) with those of one weight "
-            "matrix (across). Colour is the squared overlap against chance: red above, blue below. A dark upper "
+            "matrix (across). Colour is the squared overlap against chance: red above, blue below. A red upper "
             "left corner means that the matrix reads or writes the embedding's strongest directions.",
             f"Squared overlaps of layer-0 matrices with P{against}. Leading 5 x 5 corner against P, in times chance: "
             f"{corners}.",
@@ -419,7 +420,7 @@ def figures_of(result: Result) -> list[Figure]:
 def draw_panels(arrays: dict[str, Array], sources: list[str]) -> Any:
     """Draw the squared overlaps of layer 0, one row of panels per embedding."""
     names = [name for name in MATRICES if f"panel_P_{name}" in arrays]
-    figure = figures.canvas(width=2.3 * len(names) + 0.9, height=2.4 * len(sources) + 0.5)
+    figure = figures.canvas(width=1.9 * len(names) + 0.9, height=2.2 * len(sources) + 0.5)
     axes = figure.subplots(len(sources), len(names), squeeze=False)
     for row, source in enumerate(sources):
         for column, name in enumerate(names):
@@ -427,9 +428,9 @@ def draw_panels(arrays: dict[str, Array], sources: list[str]) -> Any:
             ratio = np.maximum(arrays[f"panel_{source}_{name}"].astype(np.float32), 1e-3)
             image = ax.imshow(
                 np.log10(ratio),
-                cmap=figures.DIVERGING,
-                vmin=-1.5,
-                vmax=1.5,
+                cmap=figures.diverging_colours(),
+                vmin=-LARGEST_LOG_RATIO,
+                vmax=LARGEST_LOG_RATIO,
                 aspect="auto",
                 extent=(0, 1, 1, 0),
                 interpolation="none",
@@ -441,13 +442,13 @@ def draw_panels(arrays: dict[str, Array], sources: list[str]) -> Any:
             if column == 0:
                 ax.set_ylabel(f"vectors of {source}")
     bar = figure.colorbar(image, ax=axes, shrink=0.8, label="squared overlap / chance")
-    bar.set_ticks([-1, 0, 1], labels=["1/10", "1", "10"])
+    bar.set_ticks(np.log10([0.2, 0.5, 1, 2, 5]), labels=["1/5", "1/2", "1", "2", "5"])
     return figure
 
 
 def draw_shares(m: dict[str, Any], sources: list[str]) -> Any:
     """Draw the share of each matrix by layer, raw (solid) and with the gain folded in (dotted)."""
-    figure = figures.canvas(width=4.7 * len(sources) + 1.2, height=3.4)
+    figure = figures.canvas(width=3.9 * len(sources) + 1.4, height=3.4)
     for index, source in enumerate(sources):
         ax = figure.add_subplot(1, len(sources), index + 1)
         for order, (name, rows) in enumerate(m["shares"][source].items()):
@@ -468,7 +469,7 @@ def draw_kernels(arrays: dict[str, Array], n_heads: int) -> Any:
     offsets, kernels, uniform = arrays["kernel_offsets"], arrays["kernels"], arrays["uniform_kernel"]
     columns = min(4, n_heads)
     rows = -(-n_heads // columns)
-    figure = figures.canvas(width=2.3 * columns + 0.6, height=1.5 * rows + 0.5)
+    figure = figures.canvas(width=2.0 * columns + 0.6, height=1.4 * rows + 0.5)
     axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for head, ax in enumerate(axes.flat):
         if head >= n_heads:

@@ -222,7 +222,7 @@ def draw_histogram(std: Float[Array, " d"], k: int) -> Any:
 
 def draw_traces(arrays: dict[str, Array]) -> Any:
     """Draw strong and weak channels against position, each on its own scale."""
-    figure = figures.canvas(width=9.4, height=3.6)
+    figure = figures.canvas(width=8.6, height=3.6)
     for ax, kind, title in zip(
         figure.subplots(1, 2),
         ("strong", "weak"),

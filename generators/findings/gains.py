@@ -172,15 +172,18 @@ def figures_of(result: Result) -> list[Figure]:
             if found
             else "The gains are constant."
         )
+        scale = "(logarithmic)" if norm == "ln1" else "(linear, so that a channel far above the rest is seen)"
         before = "attention" if norm == "ln1" else "the MLP"
-        beside = "the channel's position std" if "position_std" in arrays else "channel number (no P here)"
+        beside = (
+            "the channel's position std (logarithmic)" if "position_std" in arrays else "channel number (no P here)"
+        )
         shown.append(
             Figure(
                 f"gains-{norm}",
                 f"Gains of {norm}, the norm before {before}",
-                f"One panel per layer, one dot per channel: |gain| against {beside}, both logarithmic. Dots that "
-                "fall to the right mean that channels with position are turned down. The ring marks the channel "
-                "that has the largest gain in most layers.",
+                f"One panel per layer, one dot per channel: |gain| {scale} against {beside}. Dots that fall to the "
+                "right mean that channels with position are turned down. The ring marks the channel that has the "
+                "largest gain in the most layers.",
                 f"|gain| of {norm} in {len(arrays[f'{norm}_gain'])} layers. {marked}",
                 lambda norm=norm, found=found: draw_gains(arrays, norm, found),  # type: ignore[misc]
             )
@@ -206,7 +209,7 @@ def draw_gains(arrays: dict[str, Array], norm: str, found: dict[str, Any] | None
     gains, layers = arrays[f"{norm}_gain"], arrays[f"{norm}_layers"]
     columns = min(4, len(gains))
     rows = -(-len(gains) // columns)
-    figure = figures.canvas(width=2.4 * columns + 0.6, height=2.0 * rows + 0.5)
+    figure = figures.canvas(width=2.05 * columns + 0.6, height=1.8 * rows + 0.5)
     axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     std = arrays.get("position_std")
     x = np.arange(gains.shape[1]) if std is None else np.where(std > 0, std, np.nan)
@@ -220,7 +223,8 @@ def draw_gains(arrays: dict[str, Array], norm: str, found: dict[str, Any] | None
             ax.plot(x[channel], gains[panel][channel], "o", ms=8, mfc="none", color=figures.COLOURS[1])
         if std is not None:
             ax.set_xscale("log")
-        ax.set_yscale("log")
+        if norm == "ln1":
+            ax.set_yscale("log")
         ax.set_title(f"layer {layers[panel]}")
     figure.supxlabel("position std of the channel" if std is not None else "channel")
     figure.supylabel("|gain|")

