@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 SIGNIFICANT_DIGITS = 4
 ABSENT = "–"
-MARKDOWN_SPECIALS = str.maketrans({c: f"&#{ord(c)};" for c in "\\`*_{}[]()#+-.!|~^$:"})
+AS_ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'\\`*_{}[]()#+-.!|~^$:"})
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs cells that begin so
 
 
@@ -32,13 +32,7 @@ def number(value: Any) -> str:
 
 def in_markdown(text: str) -> Markup:
     """Return data as text inside a Markdown line: neither HTML nor Markdown in it is read as such."""
-    return Markup(str(escape(" ".join(text.split()))).translate(_entities_kept()))
-
-
-@cache
-def _entities_kept() -> dict[int, str]:
-    """Return the escapes of Markdown, leaving the & # ; that HTML escaping has just written."""
-    return {code: entity for code, entity in MARKDOWN_SPECIALS.items() if chr(code) != "#"}
+    return Markup(" ".join(text.split()).translate(AS_ENTITIES))
 
 
 @cache

@@ -28,7 +28,7 @@ class HubSource(Entry):
     """A repository on the model hub; `revision` is a branch, a tag or a commit."""
 
     hub: HubId
-    revision: str = Field(default="main", pattern=r"^[\w][\w./-]*$")
+    revision: str = Field(default="main", pattern=r"^\w[\w/-]*(\.[\w/-]+)*$")
 
 
 class PackageSource(Entry):
@@ -81,10 +81,10 @@ def load_registry(path: Path) -> Registry:
         registry = Registry.model_validate({"models": content})
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"The registry {path} can't be read: {error}.") from error
-    except yaml.YAMLError as error:
-        raise InputError(f"The registry {path} isn't valid YAML: {_one_line(error)}.") from error
     except ValidationError as error:
         raise InputError(f"The registry {path} is wrong: {explain(error, content)}.") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or a number that can't be
+        raise InputError(f"The registry {path} isn't valid YAML: {_one_line(error)}.") from error
     names = [model.name for model in registry.models]
     for name in names:
         if names.count(name) > 1:
@@ -135,7 +135,7 @@ def _entry_name(content: object, place: tuple[Any, ...]) -> str:
 def _folder(spec: str) -> Path | None:
     try:
         path = Path(spec).expanduser()
-        return path.resolve() if path.is_dir() else None
+        return path.resolve() if spec and path.is_dir() else None
     except (OSError, ValueError, RuntimeError):
         return None
 

@@ -15,7 +15,8 @@ from typing import Any
 
 from generators.errors import InputError
 
-LARGEST_SIZE = 10_000_000  # no layer count, width or vocabulary is larger; a config that says so is damaged
+LARGEST_SIZE = 10_000_000  # no width or vocabulary is larger; a config that says so is damaged
+MOST_LAYERS = 10_000  # every role of every layer is looked up: more would keep a damaged config busy for minutes
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ def read_config(path: Path) -> dict[str, Any]:
         config = json.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} can't be read: {error}.") from error
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: not JSON, or a number of thousands of digits
         raise InputError(f"{path} isn't valid JSON: {error}.") from error
     if not isinstance(config, dict):
         raise InputError(f"{path} must hold a JSON object, not {type(config).__name__}.")
@@ -226,7 +227,11 @@ def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture
     Raises:
         InputError: a size is absent or can't be.
     """
-    sizes = {name: _size(config, key) for name, key in family.config.items() if name != "norm_eps"}
+    sizes = {
+        name: _size(config, key, MOST_LAYERS if name == "n_layer" else LARGEST_SIZE)
+        for name, key in family.config.items()
+        if name != "norm_eps"
+    }
     if sizes["d_model"] % sizes["n_head"]:
         raise InputError(
             f"config.json says {sizes['n_head']} heads share a width of {sizes['d_model']}, which doesn't divide."
@@ -249,8 +254,8 @@ def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture
     )
 
 
-def _size(config: Mapping[str, Any], key: str) -> int:
+def _size(config: Mapping[str, Any], key: str, largest: int) -> int:
     value = config.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST_SIZE:
-        raise InputError(f"config.json gives {value!r} as {key}, not a whole number above 0.")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= largest:
+        raise InputError(f"config.json gives {value!r} as {key}, not a whole number from 1 to {largest}.")
     return value

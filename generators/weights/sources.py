@@ -1,5 +1,6 @@
 """Where a checkpoint's files are: a folder, an installed package, a model hub."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -12,6 +13,7 @@ CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 SHARD_INDEX = "model.safetensors.index.json"
 HUB_TIMEOUT_S = 10.0
+SERVER_ERRORS = 500  # HTTP statuses from here on say that the hub is down, those below that it refuses
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,10 @@ class Hub:
         """Return the files of a hub repository at the commit that its revision means now.
 
         Raises:
+            InputError: the hub allows no such name.
             WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such repository.
         """
+        _check_id(source.hub)
         commit = self._commit(source)
         origin = Origin("hub", source.hub, source.revision, commit)
         return Files(origin, lambda name: self._download(source, commit, name))
@@ -61,9 +65,11 @@ class Hub:
                 return info.sha or source.revision
             except WeightsUnavailableError:
                 raise
-            except HfHubHTTPError as error:
-                raise WeightsUnavailableError(f"The hub refuses {_named(source)}: {_first_line(error)}") from error
             except Exception as error:  # whatever the network library of the day raises
+                if isinstance(error, HfHubHTTPError) and error.response.status_code < SERVER_ERRORS:
+                    raise WeightsUnavailableError(
+                        f"The hub refuses {_named(source)}: {_first_line(error)}"
+                    ) from error
                 self.unreachable = f"{type(error).__name__}: {_first_line(error)}"
         return self._cached_commit(source)
 
@@ -81,22 +87,26 @@ class Hub:
 
     def _download(self, source: HubSource, commit: str, name: str) -> Path | None:
         from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+        from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
         offline = self.unreachable is not None
         try:
             return Path(hf_hub_download(source.hub, name, revision=commit, local_files_only=offline))
         except LocalEntryNotFoundError as error:
-            if offline:
+            if offline and name == SHARD_INDEX:  # most repositories have none
                 return None
-            raise WeightsUnavailableError(f"{name} of {_named(source)} can't be downloaded now.") from error
+            why = (
+                "isn't in the local cache, and the model hub can't be reached"
+                if offline
+                else "can't be downloaded now"
+            )
+            raise WeightsUnavailableError(f"{name} of {_named(source)} {why}.") from error
         except EntryNotFoundError:
             return None
-        except OSError as error:
-            raise WeightsUnavailableError(f"{name} of {_named(source)} can't be stored: {error}.") from error
-        except Exception as error:  # network failures part way through a download
+        except Exception as error:  # the disk, or network failures part way through a download
+            on_disk = isinstance(error, OSError) and not isinstance(error, HfHubHTTPError | ConnectionError)
             raise WeightsUnavailableError(
-                f"{name} of {_named(source)} can't be downloaded: {_first_line(error)}"
+                f"{name} of {_named(source)} can't be {'stored' if on_disk else 'downloaded'}: {_first_line(error)}"
             ) from error
 
 
@@ -127,9 +137,12 @@ def in_folder(folder: Path, origin: Origin | None = None) -> Files:
 
     def fetch(name: str) -> Path | None:
         path = folder / name
-        return path if path.is_file() else None
+        try:
+            return path if path.is_file() else None
+        except OSError as error:  # a name that is too long, a folder that can't be entered
+            raise InputError(f"{name} in the folder {folder.name} can't be read: {error.strerror}.") from error
 
-    return Files(origin or Origin("folder", folder.name), fetch)
+    return Files(origin or Origin("folder", _as_text(folder.name)), fetch)
 
 
 def _open(source: Source, hub: Hub) -> Files:
@@ -156,6 +169,21 @@ def _in_package(source: PackageSource) -> Files:
 
 def _named(source: HubSource) -> str:
     return source.hub if source.revision == "main" else f"{source.hub} at {source.revision}"
+
+
+def _check_id(hub_id: str) -> None:
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]  (exported, but lazily)
+
+    try:
+        validate_repo_id(hub_id)
+    except HFValidationError as error:
+        raise InputError(f"{hub_id!r} can't be a hub id: {_first_line(error)}") from error
+
+
+def _as_text(name: str) -> str:
+    """Return a file name without what no text file can hold: bytes that aren't UTF-8."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _first_line(error: Exception) -> str:

@@ -1,0 +1,70 @@
+"""The site as a reader gets it: built from stored results without a hub, served on this machine, in Chromium."""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.checkpoints import Sizes, write_checkpoint
+
+ROOT = Path(__file__).parents[2]
+HAND_WRITTEN = ("assets", "add-a-model.md")
+NOISE = "pure-noise"
+
+
+@pytest.fixture(scope="session")
+def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site of the stored results and of a checkpoint of noise, in a folder of its own."""
+    project = tmp_path_factory.mktemp("project")
+    for name in ("mkdocs.yml", "models.yml"):
+        shutil.copy(ROOT / name, project)
+    shutil.copytree(ROOT / "results", project / "results")
+    for name in HAND_WRITTEN:
+        source = ROOT / "site_src" / name
+        target = project / "site_src" / name
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+    write_checkpoint(project / NOISE, "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256))
+    environment = {k: v for k, v in os.environ.items() if k not in ("ATLAS_MODELS", "ATLAS_RESULTS", "SITE_URL")}
+    for command in (["compute", f"./{NOISE}"], ["build"]):
+        subprocess.run(
+            [sys.executable, "-c", "from generators.cli import main; main()", *command],
+            cwd=project,
+            env={**environment, "HF_HUB_OFFLINE": "1"},
+            check=True,
+        )
+    return project / "site"
+
+
+@pytest.fixture(scope="session")
+def address(built_site: Path) -> Iterator[str]:
+    """Serve the built site and return its address."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(built_site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start Chromium without a screen."""
+    path = os.environ.get("ATLAS_CHROMIUM") or shutil.which("chromium") or ""
+    if not Path(path).is_file():
+        pytest.skip("Chromium isn't installed (name one in ATLAS_CHROMIUM)")
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=arguments)
+        yield chromium
+        chromium.close()

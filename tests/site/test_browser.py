@@ -1,0 +1,166 @@
+"""Every page as a reader meets it: wide and narrow, light and dark, with and without scripts."""
+
+import json
+import re
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin, urlparse
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from tests.site.conftest import NOISE
+
+pytestmark = pytest.mark.browser
+
+WIDE = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+
+
+def addresses(site: Path) -> list[str]:
+    return sorted(path.relative_to(site).as_posix().removesuffix("index.html") for path in site.rglob("index.html"))
+
+
+def opened(browser: Browser, url: str, **context: object) -> tuple[Page, list[str]]:
+    """Open a page with all its pictures; return it and all that went wrong on the way."""
+    page = browser.new_context(**context).new_page()
+    wrong: list[str] = []
+    host = urlparse(url).netloc
+    page.on("console", lambda m: wrong.append(f"console: {m.text}") if m.type == "error" else None)
+    page.on("pageerror", lambda e: wrong.append(f"script: {e}"))
+    page.on("requestfailed", lambda r: wrong.append(f"failed: {r.url}"))
+    page.on(
+        "request",
+        lambda r: wrong.append(f"elsewhere: {r.url}") if urlparse(r.url).netloc not in (host, "") else None,
+    )
+    page.on("response", lambda r: wrong.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
+    page.goto(url)
+    return page, wrong
+
+
+def load_pictures(page: Page) -> None:
+    page.evaluate("document.querySelectorAll('img').forEach(image => image.loading = 'eager')")
+    page.wait_for_function("[...document.images].every(i => i.complete || !i.checkVisibility())")
+
+
+def test_the_site_has_its_pages(built_site: Path) -> None:
+    found = addresses(built_site)
+    assert {
+        "",
+        "about/",
+        "add-a-model/",
+        "models/",
+        "models/gpt2/",
+        "models/all-minilm-l6-v2/",
+        f"models/{NOISE}/",
+    } <= {*found}
+    assert {f"findings/{name}/" for name in ("helix", "channels", "gains", "attention")} <= {*found}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+def test_every_page_is_sound(browser: Browser, address: str, built_site: Path, viewport: dict, scheme: str) -> None:
+    for path in addresses(built_site):
+        page, wrong = opened(browser, address + path, viewport=viewport, color_scheme=scheme)
+        load_pictures(page)
+        assert wrong == [], path
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"], f"{path} scrolls sideways"
+        broken = page.eval_on_selector_all(
+            "img", "all => all.filter(i => i.checkVisibility() && !i.naturalWidth).map(i => i.src)"
+        )
+        assert broken == [], path
+        assert page.eval_on_selector_all("img", "all => all.filter(i => i.getAttribute('alt') === null).length") == 0
+        page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser: Browser, address: str, built_site: Path, scheme: str) -> None:
+    for path in addresses(built_site):
+        page, _ = opened(browser, address + path, viewport=WIDE, color_scheme=scheme)
+        found = Axe().run(page, options=WCAG).response["violations"]
+        told = [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found]
+        assert told == [], path
+        page.context.close()
+
+
+def test_every_link_leads_somewhere(browser: Browser, address: str, built_site: Path) -> None:
+    ids: dict[str, set[str]] = {}
+    links: set[tuple[str, str]] = set()
+    page = browser.new_page()
+    for path in addresses(built_site):
+        page.goto(address + path)
+        ids[address + path] = set(page.eval_on_selector_all("[id]", "all => all.map(e => e.id)"))
+        hrefs = page.eval_on_selector_all("a[href]", "all => all.map(e => e.getAttribute('href'))")
+        links |= {(path, urljoin(address + path, href)) for href in hrefs}
+    page.close()
+    for source, link in links:
+        target, anchor = urldefrag(link)
+        if not target.startswith(address):
+            assert target.startswith("https://"), (source, link)
+        elif target in ids:
+            assert not anchor or anchor in ids[target], (source, link)
+        else:
+            assert (built_site / unquote(urlparse(target).path.lstrip("/"))).is_file(), (source, link)
+
+
+def test_without_scripts_every_number_and_picture_is_there(browser: Browser, address: str, built_site: Path) -> None:
+    for name in ("gpt2", "all-minilm-l6-v2", NOISE):
+        findings = json.loads((built_site / "data" / name / "findings.json").read_text())
+        page, wrong = opened(browser, f"{address}models/{name}/", java_script_enabled=False)
+        text = re.sub(r"\s+", " ", page.content())
+        for claim in findings["claims"]:
+            assert (
+                page.locator(f"#claim-{claim['id']}")
+                .inner_text()
+                .startswith({"holds": "✓", "partly": "◐", "fails": "✗", "untested": "–"}[claim["verdict"]])
+            )
+        assert wrong == []
+        assert text.count("<figure") >= 10
+        page.context.close()
+
+
+@pytest.mark.parametrize(("scheme", "tone", "other"), [("light", "light", "dark"), ("dark", "dark", "light")])
+def test_pictures_follow_the_colour_scheme(
+    browser: Browser, address: str, scheme: str, tone: str, other: str
+) -> None:
+    page, _ = opened(browser, f"{address}models/gpt2/", color_scheme=scheme)
+    assert page.locator(f".tone--{tone}").first.is_visible()
+    assert not page.locator(f".tone--{other}").first.is_visible()
+    page.context.close()
+
+
+def test_a_matrix_cell_leads_to_its_section(browser: Browser, address: str) -> None:
+    page, _ = opened(browser, address, viewport=WIDE)
+    page.locator("table.matrix td.cell a").first.click()
+    page.wait_for_url("**/models/gpt2/#helix")
+    assert page.locator("#helix").is_visible()
+    page.go_back()
+    assert page.locator("table.matrix").is_visible()
+    page.context.close()
+
+
+def test_search_finds_a_model(browser: Browser, address: str) -> None:
+    page, wrong = opened(browser, address, viewport=WIDE)
+    page.locator("input.md-search__input").press_sequentially("MiniLM")
+    page.locator(".md-search-result__item a").first.wait_for()
+    assert page.locator(".md-search-result__item", has_text="MiniLM").count() > 0
+    assert wrong == []
+    page.context.close()
+
+
+def test_noise_is_not_praised(browser: Browser, address: str) -> None:
+    page, _ = opened(browser, f"{address}models/{NOISE}/")
+    main = page.locator("article").inner_text()
+    assert "✓ holds" not in main
+    for figure in page.locator("figure img").all():
+        assert "a line that winds" not in (figure.get_attribute("alt") or "")
+    page.context.close()
+
+
+def test_scrolling_tables_can_be_reached_by_keyboard(browser: Browser, address: str) -> None:
+    page, _ = opened(browser, f"{address}models/gpt2/", viewport=PHONE)
+    for region in page.locator(".atlas-scroll").all():
+        assert region.get_attribute("tabindex") == "0"
+        assert region.get_attribute("aria-label")
+    page.context.close()
