@@ -96,7 +96,7 @@ def _compute_all(model: Model, checkpoint: Checkpoint, store: Store, report: Rep
     after = _assembled(header, plans, answers, None)
     if before is None or after.model_dump() != before.model_dump():
         store.save(after, {})
-        store.prune(model.name)
+    store.prune(model.name)
     computed = tuple(name for name, answer in answers.items() if answer.new_arrays is not None)
     return Outcome(
         model.name,
@@ -160,6 +160,8 @@ def _answer(
             return Answer(known, _claims(finding, known, arrays))
         except InputError as error:
             report(f"{name}: {finding.name} is computed again: {error}")
+        except Exception as error:
+            report(f"{name}: {finding.name} is computed again: its stored metrics are damaged ({error!r}).")
     report(f"{name}: computing {finding.name}")
     return _computed(plan, plan.key, checkpoint, name, report)
 

@@ -11,7 +11,7 @@ import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -233,63 +233,59 @@ class Store:
         """
         name = findings.model.name
         folder = self._folder(name)
-        try:
+        text = json.dumps(findings.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False)
+        with _writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             if new_arrays:
-                before = self._all_arrays(folder)
                 added = {
                     f"{key[:KEY_LENGTH]}/{array}": values
                     for key, arrays in new_arrays.items()
                     for array, values in arrays.items()
                 }
                 wanted = self._live_keys(name) | _keys(findings)
-                kept = {n: values for n, values in {**before, **added}.items() if n.split("/")[0] in wanted}
-                with _replaced(folder / ARRAYS) as temporary, temporary.open("wb") as file:
-                    np.savez_compressed(file, allow_pickle=False, **{n: kept[n] for n in sorted(kept)})
-            text = json.dumps(findings.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False)
+                _write_arrays(folder, {**_readable_arrays(folder), **added}, wanted)
             with _replaced(folder / FINDINGS) as temporary:
                 temporary.write_text(text + "\n", "utf-8")
-        except OSError as error:
-            raise AtlasError(f"The results of {name} can't be written to {folder}: {error}.") from error
 
     def prune(self, name: str) -> None:
-        """Drop arrays that no finding refers to any more."""
+        """Drop arrays that no finding refers to any more.
+
+        Raises:
+            AtlasError: the disk is full or the folder can't be written; what was there stays.
+        """
         folder = self._folder(name)
-        arrays = self._all_arrays(folder)
+        arrays = _readable_arrays(folder)
         live = self._live_keys(name)
-        kept = {n: values for n, values in arrays.items() if n.split("/")[0] in live}
-        if len(kept) < len(arrays):
-            with _replaced(folder / ARRAYS) as temporary, temporary.open("wb") as file:
-                np.savez_compressed(file, allow_pickle=False, **{n: kept[n] for n in sorted(kept)})
+        if any(_key_of(array) not in live for array in arrays):
+            with _writing(folder):
+                _write_arrays(folder, arrays, live)
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
-        """Keep other processes from writing this model's results meanwhile; a killed process frees the lock."""
+        """Keep other processes from writing this model's results meanwhile; a killed process frees the lock.
+
+        What killed processes left half written is swept; a folder that has no findings in the end goes.
+        """
         folder = self._folder(name)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(folder / ".lock")
-            lock.acquire()
-        except OSError as error:
-            raise AtlasError(f"The results folder {folder} can't be written: {error}.") from error
+        lock = FileLock(folder / ".lock")
+        with _writing(folder):
+            while not lock.is_locked:
+                folder.mkdir(parents=True, exist_ok=True)
+                with suppress(FileNotFoundError):  # the folder went while its lock was waited for
+                    lock.acquire()
+            for left_behind in folder.glob(".*.tmp"):
+                left_behind.unlink(missing_ok=True)
         try:
             yield
         finally:
-            lock.release()
             if not (folder / FINDINGS).exists():
-                shutil.rmtree(folder, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)  # while locked: the next holder's files stay
+            lock.release()
 
     def _folder(self, name: str) -> Path:
         if not SLUG.fullmatch(name):
             raise InputError(f"{name!r} can't name a folder of results.")
         return self.root / name
-
-    def _all_arrays(self, folder: Path) -> dict[str, Array]:
-        try:
-            with np.load(folder / ARRAYS, allow_pickle=False) as file:
-                return {name: file[name] for name in file.files}
-        except Exception:  # absent or damaged: what they belonged to is computed again
-            return {}
 
     def _live_keys(self, name: str) -> set[str]:
         try:
@@ -301,6 +297,35 @@ class Store:
 
 def _keys(findings: ModelFindings) -> set[str]:
     return {record.key[:KEY_LENGTH] for record in findings.findings.values() if record.key}
+
+
+def _key_of(array: str) -> str:
+    return array.split("/")[0]
+
+
+def _readable_arrays(folder: Path) -> dict[str, Array]:
+    """Return all arrays that can be read; what a damaged one belonged to is computed again."""
+    found: dict[str, Array] = {}
+    with suppress(Exception), np.load(folder / ARRAYS, allow_pickle=False) as file:
+        for name in file.files:
+            with suppress(Exception):
+                found[name] = file[name]
+    return found
+
+
+def _write_arrays(folder: Path, arrays: Mapping[str, Array], keys: set[str]) -> None:
+    """Write those arrays that belong to one of `keys`."""
+    kept = {name: arrays[name] for name in sorted(arrays) if _key_of(name) in keys}
+    with _replaced(folder / ARRAYS) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **kept)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise AtlasError(f"Results can't be written to {folder}: {error}.") from error
 
 
 @contextmanager

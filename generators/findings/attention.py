@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators import figures
-from generators.findings.finding import Claim, Figure, Finding, Result, Table, Weights
+from generators.findings.finding import NO_TOKENS, Claim, Figure, Finding, Result, Table, TokenFacts, Weights
 from generators.findings.thresholds import judge, untested
 from generators.linalg import energy_share, right_singular_vectors, squared_overlaps, subspace_size
 from generators.weights.families import Architecture
@@ -30,7 +30,7 @@ LARGEST_LOG_RATIO = 0.8  # of squared overlap to chance, beyond which the panels
 KERNEL_REACH = 32  # offsets kept for the figures, on either side
 
 
-def compute(weights: Weights, architecture: Architecture) -> Result:
+def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = NO_TOKENS) -> Result:
     """Compute how attention weights and MLP inputs overlap with P (and E), and what positions alone attend to.
 
     Args:

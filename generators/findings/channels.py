@@ -12,7 +12,17 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators import figures
-from generators.findings.finding import Claim, Figure, Finding, NotApplicableError, Result, Table, Weights
+from generators.findings.finding import (
+    NO_TOKENS,
+    Claim,
+    Figure,
+    Finding,
+    NotApplicableError,
+    Result,
+    Table,
+    TokenFacts,
+    Weights,
+)
 from generators.findings.thresholds import judge, untested
 from generators.linalg import components_for, participation_ratio, spearman, svd
 from generators.weights.families import Architecture
@@ -25,7 +35,7 @@ TABLE_ROWS = 20
 SEED = 20211201
 
 
-def compute(weights: Weights, architecture: Architecture) -> Result:
+def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = NO_TOKENS) -> Result:
     """Compute how P's variance spreads over channels.
 
     Args:

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from numpy import ndarray as Array
 
+from generators.frequency import Frequency
+from generators.tokens import Vocabulary
 from generators.weights.families import Architecture
 
 Weights = Mapping[str, Array]
@@ -15,6 +17,17 @@ Verdict = Literal["holds", "partly", "fails", "untested"]
 
 class NotApplicableError(Exception):
     """The architecture or the weights have no such thing; the message is the sentence that says so."""
+
+
+@dataclass(frozen=True)
+class TokenFacts:
+    """What is known of a model's tokens beside their embeddings; without a tokenizer, nothing."""
+
+    vocabulary: Vocabulary | None = None
+    frequencies: tuple[Frequency, ...] = ()  # best first
+
+
+NO_TOKENS = TokenFacts()
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding. `needs` and `uses` are roles; `*` in a role stands for every layer."""
+    """One finding. `needs` and `uses` are roles; `*` in a role stands for every layer.
+
+    `reads_vocabulary` and `reads_frequencies` say which token facts its results depend on.
+    """
 
     name: str
     title: str
@@ -77,10 +93,12 @@ class Finding:
     needs: tuple[str, ...]
     uses: tuple[str, ...]
     parameters: Mapping[str, float]
-    compute: Callable[[Weights, Architecture], Result]
+    compute: Callable[[Weights, Architecture, TokenFacts], Result]
     claims: Callable[[Result], list[Claim]]
     figures: Callable[[Result], list[Figure]]
     signature: str  # the figure that the finding's own page shows for every model
+    reads_vocabulary: bool = False
+    reads_frequencies: bool = False
 
     def roles(self, patterns: tuple[str, ...], n_layer: int) -> list[str]:
         """Return the roles that patterns mean in a model of `n_layer` layers."""

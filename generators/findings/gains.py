@@ -12,7 +12,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators import figures
-from generators.findings.finding import Claim, Figure, Finding, Result, Table, Weights
+from generators.findings.finding import NO_TOKENS, Claim, Figure, Finding, Result, Table, TokenFacts, Weights
 from generators.findings.thresholds import judge, untested
 from generators.linalg import pearson
 from generators.weights.families import Architecture
@@ -22,7 +22,7 @@ TOP = 5
 SMALLEST_RATIO = 1.1
 
 
-def compute(weights: Weights, architecture: Architecture) -> Result:
+def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = NO_TOKENS) -> Result:
     """Compute how the gains of every norm relate to positions and which channels they raise.
 
     Args:

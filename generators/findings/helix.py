@@ -12,7 +12,17 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators import curves, figures
-from generators.findings.finding import Claim, Figure, Finding, NotApplicableError, Result, Table, Weights
+from generators.findings.finding import (
+    NO_TOKENS,
+    Claim,
+    Figure,
+    Finding,
+    NotApplicableError,
+    Result,
+    Table,
+    TokenFacts,
+    Weights,
+)
 from generators.findings.thresholds import judge, untested
 from generators.linalg import components_for, energy_ratio, pca, svd, variance_ratio
 from generators.weights.families import Architecture
@@ -31,7 +41,7 @@ DRIFT_FACTOR = 1.5
 COSINE_PIXELS = 256
 
 
-def compute(weights: Weights, architecture: Architecture) -> Result:
+def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = NO_TOKENS) -> Result:
     """Compute the metrics of the position curve.
 
     Args:

@@ -173,7 +173,7 @@ def _named(source: HubSource) -> str:
 
 def _check_id(hub_id: str) -> None:
     from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]  (exported, but lazily)
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]  # exported, but lazily
 
     try:
         validate_repo_id(hub_id)
