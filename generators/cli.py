@@ -166,6 +166,41 @@ def show(
     _show(findings)
 
 
+@app.command("count-tokens")
+def count_tokens(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model with a tokenizer.json.")],
+    corpus: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Text files (UTF-8; .gz too), or Hugging Face datasets: OWNER/NAME[:CONFIG[:SPLIT]].",
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the counts are written.")
+    ] = Path("token_counts.npy"),
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; by default, all cores.")] = None,
+    models_dir: ModelsDir = None,
+    registry: RegistryFile = DEFAULT_REGISTRY,
+) -> None:
+    """Count how often each token of a model occurs in a corpus.
+
+    Beside a model's weights, as token_counts.npy, the counts are its frequencies. A run that was ended goes on when
+    it is started again.
+    """
+    from generators import counting
+    from generators.registry import find_model
+    from generators.weights.sources import locate
+
+    chosen, places = find_model(model, _registry(registry)), _places(models_dir)
+    files = locate(chosen, places.models_dirs, places.hub)
+    tokenizer, size = counting.tokenizer_of(files), counting.vocabulary_size(files, chosen.family)
+    text = counting.Corpus(counting.open_sources(corpus), tokenizer, size)
+    with counting.progress(text) as report:
+        counts = counting.count_corpus(text, output, jobs or os.cpu_count() or 1, report)
+    typer.echo(f"{counts.sum()} tokens, {(counts > 0).sum()} of {size} different ones: {output}")
+
+
 def main() -> None:
     """Run the command; an error about the user's input is one sentence and exit 2."""
     try:

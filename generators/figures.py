@@ -80,7 +80,8 @@ def diverging_colours() -> Any:
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
     below, above = (to_rgb(end) for end in DIVERGING_ENDS)
-    return LinearSegmentedColormap.from_list("diverging", [(*below, 1), (*below, 0), (*above, 0), (*above, 1)])
+    stops = ((0, (*below, 1)), (0.5, (*below, 0)), (0.5, (*above, 0)), (1, (*above, 1)))
+    return LinearSegmentedColormap.from_list("diverging", stops)
 
 
 def curve_3d(ax: Any, points: Float[Array, "rows 3"], positions: Int[Array, " rows"]) -> Any:

@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
+GRAM_BLOCK = 4096  # rows
+
 
 @dataclass(frozen=True)
 class PCA:
@@ -41,29 +43,52 @@ def energy_ratio(rows: Float[Array, "rows d"]) -> Float[Array, " components"]:
     return _shares(_squared_singular_values(rows))
 
 
+def gram(rows: Float[Array, "rows d"], centred: bool = False) -> Float[Array, "d d"]:
+    """Return rows^T rows (of centred rows, if asked) in float64, brought there a block of rows at a time."""
+    d = rows.shape[1]
+    total, sums = np.zeros((d, d)), np.zeros(d)
+    for begin in range(0, len(rows), GRAM_BLOCK):
+        block = np.asarray(rows[begin : begin + GRAM_BLOCK], np.float64)
+        total += block.T @ block
+        sums += block.sum(axis=0)
+    return total - np.outer(sums, sums) / len(rows) if centred else total
+
+
 def right_singular_vectors(rows: Float[Array, "rows d"], count: int) -> Float[Array, "d count"]:
     """Return the first right singular vectors of uncentred rows as columns, from the d x d Gram matrix.
 
     Only for the subspace they span or for vectors with separated singular values: squaring the matrix costs
     half the digits of the small ones.
     """
-    gram = np.asarray(rows.T @ rows, np.float64)
-    return np.linalg.eigh(gram)[1][:, ::-1][:, :count]
+    return np.linalg.eigh(gram(rows))[1][:, ::-1][:, :count]
 
 
-def subspace_size(n: int) -> int:
-    """Return k of the projector Pi_k on the top right singular vectors of P: 30, or n/10 when that is less."""
-    return max(1, min(30, n // 10))
+def subspace_size(n: int, d: int) -> int:
+    """Return k of the projector Pi_k on the top right singular vectors of P: 30, or n/10 (or d) when that is less."""
+    return max(1, min(30, n // 10, d))
 
 
-def energy_share(weights: Float[Array, "d m"], basis: Float[Array, "d k"]) -> float:
-    """Return the share of the squared Frobenius norm of `weights` inside the span of an orthonormal basis."""
-    return float(np.sum((basis.T @ weights) ** 2) / np.sum(np.square(weights, dtype=np.float64)))
+def energy_share(weights: Float[Array, "d m"], basis: Float[Array, "d k"]) -> float | None:
+    """Return the share of the squared Frobenius norm of `weights` inside the span of an orthonormal basis.
+
+    None where the weights are all 0.
+    """
+    total = float(np.sum(np.square(weights, dtype=np.float64)))
+    return float(np.sum((basis.T @ weights) ** 2)) / total if total else None
 
 
 def squared_overlaps(a: Float[Array, "d p"], b: Float[Array, "d q"]) -> Float[Array, "p q"]:
     """Return the squared scalar products of the columns of two orthonormal bases; chance is 1/d each."""
     return (a.T @ b) ** 2
+
+
+def block_means(image: Float[Array, "p q"], pixels: int) -> Float[Array, "a b"]:
+    """Average a matrix over blocks so that neither side has more than `pixels` entries."""
+    for axis in (0, 1):
+        edges = np.linspace(0, image.shape[axis], min(image.shape[axis], pixels), endpoint=False).astype(int)
+        sizes = np.diff(np.append(edges, image.shape[axis]))
+        image = np.add.reduceat(image, edges, axis=axis) / np.expand_dims(sizes, 1 - axis)
+    return image
 
 
 def participation_ratio(vectors: Float[Array, "count d"]) -> Float[Array, " count"]:
@@ -79,10 +104,10 @@ def components_for(shares: Float[Array, " components"], share: float) -> int:
 
 def pearson(x: Float[Array, " n"], y: Float[Array, " n"]) -> float | None:
     """Return Pearson's correlation, None where either side is constant."""
+    if not np.ptp(x) or not np.ptp(y):
+        return None
     x, y = x - x.mean(), y - y.mean()
-    scale = float(np.linalg.norm(x) * np.linalg.norm(y))
-    tiny = np.finfo(np.float64).tiny
-    return float(x @ y) / scale if scale > tiny else None
+    return float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))
 
 
 def spearman(x: Float[Array, " n"], y: Float[Array, " n"]) -> float | None:
@@ -99,4 +124,6 @@ def _squared_singular_values(rows: Float[Array, "rows d"]) -> Float[Array, " com
 
 
 def _shares(energies: Float[Array, " components"]) -> Float[Array, " components"]:
-    return energies / energies.sum()
+    """Return energies as shares of their sum; nothing has no shares, only zeros."""
+    total = energies.sum()
+    return energies / total if total else np.zeros_like(energies)

@@ -27,6 +27,7 @@ from generators.results import ClaimRecord, FindingRecord, ModelFindings, Store,
 
 GENERATED_FOLDERS = ("models", "findings", "figures", "data")
 SYMBOLS = {"holds": "✓", "partly": "◐", "fails": "✗", "untested": "–"}
+MOST_ROWS = 100  # of a table on a page; its CSV has all
 SIZE = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -179,10 +180,9 @@ def _model_page(model: Model, store: Store, site: Site, why: str | None, report:
     sections = []
     for finding in FINDINGS:
         record = findings.findings.get(finding.name)
-        if record is None:
-            record = FindingRecord(
-                status="missing", reason="These results are older than this finding.", version=finding.version
-            )
+        if record is None or record.version != finding.version:
+            reason = "The stored results are of another version of this finding; compute them again."
+            record = FindingRecord(status="missing", reason=reason, version=finding.version)
         claims = [claim for claim in findings.claims if claim.finding == finding.name]
         sections.append(Section(finding, record, claims, _pictures(finding, record, model.name, store, site)))
     return ModelPage(findings, model.title, model.notes, model.licence, sections, why)
@@ -242,7 +242,7 @@ def _write_pages(pages: Sequence[ModelPage], absent: Sequence[Absent], registry:
         "pages": pages,
         "absent": absent,
         "registry": registry,
-        "rules": RULES,
+        "rules": [r for r in RULES if r.finding in {finding.name for finding in FINDINGS}],
         "findings": FINDINGS,
         "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
@@ -305,8 +305,14 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {"number": number, "md": in_markdown, "tex": formula}
-    environment.globals |= {"symbols": SYMBOLS, "rule": rule, "threshold": _threshold}
+    environment.tests["measured"] = _measured
+    environment.globals |= {"symbols": SYMBOLS, "rule": rule, "threshold": _threshold, "most_rows": MOST_ROWS}
     return environment
+
+
+def _measured(value: object) -> bool:
+    """Return whether a cell is a number; yes and no are words."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _threshold(chosen: Rule) -> str:

@@ -1,16 +1,19 @@
 """One model, from its weights to its results: open, plan, compute what isn't known yet, save."""
 
+import hashlib
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
+from importlib import metadata
 from pathlib import Path
 
 from numpy import ndarray as Array
 
 from generators.errors import AtlasError, InputError
 from generators.findings import FINDINGS, Finding
-from generators.findings.finding import Claim, NotApplicableError, Result
+from generators.findings.finding import NO_TOKENS, Claim, NotApplicableError, Result, TokenFacts
 from generators.findings.thresholds import RULES, untested
 from generators.registry import Model
 from generators.results import (
@@ -26,9 +29,12 @@ from generators.results import (
     content_key,
 )
 from generators.weights import Checkpoint, open_checkpoint
-from generators.weights.sources import Hub, locate
+from generators.weights.sources import Files, Hub, locate
 
 Report = Callable[[str], None]
+TOKEN_FILES = ("tokenizer.json", "vocab.json", "merges.txt", "vocab.txt")
+COUNTS_FILE = "token_counts.npy"
+TOKEN_FACTS_VERSION = 1  # raise it when tokens.py or frequency.py make other facts of the same files
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,40 @@ class Places:
 
     models_dirs: Sequence[Path] = ()
     hub: Hub = field(default_factory=Hub)
+
+
+@dataclass(frozen=True)
+class TokenSources:
+    """Where a model's token facts come from; they are loaded only when a finding is computed from them."""
+
+    files: Files
+    model: Model
+    vocab_size: int
+
+    @cached_property
+    def facts(self) -> TokenFacts:
+        """Load vocabulary and frequencies."""
+        from generators.frequency import token_frequencies
+        from generators.tokens import load_vocabulary
+
+        vocabulary = load_vocabulary(self.files, self.vocab_size)
+        return TokenFacts(
+            vocabulary, token_frequencies(self.files, self.model.frequency, vocabulary, self.vocab_size)
+        )
+
+    def key(self, *, frequencies: bool) -> dict[str, str | None]:
+        """Return what the facts depend on: digests of the files they are made from, and versions."""
+        parts: dict[str, str | None] = {name: self._digest(name) for name in TOKEN_FILES}
+        parts["version"] = str(TOKEN_FACTS_VERSION)
+        if frequencies:
+            parts[COUNTS_FILE] = self._digest(COUNTS_FILE)
+            wordfreq = self.model.frequency == "wordfreq"
+            parts["frequency"] = f"wordfreq {metadata.version('wordfreq')}" if wordfreq else self.model.frequency
+        return parts
+
+    def _digest(self, name: str) -> str | None:
+        path = self.files.fetch(name)
+        return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -59,9 +99,11 @@ def compute_model(model: Model, places: Places, store: Store, report: Report = l
         WeightsUnavailableError: it can't be had now.
         AtlasError: results can't be written.
     """
-    checkpoint = open_checkpoint(locate(model, places.models_dirs, places.hub), model.family)
+    files = locate(model, places.models_dirs, places.hub)
+    checkpoint = open_checkpoint(files, model.family)
+    tokens = TokenSources(files, model, checkpoint.architecture.vocab_size)
     with store.locked(model.name):
-        return _compute_all(model, checkpoint, store, report)
+        return _compute_all(model, checkpoint, tokens, store, report)
 
 
 @dataclass(frozen=True)
@@ -83,13 +125,15 @@ class Answer:
     new_arrays: dict[str, Array] | None = None
 
 
-def _compute_all(model: Model, checkpoint: Checkpoint, store: Store, report: Report) -> Outcome:
-    plans = [_plan(finding, checkpoint) for finding in FINDINGS]  # reads and checks every tensor before anything else
+def _compute_all(model: Model, checkpoint: Checkpoint, tokens: TokenSources, store: Store, report: Report) -> Outcome:
+    plans = [
+        _plan(finding, checkpoint, tokens) for finding in FINDINGS
+    ]  # reads and checks every tensor before anything else
     header = _describe(model, checkpoint)
     before = _stored_or_none(store, model.name, report)
     answers: dict[str, Answer] = {}
     for plan in plans:
-        answer = _answer(plan, checkpoint, before, store, model.name, report)
+        answer = _answer(plan, checkpoint, tokens, before, store, report)
         answers[plan.finding.name] = answer
         if answer.new_arrays is not None and plan.key is not None:
             store.save(_assembled(header, plans, answers, before), {plan.key: answer.new_arrays})
@@ -128,7 +172,7 @@ def _assembled(
     )
 
 
-def _plan(finding: Finding, checkpoint: Checkpoint) -> Plan:
+def _plan(finding: Finding, checkpoint: Checkpoint, tokens: TokenSources) -> Plan:
     blocked = _blocked(finding, checkpoint)
     if blocked is not None:
         return Plan(finding, blocked=blocked)
@@ -141,15 +185,21 @@ def _plan(finding: Finding, checkpoint: Checkpoint) -> Plan:
             "parameters": dict(finding.parameters),
             "architecture": asdict(checkpoint.architecture),
             "tensors": {role: tensor.sha256 for role, tensor in tensors.items()},
+            **({"tokens": tokens.key(frequencies=finding.reads_frequencies)} if finding.reads_vocabulary else {}),
         }
     )
     return Plan(finding, tensors, key)
 
 
 def _answer(
-    plan: Plan, checkpoint: Checkpoint, before: ModelFindings | None, store: Store, name: str, report: Report
+    plan: Plan,
+    checkpoint: Checkpoint,
+    tokens: TokenSources,
+    before: ModelFindings | None,
+    store: Store,
+    report: Report,
 ) -> Answer:
-    finding = plan.finding
+    finding, name = plan.finding, tokens.model.name
     if plan.blocked is not None or plan.key is None:
         record = plan.blocked or FindingRecord(status="missing", version=finding.version)
         return Answer(record, _untested(finding, record.reason or ""))
@@ -163,13 +213,14 @@ def _answer(
         except Exception as error:
             report(f"{name}: {finding.name} is computed again: its stored metrics are damaged ({error!r}).")
     report(f"{name}: computing {finding.name}")
-    return _computed(plan, plan.key, checkpoint, name, report)
+    return _computed(plan, plan.key, checkpoint, tokens, report)
 
 
-def _computed(plan: Plan, key: str, checkpoint: Checkpoint, name: str, report: Report) -> Answer:
+def _computed(plan: Plan, key: str, checkpoint: Checkpoint, tokens: TokenSources, report: Report) -> Answer:
     finding = plan.finding
     try:
-        result = finding.compute(checkpoint, checkpoint.architecture)
+        facts = tokens.facts if finding.reads_vocabulary else NO_TOKENS
+        result = finding.compute(checkpoint, checkpoint.architecture, facts)
         record = as_record(result, finding.version, key, _today())
         return Answer(record, _claims(finding, record, result.arrays), result.arrays)
     except NotApplicableError as sentence:
@@ -182,7 +233,7 @@ def _computed(plan: Plan, key: str, checkpoint: Checkpoint, name: str, report: R
         raise
     except Exception as error:  # a finding that breaks must not cost the others
         reason = f"{type(error).__name__}: {error}"
-        report(f"{name}: {finding.name} failed\n{traceback.format_exc()}")
+        report(f"{tokens.model.name}: {finding.name} failed\n{traceback.format_exc()}")
         record = FindingRecord(status="failed", reason=reason, version=finding.version)
         return Answer(record, _untested(finding, f"The finding failed: {reason}"))
 
@@ -204,7 +255,8 @@ def _blocked(finding: Finding, checkpoint: Checkpoint) -> FindingRecord | None:
     for pattern in finding.needs:
         roles = [role for role in finding.roles((pattern,), n_layer) if role in of_family]
         if not roles:
-            reason = f"The {checkpoint.family.name} architecture has no {pattern.replace('_', ' ')}."
+            name = checkpoint.family.name
+            reason = checkpoint.family.without.get(pattern, f"The {name} architecture has no {pattern}.")
             return FindingRecord(status="not_applicable", reason=reason, version=finding.version)
         absent = [role for role in roles if role not in checkpoint]
         if absent:

@@ -3,9 +3,12 @@
 from generators.findings.attention import ATTENTION
 from generators.findings.channels import CHANNELS
 from generators.findings.finding import Finding
+from generators.findings.frequency import FREQUENCY
 from generators.findings.gains import GAINS
 from generators.findings.helix import HELIX
+from generators.findings.subspaces import SUBSPACES
+from generators.findings.token_svd import TOKEN_SVD
 
-FINDINGS: tuple[Finding, ...] = (HELIX, CHANNELS, GAINS, ATTENTION)
+FINDINGS: tuple[Finding, ...] = (HELIX, CHANNELS, GAINS, ATTENTION, SUBSPACES, FREQUENCY, TOKEN_SVD)
 
 __all__ = ["FINDINGS", "Finding"]

@@ -15,7 +15,8 @@ from numpy import ndarray as Array
 from generators import figures
 from generators.findings.finding import NO_TOKENS, Claim, Figure, Finding, Result, Table, TokenFacts, Weights
 from generators.findings.thresholds import judge, untested
-from generators.linalg import energy_share, right_singular_vectors, squared_overlaps, subspace_size
+from generators.formatting import number
+from generators.linalg import block_means, energy_share, right_singular_vectors, squared_overlaps, subspace_size
 from generators.weights.families import Architecture
 
 MATRICES = {"Q": "attn.q", "K": "attn.k", "V": "attn.v", "O": "attn.o", "MLP in": "mlp.in"}
@@ -40,7 +41,7 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
     """
     P = np.asarray(weights["position_embedding"], np.float64)
     n, d = P.shape
-    k = subspace_size(n)
+    k = subspace_size(n, d)
     bases = {"P": right_singular_vectors(P, d)}
     if "token_embedding" in weights:
         bases["E"] = right_singular_vectors(weights["token_embedding"], d)
@@ -71,9 +72,11 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
 
 
 def _layer_shares(rows: list[dict[str, Any]], raw: str, folded: str) -> dict[str, Any]:
-    """Return shares as {matrix: [{raw, folded} per layer]}."""
+    """Return shares as {matrix: [{layer, raw, folded} per layer where it is there]}."""
     return {
-        name: [{"raw": row[raw], "folded": row[folded]} for row in rows if row["matrix"] == name]
+        name: [
+            {"layer": row["layer"], "raw": row[raw], "folded": row[folded]} for row in rows if row["matrix"] == name
+        ]
         for name in MATRICES
         if any(row["matrix"] == name for row in rows)
     }
@@ -108,7 +111,7 @@ def _layer_0(weights: Weights, bases: dict[str, Array]) -> tuple[dict[str, Array
         leading_folded = None if folded is None else _left_vectors(folded)
         for source, basis in bases.items():
             overlaps = squared_overlaps(basis, leading)
-            panels[f"panel_{source}_{name}"] = _shrunk(overlaps * len(basis)).astype(np.float16)
+            panels[f"panel_{source}_{name}"] = block_means(overlaps * len(basis), PANEL_PIXELS).astype(np.float16)
             top5[source, name] = {
                 "raw": _corner(overlaps),
                 "folded": None if leading_folded is None else _corner(squared_overlaps(basis, leading_folded)),
@@ -122,16 +125,6 @@ def _left_vectors(W: Float[Array, "d m"]) -> Float[Array, "d r"]:
 
 def _corner(overlaps: Float[Array, "p q"]) -> float:
     return float(overlaps[:CORNER, :CORNER].sum())
-
-
-def _shrunk(image: Float[Array, "p q"]) -> Float[Array, "a b"]:
-    """Average an image over blocks so that neither side has more than PANEL_PIXELS."""
-    for axis in (0, 1):
-        pixels = min(image.shape[axis], PANEL_PIXELS)
-        edges = np.linspace(0, image.shape[axis], pixels, endpoint=False).astype(int)
-        sizes = np.diff(np.append(edges, image.shape[axis]))
-        image = np.add.reduceat(image, edges, axis=axis) / np.expand_dims(sizes, 1 - axis)
-    return image
 
 
 def _first_query(n: int) -> int:
@@ -322,10 +315,12 @@ def _reads_positions(m: dict[str, Any]) -> Claim:
 
 
 def _mlp_ignores(m: dict[str, Any]) -> Claim:
-    shares = m["shares"]["P"].get("MLP in")
-    if shares is None:
-        return untested("mlp-ignores-positions", "The MLP matrices aren't in this checkpoint.")
+    shares = [row for row in m["shares"]["P"].get("MLP in", []) if row["layer"] == 0]
+    if not shares:
+        return untested("mlp-ignores-positions", "The MLP matrix of layer 0 isn't in this checkpoint.")
     value, chance = shares[0]["raw"], m["chance_share"]
+    if value is None:
+        return untested("mlp-ignores-positions", "The MLP matrix of layer 0 is all zeros.")
     return judge(
         "mlp-ignores-positions",
         value,
@@ -341,7 +336,7 @@ def _mlp_ignores(m: dict[str, Any]) -> Claim:
 def _previous_token(m: dict[str, Any]) -> Claim:
     kernels = m["positional_kernels"]
     found = [head for head in kernels["heads"] if head["previous_token_head"]]
-    best = max(kernels["heads"], key=lambda head: head["weight_at_1"])
+    best = max(kernels["heads"], key=lambda head: (head["previous_token_head"], head["weight_at_1"]))
     weight, name = best["weight_at_1"], f"L{best['layer']}H{best['head']}"
     count = len(found)
     return judge(
@@ -393,8 +388,8 @@ def figures_of(result: Result) -> list[Figure]:
             "The share of each matrix's energy that lies in the subspace of the strongest directions, by layer. The "
             "dashed line is what a random matrix would have there.",
             f"Shares of Q, K, V, O and (where present) MLP input by layer in P's top {m['k']} directions; chance is "
-            f"{m['chance_share']:.3f}. Layer 0: "
-            + ", ".join(f"{name} {rows[0]['raw']:.3f}" for name, rows in m["shares"]["P"].items())
+            f"{m['chance_share']:.3f}. First layer: "
+            + ", ".join(f"{name} {number(rows[0]['raw'])}" for name, rows in m["shares"]["P"].items())
             + ".",
             lambda: draw_shares(m, sources),
         ),
@@ -453,9 +448,10 @@ def draw_shares(m: dict[str, Any], sources: list[str]) -> Any:
         ax = figure.add_subplot(1, len(sources), index + 1)
         for order, (name, rows) in enumerate(m["shares"][source].items()):
             colour = figures.COLOURS[order]
-            ax.plot([row["raw"] for row in rows], "o-", ms=4, lw=1.2, color=colour, label=name)
-            folded = [np.nan if row["folded"] is None else row["folded"] for row in rows]
-            ax.plot(folded, ":", lw=1.2, color=colour)
+            layers = [row["layer"] for row in rows]
+            raw, folded = (np.array([row[kind] for row in rows], float) for kind in ("raw", "folded"))
+            ax.plot(layers, raw, "o-", ms=4, lw=1.2, color=colour, label=name)
+            ax.plot(layers, folded, ":", lw=1.2, color=colour)
         ax.axhline(m["chance_share"], ls="--", lw=1, color=figures.INK, label="chance")
         ax.set_yscale("log")
         ax.set_xlabel("layer")

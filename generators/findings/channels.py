@@ -25,6 +25,7 @@ from generators.findings.finding import (
 )
 from generators.findings.thresholds import judge, untested
 from generators.linalg import components_for, participation_ratio, spearman, svd
+from generators.rows import mean_and_std, norms, spread_ids
 from generators.weights.families import Architecture
 
 SMALLEST_GAP = 0.1  # in log10 std
@@ -33,6 +34,15 @@ TOP_VECTORS = 5
 TRACES = 12  # channels drawn of either kind
 TABLE_ROWS = 20
 SEED = 20211201
+CHUNK_TOKENS, CHUNK_CHANNELS = 256, 64  # of E, shown as an image
+PLAIN_NORMS = 0.5, 2.0  # x the median norm: what lies outside is unused or otherwise extreme
+OVERLAID = 30  # histograms of tokens, and of channels
+BINS_OF_TOKEN, BINS_OF_CHANNEL = 32, 80
+HISTOGRAM_TAIL = 0.001  # of the values, left out at either end
+SAMPLED_TOKENS = 2000  # in scatter plots
+FEWEST_FOR_PAIRS = 4  # channels
+FLOAT16_KEEPS = 1e-3, 6e4  # largest values between which float16 loses nothing that can be seen
+TOKEN_GREY = "#878d98"  # seen on white and on slate
 
 
 def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = NO_TOKENS) -> Result:
@@ -47,12 +57,14 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
     """
     P = np.asarray(weights["position_embedding"], np.float64)
     n, d = P.shape
-    std = P[1:].std(axis=0)
+    std = np.where(np.ptp(P[1:], axis=0) > 0, P[1:].std(axis=0), 0)
     variance = std**2
     if not variance.any():
         raise NotApplicableError("All rows of P but the first are alike: no channel varies.")
     chosen, gap = position_channels(std)
     _, _, right = svd(P)
+    E = weights.get("token_embedding")
+    moments = None if E is None else mean_and_std(E)
     noise = np.random.default_rng(SEED).standard_normal((n - 1, d)).var(axis=0)
     metrics = {
         "position_std": std.tolist(),
@@ -63,10 +75,14 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
         "channels_for_90_gaussian": components_for(noise, 0.90),
         "participation_ratio": participation_ratio(right[:TOP_VECTORS]).tolist(),
         "n_channels": d,
-        **_beside_tokens(weights, std, chosen),
+        **_beside_tokens(moments, std, chosen),
     }
     ranking = np.argsort(std)[::-1]
-    return Result(metrics, _tables(metrics, P, ranking), _arrays(P, right, ranking))
+    arrays = _arrays(P, right, ranking)
+    if E is not None and moments is not None:
+        arrays |= _token_arrays(E, *moments) | _pair_arrays(E, P, pair_channels(ranking, len(chosen)))
+        arrays["position_mean"] = P[1:].mean(axis=0).astype(np.float32)
+    return Result(metrics, _tables(metrics, P, ranking), arrays)
 
 
 def position_channels(std: Float[Array, " d"]) -> tuple[Int[Array, " k"], float | None]:
@@ -90,7 +106,9 @@ def position_channels(std: Float[Array, " d"]) -> tuple[Int[Array, " k"], float 
     return ranking[: above if found else 0], gap
 
 
-def _beside_tokens(weights: Weights, std: Float[Array, " d"], chosen: Int[Array, " k"]) -> dict[str, Any]:
+def _beside_tokens(
+    moments: tuple[Array, Array] | None, std: Float[Array, " d"], chosen: Int[Array, " k"]
+) -> dict[str, Any]:
     names = (
         "token_mean",
         "token_std",
@@ -99,11 +117,9 @@ def _beside_tokens(weights: Weights, std: Float[Array, " d"], chosen: Int[Array,
         "low_variance_overlap",
         "low_variance_overlap_chance",
     )
-    if "token_embedding" not in weights:
+    if moments is None:
         return dict.fromkeys(names)
-    E = weights["token_embedding"]
-    mean = E.mean(axis=0, dtype=np.float64)
-    token_std = E.std(axis=0, dtype=np.float64)
+    mean, token_std = moments
     k, d = len(chosen), len(std)
     quietest = np.argsort(token_std)[:k]
     values = (
@@ -143,6 +159,96 @@ def _arrays(P: Float[Array, "n d"], right: Float[Array, "r d"], ranking: Int[Arr
         "weak_traces": P[:, weak].astype(np.float32),
         "right_singular_vectors": right[:TOP_VECTORS].astype(np.float32),
     }
+
+
+def _token_arrays(E: Float[Array, "V d"], mean: Float[Array, " d"], std: Float[Array, " d"]) -> dict[str, Array]:
+    """Return a chunk of E, and histograms of its first rows (over channels) and columns (over all tokens)."""
+    first, channel = plain_tokens(norms(E)), striped_channels(mean, std)
+    tokens = np.arange(first, min(first + CHUNK_TOKENS, len(E)))
+    channels = np.arange(channel, min(channel + CHUNK_CHANNELS, E.shape[1]))
+    rows, columns = E[tokens[:OVERLAID]], E[:, channel : channels[-1] + 1][:, :OVERLAID]
+    sample = columns[spread_ids(len(E), SAMPLED_TOKENS)]
+    row_counts, row_edges = _histograms(rows, BINS_OF_TOKEN, _span(rows))
+    column_counts, column_edges = _histograms(columns.T, BINS_OF_CHANNEL, _span(sample))
+    return {
+        "chunk": _compact(E[first : tokens[-1] + 1, channel : channels[-1] + 1].T),
+        "chunk_tokens": tokens.astype(np.int32),
+        "chunk_channels": channels.astype(np.int32),
+        "token_histograms": row_counts,
+        "token_histogram_edges": row_edges,
+        "channel_histograms": column_counts,
+        "channel_histogram_edges": column_edges,
+    }
+
+
+def plain_tokens(lengths: Float[Array, " V"]) -> int:
+    """Return the first id of the first 256 consecutive tokens of ordinary norm: half to twice the median.
+
+    Unused tokens at the start of a vocabulary are passed over where their norms tell them. 0 where there is no such
+    run.
+    """
+    run = min(CHUNK_TOKENS, len(lengths))
+    low, high = (bound * float(np.median(lengths)) for bound in PLAIN_NORMS)
+    plain = np.concatenate([[0], np.cumsum((lengths >= low) & (lengths <= high))])
+    runs = np.flatnonzero(plain[run:] - plain[:-run] == run)
+    return int(runs[0]) if len(runs) else 0
+
+
+def striped_channels(mean: Float[Array, " d"], std: Float[Array, " d"]) -> int:
+    """Return the first of the 64 consecutive channels whose token means stand out most.
+
+    That is, in which |mean| / std over tokens, counted up to 1, sums highest.
+    """
+    length = min(CHUNK_CHANNELS, len(mean))
+    offset = np.abs(mean) / np.maximum(np.maximum(std, np.abs(mean)), np.finfo(np.float64).tiny)
+    total = np.concatenate([[0], np.cumsum(offset)])
+    return int(np.argmax(total[length:] - total[:-length]))
+
+
+def _histograms(
+    rows: Float[Array, "count values"], bins: int, span: tuple[np.float64, np.float64]
+) -> tuple[Int[Array, "count bins"], Float[Array, " edges"]]:
+    """Return one histogram per row, all with the same edges; values outside the span are left out."""
+    counts = [np.histogram(row, bins, span)[0] for row in rows]
+    return np.array(counts, np.int32), np.linspace(*span, bins + 1, dtype=np.float32)
+
+
+def _span(values: Float[Array, "..."], tail: float = HISTOGRAM_TAIL) -> tuple[np.float64, np.float64]:
+    """Return between what values all but the tails lie; never empty."""
+    low, high = np.quantile(values, (tail, 1 - tail)).astype(np.float64)
+    margin = max(0.02 * (high - low), 1e-3 * max(abs(low), abs(high))) or 0.5
+    return low - margin, high + margin
+
+
+def pair_channels(ranking: Int[Array, " d"], k: int) -> Int[Array, " four"]:
+    """Return two channels in which positions are active and two in which they are not.
+
+    With k position channels: the strongest two, and the median two of the others. Without: the two that vary most and
+    the two that vary least. None where there are fewer than four channels.
+    """
+    if len(ranking) < FEWEST_FOR_PAIRS:
+        return ranking[:0]
+    others = ranking[k:]
+    quiet = others[len(others) // 2 - 1 :][:2] if k else ranking[-2:]
+    return np.concatenate([ranking[:2], quiet])
+
+
+def _pair_arrays(E: Float[Array, "V d"], P: Float[Array, "n d"], pairs: Int[Array, " four"]) -> dict[str, Array]:
+    if not len(pairs):
+        return {}
+    tokens = spread_ids(len(E), SAMPLED_TOKENS)
+    return {
+        "pair_channels": pairs.astype(np.int32),
+        "pair_token_ids": tokens.astype(np.int32),
+        "pair_tokens": _compact(E[np.ix_(tokens, pairs)]),
+        "pair_positions": _compact(P[1:, pairs]),
+    }
+
+
+def _compact(values: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Return values as float16 where that keeps what can be seen, else as float32."""
+    low, high = FLOAT16_KEEPS
+    return values.astype(np.float16 if low < np.abs(values).max(initial=0) < high else np.float32)
 
 
 def claims(result: Result) -> list[Claim]:
@@ -212,7 +318,109 @@ def figures_of(result: Result) -> list[Figure]:
             f"Right singular vectors of P by channel; participation ratios {ratios} of {d} channels.",
             lambda: draw_singular_vectors(arrays["right_singular_vectors"], m["participation_ratio"]),
         ),
+        *(_token_figures(result) if "chunk" in arrays else []),
     ]
+
+
+def _token_figures(result: Result) -> list[Figure]:
+    found = [_chunk(result), _value_histograms(result), _moments(result), _rivalry(result)]
+    return [*found, _pairs(result)] if "pair_channels" in result.arrays else found
+
+
+def _striped(m: dict[str, Any]) -> Array:
+    """Return which channels have a token mean larger than their token std."""
+    return np.abs(m["token_mean"]) > np.array(m["token_std"])
+
+
+def _chunk(result: Result) -> Figure:
+    m, tokens, channels = result.metrics, result.arrays["chunk_tokens"], result.arrays["chunk_channels"]
+    striped = _striped(m)
+    marks = " Arrows mark position channels." if m["position_channels"] else ""
+    return Figure(
+        "embedding-chunk",
+        "A piece of the token embedding",
+        f"The first {len(tokens)} consecutive tokens of ordinary norm (half to twice the median), across, in the "
+        f"{len(channels)} consecutive channels whose means stand out most, down. A horizontal stripe is a channel in "
+        f"which the tokens are systematically larger (red) or smaller (blue) than zero.{marks}",
+        f"Token embedding, ids {tokens[0]} to {tokens[-1]}, channels {channels[0]} to {channels[-1]}: in "
+        f"{striped[channels].sum()} of these {len(channels)} channels, and in {striped.sum()} of all "
+        f"{m['n_channels']}, the tokens' mean is larger than their std.",
+        lambda: draw_chunk(result.arrays, m),
+    )
+
+
+def _value_histograms(result: Result) -> Figure:
+    m, arrays = result.metrics, result.arrays
+    tokens, channels = arrays["chunk_tokens"][:OVERLAID], arrays["chunk_channels"][:OVERLAID]
+    std = np.array(m["token_std"])[channels]
+    marks = "; position channels are orange" if np.isin(channels, m["position_channels"]).any() else ""
+    return Figure(
+        "value-histograms",
+        "Token embeddings, a token at a time and a channel at a time",
+        f"Left: the values of each of {len(tokens)} tokens over all channels. Right: the values of each of "
+        f"{len(channels)} channels over all tokens{marks}. Both are the first of the piece above. "
+        "Channels that are narrower than the others and off zero are those that tokens keep to a constant.",
+        f"Overlaid histograms of tokens {tokens[0]} to {tokens[-1]} and of channels {channels[0]} to {channels[-1]}. "
+        f"The channels' stds go from {std.min():.3g} to {std.max():.3g}.",
+        lambda: draw_value_histograms(arrays, m["position_channels"]),
+    )
+
+
+def _moments(result: Result) -> Figure:
+    m = result.metrics
+    mean, std = np.array(m["token_mean"]), np.array(m["token_std"])
+    return Figure(
+        "token-moments",
+        "Mean and spread of each channel over the tokens",
+        "One entry per channel: the mean (left) and the standard deviation (right) of its values over all tokens. "
+        f"{'Position channels are orange. ' if m['position_channels'] else ''}"
+        "Heavy tails of the means and a tail of small stds are channels that tokens "
+        "avoid or shift.",
+        f"Histograms over {len(mean)} channels: means from {mean.min():.3g} to {mean.max():.3g}, stds from "
+        f"{std.min():.3g} to {std.max():.3g} with a median of {np.median(std):.3g}.",
+        lambda: draw_moments(mean, std, m["position_channels"]),
+    )
+
+
+def _rivalry(result: Result) -> Figure:
+    m = result.metrics
+    return Figure(
+        "channel-rivalry",
+        "Tokens and positions, channel by channel",
+        "Every channel stands at its position std and has four marks: mean and std of the tokens, mean and std of "
+        "the positions (means as absolute values). Both scales are logarithmic. Token stds (green) that fall and "
+        "token means (blue) that rise to the right are tokens that leave these channels to the positions.",
+        f"Means and stds of {m['n_channels']} channels against position std. Spearman of position std with token std "
+        f"{_two_digits(m['spearman_position_std_token_std'])}, with the tokens' absolute mean "
+        f"{_two_digits(m['spearman_position_std_token_mean'])}.",
+        lambda: draw_rivalry(m, result.arrays["position_mean"]),
+    )
+
+
+def _two_digits(correlation: float | None) -> str:
+    return "undefined" if correlation is None else f"{correlation:+.2f}"
+
+
+def _pairs(result: Result) -> Figure:
+    m, arrays = result.metrics, result.arrays
+    a, b, c, d = (int(channel) for channel in arrays["pair_channels"])
+    kinds = ("two position channels, one of each kind, two ordinary channels", "")
+    if not m["position_channels"]:
+        kinds = (
+            "the two channels that vary most with position, one of these and one that varies least, the two that "
+            "vary least",
+            " This model has no position channels, so these extremes stand in for them.",
+        )
+    positions, tokens = (np.array(m[name])[[a, c]] for name in ("position_std", "token_std"))
+    return Figure(
+        "channel-pairs",
+        "Tokens and positions in pairs of channels",
+        f"From left to right: {kinds[0]}. Each coloured dot is one position (neighbours are joined), each grey one a "
+        f"token, of {len(arrays['pair_tokens'])} spread evenly over all ids.{kinds[1]}",
+        f"Pairs of channels {a} and {b}, {a} and {c}, {c} and {d}. Positions spread by {positions[0]:.3g} in channel "
+        f"{a} and by {positions[1]:.3g} in channel {c}; tokens by {tokens[0]:.3g} and {tokens[1]:.3g}.",
+        lambda: draw_pairs(arrays, bool(m["position_channels"])),
+    )
 
 
 def draw_histogram(std: Float[Array, " d"], k: int) -> Any:
@@ -268,10 +476,155 @@ def draw_singular_vectors(vectors: Float[Array, "5 d"], ratios: list[float]) -> 
     return figure
 
 
+def draw_chunk(arrays: dict[str, Array], m: dict[str, Any]) -> Any:
+    """Draw a chunk of E as an image, tokens across and channels down, position channels marked at its side."""
+    tokens, channels = arrays["chunk_tokens"], arrays["chunk_channels"]
+    limit = 3 * float(np.median(m["token_std"])) or 1.0
+    figure = figures.canvas(width=8.6, height=4.2)
+    ax = figure.add_subplot()
+    image = ax.imshow(
+        arrays["chunk"].astype(np.float32),
+        cmap=_stripe_colours(),
+        vmin=-limit,
+        vmax=limit,
+        extent=(tokens[0] - 0.5, tokens[-1] + 0.5, channels[-1] + 0.5, channels[0] - 0.5),
+        aspect="auto",
+        interpolation="none",
+    )
+    marked = np.intersect1d(channels, m["position_channels"])
+    if len(marked):
+        outside = np.full(len(marked), 1.012)
+        side = {"transform": ax.get_yaxis_transform(), "clip_on": False}
+        ax.plot(outside, marked, "<", ms=4, color=figures.COLOURS[1], label="position channel", **side)
+        figure.legend(loc="outside upper right")
+    ax.set_xlabel("token (id)")
+    ax.set_ylabel("channel")
+    ax.grid(False)
+    figure.colorbar(image, ax=ax, label="value of the embedding", extend="both", shrink=0.9, pad=0.03)
+    return figure
+
+
+def _stripe_colours() -> Any:
+    """Return the house's diverging colours, see-through only at zero: faint stripes must show."""
+    from matplotlib.colors import LinearSegmentedColormap, to_rgb
+
+    below, above = (to_rgb(end) for end in figures.DIVERGING_ENDS)
+    stops = [(0.0, (*below, 1)), (0.5, (*below, 0)), (0.5, (*above, 0)), (1.0, (*above, 1))]
+    return LinearSegmentedColormap.from_list("stripes", stops)
+
+
+def draw_value_histograms(arrays: dict[str, Array], position_channels: list[int]) -> Any:
+    """Draw the overlaid histograms of rows of E beside those of columns."""
+    figure = figures.canvas(width=8.6, height=3.6)
+    left, right = figure.subplots(1, 2)
+    _overlay(left, arrays["token_histograms"], arrays["token_histogram_edges"], set())
+    shown = arrays["chunk_channels"][: len(arrays["channel_histograms"])].tolist()
+    marked = {row for row, channel in enumerate(shown) if channel in position_channels}
+    _overlay(right, arrays["channel_histograms"], arrays["channel_histogram_edges"], marked)
+    left.set_title(f"{len(arrays['token_histograms'])} tokens")
+    right.set_title(f"{len(shown)} channels")
+    left.set_ylabel("share of channels in a bin")
+    right.set_ylabel("share of tokens in a bin")
+    for ax in (left, right):
+        ax.set_xlabel("value of the embedding")
+        ax.locator_params(axis="x", nbins=6)
+    return figure
+
+
+def _overlay(ax: Any, counts: Int[Array, "rows bins"], edges: Float[Array, " edges"], marked: set[int]) -> None:
+    """Draw one line per row: the marked ones in orange over the others in blue; where none is, in all colours."""
+    centres = (edges[1:] + edges[:-1]) / 2
+    for row in sorted(range(len(counts)), key=lambda row: row in marked):
+        colour = figures.COLOURS[int(row in marked) if marked else row % len(figures.COLOURS)]
+        shares = counts[row] / max(1, counts[row].sum())
+        ax.plot(centres, shares, color=colour, lw=0.9, alpha=0.7)
+    ax.set_ylim(bottom=0)
+    if marked:
+        for colour, label in zip(figures.COLOURS, ("other", "position channel"), strict=False):
+            ax.plot([], [], color=colour, label=label)
+        ax.legend()
+
+
+def draw_moments(mean: Float[Array, " d"], std: Float[Array, " d"], position_channels: list[int]) -> Any:
+    """Draw the histograms of token means and stds over channels, position channels stacked on the others."""
+    figure = figures.canvas(width=8.6, height=3.4)
+    chosen = np.isin(np.arange(len(mean)), position_channels)
+    for ax, values, name in zip(figure.subplots(1, 2), (mean, std), ("mean", "standard deviation"), strict=True):
+        style = {"bins": 50, "range": _span(values, tail=0)}
+        if chosen.any():
+            parts, labels = [values[~chosen], values[chosen]], ["other channels", "position channels"]
+            ax.hist(parts, **style, stacked=True, color=figures.COLOURS[:2], label=labels)
+            ax.legend()
+        else:
+            ax.hist(values, **style, color=figures.COLOURS[0])
+        ax.locator_params(axis="x", nbins=6)
+        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.set_xlabel(f"{name} of the channel over tokens")
+        ax.set_ylabel("channels")
+    return figure
+
+
+def draw_rivalry(m: dict[str, Any], position_mean: Float[Array, " d"]) -> Any:
+    """Draw the four summaries of every channel against its position std, on logarithmic scales."""
+    x = np.array(m["position_std"])
+    series = (
+        ("|mean| over tokens", np.abs(m["token_mean"]), figures.COLOURS[0], "o"),
+        ("std over tokens", np.array(m["token_std"]), figures.COLOURS[2], "^"),
+        ("|mean| over positions", np.abs(position_mean), figures.COLOURS[1], "s"),
+        ("std over positions", x, figures.COLOURS[4], "D"),
+    )
+    figure = figures.canvas(width=8.0, height=5.4)
+    ax = figure.add_subplot()
+    for label, values, colour, marker in series:
+        there = (x > 0) & (values > 0)
+        ax.scatter(
+            x[there], values[there], s=9, color=colour, marker=marker, lw=0, alpha=0.8, label=label, rasterized=True
+        )
+    _divide(ax, x, len(m["position_channels"]))
+    drawn = np.concatenate([values[(x > 0) & (values > 0)] for _, values, _, _ in series])
+    ax.set(xscale="log", yscale="log", ylim=(0.7 * np.quantile(drawn, 0.005), 1.5 * drawn.max()))
+    ax.set_xlabel("standard deviation of the channel over positions")
+    ax.set_ylabel("mean or standard deviation of the channel")
+    figure.legend(loc="outside upper center", ncols=len(series), markerscale=1.8, handletextpad=0.3)
+    return figure
+
+
+def _divide(ax: Any, std: Float[Array, " d"], k: int) -> None:
+    """Draw the divide between the k position channels and the rest."""
+    if k:
+        ordered = np.sort(std)[::-1]
+        edge = np.sqrt(ordered[k - 1] * ordered[k]) if ordered[k] else ordered[k - 1]
+        ax.axvline(edge, color=figures.INK, ls="--", lw=1)
+        place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+        ax.annotate(f"{k} position channels →", (edge, 0.96), (-5, 0), ha="right", fontsize=9, **place)
+
+
+def draw_pairs(arrays: dict[str, Array], has_position_channels: bool) -> Any:
+    """Draw tokens (grey) and positions (coloured) in three pairs of channels: both kinds, one of each, neither."""
+    tokens, positions = (arrays[name].astype(np.float32) for name in ("pair_tokens", "pair_positions"))
+    kinds = ("position channels", "one of each", "ordinary channels")
+    if not has_position_channels:
+        kinds = ("vary most with position", "one of each", "vary least with position")
+    figure = figures.canvas(width=9.6, height=3.6)
+    figure.get_layout_engine().set(wspace=0.06)
+    axes = figure.subplots(1, 3)
+    for ax, pair, kind in zip(axes, ((0, 1), (0, 2), (2, 3)), kinds, strict=True):
+        ax.scatter(*tokens[:, pair].T, s=4, color=TOKEN_GREY, lw=0, alpha=0.4, rasterized=True, label="tokens")
+        x, y = positions[:, pair].T
+        points = figures.curve_2d(ax, x, y, np.arange(1, len(positions) + 1))
+        ax.set_title(kind)
+        ax.set_xlabel(f"channel {arrays['pair_channels'][pair[0]]}")
+        ax.set_ylabel(f"channel {arrays['pair_channels'][pair[1]]}")
+        ax.set_aspect("equal", "datalim")
+    axes[0].legend(markerscale=2.5).legend_handles[0].set_alpha(1)
+    figure.colorbar(points, ax=axes, label="position (tokens)", shrink=0.8)
+    return figure
+
+
 CHANNELS = Finding(
     name="channels",
     title="Channels",
-    version=1,
+    version=2,
     needs=("position_embedding",),
     uses=("token_embedding",),
     parameters={"smallest_gap": SMALLEST_GAP, "smallest_share": SMALLEST_SHARE, "seed": SEED},

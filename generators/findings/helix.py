@@ -23,8 +23,9 @@ from generators.findings.finding import (
     TokenFacts,
     Weights,
 )
-from generators.findings.thresholds import judge, untested
-from generators.linalg import components_for, energy_ratio, pca, svd, variance_ratio
+from generators.findings.thresholds import judge, rule, untested
+from generators.linalg import PCA, components_for, energy_ratio, pca, svd, variance_ratio
+from generators.rows import blocks, spread_ids
 from generators.weights.families import Architecture
 
 FEWEST_POSITIONS = 16
@@ -39,6 +40,8 @@ GAUSSIAN_DRAWS = 3
 PERMUTATIONS = 8
 DRIFT_FACTOR = 1.5
 COSINE_PIXELS = 256
+SAMPLED_TOKENS = 2000  # drawn among the positions
+TOKEN_GREY = "#878d98"  # seen on white and on slate
 
 
 def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = NO_TOKENS) -> Result:
@@ -55,14 +58,15 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
     n = len(P)
     if n < FEWEST_POSITIONS:
         raise NotApplicableError(f"P has only {n} positions; a curve needs at least {FEWEST_POSITIONS}.")
-    if np.ptp(P, axis=0).max() == 0:
-        raise NotApplicableError("All rows of P are alike: there is no curve.")
+    if not np.ptp(P[1:], axis=0).any():
+        raise NotApplicableError("All rows of P but the first are alike: there is no curve.")
     curve = pca(P[1:])
     scores = curve.scores[:, :COMPONENTS]
     found = curves.waves(scores)
     outliers, relative_distance = curves.outlier_positions(P)
     circle = curves.find_circle(scores, curve.variance_ratio, outliers[outliers > 0] - 1)
     looks = [curves.look_back(scores, k) for k in LOOK_BACK_OFFSETS if k < n / 2]
+    E = weights.get("token_embedding")
     metrics = {
         **_spectrum(P),
         "explained_variance_ratio": curve.variance_ratio[:10].tolist(),
@@ -76,10 +80,11 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
         "first_position_distance": float(relative_distance[0]),
         **_norms(P, outliers),
         "look_back": [asdict(look) for look in looks],
-        "token_share": _token_share(weights, curve.components[:3], P),
+        "token_share": None if E is None else _token_share(E, curve.components[:3], P),
         "n_positions": n,
     }
-    return Result(metrics, _tables(metrics), _arrays(P, curve.scores))
+    arrays = _arrays(P, curve.scores) | ({} if E is None else _among_positions(E, P, curve))
+    return Result(metrics, _tables(metrics), arrays)
 
 
 def _spectrum(P: Float[Array, "n d"]) -> dict[str, Any]:
@@ -97,7 +102,7 @@ def _spectrum(P: Float[Array, "n d"]) -> dict[str, Any]:
     noise = [rng.standard_normal(P.shape) for _ in range(GAUSSIAN_DRAWS)]
     return {
         "explained_variance_3d": {name: None if rows is None else _three(rows) for name, rows in ranges.items()},
-        "explained_variance_3d_gaussian": float(np.mean([_three(draw[1:]) for draw in noise])),
+        "explained_variance_3d_gaussian": float(np.mean([variance_ratio(draw[1:])[:3].sum() for draw in noise])),
         "fraying": _fraying(P) if long_enough else None,
         "fraying_permuted": _fraying(rng.permutation(P[1:], axis=0)) if long_enough else None,
         "singular_values": np.sqrt(energy[:50] * total).tolist(),
@@ -106,13 +111,15 @@ def _spectrum(P: Float[Array, "n d"]) -> dict[str, Any]:
     }
 
 
-def _three(rows: Float[Array, "rows d"]) -> float:
-    return float(variance_ratio(rows)[:3].sum())
+def _three(rows: Float[Array, "rows d"]) -> float | None:
+    """Return the share of variance in three components, None where rows do not vary."""
+    return float(variance_ratio(rows)[:3].sum()) if np.ptp(rows, axis=0).any() else None
 
 
-def _fraying(P: Float[Array, "n d"]) -> float:
+def _fraying(P: Float[Array, "n d"]) -> float | None:
     """Return what three components gain when the first 100 rows go, over what they gain without the last."""
-    return _three(P[LATE:]) - _three(P[1 : len(P) - LATE + 1])
+    late, without_end = _three(P[LATE:]), _three(P[1 : len(P) - LATE + 1])
+    return None if late is None or without_end is None else late - without_end
 
 
 def _norms(P: Float[Array, "n d"], outliers: Array) -> dict[str, Any]:
@@ -139,21 +146,28 @@ def _cv(values: Float[Array, " n"]) -> float:
     return float(values.std()) / mean if mean else 0.0
 
 
-def _token_share(weights: Weights, top: Float[Array, "3 d"], P: Float[Array, "n d"]) -> dict[str, float] | None:
+def _token_share(E: Float[Array, "V d"], top: Float[Array, "3 d"], P: Float[Array, "n d"]) -> dict[str, float]:
     """Return how much of a centred token's, and a centred position's, energy lies in P's top 3 components."""
-    if "token_embedding" not in weights:
-        return None
-    E = np.asarray(weights["token_embedding"], np.float32)
     return {"tokens": _mean_share(E, top), "positions": _mean_share(P[1:], top), "chance": 3 / P.shape[1]}
 
 
 def _mean_share(rows: Float[Array, "rows d"], top: Float[Array, "3 d"]) -> float:
     """Return the mean share of a row's squared norm along `top` after centring; rows at the mean count as 0."""
     mean = rows.mean(axis=0, dtype=np.float64)
-    energy = np.einsum("ij,ij->i", rows, rows, dtype=np.float64) - 2 * (rows @ mean) + mean @ mean
-    inside = np.sum((rows @ top.T - mean @ top.T) ** 2, axis=1)
-    floor = 1e-9 * float(energy.max())
-    return float(np.mean(np.where(energy > floor, inside / np.maximum(energy, floor), 0)))
+    energy, inside = np.empty(len(rows)), np.empty(len(rows))
+    for part, block in blocks(rows):
+        block -= mean
+        energy[part] = np.einsum("ij,ij->i", block, block)
+        inside[part] = np.square(block @ top.T).sum(axis=1)
+    away = energy > 1e-9 * float(np.square(mean).sum() + energy.max())
+    return float(np.sum(inside[away] / energy[away])) / len(rows)
+
+
+def _among_positions(E: Float[Array, "V d"], P: Float[Array, "n d"], curve: PCA) -> dict[str, Array]:
+    """Return tokens, spread over all ids, in the components of the positions and from the same origin."""
+    ids, top = spread_ids(len(E), SAMPLED_TOKENS), curve.components[:3].T
+    scores = E[ids] @ top.astype(E.dtype) - P[1:].mean(axis=0) @ top
+    return {"token_ids": ids.astype(np.int32), "token_scores": scores.astype(np.float32)}
 
 
 def _tables(metrics: dict[str, Any]) -> dict[str, Table]:
@@ -231,7 +245,12 @@ def _three_components(m: dict[str, Any]) -> Claim:
 
 def _winds(m: dict[str, Any]) -> bool:
     circle = m["circle"]
-    return circle is not None and abs(circle["turns"]) >= max(1.0, DRIFT_FACTOR * circle["drift_turns"])
+    return circle is not None and abs(circle["turns"]) >= _turns_needed(circle)
+
+
+def _turns_needed(circle: dict[str, Any]) -> float:
+    """Return from how many turns on a circle is more than a drift."""
+    return max(rule("circle").holds or 0.0, DRIFT_FACTOR * circle["drift_turns"])
 
 
 def _circle_claim(m: dict[str, Any]) -> Claim:
@@ -256,7 +275,7 @@ def _circle_claim(m: dict[str, Any]) -> Claim:
             "fails": f"{what}, but that is not clearly more than the {drift:g} that a mere drift would make there.",
         },
         baseline=drift,
-        also=_winds(m),
+        holds_at=_turns_needed(circle),
     )
 
 
@@ -301,7 +320,7 @@ def _constant_norms(m: dict[str, Any]) -> Claim:
             "fails": f"{spread}; the same scores in shuffled order give {permuted:.1%}.",
         },
         baseline=permuted,
-        also=value <= 0.5 * permuted,
+        also=0 < value <= 0.5 * permuted,
     )
 
 
@@ -407,7 +426,25 @@ def figures_of(result: Result) -> list[Figure]:
             f"{last_look['r2_affine']:.2f}, standing still {last_look['r2_identity']:.2f}.",
             lambda: draw_look_back(m["look_back"]),
         ),
+        *([_beside_tokens(result)] if "token_scores" in arrays else []),
     ]
+
+
+def _beside_tokens(result: Result) -> Figure:
+    share = result.metrics["token_share"]
+    count = len(result.arrays["token_scores"])
+    return Figure(
+        "tokens-and-positions",
+        "Tokens and positions in the space of the positions",
+        f"The top three components of the positions, with {count} token embeddings, evenly spaced over all ids, in "
+        "grey, on the same axes; the origin is the mean position. Left: all three components. Right: the leading "
+        "two. Where the tokens huddle while the positions reach far, adding the two is nearly like "
+        "putting them side by side.",
+        f"Positions (coloured) and tokens (grey) in the top three components of the positions. A token has "
+        f"{share['tokens']:.2%} of its energy there, a position {share['positions']:.1%}; chance gives "
+        f"{share['chance']:.2%}.",
+        lambda: draw_tokens_and_positions(result.arrays),
+    )
 
 
 def draw_helix(result: Result) -> Any:
@@ -436,6 +473,24 @@ def draw_plane(scores: Float[Array, "rows c"], pair: tuple[int, ...]) -> Any:
     ax.set_ylabel(f"component {pair[1]} (unit spread)")
     ax.set_aspect("equal", "datalim")
     figure.colorbar(points, ax=ax, label="position (tokens)", shrink=0.8)
+    return figure
+
+
+def draw_tokens_and_positions(arrays: dict[str, Array]) -> Any:
+    """Draw tokens behind the positions, in three components and in the leading two."""
+    scores, tokens = arrays["scores"][:, :3], arrays["token_scores"]
+    positions = np.arange(1, len(scores) + 1)
+    figure = figures.canvas(width=8.6, height=4.4)
+    space = figure.add_subplot(1, 2, 1, projection="3d", computed_zorder=False)
+    space.scatter(*tokens.T, color=TOKEN_GREY, s=4, alpha=0.35, linewidths=0, depthshade=False, rasterized=True)
+    figures.curve_3d(space, scores, positions)
+    plane = figure.add_subplot(1, 2, 2)
+    plane.scatter(*tokens[:, :2].T, color=TOKEN_GREY, s=5, alpha=0.4, linewidths=0, rasterized=True, label="tokens")
+    figures.curve_2d(plane, scores[:, 0], scores[:, 1], positions)
+    plane.set_xlabel("component 1 of the positions")
+    plane.set_ylabel("component 2 of the positions")
+    plane.set_aspect("equal", "datalim")
+    plane.legend(markerscale=2.5).legend_handles[0].set_alpha(1)
     return figure
 
 
@@ -511,7 +566,7 @@ def draw_look_back(looks: list[dict[str, Any]]) -> Any:
 HELIX = Finding(
     name="helix",
     title="Helix",
-    version=1,
+    version=2,
     needs=("position_embedding",),
     uses=("token_embedding",),
     parameters={"components": COMPONENTS, "late": LATE, "top_energy": TOP_ENERGY, "seed": SEED},

@@ -94,6 +94,8 @@ class Checkpoint(Mapping[str, Array]):
 
     def _present_slots(self) -> Iterator[tuple[str, Slot]]:
         for role, slot in self.family.roles(self.architecture.n_layer):
+            if role == "unembedding" and self.architecture.tied:
+                continue  # some files hold the tied matrix a second time
             for prefix in self.family.prefixes:
                 if prefix + slot.tensor in self._shard_of:
                     yield role, Slot(prefix + slot.tensor, slot.shape, slot.transposed, slot.part)
@@ -182,6 +184,7 @@ def _opened(path: Path) -> Any:
     from safetensors import SafetensorError, safe_open
 
     try:
+        path.open("rb").close()  # says why a file can't be read, where the library says that there is none
         return safe_open(path, framework="numpy")
     except (SafetensorError, OSError) as error:
         raise InputError(f"{path} isn't a whole safetensors file: {error}.") from error

@@ -24,7 +24,8 @@ class Slot:
     """Where a role lives: a tensor name with {i} (this layer) or {j} (the layer before), and its layout.
 
     `shape` names the axes of what is handed out: n positions, V tokens, d stream width, a attention width,
-    f MLP width. `part` (index, count) is one of several equal column blocks of a fused tensor.
+    b attention width of keys and values, f MLP width. `part` (index, count) is one of several equal column blocks of
+    a fused tensor.
     """
 
     tensor: str
@@ -48,10 +49,19 @@ class Architecture:
     causal: bool
     post_norm: bool
     scaled_by_layer: bool = False  # attention scores of layer i are divided by i + 1 too
+    n_kv_head: int | None = None  # fewer heads of keys and values than of queries, where they are shared
+    tied: bool = True  # the output embedding is the token embedding
 
     def sizes(self) -> dict[str, int]:
         """Return the length of every axis name that `Slot.shape` uses and the architecture fixes."""
-        return {"n": self.n_ctx, "V": self.vocab_size, "d": self.d_model, "a": self.n_head * self.d_head}
+        heads = self.n_kv_head or self.n_head
+        return {
+            "n": self.n_ctx,
+            "V": self.vocab_size,
+            "d": self.d_model,
+            "a": self.n_head * self.d_head,
+            "b": heads * self.d_head,
+        }
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,8 @@ class Family:
     first_block_slots: Mapping[str, Slot | None] = field(default_factory=lambda: MappingProxyType({}))
     causal: bool = True
     post_norm: bool = False
+    tied: bool = True  # unless config.json says otherwise
+    without: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # role -> why there is none
 
     def roles(self, n_layer: int) -> Iterator[tuple[str, Slot]]:
         """Yield every role of a model of `n_layer` layers with its slot, names filled in."""
@@ -113,6 +125,7 @@ GPT2 = Family(
     slots={
         "position_embedding": Slot("wpe.weight", "n d"),
         "token_embedding": Slot("wte.weight", "V d"),
+        "unembedding": Slot("lm_head.weight", "V d"),
         **_norm("final_norm", "ln_f"),
     },
     block_slots={
@@ -185,7 +198,42 @@ BERT = Family(
     post_norm=True,
 )
 
-FAMILIES = (GPT2, GPT1, BERT)
+LLAMA = Family(
+    name="llama",
+    model_types=("llama", "mistral", "qwen2"),
+    prefixes=("model.", ""),
+    config={
+        "n_layer": "num_hidden_layers",
+        "n_head": "num_attention_heads",
+        "d_model": "hidden_size",
+        "n_ctx": "max_position_embeddings",
+        "vocab_size": "vocab_size",
+        "norm_eps": "rms_norm_eps",
+    },
+    slots={
+        "token_embedding": Slot("embed_tokens.weight", "V d"),
+        "unembedding": Slot("lm_head.weight", "V d"),
+        "final_norm.gain": Slot("norm.weight", "d"),
+    },
+    block_slots={
+        "ln1.gain": Slot("layers.{i}.input_layernorm.weight", "d"),
+        "ln2.gain": Slot("layers.{i}.post_attention_layernorm.weight", "d"),
+        "attn.q": Slot("layers.{i}.self_attn.q_proj.weight", "d a", transposed=True),
+        "attn.k": Slot("layers.{i}.self_attn.k_proj.weight", "d b", transposed=True),
+        "attn.v": Slot("layers.{i}.self_attn.v_proj.weight", "d b", transposed=True),
+        "attn.o": Slot("layers.{i}.self_attn.o_proj.weight", "d a"),
+        "mlp.in": Slot("layers.{i}.mlp.up_proj.weight", "d f", transposed=True),
+        "mlp.gate": Slot("layers.{i}.mlp.gate_proj.weight", "d f", transposed=True),
+        "mlp.out": Slot("layers.{i}.mlp.down_proj.weight", "d f"),
+    },
+    tied=False,
+    without={
+        "position_embedding": "Positions enter as rotations inside attention: this architecture has no position "
+        "embedding to look at."
+    },
+)
+
+FAMILIES = (GPT2, GPT1, BERT, LLAMA)
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -232,7 +280,7 @@ def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture
         for name, key in family.config.items()
         if name != "norm_eps"
     }
-    if sizes["d_model"] % sizes["n_head"]:
+    if not config.get("head_dim") and sizes["d_model"] % sizes["n_head"]:
         raise InputError(
             f"config.json says {sizes['n_head']} heads share a width of {sizes['d_model']}, which doesn't divide."
         )
@@ -246,15 +294,17 @@ def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture
         d_model=sizes["d_model"],
         n_ctx=sizes["n_ctx"],
         vocab_size=sizes["vocab_size"],
-        d_head=sizes["d_model"] // sizes["n_head"],
+        d_head=_size(config, "head_dim") if config.get("head_dim") else sizes["d_model"] // sizes["n_head"],
         norm_eps=float(eps),
         causal=family.causal,
         post_norm=family.post_norm,
         scaled_by_layer=config.get("scale_attn_by_inverse_layer_idx") is True,
+        n_kv_head=_size(config, "num_key_value_heads") if config.get("num_key_value_heads") else None,
+        tied=bool(config.get("tie_word_embeddings", family.tied)),
     )
 
 
-def _size(config: Mapping[str, Any], key: str, largest: int) -> int:
+def _size(config: Mapping[str, Any], key: str, largest: int = LARGEST_SIZE) -> int:
     value = config.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= largest:
         raise InputError(f"config.json gives {value!r} as {key}, not a whole number from 1 to {largest}.")

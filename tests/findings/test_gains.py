@@ -1,0 +1,201 @@
+import json
+
+import numpy as np
+import pytest
+
+from generators.findings.gains import GAINS, log_correlation
+from tests import synthetic
+
+D = 48
+PLANTED = 13
+
+
+def gaussian(n_layer=4, seed=0):
+    return synthetic.gaussian_weights(synthetic.architecture(n_ctx=64, d_model=D, n_layer=n_layer), seed)
+
+
+def compute(weights, n_layer=4):
+    return GAINS.compute(weights, synthetic.architecture(n_ctx=64, d_model=D, n_layer=n_layer))
+
+
+def claims_of(result):
+    return {claim.id: claim for claim in GAINS.claims(result)}
+
+
+def varied_positions(seed=0):
+    """Return positions (64, D) whose channels vary by stds from 0.01 to 1; row 0 is far away and must not count."""
+    rng = np.random.default_rng([seed, 8])
+    P = rng.standard_normal((64, D)) * 10 ** rng.uniform(-2, 0, D)
+    P[0] = 100 * rng.standard_normal(D)
+    return P
+
+
+# Positions dialled down
+
+
+def test_correlation_of_every_norm():
+    weights = {**gaussian(), "position_embedding": varied_positions()}
+    result = compute(weights)
+    std = weights["position_embedding"][1:].std(axis=0)
+    for norm in ("ln1", "ln2"):
+        for layer in range(4):
+            gain = np.abs(weights[f"blocks.{layer}.{norm}.gain"].astype(float))
+            expected = np.corrcoef(np.log10(std), np.log10(gain))[0, 1]
+            assert result.metrics["correlation"][norm][str(layer)] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("noise", "verdict"), [(0.1, "holds"), (1.2, "partly"), (10.0, "fails")])
+def test_a_first_norm_that_dials_positions_down(noise, verdict):
+    P = varied_positions()
+    std = P[1:].std(axis=0)
+    gain = synthetic.dialled_down(std, slope=1, noise=noise, seed=1)
+    result = compute({**gaussian(), "position_embedding": P, "blocks.0.ln1.gain": gain})
+    claim = claims_of(result)["ln1-dials-down"]
+    assert claim.value == pytest.approx(np.corrcoef(np.log10(std), np.log10(gain))[0, 1])
+    assert claim.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"),
+    [(-0.501, "holds"), (-0.499, "partly"), (-0.251, "partly"), (-0.249, "fails"), (0.9, "fails")],
+)
+def test_dials_down_claim(value, verdict):
+    result = compute(gaussian())
+    correlation = {**result.metrics["correlation"], "ln1": {"0": value, "1": -0.9}}
+    claim = claims_of(synthetic.result_with(result.metrics, correlation=correlation))["ln1-dials-down"]
+    assert (claim.value, claim.verdict) == (value, verdict)
+
+
+def test_the_sign_of_a_gain_does_not_matter():
+    std, gain = np.random.default_rng(0).lognormal(0, 1, (2, D))
+    signs = np.random.default_rng(1).choice([-1.0, 1.0], D)
+    weights = gaussian()
+    flipped = {**weights, "blocks.0.ln1.gain": weights["blocks.0.ln1.gain"] * signs}
+    assert compute(flipped).metrics["correlation"] == compute(weights).metrics["correlation"]
+    assert log_correlation(std, gain) == pytest.approx(np.corrcoef(np.log10(std), np.log10(gain))[0, 1])
+
+
+def test_channels_at_exactly_0_are_left_out():
+    std = np.array([0.0, 1, 10, 100, 5, 7])
+    gain = np.array([3, 1, 0.1, 0.01, 0.0, 0.0])
+    assert log_correlation(std, gain) == pytest.approx(-1)
+    assert log_correlation(std[:3], gain[:3]) is None
+
+
+def test_without_positions_there_is_no_correlation():
+    weights = gaussian()
+    del weights["position_embedding"]
+    result = compute(weights)
+    assert set(result.metrics["correlation"]["ln1"].values()) == {None}
+    assert claims_of(result)["ln1-dials-down"].verdict == "untested"
+    assert result.metrics["consistent_channel"]["ln2"] is not None
+
+
+def test_without_a_norm_before_the_first_attention():
+    """As in GPT-1, whose ln1 of layer i is the second norm of the layer before."""
+    weights = gaussian()
+    del weights["blocks.0.ln1.gain"]
+    result = compute(weights)
+    assert list(result.metrics["correlation"]["ln1"]) == ["1", "2", "3"]
+    assert result.arrays["ln1_layers"].tolist() == [1, 2, 3]
+    claim = claims_of(result)["ln1-dials-down"]
+    assert (claim.verdict, claim.value) == ("untested", None)
+
+
+# The consistent channel
+
+
+def with_planted_channel(layers, n_layer, ratio, norm="ln2", signs=1.0):
+    gains = synthetic.gains_topped_by(PLANTED, layers, n_layer, D, ratio)
+    return synthetic.with_gains(gaussian(n_layer), norm, [signs * gain for gain in gains])
+
+
+@pytest.mark.parametrize("signs", [1.0, -1.0])
+@pytest.mark.parametrize("norm", ["ln1", "ln2"])
+def test_a_planted_channel_is_found_with_its_ratios(norm, signs):
+    result = compute(with_planted_channel([0, 2, 3], 5, 1.7, norm, signs), 5)
+    found = result.metrics["consistent_channel"][norm]
+    assert (found["channel"], found["layers_topped"], found["n_layers"]) == (PLANTED, 3, 5)
+    np.testing.assert_allclose(found["ratios"], [1.7] * 3)
+
+
+@pytest.mark.parametrize(("topped", "n_layer", "verdict"), [
+    (2, 2, "partly"), (2, 4, "partly"), (3, 4, "holds"), (3, 6, "holds"), (3, 7, "partly"), (4, 7, "holds"),
+    (2, 8, "partly"), (2, 9, "fails"), (3, 9, "partly"), (5, 12, "partly"), (6, 12, "holds"), (2, 12, "fails"),
+])  # fmt: skip
+def test_one_channel_claim_by_layers(topped, n_layer, verdict):
+    result = compute(with_planted_channel(range(topped), n_layer, 1.5), n_layer)
+    claim = claims_of(result)["ln2-one-channel"]
+    assert (claim.value, claim.threshold, claim.verdict) == (topped, max(3, n_layer / 2), verdict)
+
+
+@pytest.mark.parametrize(("ratio", "verdict"), [(1.09, "fails"), (1.11, "holds"), (4.0, "holds")])
+def test_one_channel_claim_by_ratio(ratio, verdict):
+    result = compute(with_planted_channel([0, 1, 2], 4, ratio))
+    assert claims_of(result)["ln2-one-channel"].verdict == verdict
+
+
+def test_the_ratio_of_the_claim_is_a_median():
+    weights = with_planted_channel([0, 1, 2], 4, 1.05)
+    gain = weights["blocks.2.ln2.gain"].copy()
+    gain[PLANTED] = 50
+    assert claims_of(compute({**weights, "blocks.2.ln2.gain": gain}))["ln2-one-channel"].verdict == "fails"
+
+
+def test_of_two_channels_with_equally_many_layers_the_one_with_the_larger_ratio_counts():
+    strong = synthetic.gains_topped_by(PLANTED, [0, 1], 2, D, 2.0)
+    weak = synthetic.gains_topped_by(5, [0, 1], 2, D, 1.3)
+    weights = synthetic.with_gains(gaussian(), "ln2", [weak[0], strong[0], weak[1], strong[1]])
+    assert compute(weights).metrics["consistent_channel"]["ln2"]["channel"] == PLANTED
+
+
+def test_ln1_does_not_decide_about_ln2():
+    weights = with_planted_channel(range(4), 4, 3.0, "ln1")
+    weights = synthetic.with_gains(weights, "ln2", synthetic.gains_topped_by(PLANTED, [], 4, D, 3.0))
+    claim = claims_of(compute(weights))["ln2-one-channel"]
+    assert (claim.value, claim.verdict) == (1, "fails")
+
+
+def test_top_five_channels():
+    weights = gaussian()
+    gain = np.full(D, 0.1)
+    gain[[7, 30, 2, 11, 19]] = [5, -4, 3, -2, 1]
+    result = compute({**weights, "blocks.1.ln2.gain": gain})
+    table = result.tables["norms"]
+    (row,) = [dict(zip(table.columns, row, strict=True)) for row in table.rows if row[:2] == ("ln2", 1)]
+    assert row["top_channels"] == [7, 30, 2, 11, 19]
+    assert row["ratio_to_runner_up"] == 1.25
+
+
+# Constant and zero gains
+
+
+def with_constant_gains(value):
+    return {
+        role: np.full_like(array, value) if role.endswith(".gain") else array for role, array in gaussian().items()
+    }
+
+
+@pytest.mark.parametrize("value", [1.0, 0.9, 0.3, -0.7, 0.0])
+def test_constant_gains_say_nothing(value):
+    result = compute(with_constant_gains(value))
+    assert result.metrics["consistent_channel"] == {"ln1": None, "ln2": None}
+    assert set(result.metrics["correlation"]["ln1"].values()) == {None}
+    assert {claim.verdict for claim in GAINS.claims(result)} == {"untested"}
+    json.dumps(result.metrics, allow_nan=False)
+
+
+def test_a_layer_with_constant_gains_tops_nothing():
+    weights = with_planted_channel([0, 1, 2, 3], 4, 1.5)
+    result = compute({**weights, "blocks.1.ln2.gain": np.ones(D)})
+    found = result.metrics["consistent_channel"]["ln2"]
+    assert (found["channel"], found["layers_topped"], found["n_layers"]) == (PLANTED, 3, 4)
+
+
+def test_a_single_gain_that_is_not_0_has_no_ratio():
+    gain = np.zeros(D)
+    gain[PLANTED] = 2
+    result = compute(synthetic.with_gains(gaussian(), "ln2", [gain] * 4))
+    found = result.metrics["consistent_channel"]["ln2"]
+    assert (found["channel"], found["layers_topped"], found["ratios"]) == (PLANTED, 4, [])
+    json.dumps(result.metrics, allow_nan=False)

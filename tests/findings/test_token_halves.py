@@ -1,0 +1,285 @@
+"""The token halves of `helix` and `channels`: planted stripes are shown, sampled ids are fixed, E is never copied."""
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from generators import figures
+from generators.findings import channels, helix
+from generators.findings.channels import CHANNELS, pair_channels, plain_tokens, striped_channels
+from generators.findings.helix import HELIX
+from generators.rows import BLOCK_ROWS, blocks, mean_and_std, norms, spread_ids
+from tests import synthetic
+
+N, D, V = 240, 96, 3000
+STRIPED = tuple(range(70, 76))  # position channels in which tokens are quiet and off zero
+HELIX_FIGURES = {"tokens-and-positions"}
+CHANNEL_FIGURES = {"embedding-chunk", "value-histograms", "token-moments", "channel-rivalry", "channel-pairs"}
+
+
+def positions() -> np.ndarray:
+    """Return a helix that lives in the striped channels, with faint noise in all."""
+    return synthetic.embed(synthetic.helix(N, 5), D, noise=0.005, channels=STRIPED).astype(np.float32)
+
+
+def tokens(striped: bool = True) -> np.ndarray:
+    """Return Gaussian tokens, those before 300 very short; striped, they are narrow and shifted in six channels."""
+    E = np.random.default_rng(0).standard_normal((V, D)).astype(np.float32)
+    if striped:
+        E[:, STRIPED] = 0.2 * E[:, STRIPED] + np.float32(0.7)
+    E[:300] *= 0.1
+    return E
+
+
+def computed(finding, E=None, P=None):
+    weights = {"position_embedding": positions() if P is None else P}
+    if E is not None:
+        weights["token_embedding"] = E
+    return finding.compute(weights, synthetic.architecture())
+
+
+@pytest.fixture(scope="module")
+def striped():
+    return {finding.name: computed(finding, tokens()) for finding in (HELIX, CHANNELS)}
+
+
+# Rows
+
+
+@pytest.mark.parametrize("count", [1, BLOCK_ROWS, 2 * BLOCK_ROWS + 7])
+def test_blocks_are_all_the_rows_in_order(count):
+    rows = np.random.default_rng(0).standard_normal((count, 3)).astype(np.float32)
+    parts = list(blocks(rows))
+    assert all(block.dtype == np.float64 and len(block) <= BLOCK_ROWS for _, block in parts)
+    np.testing.assert_array_equal(np.vstack([block for _, block in parts]), rows.astype(np.float64))
+    np.testing.assert_array_equal(np.concatenate([np.arange(count)[part] for part, _ in parts]), np.arange(count))
+
+
+def test_blocks_are_copies():
+    rows = np.ones((5, 2))
+    for _, block in blocks(rows):
+        block[:] = 7
+    assert (rows == 1).all()
+
+
+def test_mean_std_and_norms_are_those_of_numpy():
+    rows = (5 + np.random.default_rng(1).standard_normal((1300, 7))).astype(np.float32)
+    rows[:, 2] = 0.3
+    mean, std = mean_and_std(rows)
+    whole = rows.astype(np.float64)
+    np.testing.assert_allclose(mean, whole.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(np.delete(std, 2), np.delete(whole.std(axis=0), 2), rtol=1e-12)
+    assert std[2] == 0
+    np.testing.assert_allclose(norms(rows), np.linalg.norm(whole, axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("count", "most", "ids"), [
+    (5, 10, [0, 1, 2, 3, 4]),
+    (5, 5, [0, 1, 2, 3, 4]),
+    (101, 3, [0, 50, 100]),
+    (1, 2000, [0]),
+])  # fmt: skip
+def test_spread_ids(count, most, ids):
+    assert spread_ids(count, most).tolist() == ids
+
+
+def test_spread_ids_of_a_vocabulary_are_apart_and_reach_both_ends():
+    ids = spread_ids(50257, 2000)
+    assert (ids[0], ids[-1], len(set(ids.tolist()))) == (0, 50256, 2000)
+    assert set(np.diff(ids).tolist()) <= {25, 26}
+
+
+# What is chosen for the pictures
+
+
+def test_the_chunk_begins_after_tokens_of_extreme_norm(striped):
+    shown = striped["channels"].arrays["chunk_tokens"]
+    assert shown.tolist() == list(range(300, 556))
+
+
+@pytest.mark.parametrize(("extreme", "first"), [([], 0), ([0], 1), ([10, 100], 101), ([255, 511], 512)])
+def test_plain_tokens_are_the_first_long_run(extreme, first):
+    values = np.full(1000, 3.0)
+    values[extreme] = 6.1
+    assert plain_tokens(values) == first
+
+
+@pytest.mark.parametrize("values", [np.ones(4), np.tile([1.0, 9.0, 1.0], 400)])
+def test_without_a_run_of_plain_tokens_the_chunk_begins_at_zero(values):
+    assert plain_tokens(values) == 0
+
+
+def test_the_chunk_is_where_the_stripes_are(striped):
+    arrays = striped["channels"].arrays
+    assert set(STRIPED) <= set(arrays["chunk_channels"].tolist())
+    chunk = arrays["chunk"].astype(float)
+    assert chunk.shape == (64, 256)
+    rows = [list(arrays["chunk_channels"]).index(c) for c in STRIPED]
+    assert (chunk[rows].mean(axis=1) > 0.6).all()
+    assert (np.abs(np.delete(chunk, rows, axis=0).mean(axis=1)) < 0.3).all()
+    E = tokens()
+    np.testing.assert_allclose(chunk, E[300:556][:, arrays["chunk_channels"]].T, atol=2e-3)
+
+
+def test_one_loud_channel_does_not_choose_the_chunk():
+    mean, std = np.zeros(400), np.ones(400)
+    mean[5], mean[[200, 210]] = 1e6, 0.9
+    assert 210 - 63 <= striped_channels(mean, std) <= 200
+
+
+@pytest.mark.parametrize(("d", "k", "chosen"), [
+    (12, 3, [0, 1, 6, 7]),  # ranking is 0, 1, ...: the others are 3 to 11
+    (12, 0, [0, 1, 10, 11]),
+    (4, 0, [0, 1, 2, 3]),
+    (3, 0, []),
+])  # fmt: skip
+def test_pairs_of_channels(d, k, chosen):
+    assert pair_channels(np.arange(d), k).tolist() == chosen
+
+
+def test_histograms_count_values(striped):
+    arrays = striped["channels"].arrays
+    E = tokens().astype(float)
+    for row, channel in enumerate(arrays["chunk_channels"][:30]):
+        edges = arrays["channel_histogram_edges"].astype(float)
+        inside = ((E[:, channel] >= edges[0]) & (E[:, channel] <= edges[-1])).sum()
+        assert abs(int(arrays["channel_histograms"][row].sum()) - inside) <= 1
+        assert inside >= 0.98 * V
+    for row, token in enumerate(arrays["chunk_tokens"][:30]):
+        edges = arrays["token_histogram_edges"].astype(float)
+        plain = np.histogram(E[token], edges)[0]
+        assert np.abs(arrays["token_histograms"][row] - plain).sum() <= 2
+    assert len(arrays["token_histograms"]) == len(arrays["channel_histograms"]) == 30
+
+
+def test_scatters_are_sampled_rows(striped):
+    E, P = tokens().astype(float), positions().astype(float)
+    arrays = striped["channels"].arrays
+    ids, pairs = arrays["pair_token_ids"], arrays["pair_channels"]
+    assert ids.tolist() == spread_ids(V, 2000).tolist()
+    assert {*pairs[:2].tolist()} <= {*STRIPED}
+    assert not {*pairs[2:].tolist()} & {*STRIPED}
+    np.testing.assert_allclose(arrays["pair_tokens"].astype(float), E[ids][:, pairs], rtol=2e-3, atol=1e-4)
+    np.testing.assert_allclose(arrays["pair_positions"].astype(float), P[1:, pairs], rtol=2e-3, atol=1e-4)
+
+
+def test_tokens_are_in_the_components_and_origin_of_the_positions(striped):
+    arrays, P = striped["helix"].arrays, positions().astype(float)
+    rows = P[1:] - P[1:].mean(axis=0)
+    top = np.linalg.lstsq(rows, arrays["scores"][:, :3].astype(float), rcond=None)[0]  # scores = rows @ components.T
+    components = np.linalg.svd(rows)[2][:3]
+    scores = (tokens().astype(float)[arrays["token_ids"]] - P[1:].mean(axis=0)) @ components.T
+    signs = np.sign(np.sum(components.T * top, axis=0))
+    np.testing.assert_allclose(arrays["token_scores"], scores * signs, atol=1e-4)
+
+
+@pytest.mark.parametrize("finding", [HELIX, CHANNELS], ids=lambda finding: finding.name)
+def test_arrays_are_the_same_every_time_and_small(finding, striped):
+    again = computed(finding, tokens()).arrays
+    assert again.keys() == striped[finding.name].arrays.keys()
+    for name, values in again.items():
+        np.testing.assert_array_equal(values, striped[finding.name].arrays[name])
+        assert values.nbytes <= 150_000, name
+
+
+# With E and without
+
+
+@pytest.mark.parametrize(
+    ("finding", "names"), [(HELIX, HELIX_FIGURES), (CHANNELS, CHANNEL_FIGURES)], ids=("helix", "channels")
+)
+def test_without_tokens_only_their_part_is_absent(finding, names, striped):
+    with_e, without = striped[finding.name], computed(finding)
+    shown = {figure.name for figure in finding.figures(with_e)}
+    assert names <= shown
+    assert {figure.name for figure in finding.figures(without)} == shown - names
+    for name, values in without.arrays.items():
+        np.testing.assert_array_equal(values, with_e.arrays[name])
+    about_tokens = ("token", "low_variance")
+    for name, value in without.metrics.items():
+        if not any(word in name for word in about_tokens):
+            assert with_e.metrics[name] == value, name
+        else:
+            assert value is None, name
+
+
+def test_pictures_of_older_results_do_without_them(striped):
+    for finding, names in ((HELIX, HELIX_FIGURES), (CHANNELS, CHANNEL_FIGURES)):
+        result = striped[finding.name]
+        old = computed(finding).arrays
+        assert not names & {f.name for f in finding.figures(type(result)(result.metrics, result.tables, old))}
+
+
+@pytest.mark.parametrize("finding", [HELIX, CHANNELS], ids=lambda finding: finding.name)
+def test_every_picture_can_be_drawn(finding, striped):
+    for figure in finding.figures(striped[finding.name]):
+        if figure.name in HELIX_FIGURES | CHANNEL_FIGURES:
+            light, dark = figures.svg_pair(figure.draw())
+            assert light.startswith(b"<?xml") and light != dark
+            assert len(light) < 600_000, figure.name
+
+
+def test_alt_texts_tell_the_numbers(striped):
+    alt = {f.name: f.alt for finding in (HELIX, CHANNELS) for f in finding.figures(striped[finding.name])}
+    share = striped["helix"].metrics["token_share"]["tokens"]
+    assert f"{share:.2%}" in alt["tokens-and-positions"]
+    assert "in 6 of these 64 channels, and in 6 of all 96" in alt["embedding-chunk"]
+
+
+def test_the_caption_says_so_where_there_are_no_position_channels():
+    noise = np.random.default_rng(0).standard_normal((N, D)).astype(np.float32)
+    result = computed(CHANNELS, tokens(striped=False), noise)
+    assert result.metrics["position_channels"] == []
+    captions = {figure.name: figure.how_to_read for figure in channels.figures_of(result)}
+    assert "no position channels" in captions["channel-pairs"]
+    assert all("orange" not in captions[name] for name in ("value-histograms", "token-moments"))
+    std = noise[1:].astype(float).std(axis=0)
+    ranking = np.argsort(std)[::-1]
+    assert result.arrays["pair_channels"].tolist() == [*ranking[:2], *ranking[-2:]]
+    for figure in channels.figures_of(result)[3:]:
+        figures.svg_pair(figure.draw())
+
+
+# Hostile sizes and values
+
+
+@pytest.mark.parametrize(("shape", "value"), [
+    ((1, 8), None),
+    ((2, 4), None),
+    ((50, 3), None),
+    ((400, 5), None),
+    ((300, 200), 0.0),
+    ((300, 70), 0.3),
+    ((1, 4), 1e-20),
+    ((300, 70), 1e20),
+])  # fmt: skip
+def test_small_or_constant_tokens_still_give_pictures(shape, value):
+    rng = np.random.default_rng(0)
+    E = rng.standard_normal(shape) if value is None else np.full(shape, value)
+    P = rng.standard_normal((40, shape[1])).astype(np.float32)
+    result = computed(CHANNELS, E.astype(np.float32), P)
+    json.dumps(result.metrics, allow_nan=False)
+    assert all(np.isfinite(values).all() for values in result.arrays.values())
+    if shape == (50, 3):
+        assert "pair_channels" not in result.arrays
+    for figure in channels.figures_of(result)[3:]:
+        figure.draw()
+    scores = computed(HELIX, E.astype(np.float32), P).arrays["token_scores"]
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("compute", [helix.compute, channels.compute], ids=("helix", "channels"))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_e_is_never_copied(compute, dtype):
+    E = np.random.default_rng(0).standard_normal((40_000, 128), np.float32).astype(dtype)
+    weights = {"position_embedding": synthetic.random_walk(64, 128, 0), "token_embedding": E}
+    compute(weights, synthetic.architecture())  # imports and caches are not its own
+    tracemalloc.start()
+    try:
+        compute(weights, synthetic.architecture())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.3 * E.size * 4

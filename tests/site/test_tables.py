@@ -1,0 +1,270 @@
+"""Tables as a reader uses them: sorted by any column, filtered by words, by mouse, by keyboard, without scripts."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page
+
+from generators.pages import MOST_ROWS, _environment
+from tests.site.conftest import NOISE, ROOT
+from tests.site.test_browser import PHONE, WCAG, WIDE
+
+pytestmark = pytest.mark.browser
+
+SCRIPT = ROOT / "site_src" / "assets" / "tables.js"
+COLUMNS = ("token_id", "readable", "norm", "layer", "contained_in")
+SHALOM = "שלום"
+ROWS = (
+    (7, "the", 0.12341, "blocks.10", ["other", "then"]),
+    (3, "Ġcat", 0.12344, "blocks.9", []),
+    (12, SHALOM, 0.12342, "blocks.2", [SHALOM, "abc"]),
+    (100, "<b>&amp;</b>", -0.5, "blocks.2", ["x"]),
+    (20, "nine", None, "blocks.1", ["y"]),
+    (5, "⟨0A⟩", 1e-07, "blocks.2", ["z"]),
+    (6, "İ", 3.0, None, ["w"]),
+    (8, "eight", 10.0, "blocks.1", ["v"]),
+    (9, "'\"`*_[x](y)", -1e-07, "blocks.3", ["u"]),
+)
+ALL = [row[0] for row in ROWS]
+
+
+def rendered(
+    rows: Sequence[Sequence[Any]] = ROWS, columns: Sequence[str] = COLUMNS, csv: str | None = "all.csv"
+) -> str:
+    template = '{% import "macros.j2" as m with context %}{{ m.table("Planted <rows>", columns, rows, csv) }}'
+    return _environment().from_string(template).render(columns=columns, rows=rows, csv=csv)
+
+
+@pytest.fixture
+def bare(browser: Browser) -> Iterator[Page]:
+    """Open an empty page: no theme, no document$."""
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def planted(bare: Page) -> Page:
+    bare.set_content(rendered())
+    bare.add_script_tag(path=SCRIPT)
+    return bare
+
+
+def ids(place: Page | Locator) -> list[int]:
+    """Return the first column of the rows that can be seen, in their order."""
+    rows = place.locator("tbody tr").filter(visible=True)
+    return [int(text) for text in rows.locator("td:first-child").all_inner_texts()]
+
+
+def header(place: Page | Locator, name: str) -> Locator:
+    return place.locator("th").filter(has_text=name)
+
+
+def turned(page: Page, name: str) -> tuple[list[int], str | None]:
+    header(page, name).get_by_role("button").click()
+    return ids(page), header(page, name).get_attribute("aria-sort")
+
+
+# Sorting
+
+
+def test_numbers_are_sorted_by_what_stands_behind_the_rounding(planted: Page) -> None:
+    assert turned(planted, "norm") == ([100, 9, 5, 7, 12, 3, 6, 8, 20], "ascending")
+    assert turned(planted, "norm") == ([8, 6, 3, 12, 7, 5, 9, 100, 20], "descending")
+    assert turned(planted, "norm") == (ALL, None)
+
+
+def test_ids_are_sorted_as_numbers(planted: Page) -> None:
+    assert turned(planted, "token_id")[0] == sorted(ALL)
+
+
+def test_text_is_sorted_naturally_and_ties_keep_their_order(planted: Page) -> None:
+    assert turned(planted, "layer") == ([20, 8, 12, 100, 5, 9, 3, 7, 6], "ascending")
+    assert turned(planted, "layer") == ([7, 3, 9, 12, 100, 5, 20, 8, 6], "descending")
+    assert turned(planted, "layer") == (ALL, None)
+
+
+def test_sorting_by_a_second_column_orders_ties_by_the_first(planted: Page) -> None:
+    turned(planted, "token_id")
+    assert turned(planted, "layer")[0] == [8, 20, 5, 12, 100, 9, 3, 7, 6]
+    assert header(planted, "token_id").get_attribute("aria-sort") is None
+    turned(planted, "layer")
+    assert turned(planted, "layer")[0] == ALL
+
+
+def test_words_are_sorted_where_a_column_mixes_them_with_numbers(bare: Page) -> None:
+    bare.set_content(rendered([(1, "b"), (2, 10), (3, "a"), (4, 9)], ("token_id", "value")))
+    bare.add_script_tag(path=SCRIPT)
+    assert turned(bare, "value")[0] == [4, 2, 3, 1]
+
+
+def test_sorting_keeps_the_filter(planted: Page) -> None:
+    planted.get_by_role("searchbox").fill("blocks.2")
+    assert turned(planted, "norm")[0] == [100, 5, 12]
+
+
+# Filtering
+
+
+@pytest.mark.parametrize(("typed", "left"), [
+    ("THE", [7]),
+    ("blocks.2", [12, 100, 5]),
+    ("x blocks", [100, 9]),
+    ("  ", ALL),
+    (SHALOM, [12]),
+    ("-0.5", [100]),
+    ("<b>&amp;", [100]),
+    ("nothing of the sort", []),
+])  # fmt: skip
+def test_a_filter_leaves_rows_with_all_its_words(planted: Page, typed: str, left: list[int]) -> None:
+    planted.get_by_role("searchbox", name="Filter rows of the table: Planted <rows>").fill(typed)
+    assert ids(planted) == left
+    told = planted.get_by_role("status")
+    assert told.inner_text() == (f"{len(left)} of 9 rows" if typed.strip() else "9 rows")
+    assert told.get_attribute("aria-live") == "polite"
+
+
+def test_an_emptied_filter_shows_all_rows_again(planted: Page) -> None:
+    field = planted.get_by_role("searchbox")
+    field.fill("cat")
+    assert ids(planted) == [3]
+    field.fill("")
+    assert ids(planted) == ALL
+
+
+@pytest.mark.parametrize(("count", "fields"), [(8, 0), (9, 1)])
+def test_only_longer_tables_can_be_filtered(bare: Page, count: int, fields: int) -> None:
+    bare.set_content(rendered(ROWS[:count]))
+    bare.add_script_tag(path=SCRIPT)
+    assert bare.get_by_role("searchbox").count() == fields
+    assert bare.get_by_role("button").count() == len(COLUMNS)
+
+
+# Keyboard
+
+
+def test_everything_works_by_keyboard(planted: Page) -> None:
+    keys = planted.keyboard
+    keys.press("Tab")
+    keys.type("blocks.2")
+    assert ids(planted) == [12, 100, 5]
+    keys.press("Escape")
+    assert ids(planted) == ALL
+    keys.press("Tab")
+    assert planted.evaluate("document.activeElement.className") == "atlas-scroll"
+    keys.press("Tab")
+    keys.press("Enter")
+    assert ids(planted) == sorted(ALL)
+    keys.press("Space")
+    assert ids(planted) == sorted(ALL, reverse=True)
+    keys.press("Tab")
+    assert planted.evaluate("document.activeElement.textContent") == "readable"
+
+
+# What stands in a cell
+
+
+def test_tokens_are_read_back_as_they_went_in(planted: Page) -> None:
+    shown = planted.locator("tbody tr td:nth-child(2) bdi code").all_text_contents()
+    assert shown == [row[1] for row in ROWS]
+    lists = [cell.locator("bdi code").all_text_contents() for cell in planted.locator("td:nth-child(5)").all()]
+    assert lists == [row[4] for row in ROWS]
+    assert planted.locator("td:nth-child(5)").first.text_content() == "other then"
+
+
+def test_right_to_left_tokens_do_not_reorder_their_row(planted: Page) -> None:
+    row = planted.locator("tbody tr").nth(2)
+    first, second = (code.bounding_box() for code in row.locator("td:nth-child(5) code").all())
+    assert first is not None and second is not None
+    assert first["x"] + first["width"] <= second["x"]
+
+
+# Long tables
+
+
+def test_a_page_shows_the_first_rows_and_says_where_the_others_are(bare: Page) -> None:
+    rows = [(i, f"t{i}") for i in range(MOST_ROWS + 23)]
+    bare.set_content(rendered(rows, ("token_id", "readable")))
+    assert ids(bare) == list(range(MOST_ROWS))
+    said = bare.locator("p.more")
+    assert said.inner_text() == "These are the first 100 of 123 rows; 23 more rows are in the CSV file with all 123."
+    assert said.get_by_role("link").get_attribute("href") == "all.csv"
+    bare.add_script_tag(path=SCRIPT)
+    bare.get_by_role("searchbox").fill("t99")
+    assert bare.get_by_role("status").inner_text() == "1 of the first 100 rows"
+
+
+@pytest.mark.parametrize(("count", "said"), [(MOST_ROWS, 0), (MOST_ROWS + 1, 1)])
+def test_a_table_that_fits_is_shown_whole(bare: Page, count: int, said: int) -> None:
+    bare.set_content(rendered([(i,) for i in range(count)], ("token_id",)))
+    assert bare.locator("tbody tr").count() == MOST_ROWS
+    assert bare.locator("p.more").count() == said
+    assert bare.locator("a[download]").count() == 1
+
+
+def test_the_csv_of_a_long_table_has_all_its_rows(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{address}models/gpt2/")
+    long = page.locator("details.atlas-table", has=page.locator("p.more")).first
+    total = int(long.locator("table").get_attribute("data-total") or 0)
+    assert total > MOST_ROWS == long.locator("tbody tr").count()
+    answer = page.request.get(page.evaluate("a => a.href", long.locator("p.more a").element_handle()))
+    assert len(list(csv.reader(io.StringIO(answer.text())))) == total + 1
+    page.close()
+
+
+# On the site
+
+
+def test_without_scripts_a_table_stays_as_it_is(browser: Browser, address: str) -> None:
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(f"{address}models/gpt2/")
+    assert page.locator("table.plain button, .table-tools").count() == 0
+    assert page.locator("table.plain").count() >= 5
+    assert page.locator("table.plain tbody tr").count() > MOST_ROWS
+    assert page.locator("th", has_text="position_std").text_content() == "position_std"
+    page.context.close()
+
+
+def test_a_table_of_a_model_can_be_sorted_and_filtered(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{address}models/gpt2/#channels")
+    table = page.locator("details.atlas-table", has=page.locator("th", has_text="position_std"))
+    table.locator("summary").click()
+    before = ids(table)
+    header(table, "channel").first.get_by_role("button").click()
+    assert ids(table) == sorted(before)
+    table.get_by_role("searchbox").fill(f"{before[0]} yes")
+    assert before[0] in ids(table)
+    assert table.get_by_role("status").inner_text() == f"{len(ids(table))} of {len(before)} rows"
+    page.close()
+
+
+def test_tables_that_come_by_instant_navigation_are_enhanced_once(bare: Page) -> None:
+    bare.set_content(rendered())
+    bare.evaluate("window.document$ = { subscribe: (next) => { window.again = next; next(); } }")
+    bare.add_script_tag(path=SCRIPT)
+    bare.evaluate("window.again()")
+    assert bare.get_by_role("button").count() == len(COLUMNS)
+    bare.evaluate("html => { document.body.innerHTML = html; window.again(); }", rendered(ROWS[:3]))
+    assert bare.get_by_role("button").count() == len(COLUMNS)
+    assert turned(bare, "token_id")[0] == [3, 7, 12]
+
+
+@pytest.mark.parametrize(("viewport", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])
+def test_open_tables_are_sound(browser: Browser, address: str, viewport: dict, scheme: str) -> None:
+    page = browser.new_context(viewport=viewport, color_scheme=scheme).new_page()
+    page.goto(f"{address}models/{NOISE}/")
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    page.locator("th button").first.click()
+    page.get_by_role("searchbox").first.fill("1")
+    found = Axe().run(page, context=".atlas-table", options=WCAG).response["violations"]
+    assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    small = page.eval_on_selector_all("th button", "all => all.filter(b => b.offsetHeight < 24).length")
+    assert small == 0
+    page.context.close()

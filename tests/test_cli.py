@@ -1,0 +1,644 @@
+"""The `atlas` command: what it prints, how it exits, and that bad input is a sentence that costs nothing else."""
+
+import json
+import os
+import pickle
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from generators import pipeline
+from generators.registry import load_registry
+from generators.results import ModelFindings
+from tests.checkpoints import (
+    WEIGHTS,
+    config_of,
+    edit_header,
+    read_safetensors,
+    tensors_of,
+    write_checkpoint,
+    write_json,
+)
+from tests.conftest import ROOT
+from tests.toy_findings import toy
+
+ATLAS = Path(sysconfig.get_path("scripts")) / "atlas"
+HEAVY = ("numpy", "pydantic", "matplotlib", "scipy", "safetensors", "huggingface_hub", "yaml", "jinja2")
+BAD_INPUT, SOME_FAILED = 2, 1
+
+
+@pytest.fixture(scope="module")
+def one_good_model(tmp_path_factory) -> Path:
+    """Return a folder with a registry, a checkpoint called `good`, and its results."""
+    project = tmp_path_factory.mktemp("project")
+    write_checkpoint(project / "good")
+    entry = "- name: {0}\n  title: {1}\n  sources: [{{{2}}}]\n"
+    (project / "models.yml").write_text(
+        entry.format("good", "Good model", "folder: good")
+        + entry.format("away", "Away", "package: no-such-package-here")
+    )
+    subprocess.run([ATLAS, "compute", "good"], cwd=project, check=True, capture_output=True)
+    return project
+
+
+@pytest.fixture
+def project(one_good_model, tmp_path, monkeypatch) -> Path:
+    """Return a copy of the folder with one good model, and work in it."""
+    shutil.copytree(one_good_model, tmp_path / "project")
+    monkeypatch.chdir(tmp_path / "project")
+    return tmp_path / "project"
+
+
+def results_of(project: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(project)): path.read_bytes()
+        for path in (project / "results").rglob("*")
+        if path.is_file()
+    }
+
+
+def is_a_sentence(err: str) -> bool:
+    """Return whether the last line reads as one, in characters that do nothing to a terminal."""
+    last = err.splitlines()[-1]
+    printable = all(c.isprintable() or c == "\n" for c in err)
+    return last.startswith("atlas: ") and "Traceback" not in err and printable
+
+
+# As a process
+
+
+def test_importing_the_command_imports_nothing_heavy():
+    code = f"import sys, generators.cli; print([name for name in {HEAVY} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert run.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["compute", "--help"]], ids=" ".join)
+def test_help_imports_nothing_heavy(arguments):
+    code = (
+        f"import atexit, sys; sys.argv = ['atlas', *{arguments}];"
+        f"atexit.register(lambda: print([name for name in {HEAVY} if name in sys.modules]));"
+        "from generators.cli import main; main()"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert "Usage" in run.stdout
+    imported = run.stdout.splitlines()[-1]
+    assert imported == "[]" or (len(arguments) > 1 and imported == "['pydantic']")  # Typer reads options with it
+
+
+def test_the_installed_command_exits_as_it_should(project):
+    def run(*arguments):
+        return subprocess.run([ATLAS, *arguments], check=False, capture_output=True, text=True)
+
+    assert run("show", "good").returncode == 0
+    wrong = run("compute", "<script>")
+    assert wrong.returncode == BAD_INPUT
+    assert is_a_sentence(wrong.stderr)
+    assert wrong.stdout == ""
+
+
+def test_a_closed_pipe_is_no_traceback(project):
+    with subprocess.Popen(
+        [ATLAS, "show", "good", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        process.stdout.close()
+        assert "Traceback" not in process.stderr.read()
+        assert process.wait() == SOME_FAILED
+
+
+# What it prints
+
+
+def test_help_names_every_command(atlas):
+    run = atlas("--help")
+    assert run.code == 0
+    for command in ("build", "compute", "render", "serve", "models", "show"):
+        assert re.search(rf"\b{command}\b", run.out)
+    assert run.out.count("MODEL")
+
+
+@pytest.mark.parametrize("arguments", [["compute", "--colour"], ["fly"], ["show"], ["serve", "--port", "0"]])
+def test_wrong_usage_is_exit_2(atlas, arguments):
+    assert atlas(*arguments).code == BAD_INPUT
+
+
+def test_models_lists_names_places_and_dates(atlas, project):
+    run = atlas("models")
+    assert run.code == 0
+    good, away = [line.split("\t") for line in run.out.splitlines()]
+    assert good[:2] == ["good", "Good model"]
+    assert re.fullmatch(r"computed \d{4}-\d\d-\d\d", good[3])
+    assert away == ["away", "Away", "package no-such-package-here", "not computed yet"]
+
+
+def test_models_of_the_repository(atlas, tmp_path):
+    run = atlas("models", "--registry", ROOT / "models.yml", "--results", tmp_path)
+    assert run.code == 0
+    assert [line.split("\t")[0] for line in run.out.splitlines()] == [
+        model.name for model in load_registry(ROOT / "models.yml").models
+    ]
+    assert "gpt2\tGPT-2 124M\thub openai-community/gpt2 revision 607a30d" in run.out
+
+
+def test_compute_says_what_it_computed_and_then_that_it_knows(atlas, project):
+    shutil.rmtree(project / "results")
+    first = atlas("compute", "good")
+    assert (first.code, first.out) == (0, "")
+    assert re.search(r"^good: computed helix, channels, gains, attention", first.err, re.MULTILINE)
+    second = atlas("compute", "good")
+    assert second.code == 0
+    assert re.search(r"^good: already stored: helix, channels, gains, attention", second.err, re.MULTILINE)
+
+
+def test_show_tells_every_claim(atlas, project):
+    run = atlas("show", "good")
+    assert run.code == 0
+    assert run.out.startswith(
+        "Good model: gpt2, 2 layers, 2 heads, d_model 24, 64 positions, 50 tokens; from the folder"
+    )
+    stored = ModelFindings.model_validate_json((project / "results" / "good" / "findings.json").read_text())
+    for claim in stored.claims:
+        assert f"{claim.verdict:>8}  {claim.statement}\n          {claim.answer}\n" in run.out
+
+
+def test_show_tells_what_is_missing(atlas, project):
+    write_checkpoint(project / "partial", without=("wpe.weight",))
+    atlas("compute", "./partial")
+    assert "helix: missing: The checkpoint lacks wpe.weight (position_embedding)." in atlas("show", "partial").out
+
+
+def test_show_json_is_the_published_document(atlas, project):
+    run = atlas("show", "good", "--json")
+    assert run.code == 0
+    assert json.loads(run.out) == json.loads((project / "results" / "good" / "findings.json").read_text())
+
+
+def test_show_takes_the_folder_that_was_computed(atlas, project):
+    assert atlas("show", "./good").out == atlas("show", "good").out
+
+
+def test_show_of_what_is_not_computed_says_what_to_do(atlas, project):
+    run = atlas("show", "away")
+    assert run.code == BAD_INPUT
+    assert run.err == "atlas: away is not computed yet; do it with: atlas compute away\n"
+
+
+def test_options_can_come_from_the_environment(atlas, project, monkeypatch):
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("ATLAS_REGISTRY", str(project / "models.yml"))
+    monkeypatch.setenv("ATLAS_RESULTS", str(project / "results"))
+    assert atlas("show", "good").code == 0
+
+
+@pytest.mark.parametrize("how", ["option", "environment"])
+def test_models_dirs_are_searched_by_name(atlas, project, monkeypatch, how):
+    (project / "empty").mkdir()
+    write_checkpoint(project / "weights" / "away", "bert")
+    if how == "option":
+        run = atlas("compute", "away", "--models-dir", "empty", "--models-dir", "weights")
+    else:
+        monkeypatch.setenv("ATLAS_MODELS", os.pathsep.join(["empty", "weights"]))
+        run = atlas("compute", "away")
+    assert run.code == 0
+    assert json.loads(atlas("show", "away", "--json").out)["model"]["family"] == "bert"
+
+
+def test_a_models_dir_that_is_not_there_is_bad_input(atlas, project):
+    run = atlas("compute", "good", "--models-dir", "nowhere")
+    assert run.code == BAD_INPUT
+    assert run.err == "atlas: The models folder nowhere isn't there.\n"
+
+
+# What can't be had, what fails
+
+
+def test_a_named_model_that_cannot_be_had_is_exit_1(atlas, project):
+    before = results_of(project)
+    run = atlas("compute", "away")
+    assert run.code == SOME_FAILED
+    assert run.err == "away: The package no-such-package-here isn't installed.\n"
+    assert results_of(project) == before
+
+
+def test_all_models_where_one_cannot_be_had_is_no_error(atlas, project):
+    run = atlas("compute")
+    assert run.code == 0
+    assert "away: The package no-such-package-here isn't installed." in run.err
+
+
+def test_a_hub_out_of_reach_is_a_sentence_and_exit_1(atlas, project, monkeypatch):
+    def no_network(*_, **__):
+        raise ConnectionError("no route to host")
+
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", no_network)
+    run = atlas("compute", "nobody/no-model")
+    assert run.code == SOME_FAILED
+    assert run.err == (
+        "nobody--no-model: The model hub can't be reached and nobody/no-model isn't in its local cache.\n"
+    )
+
+
+def test_stored_results_stand_in_for_weights_that_cannot_be_had(atlas, project):
+    before = results_of(project)
+    (project / "models.yml").write_text((project / "models.yml").read_text().replace("folder: good", "package: gone"))
+    run = atlas("compute", "good")
+    assert run.code == 0
+    assert run.err == "good: The package gone isn't installed. Its stored results stand.\n"
+    assert results_of(project) == before
+
+
+def test_a_finding_that_fails_is_exit_1_and_the_rest_is_done(atlas, project, monkeypatch):
+    def breaking(weights, architecture):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(pipeline, "FINDINGS", (toy("broken", compute=breaking), toy("whole")))
+    write_checkpoint(project / "other")
+    run = atlas("compute", "./other")
+    assert run.code == SOME_FAILED
+    assert "atlas: other: broken failed: ZeroDivisionError: a bug\n" in run.err
+    assert "other: computed whole\n" in run.err
+
+
+def test_a_full_disk_is_a_sentence_and_exit_1(atlas, project, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    write_checkpoint(project / "other")
+    before = results_of(project)
+    monkeypatch.setattr(np, "savez_compressed", full)
+    run = atlas("compute", "./other")
+    assert run.code == SOME_FAILED
+    assert is_a_sentence(run.err)
+    assert "No space left on device" in run.err
+    assert results_of(project) == before
+
+
+def test_a_bad_model_does_not_keep_the_others_from_being_computed(atlas, project):
+    shutil.rmtree(project / "results")
+    (project / "broken").mkdir()
+    run = atlas("compute", "./broken", "good")
+    assert run.code == BAD_INPUT
+    assert "atlas: broken: The checkpoint broken has no config.json.\n" in run.err
+    assert "good: computed helix" in run.err
+    assert atlas("show", "good").code == 0
+
+
+def test_a_bad_model_among_all_is_exit_1(atlas, project):
+    (project / "good" / WEIGHTS).write_bytes(b"")
+    (project / "results" / "good" / "findings.json").unlink()
+    run = atlas("compute")
+    assert run.code == SOME_FAILED
+    assert run.err.startswith("atlas: good: ")
+
+
+# Bad input: checkpoints
+
+
+class Evil:
+    """Whoever unpickles this makes a file."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (self.mark,)
+
+
+def header(change: Callable[[dict], object]) -> Callable[[Path], None]:
+    return lambda folder: edit_header(folder / WEIGHTS, change)
+
+
+def config(content: object) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        if isinstance(content, str | bytes):
+            (folder / "config.json").write_bytes(content if isinstance(content, bytes) else content.encode())
+        else:
+            write_json(folder / "config.json", content)
+
+    return write
+
+
+def sizes(**changed: object) -> Callable[[Path], None]:
+    return config({**config_of("gpt2"), **changed})
+
+
+def tensor(name: str, values: np.ndarray) -> Callable[[Path], None]:
+    return lambda folder: write_checkpoint(folder, changed={name: values}, dtype=None)
+
+
+def spoiled(name: str, value: float) -> Callable[[Path], None]:
+    values = tensors_of("gpt2")[name].copy()
+    values.flat[-1] = value
+    return tensor(name, values)
+
+
+def header_length(length: int) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        content = (folder / WEIGHTS).read_bytes()
+        (folder / WEIGHTS).write_bytes(struct.pack("<Q", length) + content[8:])
+
+    return write
+
+
+def cut(keep: Callable[[int], int]) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        content = (folder / WEIGHTS).read_bytes()
+        (folder / WEIGHTS).write_bytes(content[: keep(len(content))])
+
+    return write
+
+
+def weight_map(content: object) -> Callable[[Path], None]:
+    return lambda folder: write_json(folder / f"{WEIGHTS}.index.json", {"weight_map": content})
+
+
+def only_pickle(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Evil(folder / "unpickled")))
+
+
+def pickle_named_safetensors(folder: Path) -> None:
+    (folder / WEIGHTS).write_bytes(pickle.dumps(Evil(folder / "unpickled")))
+
+
+def shard_is_pickle(folder: Path) -> None:
+    only_pickle(folder)
+    weight_map({"wpe.weight": "pytorch_model.bin"})(folder)
+
+
+def overlapping(entries: dict) -> None:
+    entries["wpe.weight"]["data_offsets"] = entries["wte.weight"]["data_offsets"]
+
+
+def past_the_end(entries: dict) -> None:
+    start, end = entries["wte.weight"]["data_offsets"]
+    entries["wte.weight"]["data_offsets"] = [start, end + 10**12]
+
+
+def backwards(entries: dict) -> None:
+    entries["wpe.weight"]["data_offsets"].reverse()
+
+
+def directory(folder: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    (folder / WEIGHTS).mkdir()
+
+
+def empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
+WIDTH, POSITIONS = 24, 64
+BROKEN = {
+    "truncated-data": (cut(lambda length: length - 100), "isn't a whole safetensors file"),
+    "truncated-header": (cut(lambda length: 100), "isn't a whole safetensors file"),
+    "truncated-length": (cut(lambda length: 5), "isn't a whole safetensors file"),
+    "no-bytes": (cut(lambda length: 0), "isn't a whole safetensors file"),
+    "offset-past-end": (header(past_the_end), "isn't a whole safetensors file"),
+    "offsets-overlap": (header(overlapping), "isn't a whole safetensors file"),
+    "offsets-backwards": (header(backwards), "isn't a whole safetensors file"),
+    "offsets-negative": (
+        header(lambda h: h["wpe.weight"].update(data_offsets=[-8, 10])),
+        "isn't a whole safetensors file",
+    ),
+    "shape-not-its-bytes": (
+        header(lambda h: h["wpe.weight"].update(shape=[POSITIONS, WIDTH + 1])),
+        "isn't a whole safetensors file",
+    ),
+    "shape-overflows": (
+        header(lambda h: h["wpe.weight"].update(shape=[2**40, 2**40])),
+        "isn't a whole safetensors file",
+    ),
+    "dtype-unheard-of": (header(lambda h: h["wpe.weight"].update(dtype="Q7")), "isn't a whole safetensors file"),
+    "header-huge": (header_length(2**62), "isn't a whole safetensors file"),
+    "header-past-end": (header_length(10**7), "isn't a whole safetensors file"),
+    "header-zero": (header_length(0), "isn't a whole safetensors file"),
+    "header-no-json": (
+        lambda folder: (folder / WEIGHTS).write_bytes(struct.pack("<Q", 4) + b"[[[["),
+        "isn't a whole safetensors file",
+    ),
+    "header-empty": (
+        lambda folder: (folder / WEIGHTS).write_bytes(struct.pack("<Q", 2) + b"{}"),
+        "has no tensor of the family 'gpt2'; it begins with none at all",
+    ),
+    "nan": (spoiled("wpe.weight", np.nan), "wpe.weight in the checkpoint broken holds NaN or infinity"),
+    "infinity": (spoiled("h.1.ln_2.weight", -np.inf), "h.1.ln_2.weight in the checkpoint broken holds NaN or inf"),
+    "positions-too-wide": (
+        tensor("wpe.weight", np.zeros((POSITIONS, WIDTH + 1), np.float32)),
+        "wpe.weight in the checkpoint broken, the position_embedding, has the shape 64 x 25 where config.json "
+        "asks for 64 x 24",
+    ),
+    "positions-transposed": (tensor("wpe.weight", np.zeros((WIDTH, POSITIONS), np.float32)), "the shape 24 x 64"),
+    "a-single-number": (tensor("h.0.ln_1.weight", np.float32(1.0)), "the shape of a single number"),
+    "integers": (tensor("wpe.weight", np.ones((POSITIONS, WIDTH), np.int32)), "is I32; the atlas reads F64, F32"),
+    "no-config": (lambda folder: (folder / "config.json").unlink(), "The checkpoint broken has no config.json"),
+    "config-not-json": (config("model_type: gpt2"), "config.json isn't valid JSON"),
+    "config-empty": (config(""), "config.json isn't valid JSON"),
+    "config-binary": (config(b"\x80\x04\x95"), "config.json can't be read"),
+    "config-a-list": (config([config_of("gpt2")]), "must hold a JSON object, not list"),
+    "config-deep": (config("[" * 200_000 + "]" * 200_000), "config.json isn't valid JSON"),
+    "config-endless-number": (config('{"n_embd": ' + "1" * 10_000 + "}"), "config.json isn't valid JSON"),
+    "strings-for-numbers": (sizes(n_embd="24"), "config.json gives '24' as n_embd"),
+    "no-heads": (sizes(n_head=0), "config.json gives 0 as n_head"),
+    "heads-do-not-divide": (sizes(n_head=5), "5 heads share a width of 24"),
+    "millions-of-layers": (sizes(n_layer=9_999_999), "config.json gives 9999999 as n_layer"),
+    "size-absent": (sizes(n_positions=None), "config.json gives None as n_positions"),
+    "family-unknown": (
+        sizes(model_type="mamba"),
+        "family 'mamba' is unknown; the atlas knows gpt2, openai-gpt, bert",
+    ),
+    "family-a-list": (sizes(model_type=["gpt2"]), "is unknown; the atlas knows gpt2"),
+    "family-with-escapes": (sizes(model_type="\x1b[31m\x07"), "is unknown; the atlas knows gpt2"),
+    "other-family": (config(config_of("bert")), "has no tensor of the family 'bert'"),
+    "empty-folder": (empty, "The checkpoint broken has no config.json"),
+    "no-weights": (lambda folder: (folder / WEIGHTS).unlink(), "has no model.safetensors"),
+    "only-pickle": (only_pickle, "has no model.safetensors (the atlas reads safetensors only, never pickle)"),
+    "pickle-in-disguise": (pickle_named_safetensors, "isn't a whole safetensors file"),
+    "shard-is-pickle": (shard_is_pickle, "pytorch_model.bin isn't a whole safetensors file"),
+    "directory": (directory, "has no model.safetensors"),
+    "index-not-json": (
+        lambda folder: (folder / f"{WEIGHTS}.index.json").write_text("{"),
+        "model.safetensors.index.json isn't valid JSON",
+    ),
+    "index-without-map": (lambda folder: write_json(folder / f"{WEIGHTS}.index.json", {}), "has no weight_map"),
+    "map-a-list": (weight_map(["wpe.weight"]), "has no weight_map"),
+    "map-leaves-the-folder": (weight_map({"wpe.weight": "../../etc/passwd"}), "has no weight_map"),
+    "map-to-root": (weight_map({"wpe.weight": "/etc/passwd"}), "has no weight_map"),
+    "map-to-parent": (weight_map({"wpe.weight": ".."}), "has no .."),
+    "map-to-nothing": (weight_map({"wpe.weight": "model-1-of-2.safetensors"}), "has no model-1-of-2.safetensors"),
+    "map-to-endless-name": (weight_map({"wpe.weight": "x" * 5000}), "can't be read: File name too long"),
+    "map-with-nul": (weight_map({"wpe.weight": "a\0b"}), "broken has no a"),
+    "map-to-numbers": (weight_map({"wpe.weight": 3}), "has no weight_map"),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_broken_checkpoint_is_a_sentence_that_costs_nothing_else(atlas, project, broken):
+    harm, said = BROKEN[broken]
+    folder = write_checkpoint(project / "broken")
+    before = results_of(project)
+    harm(folder)
+    run = atlas("compute", "./broken")
+    assert run.code == BAD_INPUT
+    assert is_a_sentence(run.err)
+    assert run.err.startswith("atlas: broken: ")
+    assert said in run.err
+    assert run.out == ""
+    assert results_of(project) == before
+    assert not (project / "results" / "broken").exists()
+    assert not (folder / "unpickled").exists()
+
+
+def test_pickle_would_have_run(tmp_path):
+    """The trap of the tests above works."""
+    only_pickle(write_checkpoint(tmp_path))
+    pickle.loads((tmp_path / "pytorch_model.bin").read_bytes())
+    assert (tmp_path / "unpickled").exists()
+
+
+def test_a_tensor_that_its_shard_lacks_is_a_sentence(atlas, project):
+    folder = write_checkpoint(project / "broken")
+    weight_map(dict.fromkeys([*read_safetensors(folder / WEIGHTS)[0], "h.1.ln_2.weight"], WEIGHTS))(folder)
+    edit_header(folder / WEIGHTS, lambda h: h.update({"h.1.ln_9.weight": h.pop("h.1.ln_2.weight")}))
+    run = atlas("compute", "./broken")
+    assert run.code == BAD_INPUT
+    assert is_a_sentence(run.err)
+    assert "h.1.ln_2.weight can't be read from" in run.err
+
+
+@contextmanager
+def without_root() -> Iterator[None]:
+    """Give up the right to read anything, if this process has it."""
+    user = os.geteuid()
+    os.seteuid(65534 if user == 0 else user)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+@pytest.mark.parametrize("closed", [WEIGHTS, "config.json", ""], ids=["weights", "config", "folder"])
+def test_what_may_not_be_read_is_a_sentence(atlas, closed):
+    with tempfile.TemporaryDirectory() as open_to_all:
+        project = Path(open_to_all)
+        (project / "models.yml").write_text("[]")
+        folder = write_checkpoint(project / "broken")
+        project.chmod(0o777)
+        (folder / closed).chmod(0)
+        with without_root():
+            options = ("--results", project / "results", "--registry", project / "models.yml")
+            run = atlas("compute", folder, *options)
+        (folder / closed).chmod(0o700)
+    assert run.code == BAD_INPUT
+    assert is_a_sentence(run.err)
+    assert "Permission denied" in run.err
+
+
+def test_weights_gone_bad_leave_the_results_computed_from_them_before(atlas, project):
+    before = results_of(project)
+    spoiled("wpe.weight", np.nan)(project / "good")
+    run = atlas("compute", "good")
+    assert run.code == BAD_INPUT
+    assert results_of(project) == before
+
+
+# Bad input: names and the registry
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../nowhere",
+        "../../etc/passwd",
+        "/etc/passwd",
+        "<script>alert(1)</script>",
+        "a\x1b[31mb",
+        "a\nb\r\x07",
+        "a\x00b",
+        "",
+        " ",
+        "x" * 5000,
+        "own--er/model",
+        "\udcff",
+    ],
+    ids=ascii,
+)
+@pytest.mark.parametrize("command", ["compute", "show"])
+def test_a_name_that_is_no_model_is_a_sentence(atlas, project, command, name):
+    before = results_of(project)
+    run = atlas(command, name)
+    assert run.code == BAD_INPUT
+    assert is_a_sentence(run.err)
+    assert run.out == ""
+    assert results_of(project) == before
+    assert sorted(path.name for path in project.iterdir()) == ["good", "models.yml", "results"]
+
+
+def test_a_wrong_name_among_right_ones_stops_before_anything_is_computed(atlas, project):
+    shutil.rmtree(project / "results")
+    assert atlas("compute", "good", "nonsense").code == BAD_INPUT
+    assert not (project / "results").exists()
+
+
+def test_a_folder_with_a_hostile_name_becomes_a_slug(atlas, project):
+    write_checkpoint(project / "<img src=x onerror=alert(1)>")
+    assert atlas("compute", "./<img src=x onerror=alert(1)>").code == 0
+    assert sorted(path.name for path in (project / "results").iterdir()) == ["good", "img-src-x-onerror-alert-1"]
+
+
+def test_a_folder_whose_name_is_no_text_can_be_computed(atlas, project):
+    name = os.fsdecode(b"model-\xff")
+    write_checkpoint(project / name)
+    run = atlas("compute", f"./{name}")
+    assert run.code == 0
+    assert json.loads(atlas("show", "model", "--json").out)["model"]["source"]["place"] == "model-\ufffd"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, b"", b"- [", b"- name: 2024-13-45", b"[" * 2000, b"\xff", b"models: {}", b"- name: ../x\n  title: x"],
+    ids=["absent", "empty", "yaml", "date", "deep", "binary", "mapping", "entry"],
+)
+@pytest.mark.parametrize("command", [["compute"], ["compute", "good"], ["models"], ["show", "away"]], ids=" ".join)
+def test_a_broken_registry_is_a_sentence(atlas, project, command, content):
+    before = results_of(project)
+    (project / "models.yml").unlink()
+    if content is not None:
+        (project / "models.yml").write_bytes(content)
+    run = atlas(*command)
+    assert run.code == BAD_INPUT
+    assert is_a_sentence(run.err)
+    assert run.err.startswith("atlas: The registry models.yml ")
+    assert results_of(project) == before
+
+
+@pytest.mark.parametrize("harm", [b"", b"{}", b"{\xff", b"[" * 100_000])
+def test_damaged_results_are_a_sentence_and_computed_anew(atlas, project, harm):
+    whole = results_of(project)
+    (project / "results" / "good" / "findings.json").write_bytes(harm)
+    shown = atlas("show", "good")
+    assert shown.code == BAD_INPUT
+    assert is_a_sentence(shown.err)
+    assert atlas("models").code == 0
+    again = atlas("compute", "good")
+    assert again.code == 0
+    assert "good: The stored results" in again.err
+    assert {name: content for name, content in results_of(project).items() if name in whole} == whole
+
+
+def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
+    (project / "taken").write_text("a file, not a folder")
+    run = atlas("compute", "good", "--results", "taken")
+    assert run.code == SOME_FAILED
+    assert is_a_sentence(run.err)
