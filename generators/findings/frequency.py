@@ -388,8 +388,8 @@ def figures_of(result: Result) -> list[Figure]:
         Figure(
             "frequency-channel",
             f"Channel {channel} beside an ordinary one",
-            f"One dot per token of known frequency. Above: the channel that goes with frequency most; below: channel {contrast}, which "
-            f"has the median correlation. Frequency is from {label}; {covered}.",
+            "One dot per token of known frequency. Above: the channel that goes with frequency most; below: channel "
+            f"{contrast}, which has the median correlation. Frequency is from {label}; {covered}.",
             f"Channel {channel} against log-frequency (rho {rho:+.2f}), norm and token index, above channel "
             f"{contrast} (rho {weak:+.2f}).",
             lambda: draw_channels(arrays, channel, contrast),
