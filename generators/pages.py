@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -145,19 +146,27 @@ def render(
     pages: list[ModelPage] = []
     absent: list[Absent] = []
     damaged: list[str] = []
+    environment = _environment()
     for model in _all_models(registry, store):
         try:
             page = _model_page(model, store, site, why.get(model.name), report)
+            if page is None:
+                absent.append(Absent(model, why.get(model.name, "It has no results yet.")))
+                continue
+            text = environment.get_template("model.md.j2").render(root="../../", page=page)
+            site.write(f"models/{page.name}.md", text)
+            pages.append(page)
         except InputError as error:
             report(str(error))
             damaged.append(model.name)
             absent.append(Absent(model, str(error)))
-            continue
-        if page is not None:
-            pages.append(page)
-        else:
-            absent.append(Absent(model, why.get(model.name, "It has no results yet.")))
-    _write_pages(pages, absent, registry, site)
+        except AtlasError:
+            raise
+        except Exception as error:  # results that no page can be made from must not cost the others theirs
+            report(f"{model.name}: no page can be made from its results\n{traceback.format_exc()}")
+            damaged.append(model.name)
+            absent.append(Absent(model, f"No page can be made from its results ({type(error).__name__})."))
+    _write_pages(pages, absent, registry, site, environment)
     _write_data(pages, site)
     site.remove_stale()
     return damaged
@@ -185,7 +194,8 @@ def _model_page(model: Model, store: Store, site: Site, why: str | None, report:
             record = FindingRecord(status="missing", reason=reason, version=finding.version)
         claims = [claim for claim in findings.claims if claim.finding == finding.name]
         sections.append(Section(finding, record, claims, _pictures(finding, record, model.name, store, site)))
-    return ModelPage(findings, model.title, model.notes, model.licence, sections, why)
+    title = findings.model.title if model.title == model.name else model.title
+    return ModelPage(findings, title, model.notes, model.licence, sections, why)
 
 
 def _pictures(finding: Finding, record: FindingRecord, name: str, store: Store, site: Site) -> list[Picture]:
@@ -236,8 +246,13 @@ def _size(svg: bytes) -> tuple[int, int]:
     return round(width * 96 / 72), round(height * 96 / 72)
 
 
-def _write_pages(pages: Sequence[ModelPage], absent: Sequence[Absent], registry: Registry, site: Site) -> None:
-    environment = _environment()
+def _write_pages(
+    pages: Sequence[ModelPage],
+    absent: Sequence[Absent],
+    registry: Registry,
+    site: Site,
+    environment: jinja2.Environment,
+) -> None:
     shared = {
         "pages": pages,
         "absent": absent,
@@ -256,8 +271,6 @@ def _write_pages(pages: Sequence[ModelPage], absent: Sequence[Absent], registry:
     write("index.md", "home.md.j2", hero=_hero(pages))
     write("about.md", "about.md.j2")
     write("models/index.md", "models.md.j2")
-    for page in pages:
-        write(f"models/{page.name}.md", "model.md.j2", page=page)
     write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:
         write(

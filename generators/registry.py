@@ -15,6 +15,10 @@ LONGEST_NAME = 96
 
 Slug = Annotated[str, StringConstraints(pattern=f"^{SLUG.pattern}$", max_length=LONGEST_NAME)]
 HubId = Annotated[str, StringConstraints(pattern=f"^{HUB_ID.pattern}$", max_length=LONGEST_NAME)]
+# MkDocs puts titles into its menus as they are, so nothing that a page could read as markup may stand in one.
+Title = Annotated[
+    str, StringConstraints(pattern=r"^[\w ,.:;()+/'’–-]+$", min_length=1, max_length=200, strip_whitespace=True)
+]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2000, strip_whitespace=True)]
 
 
@@ -50,7 +54,7 @@ class Model(Entry):
     """One model: what it is called, where its weights are, what is known about it."""
 
     name: Slug
-    title: Text
+    title: Title
     sources: tuple[Source, ...] = Field(min_length=1, description="Where the weights are, tried in this order.")
     family: str | None = Field(default=None, description="Only where config.json does not tell it.")
     frequency: Literal["counts", "wordfreq", "index"] = Field(

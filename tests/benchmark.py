@@ -20,7 +20,7 @@ MEBI = 2**20
 
 def gpt2_folder() -> Path:
     """Return where the GPT-2 checkpoint is."""
-    for part in os.environ.get("ATLAS_MODELS", "../shared/models").split(os.pathsep):
+    for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep):
         if (Path(part) / "gpt2" / "config.json").is_file():
             return Path(part) / "gpt2"
     sys.exit("make bench needs the GPT-2 weights: name their parent folder in ATLAS_MODELS")

@@ -1,6 +1,6 @@
-"""Real weights show what shared/design/findings.md says they must, to the digits given there, and what git keeps.
+"""Real weights show the values that were measured apart from the atlas, to their digits, and what git keeps.
 
-GPT-2's values were measured there with plain NumPy and scikit-learn, twice, independently of the atlas.
+GPT-2's were measured with plain NumPy and scikit-learn, twice, independently of each other.
 """
 
 import math

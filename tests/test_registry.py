@@ -119,7 +119,7 @@ def test_names_that_could_leave_their_folder_or_page_are_refused(tmp_path, name)
         ({"name": None}, r"models\.0\.name \('None'\): Input should be a valid string"),
         ({"name": 2}, r"models\.0\.name \('2'\): Input should be a valid string"),
         ({"title": " "}, r"models\.0\.title \('tiny'\): String should have at least 1 character"),
-        ({"title": "x" * 2001}, r"models\.0\.title \('tiny'\): String should have at most 2000 characters"),
+        ({"title": "x" * 2001}, r"models\.0\.title \('tiny'\): String should have at most 200 characters"),
         ({"sources": []}, r"models\.0\.sources \('tiny'\): Tuple should have at least 1 item"),
         ({"sources": [{}]}, r"models\.0\.sources\.0"),
         ({"sources": [{"hub": "owner"}]}, r"models\.0\.sources\.0\.HubSource\.hub"),

@@ -13,7 +13,17 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators import figures
-from generators.findings.finding import NO_TOKENS, Claim, Figure, Finding, Result, Table, TokenFacts, Weights
+from generators.findings.finding import (
+    NO_TOKENS,
+    Claim,
+    Figure,
+    Finding,
+    NotApplicableError,
+    Result,
+    Table,
+    TokenFacts,
+    Weights,
+)
 from generators.findings.thresholds import judge, untested
 from generators.formatting import number
 from generators.linalg import block_means, energy_share, right_singular_vectors, squared_overlaps, subspace_size
@@ -21,6 +31,7 @@ from generators.weights.families import Architecture
 
 MATRICES = {"Q": "attn.q", "K": "attn.k", "V": "attn.v", "O": "attn.o", "MLP in": "mlp.in"}
 PRECEDING_NORM = {"Q": "ln1", "K": "ln1", "V": "ln1", "MLP in": "ln2"}  # O writes: no norm stands before it
+FEWEST_POSITIONS = 3
 CORNER = 5
 FIRST_QUERY = 100
 FEWEST_FOR_LATE_QUERIES = 200
@@ -38,9 +49,14 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
         weights: `position_embedding` (n, d), `blocks.*.attn.q/k/v/o` (d, m) with their norms and biases;
             `blocks.*.mlp.in` (d, f) and `token_embedding` (V, d) are used when there.
         architecture: numbers of layers and heads, the norms' epsilon, causal or not.
+
+    Raises:
+        NotApplicableError: P has fewer than three rows.
     """
     P = np.asarray(weights["position_embedding"], np.float64)
     n, d = P.shape
+    if n < FEWEST_POSITIONS:
+        raise NotApplicableError(f"P has only {n} positions; there is nothing to look back at.")
     k = subspace_size(n, d)
     bases = {"P": right_singular_vectors(P, d)}
     if "token_embedding" in weights:

@@ -28,6 +28,7 @@ from generators.linalg import components_for, participation_ratio, spearman, svd
 from generators.rows import mean_and_std, norms, spread_ids
 from generators.weights.families import Architecture
 
+FEWEST_POSITIONS = 3
 SMALLEST_GAP = 0.1  # in log10 std
 SMALLEST_SHARE = 0.5  # of P's variance
 TOP_VECTORS = 5
@@ -53,10 +54,12 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
         architecture: not used beyond its existence.
 
     Raises:
-        NotApplicableError: rows 1.. of P are all alike.
+        NotApplicableError: P has fewer than three rows, or rows 1.. of it are all alike.
     """
     P = np.asarray(weights["position_embedding"], np.float64)
     n, d = P.shape
+    if n < FEWEST_POSITIONS:
+        raise NotApplicableError(f"P has only {n} positions; channels can't be told apart by their spread.")
     std = np.where(np.ptp(P[1:], axis=0) > 0, P[1:].std(axis=0), 0)
     variance = std**2
     if not variance.any():

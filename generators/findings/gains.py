@@ -85,6 +85,8 @@ def log_correlation(std: Float[Array, " d"], gain: Float[Array, " d"]) -> float 
 
 
 def _ratio(gain: Float[Array, " d"]) -> float | None:
+    if len(gain) < 2:
+        return None
     runner_up, largest = np.sort(gain)[-2:]
     return float(largest / runner_up) if runner_up > 0 and np.ptp(gain) else None
 

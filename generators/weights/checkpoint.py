@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +96,9 @@ class Checkpoint(Mapping[str, Array]):
         for role, slot in self.family.roles(self.architecture.n_layer):
             if role == "unembedding" and self.architecture.tied:
                 continue  # some files hold the tied matrix a second time
-            for prefix in self.family.prefixes:
-                if prefix + slot.tensor in self._shard_of:
-                    yield role, Slot(prefix + slot.tensor, slot.shape, slot.transposed, slot.part)
-                    break
+            name = next((name for name in self.family.spellings(slot.tensor) if name in self._shard_of), None)
+            if name is not None:
+                yield role, replace(slot, tensor=name)
 
     def _read(self, name: str) -> Array:
         if self._last is not None and self._last[0] == name:

@@ -78,7 +78,15 @@ class Family:
     causal: bool = True
     post_norm: bool = False
     tied: bool = True  # unless config.json says otherwise
+    aliases: tuple[tuple[str, str], ...] = ()  # endings of tensor names, and what older files write instead
     without: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # role -> why there is none
+
+    def spellings(self, tensor: str) -> Iterator[str]:
+        """Yield every name that a file of this family may give a tensor."""
+        old = [tensor.removesuffix(new) + old for new, old in self.aliases if tensor.endswith(new)]
+        for name in (tensor, *old):
+            for prefix in self.prefixes:
+                yield prefix + name
 
     def roles(self, n_layer: int) -> Iterator[tuple[str, Slot]]:
         """Yield every role of a model of `n_layer` layers with its slot, names filled in."""
@@ -194,6 +202,7 @@ BERT = Family(
         "mlp.out": Slot("encoder.layer.{i}.output.dense.weight", "d f"),
     },
     first_block_slots=_norm("ln1", "embeddings.LayerNorm"),
+    aliases=(("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")),
     causal=False,
     post_norm=True,
 )
