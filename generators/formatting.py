@@ -36,11 +36,11 @@ def in_markdown(text: str) -> Markup:
 
 
 @cache
-def formula(tex: str) -> Markup:
-    """Return a TeX formula as MathML, made here so that the page needs no script for it."""
+def formula(tex: str, display: bool = False) -> Markup:
+    """Return a TeX formula as MathML (set large, if asked), made here so that the page needs no script for it."""
     from latex2mathml.converter import convert
 
-    return Markup(convert(tex))
+    return Markup(convert(tex, display="block" if display else "inline"))
 
 
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -316,13 +316,14 @@ def _reads_positions(m: dict[str, Any]) -> Claim:
     chance, corners = m["chance_top5"], m["top5"]["P"]
     value = min(corners["Q"]["raw"], corners["K"]["raw"])
     answer = (
-        f"The five leading directions of layer-0 Q and K overlap with those of P by {corners['Q']['raw']:.2f} and "
+        f"In the raw weights, the five leading directions of layer-0 Q and K overlap with those of P by "
+        f"{corners['Q']['raw']:.2f} and "
         f"{corners['K']['raw']:.2f}, {corners['Q']['raw'] / chance:.3g} and {corners['K']['raw'] / chance:.3g} times "
         f"chance"
     )
     if corners["Q"]["folded"] is not None:
         answer += (
-            f"; with the norm's gain folded in, {corners['Q']['folded'] / chance:.2g} and "
+            f"; once the gain of the norm before them is folded in, {corners['Q']['folded'] / chance:.2g} and "
             f"{corners['K']['folded'] / chance:.2g} times chance"
         )
     return judge(
@@ -383,7 +384,7 @@ def figures_of(result: Result) -> list[Figure]:
     heads = m["positional_kernels"]["heads"]
     peaks = [head["peak_offset"] for head in heads]
     at_0, at_1 = peaks.count(0), peaks.count(1)
-    corners = ", ".join(f"{name} {values['raw'] / m['chance_top5']:.2g}" for name, values in m["top5"]["P"].items())
+    corners = ", ".join(f"{name} {values['raw'] / m['chance_top5']:.3g}" for name, values in m["top5"]["P"].items())
     sources = [source for source in ("P", "E") if m["shares"][source]]
     layer_0_best = max(heads[: m["n_heads"]], key=lambda head: head["weight_at_peak"])
     against = " and of E" if "E" in sources else ""
@@ -413,7 +414,8 @@ def figures_of(result: Result) -> list[Figure]:
             "positional-kernels",
             "What layer-0 heads attend to by position alone",
             "One panel per head of layer 0: mean attention by distance from the query back to the key, if the input "
-            "were positions alone. Grey: uniform attention. A spike at 1 is a previous-token head.",
+            "were positions alone. The dotted line marks offset 1, the previous token; negative offsets are tokens "
+            "after the query. The grey line is uniform attention. A spike at 1 is a previous-token head.",
             f"Positional kernels of layer 0. The sharpest is head {layer_0_best['head']}, with weight "
             f"{layer_0_best['weight_at_peak']:.2f} at offset {layer_0_best['peak_offset']}.",
             lambda: draw_kernels(arrays, m["n_heads"]),
@@ -487,7 +489,7 @@ def draw_kernels(arrays: dict[str, Array], n_heads: int) -> Any:
         if head >= n_heads:
             ax.set_visible(False)
             continue
-        ax.fill_between(offsets, uniform, color=figures.INK, alpha=0.2, lw=0)
+        ax.plot(offsets, uniform, lw=1.2, color=figures.INK, alpha=0.4)
         ax.plot(offsets, kernels[head], lw=1.2, color=figures.COLOURS[0])
         ax.axvline(1, color=figures.COLOURS[1], lw=0.8, ls=":")
         ax.set_title(f"head {head}")

@@ -378,7 +378,7 @@ def figures_of(result: Result) -> list[Figure]:
     label = m["sources"][0]["label"]
     channel, rho = m["frequency_channel"]["channel"], m["frequency_channel"]["rho"]
     contrast, weak = m["contrast_channel"]["channel"], m["contrast_channel"]["rho"]
-    covered = f"{label} speaks about {m['coverage']:.0%} of the tokens"
+    covered = f"{m['coverage']:.0%} of the tokens are covered"
     told = "; ".join(
         f"{CANDIDATES[row['with']]} {row['rho']:+.2f} ({row['low']:+.2f} to {row['high']:+.2f})"
         for row in m["correlations"]
@@ -396,7 +396,7 @@ def figures_of(result: Result) -> list[Figure]:
         ),
         Figure(
             "norm-frequency",
-            "Are frequent tokens shorter?",
+            "Norm and frequency",
             "The norm of each token's embedding against its log-frequency. A cloud that falls to the right means "
             "that frequent tokens are shorter.",
             f"Norm against log-frequency: rho {0 if m['norm_rho'] is None else m['norm_rho']:+.2f}.",

@@ -208,6 +208,8 @@ def figures_of(result: Result) -> list[Figure]:
 
 def draw_gains(arrays: dict[str, Array], norm: str, found: dict[str, Any] | None) -> Any:
     """Draw one scatter panel per layer with the consistent channel ringed."""
+    from matplotlib.ticker import NullFormatter
+
     gains, layers = arrays[f"{norm}_gain"], arrays[f"{norm}_layers"]
     columns = min(4, len(gains))
     rows = -(-len(gains) // columns)
@@ -227,6 +229,8 @@ def draw_gains(arrays: dict[str, Array], norm: str, found: dict[str, Any] | None
             ax.set_xscale("log")
         if norm == "ln1":
             ax.set_yscale("log")
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.tick_params(labelbottom=panel + columns >= len(gains))
         ax.set_title(f"layer {layers[panel]}")
     figure.supxlabel("position std of the channel" if std is not None else "channel")
     figure.supylabel("|gain|")

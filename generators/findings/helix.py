@@ -23,7 +23,7 @@ from generators.findings.finding import (
     TokenFacts,
     Weights,
 )
-from generators.findings.thresholds import judge, rule, untested
+from generators.findings.thresholds import judge, untested
 from generators.linalg import PCA, components_for, energy_ratio, pca, svd, variance_ratio
 from generators.rows import blocks, spread_ids
 from generators.weights.families import Architecture
@@ -38,6 +38,7 @@ TOP_ENERGY = 30
 SEED = 20230714
 GAUSSIAN_DRAWS = 3
 PERMUTATIONS = 8
+FEWEST_TURNS = 1.0
 DRIFT_FACTOR = 1.5
 COSINE_PIXELS = 256
 SAMPLED_TOKENS = 2000  # drawn among the positions
@@ -250,7 +251,7 @@ def _winds(m: dict[str, Any]) -> bool:
 
 def _turns_needed(circle: dict[str, Any]) -> float:
     """Return from how many turns on a circle is more than a drift."""
-    return max(rule("circle").holds or 0.0, DRIFT_FACTOR * circle["drift_turns"])
+    return max(FEWEST_TURNS, DRIFT_FACTOR * circle["drift_turns"])
 
 
 def _circle_claim(m: dict[str, Any]) -> Claim:
@@ -290,7 +291,7 @@ def _fraying_claim(m: dict[str, Any]) -> Claim:
             "holds": f"Leaving out the first {LATE} positions instead of the last {LATE} changes what three "
             f"components hold by {dropped}: the start lies off the curve of the rest.",
             "fails": f"Leaving out the first {LATE} positions instead of the last {LATE} changes what three "
-            f"components hold by {dropped}: the start is no rougher than the end.",
+            f"components hold by {dropped}: the start lies on the curve no worse than the end.",
         },
         baseline=m["fraying_permuted"],
     )
@@ -315,9 +316,9 @@ def _constant_norms(m: dict[str, Any]) -> Claim:
         "constant-norms",
         value,
         {
-            "holds": f"{spread}, where the same scores in shuffled order give {permuted:.1%}.",
-            "partly": f"{spread}, nearly constant; the same scores in shuffled order give {permuted:.1%}.",
-            "fails": f"{spread}; the same scores in shuffled order give {permuted:.1%}.",
+            "holds": f"{spread}, where shuffling each component over positions gives {permuted:.1%}.",
+            "partly": f"{spread}, nearly constant; shuffling each component over positions gives {permuted:.1%}.",
+            "fails": f"{spread}; shuffling each component over positions gives {permuted:.1%}.",
         },
         baseline=permuted,
         also=0 < value <= 0.5 * permuted,
@@ -361,8 +362,10 @@ def figures_of(result: Result) -> list[Figure]:
     m, arrays = result.metrics, result.arrays
     ev3 = m["explained_variance_3d"]
     circle = m["circle"]
-    shape = "a line that winds" if _winds(m) else "a line that does not wind about a centre"
-    in_ranges = ", ".join(f"{name} {value:.1%}" for name, value in ev3.items() if value is not None)
+    winding = "two of its directions wind" if _winds(m) else "no two of its directions wind"
+    n = m["n_positions"]
+    rows = {"no_first": f"positions 1 to {n - 1}", "late": f"{LATE} to {n - 1}", "early": f"1 to {LATE - 1}"}
+    in_ranges = ", ".join(f"{text} {ev3[name]:.1%}" for name, text in rows.items() if ev3[name] is not None)
     turning = (
         f"they turn {abs(circle['turns']):.1f} times"
         if _winds(m)
@@ -376,8 +379,10 @@ def figures_of(result: Result) -> list[Figure]:
             "helix",
             "The position curve in three dimensions",
             "Each dot is one position, in the three principal components of the rows of P it is drawn from; "
-            "colour runs from the first position to the last. A thin line joins neighbours.",
-            f"Position embeddings in their top three components: {shape}. Variance held: {in_ranges}.",
+            "colour runs from the first position to the last. A thin line joins neighbours, "
+            "also to a last position that stands apart.",
+            f"The curve of the position embeddings in its top three components; {winding}. Share of variance shown: "
+            f"{in_ranges}.",
             lambda: draw_helix(result),
         ),
         Figure(
@@ -391,10 +396,10 @@ def figures_of(result: Result) -> list[Figure]:
         Figure(
             "waves",
             "The waves of the top singular vectors",
-            "The five leading left singular vectors of P (all rows), each against position: a smooth wave means "
+            "The five leading left singular vectors of P (all rows), each against position: a regular wave means "
             "that the direction encodes position at one frequency.",
-            "The five leading left singular vectors of P against position. The leading principal components "
-            "make " + ", ".join(str(wave["cycles"]) for wave in m["waves"][:5]) + " cycles per context.",
+            "The five leading left singular vectors of P against position. The leading principal components, for "
+            "comparison, make " + ", ".join(str(wave["cycles"]) for wave in m["waves"][:5]) + " cycles per context.",
             lambda: draw_waves(arrays["left_singular_vectors"]),
         ),
         Figure(
@@ -566,7 +571,7 @@ def draw_look_back(looks: list[dict[str, Any]]) -> Any:
 HELIX = Finding(
     name="helix",
     title="Helix",
-    version=2,
+    version=3,
     needs=("position_embedding",),
     uses=("token_embedding",),
     parameters={"components": COMPONENTS, "late": LATE, "top_energy": TOP_ENERGY, "seed": SEED},

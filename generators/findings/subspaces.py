@@ -109,7 +109,7 @@ def claims(result: Result) -> list[Claim]:
     """Judge whether tokens and positions keep apart, and whether P sits in E's tail."""
     m = result.metrics
     rivalry, share = m["rivalry"], m["position_energy_in_tail"]
-    overlap = f"Tokens and positions share {rivalry:.2f} of the directions that unrelated ones would share"
+    overlap = f"Tokens and positions overlap {rivalry:.2f} times as much as unrelated ones would"
     tail = (
         f"{share:.1%} of the positions' energy lies in the tenth of the directions where tokens vary least; chance "
         f"gives {m['chance_in_tail']:.1%}"

@@ -191,7 +191,7 @@ def draw_plane(arrays: dict[str, Array]) -> Any:
     """Draw the plane of the second and third directions, coloured by the space marker."""
     figure = figures.canvas(width=6.4, height=4.8)
     ax = figure.add_subplot()
-    kinds = ((1, "with the space marker", 0), (0, "without", 1), (-1, "special or not known", 5))
+    kinds = ((1, "with space marker (WordPiece: no ##)", 0), (0, "without", 1), (-1, "special or not known", 5))
     for kind, label, colour in kinds:
         chosen = arrays["token_kind"] == kind
         if chosen.any():
