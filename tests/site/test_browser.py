@@ -133,8 +133,8 @@ def test_pictures_follow_the_colour_scheme(
 def test_a_matrix_cell_leads_to_its_section(browser: Browser, address: str) -> None:
     page, _ = opened(browser, address, viewport=WIDE)
     page.locator("table.matrix td.cell a").first.click()
-    page.wait_for_url("**/models/gpt2/#helix")
-    assert page.locator("#helix").is_visible()
+    page.wait_for_url("**/models/gpt2/#claim-three-components")
+    assert page.locator("#claim-three-components").is_visible()
     page.go_back()
     assert page.locator("table.matrix").is_visible()
     page.context.close()
