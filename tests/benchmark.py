@@ -1,21 +1,40 @@
 """`make bench`: time and memory of the whole command and of each finding, on the real GPT-2 weights.
 
-Nothing here is a test: timings are read by people. Weights are looked for in $ATLAS_MODELS.
+`--token-side` alone compares the token side with the plain way, on a made-up embedding of GPT-2's shape (its real one
+is not needed). Timings are read by people; answers that differ end the run with an error. Weights are looked for in
+$ATLAS_MODELS.
 """
 
+import argparse
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from generators.clump import crowding, find_clump
 from generators.findings import FINDINGS
+from generators.findings.finding import NO_TOKENS
+from generators.linalg import gram
+from generators.nearest import best_match, nearest_distance, neighbours_within
 from generators.weights import Checkpoint, open_checkpoint
 from generators.weights.sources import in_folder
 
 MEBI = 2**20
+GPT2_SHAPE = 50257, 768
+PLAIN_BLOCK = 1024  # rows of E at a time in the plain way
+UNUSED = 100
+SPREAD = 1024
+LABEL = 44  # width of the first column
+Array = np.ndarray
 
 
 def gpt2_folder() -> Path:
@@ -60,13 +79,227 @@ def each_finding(checkpoint: Checkpoint) -> None:
             print(f"{finding.name:<40} {time.perf_counter() - begin:8.2f} s")
 
 
-def main() -> None:
-    """Print all measurements."""
+# The token side against the plain way
+
+
+def realistic_embedding(V: int, d: int, seed: int = 0) -> tuple[Array, Array]:
+    """Return token embeddings (V, d) float32 built like real ones, and the ids of its unused tokens.
+
+    Variances fall as (k + 8)^-0.7, as MiniLM's do, about a mean that holds a quarter of the energy; norms are
+    log-normal, varying by 15 %. Twenty thousand tokens come in pairs (" word" and "word"), alike to all degrees and
+    nearly of one length; 200 families of 5 to 30 are near-duplicates; 100 unused tokens huddle.
+    """
+    rng = np.random.default_rng(seed)
+    variances = (np.arange(d) + 9.0) ** -0.7
+    E = rng.standard_normal((V, d), dtype=np.float32) * np.sqrt(0.75 * variances / variances.sum()).astype(np.float32)
+    norms = np.exp(0.15 * rng.standard_normal(V)).astype(np.float32)
+    unused, first, second, *families = _parts_of(
+        rng.permutation(V), [UNUSED, V // 5, V // 5, *rng.integers(5, 30, 200)]
+    )
+    _likened(E, first, second, rng.uniform(0.15, 0.7, len(second)).astype(np.float32))
+    norms[second] = norms[first] * np.exp(0.06 * rng.standard_normal(len(second))).astype(np.float32)
+    for family in families:
+        _likened(E, family[:1].repeat(len(family)), family, np.full(len(family), rng.uniform(0.2, 0.6), np.float32))
+    E[unused] = 0.15 * E[unused[0]] + 0.04 * E[unused]
+    norms[unused] = 0.9
+    rotation = np.linalg.qr(rng.standard_normal((d, d)))[0].astype(np.float32)
+    mean = rng.standard_normal(d).astype(np.float32)
+    mean *= 0.5 / np.linalg.norm(mean)
+    for begin in range(0, V, PLAIN_BLOCK):
+        block = slice(begin, begin + PLAIN_BLOCK)
+        E[block] = 4 * norms[block, None] * (E[block] @ rotation + mean)
+    return E, np.sort(unused)
+
+
+def _parts_of(ids: Array, sizes: list[int]) -> list[Array]:
+    return np.split(ids, np.cumsum(sizes))[: len(sizes)]
+
+
+def _likened(E: Array, like: Array, ids: Array, distance: Array) -> None:
+    """Mix into rows what they are to be like; at distance 1 they stay as they are."""
+    E[ids] = E[like] * np.sqrt(1 - distance**2)[:, None] + E[ids] * distance[:, None]
+
+
+def plain_spectrum(E: Array) -> tuple[Array, Array]:
+    return np.linalg.svd(E, full_matrices=False)[1:]
+
+
+def plain_best(E: Array) -> Array:
+    return np.concatenate([(rows @ E.T).argmax(axis=1) for rows in _rows_of(E)])
+
+
+def plain_nearest(E: Array, ids: Array) -> Array:
+    squares = np.square(E).sum(axis=1)
+    distances = squares[ids, None] + squares - 2 * (E[ids] @ E.T)
+    distances[np.arange(len(ids)), ids] = np.inf
+    return np.sqrt(distances.min(axis=1))
+
+
+def plain_neighbours(E: Array, radius: float) -> Array:
+    squares = np.square(E).sum(axis=1)
+    counts = [
+        (np.square(rows).sum(axis=1)[:, None] + squares - 2 * (rows @ E.T) <= radius**2).sum(axis=1)
+        for rows in _rows_of(E)
+    ]
+    return np.concatenate(counts) - 1
+
+
+def _rows_of(E: Array) -> list[Array]:
+    return [E[begin : begin + PLAIN_BLOCK] for begin in range(0, len(E), PLAIN_BLOCK)]
+
+
+def our_spectrum(E: Array) -> tuple[Array, Array]:
+    values, vectors = np.linalg.eigh(gram(E))
+    return np.sqrt(np.clip(values[::-1], 0, None)), vectors[:, ::-1].T
+
+
+def compare_spectra(E: Array, plain: Any, ours: Any) -> str:
+    np.testing.assert_allclose(ours[0], plain[0], rtol=1e-4)
+    cosines = np.abs(np.sum(plain[1][:8] * ours[1][:8], axis=1))
+    assert cosines.min() > 0.999, cosines
+    return f"singular values agree to {np.abs(ours[0] / plain[0] - 1).max():.0e}"
+
+
+def compare_best(E: Array, plain: Array, ours: Array) -> str:
+    """Check that ours is the best by float64 products wherever the two differ."""
+    differ = np.flatnonzero(plain != ours)
+    for u in differ:
+        products = E.astype(np.float64) @ E[u].astype(np.float64)
+        assert products[ours[u]] >= products.max() * (1 - 1e-12), u
+    return f"identical but for {len(differ)} ties of float32, where ours is the larger in float64"
+
+
+def compare_nearest(E: Array, plain: Array, ours: Array) -> str:
+    np.testing.assert_allclose(plain, ours, rtol=1e-2)
+    return f"distances agree to {np.abs(plain / ours - 1).max():.0e}"
+
+
+def compare_neighbours(E: Array, plain: Array, ours: Array, radius: float) -> str:
+    """Check that ours is the count by float64 distances wherever the two differ."""
+    differ = np.flatnonzero(plain != ours)
+    for u in differ:
+        exact = sum(
+            int((np.square(rows.astype(np.float64) - E[u]).sum(axis=1) <= radius**2).sum()) for rows in _rows_of(E)
+        )
+        assert ours[u] == exact - 1, u
+    return f"identical but for {len(differ)} tokens with another at the radius, where ours is right in float64"
+
+
+@dataclass(frozen=True)
+class Search:
+    """One thing to be computed, the plain way and ours, and how the answers are compared."""
+
+    name: str
+    plain: Callable[[], Any]
+    ours: Callable[[], Any]
+    compare: Callable[[Any, Any], str]
+
+
+def seconds_of(call: Callable[[], Any]) -> tuple[float, Any]:
+    begin = time.perf_counter()
+    result = call()
+    return time.perf_counter() - begin, result
+
+
+def peak_of(call: Callable[[], Any]) -> int:
+    """Return how many bytes a call allocates at its peak."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def token_side() -> None:
+    """Compare the token side with the plain way on an embedding of GPT-2's shape."""
+    E, unused = realistic_embedding(*GPT2_SHAPE)
+    spread = np.unique(np.linspace(0, len(E) - 1, SPREAD).astype(np.int64))
+    radius = float(np.median(nearest_distance(E, spread))) / 2
+    searches = (
+        Search("spectrum", lambda: plain_spectrum(E), lambda: our_spectrum(E), lambda p, o: compare_spectra(E, p, o)),
+        Search("best match", lambda: plain_best(E), lambda: best_match(E), lambda p, o: compare_best(E, p, o)),
+        Search(
+            "nearest neighbours of 1024",
+            lambda: plain_nearest(E, spread),
+            lambda: nearest_distance(E, spread),
+            lambda p, o: compare_nearest(E, p, o),
+        ),
+        Search(
+            "neighbours within a radius",
+            lambda: plain_neighbours(E, radius),
+            lambda: neighbours_within(E, radius),
+            lambda p, o: compare_neighbours(E, p, o, radius),
+        ),
+    )
+    print(f"\nToken side on a made-up embedding of {len(E)} x {E.shape[1]}, {E.nbytes / MEBI:.0f} MiB in float32")
+    print(f"{'':<{LABEL}} {'plain':>9} {'ours':>9} {'ratio':>7} {'memory':>8}")
+    totals, peak = np.zeros(2), 0
+    for search in searches:
+        ours, answer = seconds_of(search.ours)
+        plain, expected = seconds_of(search.plain)
+        memory = peak_of(search.ours)
+        _row(search.name, plain, ours, 1 + memory / E.nbytes)
+        print(f"  {search.compare(expected, answer)}")
+        totals, peak = totals + np.array([plain, ours]), max(peak, memory)
+    _row("all", *totals, 1 + peak / E.nbytes)
+    found = find_clump(E, crowding(E))
+    assert found is not None and np.array_equal(np.sort(found.members), unused), "the clump is not the planted one"
+    print(f"  the clump is the {UNUSED} unused tokens; memory is E and what is allocated beside it, in sizes of E")
+    floor(E)
+    findings_of_tokens(E)
+
+
+def _row(name: str, plain: float, ours: float, memory: float) -> None:
+    print(f"{name:<{LABEL}} {plain:7.2f} s {ours:7.2f} s {plain / ours:6.1f}x {memory:7.2f}x")
+
+
+def floor(E: Array, rank: int = 16, size: int = 2048) -> None:
+    """Time the arithmetic that can't be avoided: E^T E, and looking at every pair once by a few coordinates."""
+    narrow = np.ascontiguousarray(E[:, : rank + 3])
+    starts = range(0, len(E), size)
+
+    def pairs() -> None:
+        for a in starts:
+            for b in range(a, len(E), size):
+                (narrow[b : b + size] @ narrow[a : a + size].T).max(axis=1)
+
+    looking = seconds_of(pairs)[0]
+    product = seconds_of(lambda: E.T @ E)[0]
+    print("Floor: what remains however well pairs are screened")
+    print(f"{'E^T E in float32':<{LABEL}} {'':>9} {product:7.2f} s")
+    print(f"{f'every pair once, {rank} coordinates, twice':<{LABEL}} {'':>9} {2 * looking:7.2f} s")
+
+
+def findings_of_tokens(E: Array) -> None:
+    """Time every finding that needs nothing but token embeddings, and its memory."""
+    from tests.synthetic import architecture
+
+    arch = architecture(n_ctx=1024, d_model=E.shape[1])
+    for finding in FINDINGS:
+        if finding.needs == ("token_embedding",):
+            weights = {"token_embedding": E}
+            seconds = seconds_of(lambda f=finding, w=weights: f.compute(w, arch, NO_TOKENS))[0]
+            memory = 1 + peak_of(lambda f=finding, w=weights: f.compute(w, arch, NO_TOKENS)) / E.nbytes
+            print(f"{finding.name:<{LABEL}} {'':>9} {seconds:7.2f} s {'':>7} {memory:7.2f}x")
+
+
+def gpt2_side() -> None:
+    """Time the command and every finding on the real GPT-2 weights."""
     folder = gpt2_folder()
     checkpoint = open_checkpoint(in_folder(folder))
     whole_command(folder)
     print(f"{'tensors read':<40} {bytes_read(checkpoint) / MEBI:8.0f} MiB")
     each_finding(checkpoint)
+
+
+def main() -> None:
+    """Print all measurements."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--token-side", action="store_true", help="only compare the token side with the plain way")
+    if not parser.parse_args().token_side:
+        gpt2_side()
+    token_side()
 
 
 if __name__ == "__main__":

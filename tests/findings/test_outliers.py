@@ -1,0 +1,307 @@
+"""The outliers: planted clumps found to the token, nothing in noise, and what unused tokens look like in MiniLM."""
+
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from generators.clump import crowding, find_clump
+from generators.findings.finding import NotApplicableError, TokenFacts
+from generators.findings.outliers import OUTLIERS
+from generators.registry import Model, PackageSource
+from generators.tokens import Token, assemble, load_vocabulary, readable_form
+from generators.weights import open_checkpoint
+from generators.weights.sources import Hub, locate
+from tests import synthetic
+
+V, D, PLANTED = 3000, 48, 60
+NOISE = {
+    "Gaussian": lambda rng: rng.standard_normal((V, D)),
+    "log-normal norms": lambda rng: rng.standard_normal((V, D)) * np.exp(0.5 * rng.standard_normal((V, 1))),
+    "Student t": lambda rng: rng.standard_t(3, (V, D)),
+    "Student t norms": lambda rng: rng.standard_normal((V, D)) / np.sqrt(rng.chisquare(3, (V, 1)) / 3),
+    "power-law spectrum": lambda rng: rng.standard_normal((V, D)) * np.arange(1, D + 1) ** -1.0,
+    "power law about a mean": lambda rng: 1 + rng.standard_normal((V, D)) * np.arange(1, D + 1) ** -0.5,
+}
+HOSTILE = ("$x^2$", "\\alpha$", "a_b^c", "<b>&amp;</b>", "漢字", "שלום", "\n\t", "{}%s", "", "e\u0301", "`*_`")
+
+
+def planted(rng, rows, size=PLANTED, spread=0.05):
+    """Return rows of which `size` random ones huddle about one spot, nearer to the mean than most; and which."""
+    rows = rows.copy()
+    ids = np.sort(rng.choice(V, size, replace=False))
+    typical = np.linalg.norm(rows - rows.mean(axis=0), axis=1).mean()
+    direction = synthetic.orthonormal(D, 1, seed=size)[:, 0]
+    noise = rng.standard_normal((size, D)) / np.sqrt(D)
+    rows[ids] = rows.mean(axis=0) + typical * (0.5 * direction + spread * noise)
+    return rows.astype(np.float32), ids
+
+
+def architecture(tied=True):
+    return replace(synthetic.architecture(d_model=D), tied=tied, vocab_size=V)
+
+
+def compute(E, facts=None, **others):
+    weights = {"token_embedding": np.asarray(E), **others}
+    return OUTLIERS.compute(weights, architecture(tied="unembedding" not in others), facts or TokenFacts())
+
+
+def vocabulary(texts: dict[int, str], special=()) -> TokenFacts:
+    """Return a vocabulary of these texts, and words of other ids; `special` ids are special."""
+    words = {i: texts.get(i, f"w{i}").encode() for i in range(V)}
+    return TokenFacts(
+        assemble({i: Token(t, readable_form(t), t.startswith(b" "), i in special) for i, t in words.items()}, V)
+    )
+
+
+def the_claim(result):
+    (claim,) = OUTLIERS.claims(result)
+    return claim
+
+
+# The clump
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("kind", NOISE)
+def test_a_planted_clump_is_found_without_any_other_token(kind, seed):
+    rng = np.random.default_rng([seed, 1])
+    E, ids = planted(rng, NOISE[kind](rng))
+    result = compute(E)
+    found = result.metrics["clump"]
+    assert found["members"] == ids.tolist()
+    assert found["size"] == PLANTED
+    centre = E[ids].astype(float).mean(axis=0)
+    distances = np.linalg.norm(E[ids] - centre, axis=1)
+    assert found["centre_norm"] == pytest.approx(np.linalg.norm(centre))
+    assert distances.max() <= found["radius"] <= 1.5 * np.median(distances) + 1e-9
+    assert (the_claim(result).verdict, the_claim(result).value) == ("holds", PLANTED)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", NOISE)
+def test_noise_has_no_clump(kind, seed):
+    rng = np.random.default_rng([seed, 2])
+    result = compute(NOISE[kind](rng).astype(np.float32))
+    assert result.metrics["clump"] is None
+    assert the_claim(result).verdict == "fails"
+    assert the_claim(result).value is None
+
+
+@pytest.mark.parametrize(("size", "found"), [(9, False), (10, True), (11, True)])
+def test_a_clump_has_at_least_ten_tokens(size, found):
+    rng = np.random.default_rng(3)
+    E = planted(rng, NOISE["Gaussian"](rng), size=size, spread=0.001)[0]
+    assert (compute(E).metrics["clump"] is not None) == found
+
+
+def test_of_two_clumps_the_larger_counts():
+    rng = np.random.default_rng(4)
+    E = planted(rng, NOISE["Gaussian"](rng), size=20, spread=0.01)[0]
+    E, large = planted(rng, E, size=50)
+    assert compute(E).metrics["clump"]["members"] == large.tolist()
+
+
+def test_identical_rows_are_a_clump_of_radius_0():
+    rng = np.random.default_rng(5)
+    E, ids = planted(rng, NOISE["Gaussian"](rng), spread=0)
+    found = compute(E).metrics["clump"]
+    assert found["members"] == ids.tolist()
+    assert found["radius"] == pytest.approx(0, abs=1e-9)
+
+
+def test_rows_of_zeros_are_a_clump_too():
+    rng = np.random.default_rng(6)
+    E = NOISE["Gaussian"](rng).astype(np.float32)
+    E[100:150] = 0
+    result = compute(E)
+    assert result.metrics["clump"]["members"] == list(range(100, 150))
+    for figure in OUTLIERS.figures(result):
+        figure.draw()
+
+
+def test_where_most_tokens_have_a_twin_nothing_is_close_by_comparison():
+    rng = np.random.default_rng(7)
+    E = np.repeat(rng.standard_normal((V // 2, D)), 2, axis=0).astype(np.float32)
+    result = compute(E)
+    assert result.metrics["typical_distance"] == 0
+    assert result.metrics["clump"] is None
+
+
+def test_a_crowd_that_thins_out_slowly_is_no_clump():
+    rng = np.random.default_rng(8)
+    rows = NOISE["Gaussian"](rng)
+    rows[:400] *= np.linspace(0.02, 0.6, 400)[:, None]
+    E = rows.astype(np.float32)
+    crowd = crowding(E)
+    assert crowd.crowded.any()
+    assert find_clump(E, crowd) is None
+
+
+def test_scale_and_place_of_the_cloud_do_not_matter():
+    rng = np.random.default_rng(9)
+    E, ids = planted(rng, NOISE["power-law spectrum"](rng))
+    for changed in (E * np.float32(1e-3), E * np.float32(300), E + 5 * rng.standard_normal(D).astype(np.float32)):
+        assert compute(changed).metrics["clump"]["members"] == ids.tolist()
+
+
+def test_float64_is_read():
+    rng = np.random.default_rng(10)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    assert compute(E.astype(np.float64)).metrics["clump"]["members"] == ids.tolist()
+
+
+@pytest.mark.parametrize(("size", "verdict"), [(10, "holds"), (9, "fails")])
+def test_the_claim_asks_for_ten(size, verdict):
+    rng = np.random.default_rng(11)
+    result = compute(planted(rng, NOISE["Gaussian"](rng))[0])
+    changed = synthetic.result_with(result.metrics, clump={**result.metrics["clump"], "size": size})
+    assert the_claim(changed).verdict == verdict
+
+
+def test_too_few_tokens():
+    with pytest.raises(NotApplicableError, match="only 19 tokens"):
+        compute(np.random.default_rng(0).standard_normal((19, D)))
+
+
+# Extremes
+
+
+def test_the_longest_and_the_shortest():
+    rng = np.random.default_rng(12)
+    E = NOISE["Gaussian"](rng)
+    E[[5, 77, 1234]] *= [[9], [8], [7]]
+    E[[6, 78, 1235]] *= [[0.01], [0.02], [0.03]]
+    result = compute(E.astype(np.float32))
+    table = result.tables["norms"]
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    ends = {end: [row["id"] for row in rows if row["end"] == end] for end in ("longest", "shortest")}
+    norms = np.linalg.norm(E, axis=1)
+    assert ends["longest"][:3] == [5, 77, 1234]
+    assert ends["shortest"][:3] == [6, 78, 1235]
+    assert ends["longest"] == np.argsort(-norms)[:20].tolist()
+    assert [row["norm"] for row in rows[:20]] == pytest.approx(np.sort(norms)[::-1][:20])
+    expected = {"mean": norms.mean(), "std": norms.std(), "min": norms.min(), "max": norms.max()}
+    assert result.metrics["norm"] == pytest.approx(expected)
+
+
+# Candidates for under-trained tokens
+
+
+def column(result, table, name):
+    index = result.tables[table].columns.index(name)
+    return [row[index] for row in result.tables[table].rows]
+
+
+def test_tied_candidates_point_to_the_clump():
+    rng = np.random.default_rng(13)
+    E, ids = planted(rng, NOISE["power law about a mean"](rng))
+    result = compute(E)
+    centre = E[ids].astype(float).mean(axis=0)
+    cosines = E @ centre / np.linalg.norm(E, axis=1) / np.linalg.norm(centre)
+    values = column(result, "candidates", "indicator")
+    assert result.metrics["candidates"]["count"] == V // 50
+    assert values == pytest.approx(np.sort(1 - cosines)[: V // 50], abs=1e-5)
+    assert values == sorted(values)
+    assert set(column(result, "candidates", "id")) == set(ids.tolist())
+
+
+def test_without_a_clump_tied_models_have_no_candidates():
+    result = compute(NOISE["Gaussian"](np.random.default_rng(14)).astype(np.float32))
+    assert result.metrics["candidates"] is None
+    assert "candidates" not in result.tables
+
+
+def test_untied_candidates_are_short():
+    rng = np.random.default_rng(15)
+    E, U = (NOISE["Gaussian"](rng).astype(np.float32) for _ in range(2))
+    result = compute(E, unembedding=U)
+    norms = np.linalg.norm(E, axis=1)
+    assert result.metrics["clump"] is None
+    assert result.metrics["candidates"]["indicator"] == "norm of the input embedding"
+    assert column(result, "candidates", "id") == np.argsort(norms)[: V // 50].tolist()
+
+
+def test_bytes_and_special_tokens_are_counted_apart_and_longer_tokens_named():
+    rng = np.random.default_rng(16)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    facts = vocabulary({int(ids[3]): "ward", 7: "forward", 9: " awkward"}, special=ids[:2].tolist())
+    texts = list(facts.vocabulary.texts)
+    result = compute(E, facts)
+    assert result.metrics["candidates"]["counted_apart"] == {"byte": 0, "special": 2, "unassigned": 0}
+    listed = dict(zip(column(result, "candidates", "id"), column(result, "candidates", "contained_in"), strict=True))
+    assert set(listed) == set(ids[2:].tolist())
+    assert listed[ids[3]] == ["forward", "␠awkward"]
+    assert column(result, "candidates", "raw_bytes")[0] == texts[column(result, "candidates", "id")[0]].hex(" ")
+
+
+def test_tokens_named_as_unused_are_counted():
+    rng = np.random.default_rng(17)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    names = dict(
+        zip(ids.tolist(), ("[unused0]", "<unused1>", "<|reserved_special_token_0|>", "unused"), strict=False)
+    )
+    outside = next(i for i in range(V) if i not in set(ids.tolist()))
+    found = compute(E, vocabulary({**names, outside: "[unused5]"})).metrics["clump"]
+    assert found["named_unused"] == {"tokens": 4, "in_clump": 3}
+    assert sum(found["groups"].values()) == PLANTED
+
+
+# Results
+
+
+@pytest.mark.parametrize("clumped", [True, False])
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("named", [True, False])
+def test_every_figure_is_drawn_whatever_the_tokens(clumped, tied, named, recwarn):
+    rng = np.random.default_rng(18)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    if not clumped:
+        E = NOISE["Gaussian"](rng).astype(np.float32)
+    extremes = np.argsort(np.linalg.norm(E, axis=1))[-len(HOSTILE) :]
+    texts = dict(zip([*ids.tolist()[: len(HOSTILE)], *extremes.tolist()], HOSTILE * 2, strict=True))
+    others = {} if tied else {"unembedding": E}
+    result = compute(E, vocabulary(texts) if named else None, **others)
+    shown = OUTLIERS.figures(result)
+    assert {figure.name for figure in shown} == {
+        OUTLIERS.signature,
+        "nearest-neighbours",
+        *(["clump"] if clumped else []),
+        *(["under-trained"] if clumped or not tied else []),
+    }
+    for figure in shown:
+        assert figure.alt
+        figure.draw().savefig(io.BytesIO(), format="svg")
+    assert [str(w.message) for w in recwarn if "lyph" in str(w.message)] == []
+    json.dumps(result.metrics, allow_nan=False)
+
+
+def test_the_clump_is_found_without_reading_names():
+    rng = np.random.default_rng(19)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    facts = vocabulary(dict.fromkeys(range(100), "[unused0]"))
+    assert compute(E, facts).metrics["clump"]["members"] == compute(E).metrics["clump"]["members"] == ids.tolist()
+    assert compute(E).metrics["clump"]["named_unused"] is None
+
+
+# MiniLM
+
+
+@pytest.fixture(scope="module")
+def minilm_files(minilm):
+    return locate(Model(name="minilm", title="minilm", sources=(PackageSource(package=minilm),)), [], Hub())
+
+
+@pytest.mark.real_weights
+def test_the_clump_of_minilm_holds_its_unused_tokens(minilm_files):
+    checkpoint = open_checkpoint(minilm_files)
+    facts = TokenFacts(load_vocabulary(minilm_files, checkpoint.architecture.vocab_size))
+    result = OUTLIERS.compute(checkpoint, checkpoint.architecture, facts)
+    found = result.metrics["clump"]
+    assert found["named_unused"]["tokens"] == 994
+    assert found["named_unused"]["in_clump"] >= 0.95 * 994
+    assert found["named_unused"]["in_clump"] == pytest.approx(993, abs=1)
+    assert found["size"] == pytest.approx(1755, abs=5)
+    assert the_claim(result).verdict == "holds"

@@ -1,0 +1,247 @@
+"""Zero layers: planted pairs and hubs recovered, ties told apart, brute force, and MiniLM's eighteen exceptions."""
+
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from generators.findings import zero_layer
+from generators.findings.finding import NotApplicableError, TokenFacts
+from generators.findings.zero_layer import ZERO_LAYER, gaussian_like
+from generators.registry import Model, PackageSource
+from generators.tokens import Token, assemble, load_vocabulary, readable_form
+from generators.weights import open_checkpoint
+from generators.weights.sources import Hub, locate
+from tests import synthetic
+
+V, D = 1500, 32
+PAIRS = {10: 900, 20: 30, 1499: 0}
+HUB, ABSORBED = 77, (5, 500, 501, 502)
+
+
+@pytest.fixture(autouse=True)
+def _few_baseline_tokens(monkeypatch):
+    monkeypatch.setattr(zero_layer, "BASELINE_TOKENS", 200)
+
+
+def compute(E, U=None, facts=None, tied=None):
+    weights = {"token_embedding": E} | ({} if U is None else {"unembedding": U})
+    arch = replace(synthetic.architecture(d_model=D), tied=U is None if tied is None else tied)
+    return ZERO_LAYER.compute(weights, arch, facts or TokenFacts())
+
+
+def vocabulary(texts: dict[int, bytes], special=()) -> TokenFacts:
+    words = {i: texts.get(i, f"w{i}x".encode()) for i in range(V)}
+    return TokenFacts(
+        assemble({i: Token(t, readable_form(t), t.startswith(b" "), i in special) for i, t in words.items()}, V)
+    )
+
+
+def equal_norms(seed=0):
+    """Return tokens of one length: each yields itself."""
+    rows = np.random.default_rng(seed).standard_normal((V, D))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def planted(seed=0):
+    """Return tokens of one length, but for some that have a shorter and nearly parallel twin, and one with four."""
+    rng = np.random.default_rng([seed, 1])
+    rows = equal_norms(seed)
+    for short, long in [*PAIRS.items(), *((u, HUB) for u in ABSORBED)]:
+        rows[short] = 0.6 * rows[long] + 0.1 * rng.standard_normal(D) / np.sqrt(D)
+    return rows.astype(np.float32)
+
+
+def mapped(result) -> dict[int, int]:
+    return dict(zip(result.arrays["ids"].tolist(), result.arrays["best"].tolist(), strict=True))
+
+
+def rows_of(result, table):
+    return [dict(zip(result.tables[table].columns, row, strict=True)) for row in result.tables[table].rows]
+
+
+def test_tokens_of_one_length_yield_themselves():
+    result = compute(equal_norms().astype(np.float32))
+    assert result.metrics["self_share"] == 1
+    assert result.metrics["exceptions"] == 0
+    assert result.metrics["hubs"] == []
+    assert ZERO_LAYER.figures(result) == []
+    assert ZERO_LAYER.claims(result) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_pairs_and_the_hub_are_found(seed):
+    E = planted(seed)
+    result = compute(E)
+    expected = {**PAIRS, **dict.fromkeys(ABSORBED, HUB)}
+    assert mapped(result) == expected
+    assert result.metrics["exceptions"] == len(expected)
+    assert result.metrics["self_share"] == pytest.approx(1 - len(expected) / V)
+    assert result.metrics["hubs"] == [{"id": HUB, "absorbs": len(ABSORBED)}]
+    for row in rows_of(result, "exceptions"):
+        u, v = (E[row[key]].astype(float) for key in ("id", "best_id"))
+        assert row["margin"] == pytest.approx(u @ v / (u @ u) - 1, rel=1e-4)
+        assert row["cosine"] == pytest.approx(u @ v / np.linalg.norm(u) / np.linalg.norm(v), rel=1e-4)
+        assert (row["norm"], row["best_norm"]) == pytest.approx((np.linalg.norm(u), np.linalg.norm(v)), rel=1e-4)
+    margins = [row["margin"] for row in rows_of(result, "exceptions")]
+    assert margins == sorted(margins, reverse=True)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_every_exception_of_tokens_of_all_lengths(tied):
+    rng = np.random.default_rng(2)
+    E = (rng.standard_normal((V, D)) * np.exp(rng.standard_normal((V, 1)))).astype(np.float32)
+    U = None if tied else (E + rng.standard_normal((V, D))).astype(np.float32)
+    products = E.astype(float) @ (E if U is None else U).astype(float).T
+    best = products.argmax(axis=1)
+    others = np.flatnonzero(best != np.arange(V))
+    result = compute(E, U)
+    assert len(others) > 100
+    assert mapped(result) == dict(zip(others.tolist(), best[others].tolist(), strict=True))
+    assert result.metrics["tied"] == tied
+    counts = np.bincount(best[others])
+    assert [hub["absorbs"] for hub in result.metrics["hubs"]] == [
+        n for n in sorted(counts, reverse=True)[:20] if n > 1
+    ]
+    assert all(counts[hub["id"]] == hub["absorbs"] for hub in result.metrics["hubs"])
+
+
+def test_tokens_that_share_an_embedding_are_no_exceptions():
+    E = equal_norms().astype(np.float32)
+    E[[100, 200, 300]] = E[50]
+    E[[400, 401]] = 0
+    result = compute(E)
+    assert result.metrics["exceptions"] == 0
+    assert result.metrics["equal"] == 5
+    assert result.metrics["self_share"] == 1
+
+
+def test_a_token_whose_own_product_is_negative_has_no_margin():
+    E = equal_norms().astype(np.float32)
+    result = compute(E, -E)
+    assert result.metrics["exceptions"] == V
+    assert result.tables["exceptions"].rows[0][-1] == np.inf
+    json.dumps(result.metrics, allow_nan=False)
+
+
+def test_an_untied_model_without_its_output_embedding():
+    with pytest.raises(NotApplicableError, match="output embedding"):
+        compute(planted(), tied=False)
+
+
+def test_groups_say_how_tokens_differ():
+    E = planted()
+    texts = {10: b" word", 900: b"word", 20: b"cats", 30: b"cat", 1499: b"\xff\xfe", 0: b"\xff"}
+    texts |= {HUB: b"HUB", 5: b"hub", 500: b"hubs", 501: b"12", 502: b"special"}
+    result = compute(E, facts=vocabulary(texts, special=[502]))
+    groups = {row["id"]: row["group"] for row in rows_of(result, "exceptions")}
+    assert groups == {
+        10: "leading space",
+        20: "plural",
+        1499: "byte or unprintable",
+        5: "case",
+        500: "other",
+        501: "other",
+        502: "other",
+    }
+    by_group = result.metrics["exceptions_by_group"]
+    assert by_group == {
+        "leading space": 1,
+        "byte or unprintable": 1,
+        "plural": 1,
+        "case": 1,
+        "digits": 0,
+        "other": 3,
+    }
+    names = {row["id"]: (row["readable"], row["best_readable"]) for row in rows_of(result, "exceptions")}
+    assert names[10] == ("␠word", "word")
+    raw = {row["id"]: (row["raw_bytes"], row["best_raw_bytes"]) for row in rows_of(result, "exceptions")}
+    assert raw[1499] == ("ff fe", "ff")
+    assert rows_of(result, "hubs") == [{"id": HUB, "readable": "HUB", "raw_bytes": "48 55 42", "absorbs": 4}]
+
+
+def test_without_a_vocabulary_tokens_go_by_id():
+    result = compute(planted())
+    assert result.metrics["exceptions_by_group"] is None
+    row = rows_of(result, "exceptions")[0]
+    assert row["readable"] is row["best_readable"] is row["raw_bytes"] is row["group"] is None
+    assert "#77" in "".join(figure.alt for figure in ZERO_LAYER.figures(result))
+
+
+def test_a_long_table_holds_the_clearest_exceptions_and_the_arrays_all(monkeypatch):
+    monkeypatch.setattr(zero_layer, "MOST_ROWS", 3)
+    result = compute(planted())
+    assert len(result.tables["exceptions"].rows) == 3
+    assert "the 3 of 7 with the largest margin" in result.tables["exceptions"].title
+    assert len(result.arrays["ids"]) == 7
+
+
+# The baseline
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_gaussian_tokens_have_the_mean_and_the_covariance(tied):
+    rng = np.random.default_rng(3)
+    E = 1 + rng.standard_normal((V, 4)) @ rng.standard_normal((4, 4))
+    U = E @ rng.standard_normal((4, 4)) + 0.1 * rng.standard_normal((V, 4)) - 2
+    inputs, outputs = gaussian_like(E.astype(np.float32), None if tied else U.astype(np.float32), 40_000)
+    assert (outputs is None) == tied
+    drawn, real = (inputs, E) if tied else (np.hstack([inputs, outputs]), np.hstack([E, U]))
+    scale = real.std()
+    np.testing.assert_allclose(drawn.mean(axis=0), real.mean(axis=0), atol=0.05 * scale)
+    np.testing.assert_allclose(np.cov(drawn.T), np.cov(real.T), atol=0.05 * scale**2)
+
+
+def test_the_baseline_is_that_of_the_same_number_of_tokens():
+    rng = np.random.default_rng(4)
+    E = (rng.standard_normal((V, D)) * np.exp(rng.standard_normal((V, 1)))).astype(np.float32)
+    baseline = compute(E).metrics["baseline"]
+    chosen = E[np.linspace(0, V - 1, 200).astype(int)].astype(float)
+    share = np.mean((chosen @ chosen.T).argmax(axis=1) == np.arange(200))
+    assert baseline["n_tokens"] == 200
+    assert baseline["same_number_of_tokens"] == pytest.approx(share)
+    assert share < 0.9 < baseline["self_share"]
+
+
+# Figures
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("tied", [True, False])
+def test_every_figure_is_drawn_whatever_the_tokens(named, tied, recwarn):
+    hostile = (b"$x^2$", b"\\alpha$", b"a_b^c", b"<b>&amp;</b>", "漢字".encode(), "שלום".encode(), b"{}%s", b"\xff")
+    texts = dict(zip([*PAIRS, *PAIRS.values(), HUB, 500], hostile, strict=True))
+    E = planted()
+    result = compute(E, None if tied else E.copy(), vocabulary(texts) if named else None)
+    shown = ZERO_LAYER.figures(result)
+    assert shown[0].name == ZERO_LAYER.signature
+    assert {f.name for f in shown} >= {"zero-layer-pairs", "zero-layer-hubs"}
+    for figure in shown:
+        assert figure.alt
+        figure.draw().savefig(io.BytesIO(), format="svg")
+    assert [str(w.message) for w in recwarn if "lyph" in str(w.message)] == []
+    json.dumps(result.metrics, allow_nan=False)
+
+
+# MiniLM
+
+
+@pytest.fixture(scope="module")
+def minilm_files(minilm):
+    return locate(Model(name="minilm", title="minilm", sources=(PackageSource(package=minilm),)), [], Hub())
+
+
+@pytest.mark.real_weights
+def test_eighteen_tokens_of_minilm_yield_others(minilm_files):
+    checkpoint = open_checkpoint(minilm_files)
+    facts = TokenFacts(load_vocabulary(minilm_files, checkpoint.architecture.vocab_size))
+    result = ZERO_LAYER.compute(checkpoint, checkpoint.architecture, facts)
+    assert result.metrics["exceptions"] == 18
+    assert round(100 * result.metrics["self_share"], 2) == 99.94
+    assert result.metrics["equal"] == 0
+    assert result.metrics["exceptions_by_group"]["plural"] > 9
+    names = {row["readable"]: row["best_readable"] for row in rows_of(result, "exceptions")}
+    assert names["soundtracks"] == "soundtrack"
+    assert names["matrices"] == "matrix"
