@@ -1,0 +1,138 @@
+"""A rotary decoder with grouped queries, a gated MLP and an output embedding of its own, from weights to its page."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from generators.pages import Site, render
+from generators.pipeline import Places, compute_model
+from generators.registry import FolderSource, Model, Registry
+from generators.results import ModelFindings, Store
+from generators.weights import open_checkpoint
+from generators.weights.sources import in_folder
+
+D, HEADS, KV_HEADS, LAYERS, V, F = 32, 4, 2, 2, 300, 48
+HEAD = D // HEADS
+SHIFT = 7  # the output embedding of a token is the input embedding of the one this far before it
+CONFIG = {
+    "model_type": "llama",
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": KV_HEADS,
+    "hidden_size": D,
+    "max_position_embeddings": 512,
+    "vocab_size": V,
+    "rms_norm_eps": 1e-6,
+    "tie_word_embeddings": False,
+}
+
+
+def tensors() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+
+    def noise(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape, dtype=np.float32)
+
+    E = noise(V, D)
+    found = {
+        "model.embed_tokens.weight": E,
+        "lm_head.weight": np.roll(E, SHIFT, axis=0),
+        "model.norm.weight": noise(D),
+    }
+    for i in range(LAYERS):
+        block = f"model.layers.{i}"
+        found |= {
+            f"{block}.input_layernorm.weight": 1 + 0.1 * noise(D),
+            f"{block}.post_attention_layernorm.weight": 1 + 0.1 * noise(D),
+            f"{block}.self_attn.q_proj.weight": noise(HEADS * HEAD, D),
+            f"{block}.self_attn.k_proj.weight": noise(KV_HEADS * HEAD, D),
+            f"{block}.self_attn.v_proj.weight": noise(KV_HEADS * HEAD, D),
+            f"{block}.self_attn.o_proj.weight": noise(D, HEADS * HEAD),
+            f"{block}.mlp.up_proj.weight": noise(F, D),
+            f"{block}.mlp.gate_proj.weight": noise(F, D),
+            f"{block}.mlp.down_proj.weight": noise(D, F),
+        }
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    target = tmp_path / "rotary"
+    target.mkdir()
+    (target / "config.json").write_text(json.dumps(CONFIG))
+    save_file(tensors(), target / "model.safetensors")
+    return target
+
+
+def computed(folder: Path) -> tuple[Model, Store, ModelFindings]:
+    model = Model(name="rotary", title="Rotary", sources=(FolderSource(folder=folder),))
+    store = Store(folder.parent / "results")
+    assert compute_model(model, Places(), store).failed == {}
+    findings = store.load("rotary")
+    assert findings is not None
+    return model, store, findings
+
+
+def test_weights_come_stream_side_first_with_fewer_keys_than_queries(folder):
+    checkpoint = open_checkpoint(in_folder(folder))
+    stored = tensors()
+    assert checkpoint["blocks.1.attn.q"].shape == (D, HEADS * HEAD)
+    assert checkpoint["blocks.1.attn.k"].shape == (D, KV_HEADS * HEAD)
+    np.testing.assert_array_equal(checkpoint["blocks.1.attn.k"], stored["model.layers.1.self_attn.k_proj.weight"].T)
+    np.testing.assert_array_equal(checkpoint["blocks.0.attn.o"], stored["model.layers.0.self_attn.o_proj.weight"])
+    np.testing.assert_array_equal(checkpoint["blocks.0.mlp.gate"], stored["model.layers.0.mlp.gate_proj.weight"].T)
+    np.testing.assert_array_equal(checkpoint["unembedding"], stored["lm_head.weight"])
+    assert "position_embedding" not in checkpoint
+
+
+def test_the_token_side_is_computed_in_full_and_the_position_side_says_why_not(folder):
+    _, _, findings = computed(folder)
+    status = {name: record.status for name, record in findings.findings.items()}
+    assert {name for name, value in status.items() if value == "not_applicable"} == {
+        "helix",
+        "channels",
+        "attention",
+        "subspaces",
+    }
+    assert {name for name, value in status.items() if value == "computed"} == {
+        "gains",
+        "frequency",
+        "token_svd",
+        "zero_layer",
+        "outliers",
+    }
+    assert findings.findings["helix"].reason.startswith("Positions enter as rotations")
+    assert {c.verdict for c in findings.claims if c.finding == "helix"} == {"untested"}
+
+
+def test_the_output_embedding_decides_what_zero_layers_yield(folder):
+    _, _, findings = computed(folder)
+    zero = findings.findings["zero_layer"]
+    assert zero.metrics["tied"] is False
+    assert zero.metrics["self_share"] < 0.05
+    stored = tensors()
+    best = np.argmax(stored["model.embed_tokens.weight"] @ stored["lm_head.weight"].T, axis=1)
+    expected = {(u, int(v)) for u, v in enumerate(best) if u != v}
+    assert zero.metrics["exceptions"] == len(expected)
+
+
+def test_a_tied_model_needs_no_output_embedding(folder):
+    (folder / "config.json").write_text(json.dumps({**CONFIG, "tie_word_embeddings": True}))
+    checkpoint = open_checkpoint(in_folder(folder))
+    assert "unembedding" not in checkpoint  # the file's second copy is not read
+    _, _, findings = computed(folder)
+    assert findings.findings["zero_layer"].metrics["tied"] is True
+    assert findings.findings["zero_layer"].metrics["self_share"] > 0.5
+
+
+def test_its_page_has_no_word_of_positions_that_are_not_there(folder, tmp_path):
+    model, store, _ = computed(folder)
+    site = Site(tmp_path / "src", tmp_path / "cache")
+    assert render(Registry(models=(model,)), store, site) == []
+    page = (site.source / "models/rotary.md").read_text()
+    assert page.count("Positions enter as rotations inside attention") >= 4
+    assert "partial copy" not in page
+    assert "figures/rotary/helix" not in page
