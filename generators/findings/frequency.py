@@ -136,6 +136,12 @@ def channel_correlations(E: Float[Array, "V d"], targets: list[Ranked]) -> Float
     return np.concatenate(parts, axis=1)
 
 
+def strongest_channel(E: Float[Array, "V d"], source: Frequency) -> int:
+    """Return the channel that goes with a source of frequencies most."""
+    rho = channel_correlations(E, [rank(source.log_frequency, np.isfinite(source.log_frequency))])
+    return int(np.argmax(np.abs(rho[0])))
+
+
 def _block_correlations(
     columns: Float[Array, "channels V"], targets: list[Ranked]
 ) -> Float[Array, "targets channels"]:

@@ -28,6 +28,7 @@ from generators.findings.finding import (
     TokenFacts,
     Weights,
 )
+from generators.findings.frequency import strongest_channel
 from generators.findings.thresholds import judge
 from generators.linalg import pca
 from generators.nearest import nearest_distance
@@ -54,7 +55,8 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
     Args:
         weights: `token_embedding` (V, d); `unembedding` only says that outputs are another matrix.
         architecture: says so too.
-        tokens: the vocabulary, for names, groups, and what contains a token. The clump is found without it.
+        tokens: the vocabulary, for names, groups, and what contains a token, and frequencies, for the channel that
+            the picture shows norms against. The clump is found without either.
 
     Raises:
         NotApplicableError: fewer than 20 tokens.
@@ -78,6 +80,12 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
     tables = {"norms": _extremes(norms, tokens.vocabulary)}
     drawn = _spread(np.arange(len(E)), DRAWN)
     arrays = {"ids": drawn.astype(np.int32), "norm": norms[drawn], "nearest": crowd.nearest}
+    channel = strongest_channel(E, tokens.frequencies[0]) if tokens.frequencies else None
+    metrics["frequency_channel"] = channel
+    if channel is not None:
+        arrays["channel"] = E[drawn, channel]
+    if found is not None and channel is not None:
+        arrays["member_channel"] = E[found.members, channel]
     if found is not None:
         near = _nearest_others(E, norms, found)
         tables["members"] = _members_table(found, norms, tokens.vocabulary)
@@ -295,6 +303,17 @@ def figures_of(result: Result) -> list[Figure]:
             lambda: draw_norms(result),
         )
     ]
+    if "channel" in arrays:
+        shown.append(
+            Figure(
+                "outlier-channel",
+                "Norm against the channel that goes with frequency most",
+                "One dot per token (a sample, evenly spread over the vocabulary), the clump in orange. A clump on an "
+                "island of its own stands apart in both.",
+                f"Norm against channel {m['frequency_channel']}. {place}",
+                lambda: draw_channel(result),
+            )
+        )
     if found:
         nearest = ", ".join(labels.name(row[0], row[1]) for row in result.tables["members"].rows[:5])
         shown.append(
@@ -357,6 +376,20 @@ def draw_norms(result: Result) -> Any:
     ax.set_ylim(ax.get_ylim())
     labels.annotate(ax, points, [_label(row) for row in table.rows], (size[0] - 0.8, size[1] - 0.6))
     ax.set_xlabel("token index")
+    ax.set_ylabel("norm of the token embedding")
+    return figure
+
+
+def draw_channel(result: Result) -> Any:
+    """Draw norms against the channel that goes with frequency most, the clump on top."""
+    arrays = result.arrays
+    figure = figures.canvas(width=6.4, height=4.2)
+    ax = figure.add_subplot()
+    _dots(ax, arrays["channel"], arrays["norm"], figures.COLOURS[0], "tokens", 3)
+    if "member_channel" in arrays:
+        _dots(ax, arrays["member_channel"], arrays["member_norm"], figures.COLOURS[1], "the clump", 4)
+        ax.legend(markerscale=3)
+    ax.set_xlabel(f"channel {result.metrics['frequency_channel']}")
     ax.set_ylabel("norm of the token embedding")
     return figure
 
@@ -433,4 +466,5 @@ OUTLIERS = Finding(
     figures=figures_of,
     signature="outlier-norms",
     reads_vocabulary=True,
+    reads_frequencies=True,
 )
