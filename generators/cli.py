@@ -92,10 +92,19 @@ def compute(
     models_dir: ModelsDir = None,
     results: Results = DEFAULT_RESULTS,
     registry: RegistryFile = DEFAULT_REGISTRY,
+    counts: Annotated[
+        Path | None,
+        typer.Option("--counts", metavar="FILE", help="Token counts, as `atlas count-tokens` writes them."),
+    ] = None,
 ) -> None:
     """Compute the findings of models and store them; what is stored already is not computed again."""
     known = _registry(registry)
-    outcome = _compute(_chosen(models, known), _places(models_dir), _store(results), named=bool(models))
+    chosen = _chosen(models, known)
+    if counts is not None:
+        if len(models or []) != 1:
+            raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
+        chosen = [chosen[0].model_copy(update={"counts": counts})]
+    outcome = _compute(chosen, _places(models_dir), _store(results), named=bool(models))
     _exit(outcome.code())
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import jinja2
 
-from generators import __version__, figures
+from generators import __version__, figures, labels
 from generators.errors import AtlasError, InputError
 from generators.findings import FINDINGS, Finding
 from generators.findings.finding import Figure
@@ -237,7 +237,7 @@ def _drawing_code_of(files: tuple[str, ...]) -> str:
 
 def _drawing_code(finding: Finding) -> str:
     """Return a digest of the code that draws: the house style's and the finding's."""
-    return _drawing_code_of((inspect.getfile(figures), inspect.getfile(finding.figures)))
+    return _drawing_code_of((inspect.getfile(figures), inspect.getfile(labels), inspect.getfile(finding.figures)))
 
 
 def _size(svg: bytes) -> tuple[int, int]:

@@ -61,7 +61,8 @@ class TokenSources:
 
         vocabulary = load_vocabulary(self.files, self.vocab_size)
         return TokenFacts(
-            vocabulary, token_frequencies(self.files, self.model.frequency, vocabulary, self.vocab_size)
+            vocabulary,
+            token_frequencies(self.files, self.model.frequency, vocabulary, self.vocab_size, self.model.counts),
         )
 
     def key(self, *, frequencies: bool) -> dict[str, str | None]:
@@ -70,13 +71,22 @@ class TokenSources:
         parts["version"] = str(TOKEN_FACTS_VERSION)
         if frequencies:
             parts[COUNTS_FILE] = self._digest(COUNTS_FILE)
+            if self.model.counts is not None:
+                parts["counts"] = _digest_of(self.model.counts)
             wordfreq = self.model.frequency == "wordfreq"
             parts["frequency"] = f"wordfreq {metadata.version('wordfreq')}" if wordfreq else self.model.frequency
         return parts
 
     def _digest(self, name: str) -> str | None:
         path = self.files.fetch(name)
-        return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+        return None if path is None else _digest_of(path)
+
+
+def _digest_of(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}.") from error
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,10 @@ class Model(Entry):
     frequency: Literal["counts", "wordfreq", "index"] = Field(
         default="index", description="The best source of token frequencies that this model has."
     )
+    counts: Path | None = Field(
+        default=None,
+        description="Token counts of a corpus, as `atlas count-tokens` writes them; beside `models.yml`.",
+    )
     licence: Text | None = None
     notes: Text | None = None
 
@@ -160,7 +164,8 @@ def _rooted(model: Model, root: Path) -> Model:
         FolderSource(folder=root / source.folder) if isinstance(source, FolderSource) else source
         for source in model.sources
     )
-    return model.model_copy(update={"sources": sources})
+    counts = None if model.counts is None else root / model.counts
+    return model.model_copy(update={"sources": sources, "counts": counts})
 
 
 def _one_line(error: Exception) -> str:
