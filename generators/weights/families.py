@@ -118,18 +118,20 @@ def _norm(role: str, tensor: str) -> dict[str, Slot]:
     return {f"{role}.gain": Slot(f"{tensor}.weight", "d"), f"{role}.bias": Slot(f"{tensor}.bias", "d")}
 
 
+GPT_CONFIG = {
+    "n_layer": "n_layer",
+    "n_head": "n_head",
+    "d_model": "n_embd",
+    "n_ctx": "n_positions",
+    "vocab_size": "vocab_size",
+    "norm_eps": "layer_norm_epsilon",
+}
+
 GPT2 = Family(
     name="gpt2",
     model_types=("gpt2",),
     prefixes=("", "transformer."),
-    config={
-        "n_layer": "n_layer",
-        "n_head": "n_head",
-        "d_model": "n_embd",
-        "n_ctx": "n_positions",
-        "vocab_size": "vocab_size",
-        "norm_eps": "layer_norm_epsilon",
-    },
+    config=GPT_CONFIG,
     slots={
         "position_embedding": Slot("wpe.weight", "n d"),
         "token_embedding": Slot("wte.weight", "V d"),
@@ -147,14 +149,7 @@ GPT1 = Family(
     name="openai-gpt",
     model_types=("openai-gpt",),
     prefixes=("", "transformer."),
-    config={
-        "n_layer": "n_layer",
-        "n_head": "n_head",
-        "d_model": "n_embd",
-        "n_ctx": "n_positions",
-        "vocab_size": "vocab_size",
-        "norm_eps": "layer_norm_epsilon",
-    },
+    config=GPT_CONFIG,
     slots={
         "position_embedding": Slot("positions_embed.weight", "n d"),
         "token_embedding": Slot("tokens_embed.weight", "V d"),
