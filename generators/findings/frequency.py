@@ -19,6 +19,7 @@ from generators.findings.finding import NO_TOKENS, Claim, Figure, Finding, Resul
 from generators.findings.gains import consistent_channel
 from generators.findings.thresholds import judge, untested
 from generators.frequency import Frequency
+from generators.labels import cells
 from generators.linalg import gram
 from generators.weights.families import Architecture
 
@@ -269,7 +270,8 @@ def _tables(
             "The tokens at either end of the frequency channel",
             ("id", "readable", "raw_bytes", "end", "value", "log_frequency"),
             tuple(
-                (i, *_named(tokens, i), end, float(values[i]), float(source.log_frequency[i])) for i, end in extremes
+                (*cells(tokens.vocabulary, i), end, float(values[i]), float(source.log_frequency[i]))
+                for i, end in extremes
             ),
         ),
         "against_the_trend": Table(
@@ -289,14 +291,7 @@ def _against_the_trend(
     for i in np.argsort(np.abs(residual))[::-1][: 2 * EXTREMES]:
         group = tokens.vocabulary.groups[i] if tokens.vocabulary else None
         frequency = float(source.log_frequency[i])
-        yield int(i), *_named(tokens, int(i)), group, float(values[i]), frequency, float(residual[i])
-
-
-def _named(tokens: TokenFacts, i: int) -> tuple[str | None, str | None]:
-    """Return a token's readable form and its bytes in hexadecimal."""
-    if tokens.vocabulary is None:
-        return None, None
-    return tokens.vocabulary.readable[i], tokens.vocabulary.texts[i].hex(" ")
+        yield *cells(tokens.vocabulary, int(i)), group, float(values[i]), frequency, float(residual[i])
 
 
 def _arrays(

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from generators import clump, figures, labels
+from generators import clump, figures, labels, rows
 from generators.clump import Clump, crowding, find_clump
 from generators.findings.finding import (
     NO_TOKENS,
@@ -65,7 +65,7 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
     if len(E) < FEWEST_TOKENS:
         raise NotApplicableError(f"There are only {len(E)} tokens; a clump among so few would say nothing.")
     tied = architecture.tied and "unembedding" not in weights
-    norms = _norms(E)
+    norms = rows.norms(E)
     crowd = crowding(E)
     found = find_clump(E, crowd)
     indicator = _indicator(E, norms, found, tied)
@@ -104,11 +104,6 @@ def _compact(array: Array) -> Array:
 def _spread(ids: Int[Array, " n"], most: int) -> Int[Array, " m"]:
     """Return at most so many of the ids, evenly spread over them."""
     return ids[np.unique(np.linspace(0, len(ids) - 1, min(most, len(ids))).astype(np.int64))]
-
-
-def _norms(E: Float[Array, "V d"]) -> Float[Array, " V"]:
-    parts = (E[begin : begin + BLOCK] for begin in range(0, len(E), BLOCK))
-    return np.sqrt(np.concatenate([np.square(part, dtype=np.float64).sum(axis=1) for part in parts]))
 
 
 def _indicator(
