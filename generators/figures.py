@@ -17,7 +17,10 @@ STYLE_VERSION = 1  # raise it when a change here must redraw all figures
 COLOURS = ("#1f77b4", "#d55e00", "#1a936f", "#b8559b", "#b98900", "#6b6ecf")
 INK = "#2b2f36"
 INK_DARK = "#d5d8de"
+PAGE = "#ffffff"
+PAGE_DARK = "#1e2029"  # Material's slate
 POSITION_STOPS = ("#3b5bdb", "#1098ad", "#d9a514", "#c92a2a")  # first position to last
+CYCLIC_STOPS = ("#3b5bdb", "#1a936f", "#d9a514", "#b8559b", "#3b5bdb")  # once round
 DIVERGING_ENDS = ("#2f80c8", "#d6503c")  # below, above; in between the page shows through
 SEQUENTIAL = "viridis"
 RASTER_DPI = 160
@@ -116,5 +119,10 @@ def svg_pair(figure: Any) -> tuple[bytes, bytes]:
     """Write a drawn figure as SVG for light pages and for dark pages; the same figure gives the same bytes."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    light = re.sub(rb"\s*<!--.*?-->", b"", buffer.getvalue(), flags=re.DOTALL)
-    return light, light.replace(INK.encode(), INK_DARK.encode())
+    drawn = re.sub(rb"\s*<!--.*?-->", b"", buffer.getvalue(), flags=re.DOTALL)
+    return _on(PAGE, drawn), _on(PAGE_DARK, drawn.replace(INK.encode(), INK_DARK.encode()))
+
+
+def _on(page: str, svg: bytes) -> bytes:
+    """Give an SVG the colour of the page it is for, so that it can be read when opened by itself."""
+    return re.sub(rb"(<svg [^>]*)>", rb'\1 style="background:%s">' % page.encode(), svg, count=1)

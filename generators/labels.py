@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from jaxtyping import Float
+import numpy as np
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.tokens import Vocabulary
@@ -24,6 +25,11 @@ def cells(vocabulary: Vocabulary | None, token_id: int) -> tuple[int, str | None
 def name(token_id: int, readable: str | None) -> str:
     """Return what a sentence calls a token: its readable form, or without a vocabulary its id."""
     return f"#{token_id}" if readable is None else readable
+
+
+def names(vocabulary: Vocabulary | None, ids: Int[Array, " n"], key: str = "token_name") -> dict[str, Array]:
+    """Return the readable forms of tokens as an array `key` of a finding; without a vocabulary, no array."""
+    return {} if vocabulary is None else {key: np.array([vocabulary.readable[i] for i in ids], np.str_)}
 
 
 def label(token_id: int, readable: str | None) -> str:

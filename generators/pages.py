@@ -34,13 +34,17 @@ SIZE = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn figure: where its files are (from the site's root) and its size in CSS pixels."""
+    """A drawn figure: where its files are (from the site's root) and its size in CSS pixels.
+
+    `data` is what its interactive form is made from, if it has one.
+    """
 
     figure: Figure
     light: str
     dark: str
     width: int
     height: int
+    data: str | None = None
 
 
 @dataclass(frozen=True)
@@ -208,8 +212,11 @@ def _pictures(finding: Finding, record: FindingRecord, name: str, store: Store, 
         path = f"figures/{name}/{figure.name}"
         site.write(f"{path}.svg", light)
         site.write(f"{path}-dark.svg", dark)
-        width, height = _size(light)
-        pictures.append(Picture(figure, f"{path}.svg", f"{path}-dark.svg", width, height))
+        data = None
+        if figure.interactive is not None:
+            data = f"data/{name}/{figure.name}.json"
+            site.write(data, _compact_json(figure.interactive().as_json()))
+        pictures.append(Picture(figure, f"{path}.svg", f"{path}-dark.svg", *_size(light), data))
     return pictures
 
 
@@ -259,6 +266,7 @@ def _write_pages(
         "registry": registry,
         "rules": [r for r in RULES if r.finding in {finding.name for finding in FINDINGS}],
         "findings": FINDINGS,
+        "claims_of_site": _claims_of_site(),
         "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
     }
@@ -271,16 +279,32 @@ def _write_pages(
     write("index.md", "home.md.j2", hero=_hero(pages))
     write("about.md", "about.md.j2")
     write("models/index.md", "models.md.j2")
+    write("compare.md", "compare.md.j2")
     write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:
+        shown = [(page, section) for page in pages for section in page.sections if section.finding is finding]
         write(
             f"findings/{finding.name}.md",
             "finding.md.j2",
             finding=finding,
             finding_rules=[r for r in RULES if r.finding == finding.name],
-            shown=[(page, section) for page in pages for section in page.sections if section.finding is finding],
+            shown=shown,
+            computed=[(page, section) for page, section in shown if section.record.status == "computed"],
+            example=next((section.signature for _, section in shown if section.signature), None),
         )
     write("SUMMARY.md", "summary.md.j2")
+
+
+def _claims_of_site() -> list[dict[str, Any]]:
+    """Return findings and the claims about each, in the order of the site."""
+    return [
+        {
+            "name": finding.name,
+            "title": finding.title,
+            "claims": [{"id": r.id, "statement": r.statement} for r in RULES if r.finding == finding.name],
+        }
+        for finding in FINDINGS
+    ]
 
 
 def _hero(pages: Sequence[ModelPage]) -> tuple[ModelPage, Picture] | None:
@@ -294,8 +318,9 @@ def _hero(pages: Sequence[ModelPage]) -> tuple[ModelPage, Picture] | None:
 
 
 def _write_data(pages: Sequence[ModelPage], site: Site) -> None:
+    site.write("assets/plotly.min.js", _plotly().read_bytes())
     site.write("data/findings.schema.json", _json(json_schema()))
-    site.write("data/models.json", _json([{"name": page.name, "title": page.title} for page in pages]))
+    site.write("data/models.json", _json([_model_entry(page) for page in pages]))
     for page in pages:
         site.write(f"data/{page.name}/findings.json", _json(page.findings.model_dump(mode="json")))
         for section in page.sections:
@@ -304,8 +329,39 @@ def _write_data(pages: Sequence[ModelPage], site: Site) -> None:
                 site.write(path, as_csv(table.columns, table.rows))
 
 
+def _plotly() -> Path:
+    """Return the script that the installed package `plotly` carries, so that the site serves its own."""
+    return Path(str(resources.files("plotly"))) / "package_data" / "plotly.min.js"
+
+
+def _model_entry(page: ModelPage) -> dict[str, Any]:
+    """Return what the compare page needs to know of a model beside its findings."""
+    shown = [(section, section.signature) for section in page.sections]
+    return {
+        "name": page.name,
+        "title": page.title,
+        "pictures": {
+            section.finding.name: {
+                "title": picture.figure.title,
+                "alt": f"{page.title}. {picture.figure.alt}",
+                "light": picture.light,
+                "dark": picture.dark,
+                "width": picture.width,
+                "height": picture.height,
+                "data": picture.data,
+            }
+            for section, picture in shown
+            if picture is not None
+        },
+    }
+
+
 def _json(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _compact_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _environment() -> jinja2.Environment:

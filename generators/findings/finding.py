@@ -7,6 +7,7 @@ from typing import Any, Literal
 from numpy import ndarray as Array
 
 from generators.frequency import Frequency
+from generators.interactive import Interactive
 from generators.tokens import Vocabulary
 from generators.weights.families import Architecture
 
@@ -70,7 +71,8 @@ class Claim:
 class Figure:
     """A picture of a result: what it is called, how to read it, what it shows for this model, and its drawing.
 
-    `draw` returns a matplotlib figure and is called only when the picture is needed.
+    `draw` returns a matplotlib figure and is called only when the picture is needed; `interactive` returns what a
+    browser needs to make the picture one that can be turned or searched.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Figure:
     how_to_read: str
     alt: str
     draw: Callable[[], Any]
+    interactive: Callable[[], Interactive] | None = None
 
 
 @dataclass(frozen=True)

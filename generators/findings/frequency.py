@@ -19,7 +19,8 @@ from generators.findings.finding import NO_TOKENS, Claim, Figure, Finding, Resul
 from generators.findings.gains import consistent_channel
 from generators.findings.thresholds import judge, untested
 from generators.frequency import Frequency
-from generators.labels import cells
+from generators.interactive import Group, Scatter
+from generators.labels import cells, names
 from generators.linalg import gram
 from generators.weights.families import Architecture
 
@@ -91,9 +92,11 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
         "norm_rho": spearman_of(targets["norm"], source.log_frequency, known),
         "correlations": _intervals(candidates, source.log_frequency, known),
         "n_channels": len(strength),
+        "n_tokens": V,
     }
     tables = _tables(tokens, source, known, candidates["frequency_channel"], metrics)
-    return Result(metrics, tables, _arrays(E, source, norms, candidates, contrast, rho))
+    arrays = _arrays(E, source, norms, candidates, contrast, rho)
+    return Result(metrics, tables, arrays | names(tokens.vocabulary, arrays["token_id"]))
 
 
 def _index_alone(V: int) -> Frequency:
@@ -402,6 +405,7 @@ def figures_of(result: Result) -> list[Figure]:
             "that frequent tokens are shorter.",
             f"Norm against log-frequency: rho {0 if m['norm_rho'] is None else m['norm_rho']:+.2f}.",
             lambda: draw_norms(arrays),
+            lambda: search_norms(arrays, m["n_tokens"]),
         ),
         Figure(
             "frequency-candidates",
@@ -457,6 +461,13 @@ def draw_norms(arrays: dict[str, Array]) -> Any:
     return figure
 
 
+def search_norms(arrays: dict[str, Array], n_tokens: int) -> Scatter:
+    """Return norm against log-frequency with every drawn token's name."""
+    x, y = arrays["token_log_frequency"], arrays["token_norm"]
+    tokens = Group("tokens of known frequency", 0, arrays["token_id"], x, y, arrays.get("token_name"))
+    return Scatter("log-frequency", "norm of the token embedding", (tokens,), n_tokens)
+
+
 def draw_candidates(rows: list[dict[str, Any]]) -> Any:
     """Draw the correlations with their intervals."""
     names = {"log_frequency": "log-frequency", **CANDIDATES}
@@ -496,7 +507,7 @@ def draw_all_channels(rho: Float[Array, " d"], chance: float, marked: int | None
 FREQUENCY = Finding(
     name="frequency",
     title="Frequency",
-    version=1,
+    version=2,
     needs=("token_embedding",),
     uses=("blocks.*.ln2.gain",),
     parameters={"resamples": RESAMPLES, "seed": SEED},

@@ -263,5 +263,5 @@ GAINS = Finding(
     compute=compute,
     claims=claims,
     figures=figures_of,
-    signature="gain-correlation",
+    signature="gains-ln2",
 )

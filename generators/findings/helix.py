@@ -24,6 +24,7 @@ from generators.findings.finding import (
     Weights,
 )
 from generators.findings.thresholds import judge, untested
+from generators.interactive import Colouring, Curve, Rows
 from generators.linalg import PCA, components_for, energy_ratio, pca, svd, variance_ratio
 from generators.rows import blocks, spread_ids
 from generators.weights.families import Architecture
@@ -384,6 +385,7 @@ def figures_of(result: Result) -> list[Figure]:
             f"The curve of the position embeddings in its top three components; {winding}. Share of variance shown: "
             f"{in_ranges}.",
             lambda: draw_helix(result),
+            lambda: turn_helix(result),
         ),
         Figure(
             "plane",
@@ -433,6 +435,29 @@ def figures_of(result: Result) -> list[Figure]:
         ),
         *([_beside_tokens(result)] if "token_scores" in arrays else []),
     ]
+
+
+def turn_helix(result: Result) -> Curve:
+    """Return the curve in three ranges of rows, coloured by position, by norm and, where it winds, by its angle."""
+    m, arrays = result.metrics, result.arrays
+    n = m["n_positions"]
+    scores = arrays["scores"][:, :3]
+    shares = tuple(m["explained_variance_ratio"][:3])
+    rows = [Rows(f"positions 1 to {n - 1}", 1, _three_wide(scores), shares)]
+    if "scores_late" in arrays:
+        rows.append(Rows(f"positions {LATE} to {n - 1}", LATE, _three_wide(arrays["scores_late"])))
+        rows.append(Rows(f"positions 1 to {LATE - 1}", 1, _three_wide(arrays["scores_early"])))
+    colourings = [Colouring("position", np.arange(n)), Colouring("norm", arrays["norms"])]
+    if _winds(m):
+        pair = arrays["scores"][:, [component - 1 for component in m["circle"]["pcs"]]]
+        angle = np.degrees(np.arctan2(*(pair / pair.std(axis=0)).T[::-1]))
+        name = "angle in components {} and {} (degrees)".format(*m["circle"]["pcs"])
+        colourings.append(Colouring(name, np.concatenate([[np.nan], angle]), cyclic=True))
+    return Curve(tuple(rows), tuple(colourings))
+
+
+def _three_wide(scores: Float[Array, "rows c"]) -> Float[Array, "rows 3"]:
+    return np.pad(scores, ((0, 0), (0, 3 - scores.shape[1])))
 
 
 def _beside_tokens(result: Result) -> Figure:

@@ -30,6 +30,7 @@ from generators.findings.finding import (
 )
 from generators.findings.frequency import strongest_channel
 from generators.findings.thresholds import judge
+from generators.interactive import Group, Scatter
 from generators.linalg import pca
 from generators.nearest import nearest_distance
 from generators.tokens import Vocabulary
@@ -80,6 +81,7 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
     tables = {"norms": _extremes(norms, tokens.vocabulary)}
     drawn = _spread(np.arange(len(E)), DRAWN)
     arrays = {"ids": drawn.astype(np.int32), "norm": norms[drawn], "nearest": crowd.nearest}
+    arrays |= labels.names(tokens.vocabulary, drawn)
     channel = strongest_channel(E, tokens.frequencies[0]) if tokens.frequencies else None
     metrics["frequency_channel"] = channel
     if channel is not None:
@@ -91,6 +93,8 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
         tables["members"] = _members_table(found, norms, tokens.vocabulary)
         tables["surroundings"] = _surroundings_table(E, near, found, norms, tokens.vocabulary)
         arrays |= _clump_arrays(E, norms, found, near)
+        arrays |= labels.names(tokens.vocabulary, found.members, "member_name")
+        arrays |= labels.names(tokens.vocabulary, arrays["around_ids"], "around_name")
     if indicator is not None:
         tables["candidates"] = _candidate_table(indicator, tied, tokens.vocabulary)
         arrays["indicator_counts"], arrays["indicator_edges"] = np.histogram(indicator, BINS)
@@ -296,6 +300,7 @@ def figures_of(result: Result) -> list[Figure]:
             f"Norms of {m['n_tokens']} token embeddings, from {norm['min']:.3g} to {norm['max']:.3g}, "
             f"{norm['mean']:.3g} on average. {place}",
             lambda: draw_norms(result),
+            lambda: search_norms(result),
         )
     ]
     if "channel" in arrays:
@@ -320,6 +325,7 @@ def figures_of(result: Result) -> list[Figure]:
                 f"The clump of {found['size']} tokens in a plane with its surroundings. Nearest to its centre: "
                 f"{nearest}.",
                 lambda: draw_clump(result),
+                lambda: search_clump(result),
             )
         )
     closest = float(np.median(arrays["member_nearest"])) if found else None
@@ -373,6 +379,27 @@ def draw_norms(result: Result) -> Any:
     ax.set_xlabel("token index")
     ax.set_ylabel("norm of the token embedding")
     return figure
+
+
+def search_norms(result: Result) -> Scatter:
+    """Return norms by token index, the clump apart, with every drawn token's name."""
+    arrays = result.arrays
+    groups = [Group("tokens", 0, arrays["ids"], arrays["ids"], arrays["norm"], arrays.get("token_name"))]
+    if "member_ids" in arrays:
+        ids = arrays["member_ids"]
+        groups.append(Group("the clump", 1, ids, ids, arrays["member_norm"], arrays.get("member_name")))
+    return Scatter("token index", "norm of the token embedding", tuple(groups), result.metrics["n_tokens"])
+
+
+def search_clump(result: Result) -> Scatter:
+    """Return the clump and its surroundings in their plane with every token's name."""
+    arrays = result.arrays
+    member, names = arrays["around_is_member"], arrays.get("around_name")
+    groups = []
+    for colour, (part, label) in enumerate(((~member, "nearest other tokens"), (member, "the clump"))):
+        x, y = arrays["around_plane"][part].T
+        groups.append(Group(label, colour, arrays["around_ids"][part], x, y, None if names is None else names[part]))
+    return Scatter("component 1 of what is shown", "component 2", tuple(groups), result.metrics["n_tokens"])
 
 
 def draw_channel(result: Result) -> Any:
@@ -452,7 +479,7 @@ def draw_indicator(result: Result) -> Any:
 OUTLIERS = Finding(
     name="outliers",
     title="Outliers",
-    version=1,
+    version=2,
     needs=("token_embedding",),
     uses=("unembedding",),
     parameters={"close": clump.CLOSE, "crowd": clump.CROWD, "radius": clump.RADIUS, "isolation": clump.ISOLATION},

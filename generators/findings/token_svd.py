@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray as Array
 
-from generators import figures
+from generators import figures, labels
 from generators.findings.finding import (
     NO_TOKENS,
     Claim,
@@ -22,7 +22,9 @@ from generators.findings.finding import (
     Weights,
 )
 from generators.findings.thresholds import judge, untested
+from generators.interactive import Group, Scatter
 from generators.linalg import gram
+from generators.tokens import Vocabulary
 from generators.weights.families import Architecture
 
 SAMPLE = 6000  # tokens drawn in figures
@@ -58,6 +60,7 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
         "chance_cosine": 1 / np.sqrt(len(mean)),
         "space_share": None,
         "auc": None,
+        "n_tokens": len(E),
     }
     kind = np.full(len(E), -1, np.int8)
     if tokens.vocabulary is not None:
@@ -72,7 +75,7 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
                 "plane": auc(scores[:, 1:] @ _lda(scores[:, 1:], kind, np.ones(len(E), bool)), kind),
                 "held_out_all_channels": _held_out(E, kind),
             }
-    return Result(metrics, {}, _arrays(E, scores, kind))
+    return Result(metrics, {}, _arrays(E, scores, kind, tokens.vocabulary))
 
 
 def _oriented(vectors: Float[Array, "d 3"], mean: Float[Array, " d"]) -> Float[Array, "d 3"]:
@@ -120,7 +123,9 @@ def _lda(rows: Float[Array, "V c"], kind: Array, fitted: Bool[Array, " V"]) -> F
     return np.linalg.solve(within, means[1] - means[0])
 
 
-def _arrays(E: Float[Array, "V d"], scores: Float[Array, "V 3"], kind: Array) -> dict[str, Array]:
+def _arrays(
+    E: Float[Array, "V d"], scores: Float[Array, "V 3"], kind: Array, vocabulary: Vocabulary | None
+) -> dict[str, Array]:
     rng = np.random.default_rng(SEED)
     ids = np.sort(rng.choice(len(E), min(SAMPLE, len(E)), replace=False))
     rows = E[ids]
@@ -128,6 +133,8 @@ def _arrays(E: Float[Array, "V d"], scores: Float[Array, "V 3"], kind: Array) ->
         "token_scores": scores[ids].astype(np.float32),
         "token_kind": kind[ids],
         "token_norm": np.linalg.norm(rows, axis=1).astype(np.float32),
+        "token_id": ids.astype(np.int32),
+        **labels.names(vocabulary, ids),
     }
 
 
@@ -174,6 +181,7 @@ def figures_of(result: Result) -> list[Figure]:
             "rest.",
             f"Tokens in the plane of the second and third directions, with and without the space marker. {split}",
             lambda: draw_plane(result.arrays),
+            lambda: turn_plane(result),
         ),
         Figure(
             "svd-first",
@@ -187,12 +195,29 @@ def figures_of(result: Result) -> list[Figure]:
     ]
 
 
+KINDS = ((1, "with space marker (WordPiece: no ##)", 0), (0, "without", 1), (-1, "special or not known", 5))
+
+
+def turn_plane(result: Result) -> Scatter:
+    """Return the plane of the second and third directions with every drawn token's name."""
+    arrays = result.arrays
+    names = arrays.get("token_name")
+    groups = []
+    for kind, label, colour in KINDS:
+        chosen = arrays["token_kind"] == kind
+        _, x, y = arrays["token_scores"][chosen].T
+        groups.append(
+            Group(label, colour, arrays["token_id"][chosen], x, y, None if names is None else names[chosen])
+        )
+    x_label, y_label = "projection on the second direction", "projection on the third direction"
+    return Scatter(x_label, y_label, tuple(groups), result.metrics["n_tokens"])
+
+
 def draw_plane(arrays: dict[str, Array]) -> Any:
     """Draw the plane of the second and third directions, coloured by the space marker."""
     figure = figures.canvas(width=6.4, height=4.8)
     ax = figure.add_subplot()
-    kinds = ((1, "with space marker (WordPiece: no ##)", 0), (0, "without", 1), (-1, "special or not known", 5))
-    for kind, label, colour in kinds:
+    for kind, label, colour in KINDS:
         chosen = arrays["token_kind"] == kind
         if chosen.any():
             points = arrays["token_scores"][chosen]
@@ -234,7 +259,7 @@ def draw_first(arrays: dict[str, Array]) -> Any:
 TOKEN_SVD = Finding(
     name="token_svd",
     title="Token SVD",
-    version=1,
+    version=2,
     needs=("token_embedding",),
     uses=(),
     parameters={"ridge": RIDGE},

@@ -24,6 +24,7 @@ from generators.findings.finding import (
     TokenFacts,
     Weights,
 )
+from generators.interactive import Group, Scatter
 from generators.nearest import best_match
 from generators.tokens import PAIR_GROUPS, Vocabulary
 from generators.weights.families import Architecture
@@ -61,6 +62,7 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
     if tokens.vocabulary is not None:
         groups = [tokens.vocabulary.pair_group(int(u), int(best[u])) for u in ids]
         arrays["group"] = np.array([PAIR_GROUPS.index(group) for group in groups], np.int8)
+        arrays |= labels.names(tokens.vocabulary, ids) | labels.names(tokens.vocabulary, best[ids], "best_name")
     hubs = Counter(best[ids].tolist()).most_common(MOST_HUBS)
     metrics = {
         "self_share": 1 - len(ids) / len(E),
@@ -203,6 +205,7 @@ def figures_of(result: Result) -> list[Figure]:
             "dashed line both are equally long; where inputs and outputs are one matrix, all dots lie above it.",
             f"Norms of the {count} exceptions. {nature}.",
             lambda: draw_norms(arrays),
+            lambda: search_norms(result),
         )
     ]
     if pairs:
@@ -253,6 +256,21 @@ def _pairs_to_draw(result: Result) -> list[tuple[str, str]]:
         (labels.label(row["id"], row["readable"]), labels.label(row["best_id"], row["best_readable"]))
         for row in telling
     ]
+
+
+def search_norms(result: Result) -> Scatter:
+    """Return the norms of the exceptions and of what they yield, by name and group."""
+    arrays = result.arrays
+    x, y, ids = arrays["norm"], arrays["best_norm"], arrays["ids"]
+    if "group" in arrays:
+        pairs = zip(arrays["token_name"], arrays["best_name"], strict=True)
+        names = np.array([f"{token} yields {best}" for token, best in pairs], np.str_)
+        parts = [(name, arrays["group"] == i) for i, name in enumerate(PAIR_GROUPS)]
+        groups = [Group(name, i, ids[p], x[p], y[p], names[p]) for i, (name, p) in enumerate(parts)]
+    else:
+        groups = [Group("exceptions", 0, ids, x, y)]
+    x_label, y_label = "norm of the token's input embedding", "norm of the output embedding it yields"
+    return Scatter(x_label, y_label, tuple(groups), result.metrics["n_tokens"])
 
 
 def draw_norms(arrays: dict[str, Array]) -> Any:
@@ -332,7 +350,7 @@ def _bars(bars: list[tuple[str, int]], label: str) -> Any:
 ZERO_LAYER = Finding(
     name="zero_layer",
     title="Zero layers",
-    version=1,
+    version=2,
     needs=("token_embedding",),
     uses=("unembedding",),
     parameters={"baseline_tokens": BASELINE_TOKENS, "seed": SEED},

@@ -92,7 +92,93 @@
     filter();
   }
 
+  /* The matrix of models and claims: its cells are verdicts with an effect size. */
+
+  const STANDING = ["holds", "partly", "fails", "untested"];
+
+  /** Compare two cells of the matrix: by verdict, within one by effect size, the largest first. */
+  function byVerdict(one, other) {
+    const [a, b] = [one, other].map((cell) => STANDING.indexOf(cell.dataset.verdict ?? "untested"));
+    return a - b || Math.abs(Number(other.dataset.value ?? 0)) - Math.abs(Number(one.dataset.value ?? 0));
+  }
+
+  /** Give every column of the matrix a button that sorts the models by it, and back. */
+  function makeMatrixSortable(table) {
+    const body = table.tBodies[0];
+    const original = [...body.rows];
+    const headers = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+    headers.forEach((header, column) => {
+      const name = header.textContent.trim();
+      const button = document.createElement("button");
+      const mark = document.createElement("span");
+      button.type = "button";
+      button.className = "matrix-sort";
+      button.setAttribute("aria-label", `Sort by ${name}`);
+      mark.className = "sort-mark";
+      mark.setAttribute("aria-hidden", "true");
+      button.append(mark);
+      header.append(button);
+      button.addEventListener("click", () => {
+        const before = header.getAttribute("aria-sort");
+        headers.forEach((other) => other.removeAttribute("aria-sort"));
+        if (before === "descending") return body.append(...original);
+        header.setAttribute("aria-sort", before ? "descending" : "ascending");
+        const sign = before ? -1 : 1;
+        const compare = column
+          ? (a, b) => byVerdict(a.cells[column], b.cells[column])
+          : (a, b) => text.compare(a.cells[0].textContent, b.cells[0].textContent);
+        return body.append(...[...body.rows].sort((a, b) => sign * compare(a, b)));
+      });
+    });
+  }
+
+  /** Put choices above the matrix: which models, and the claims of which finding. */
+  function makeMatrixFilterable(table, place) {
+    const groups = [...table.tHead.rows[0].cells].slice(1);
+    const select = document.createElement("select");
+    const input = document.createElement("input");
+    const tools = document.createElement("div");
+    const labels = ["Models", "Claims about"].map((name) => {
+      const label = document.createElement("label");
+      label.append(name);
+      return label;
+    });
+    select.append(new Option("everything", ""), ...groups.map((cell, i) => new Option(cell.textContent.trim(), i)));
+    input.type = "search";
+    input.autocomplete = "off";
+    tools.className = "table-tools";
+    labels[0].append(input);
+    labels[1].append(select);
+    tools.append(...labels);
+    place.before(tools);
+
+    function columnsOf(chosen) {
+      let next = 1;
+      const spans = groups.map((cell) => [next, (next += cell.colSpan)]);
+      return chosen === "" ? [1, next] : spans[Number(chosen)];
+    }
+    input.addEventListener("input", () => {
+      const words = plain(input.value).split(/\s+/).filter(Boolean);
+      for (const row of table.tBodies[0].rows) {
+        const name = plain(row.cells[0].textContent);
+        row.hidden = !words.every((word) => name.includes(word));
+      }
+    });
+    select.addEventListener("change", () => {
+      const [from, to] = columnsOf(select.value);
+      groups.forEach((cell, i) => (cell.hidden = select.value !== "" && String(i) !== select.value));
+      for (const row of [table.tHead.rows[1], ...table.tBodies[0].rows]) {
+        [...row.cells].forEach((cell, i) => (cell.hidden = i > 0 && (i < from || i >= to)));
+      }
+    });
+  }
+
   function enhance() {
+    for (const table of document.querySelectorAll("table.matrix--wide:not([data-enhanced])")) {
+      table.dataset.enhanced = "";
+      makeMatrixSortable(table);
+      makeMatrixFilterable(table, table.closest(".atlas-scroll"));
+    }
     for (const table of document.querySelectorAll(".atlas-scroll table.plain:not([data-enhanced])")) {
       if (!table.tHead || !table.tBodies.length) continue;
       table.dataset.enhanced = "";

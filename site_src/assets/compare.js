@@ -1,0 +1,250 @@
+/* Two models side by side, from the JSON that the site publishes: data/models.json and data/<model>/findings.json. */
+"use strict";
+
+(() => {
+  const SYMBOLS = { holds: "✓", partly: "◐", fails: "✗", untested: "–" };
+  const { element, loadPlotly, curveLayout, makeTurnable, describe, canDraw3D, ink, faded, EYE, CONFIG } =
+    window.atlasFigures;
+
+  const fetched = new Map();
+  /** Fetch a JSON file of the site, once. */
+  function json(url) {
+    if (!fetched.has(url.href)) {
+      const asked = fetch(url).then((response) => {
+        if (!response.ok) throw new Error(`${response.status} for ${url.pathname}`);
+        return response.json();
+      });
+      asked.catch(() => fetched.delete(url.href));
+      fetched.set(url.href, asked);
+    }
+    return fetched.get(url.href);
+  }
+
+  /** Return a number as the pages write it: four significant digits and a true minus sign. */
+  function number(value) {
+    if (value === null || value === undefined) return "–";
+    if (Number.isInteger(value)) return String(value).replace("-", "−");
+    const size = Math.abs(value);
+    const text = size !== 0 && (size < 1e-4 || size >= 1e4) ? value.toExponential(3) : String(Number(value.toPrecision(4)));
+    return text.replace("-", "−");
+  }
+
+  const signed = (value) => (value > 0 ? `+${number(value)}` : number(value));
+
+  function verdict(kind) {
+    const symbol = element("span", { textContent: SYMBOLS[kind] });
+    symbol.setAttribute("aria-hidden", "true");
+    return element("span", { className: `verdict verdict--${kind}` }, symbol, ` ${kind}`);
+  }
+
+  function judged(claim, model, root) {
+    if (!claim) return element("td", { textContent: "not judged" });
+    const link = element("a", { href: `${root}models/${model.name}/#claim-${claim.id}`, title: claim.answer }, verdict(claim.verdict));
+    const unit = element("span", { className: "unit", textContent: claim.unit ? ` ${claim.unit}` : "" });
+    return element("td", {}, link, ...(claim.value === null ? [] : [` ${number(claim.value)}`, unit]));
+  }
+
+  function difference(one, other) {
+    if (one?.value == null || other?.value == null) return "–";
+    return signed(other.value - one.value);
+  }
+
+  function claimsTable(sides, findings, only, root) {
+    const [a, b] = sides.map(({ results }) => new Map(results.claims.map((claim) => [claim.id, claim])));
+    const titles = sides.map(({ model }) => model.title);
+    const head = element("thead", {}, element("tr"));
+    for (const title of ["Claim", titles[0], titles[1], "Second minus first"]) {
+      head.rows[0].append(element("th", { scope: "col", textContent: title }));
+    }
+    const table = element("table", { className: "compare-claims" });
+    table.append(element("caption", { textContent: `Claims in ${titles[0]} and in ${titles[1]}` }), head);
+    let differing = 0;
+    for (const finding of findings) {
+      const body = element("tbody");
+      const heading = element("th", { scope: "rowgroup", colSpan: 4 });
+      heading.append(element("a", { href: `${root}findings/${finding.name}/`, textContent: finding.title }));
+      body.append(element("tr", {}, heading));
+      for (const { id, statement } of finding.claims) {
+        const differs = a.get(id)?.verdict !== b.get(id)?.verdict;
+        differing += differs;
+        if (only && !differs) continue;
+        const row = element("tr", { className: differs ? "differs" : "" });
+        row.append(element("th", { scope: "row", textContent: statement }));
+        row.append(judged(a.get(id), sides[0].model, root), judged(b.get(id), sides[1].model, root));
+        row.append(element("td", { className: "n", textContent: difference(a.get(id), b.get(id)) }));
+        body.append(row);
+      }
+      if (body.rows.length > 1) table.append(body);
+    }
+    const scroll = element("div", { className: "atlas-scroll compare-scroll", tabIndex: 0 }, table);
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-label", "Claims of both models");
+    const total = findings.reduce((sum, finding) => sum + finding.claims.length, 0);
+    return [element("p", { textContent: `The verdicts differ in ${differing} of ${total} claims.` }), scroll];
+  }
+
+  /** Return a curve's points about their mean, scaled to a mean square radius of 1: each model has its own units. */
+  function scaled(points) {
+    const centred = points.map((column) => {
+      const mean = column.reduce((sum, value) => sum + value, 0) / column.length;
+      return column.map((value) => value - mean);
+    });
+    const energy = centred.flat().reduce((sum, value) => sum + value * value, 0) / centred[0].length;
+    return centred.map((column) => column.map((value) => value / Math.sqrt(energy)));
+  }
+
+  async function helices(sides, root) {
+    const curves = sides.map(({ model }) => model.pictures.helix?.data);
+    if (curves.some((data) => !data) || !canDraw3D()) return null;
+    const urls = curves.map((data) => new URL(`${root}${data}`, document.baseURI));
+    const [Plotly, ...data] = await Promise.all([loadPlotly(), ...urls.map(json)]);
+    const plot = element("div", { className: "figure-plot figure-plot--curve" });
+    const tools = element("div", { className: "figure-tools" });
+    const titles = sides.map(({ model }) => model.title);
+    const figure = element("figure", { className: "atlas-figure is-live compare-helices" }, tools, plot);
+    figure.dataset.label = `The position curves of ${titles[0]} and ${titles[1]} in one frame.`;
+    figure.append(
+      element("figcaption", {
+        textContent:
+          `The position curve of ${titles[0]} in blue and that of ${titles[1]} in orange, each in its own ` +
+          "three principal components and scaled to the same size: compare their shapes, not their lengths.",
+      }),
+    );
+    const draw = () => {
+      const { style } = data[0];
+      const traces = data.map(({ rows }, i) => {
+        const [x, y, z] = scaled(rows[0].points);
+        return {
+          type: "scatter3d",
+          mode: "lines+markers",
+          name: titles[i],
+          x,
+          y,
+          z,
+          customdata: x.map((_, k) => rows[0].first + k),
+          hovertemplate: "position %{customdata}",
+          marker: { size: 2.5, color: style.colours[i] },
+          line: { width: 1, color: faded(style, style.colours[i], 0.35) },
+        };
+      });
+      const layout = curveLayout(style, ["PC 1", "PC 2", "PC 3"], plot.layout?.scene?.camera ?? { eye: { ...EYE } });
+      layout.showlegend = true;
+      layout.legend = { orientation: "h", font: { color: ink(style) } };
+      return Plotly.react(plot, traces, layout, CONFIG);
+    };
+    return { figure, plot, tools, draw, Plotly };
+  }
+
+  function picture(model, finding, root) {
+    const cell = element("div", { className: "compare-picture" }, element("p", {}, element("strong", { textContent: model.title })));
+    const shown = model.pictures[finding.name];
+    if (!shown) {
+      cell.append(element("p", { textContent: "No figure: this finding was not computed here." }));
+      return cell;
+    }
+    for (const tone of ["light", "dark"]) {
+      const image = element("img", { src: root + shown[tone], alt: shown.alt, width: shown.width, height: shown.height, loading: "lazy" });
+      cell.append(element("a", { className: `tone tone--${tone}`, href: root + shown[tone], title: "Open this picture large" }, image));
+    }
+    cell.append(element("p", { className: "numbers", textContent: shown.title }));
+    return cell;
+  }
+
+  function figuresOf(sides, findings, root) {
+    const shown = findings.filter(({ name }) => sides.some(({ model }) => model.pictures[name]));
+    return shown.flatMap((finding) => {
+      const pair = element("div", { className: "compare-pair" }, ...sides.map(({ model }) => picture(model, finding, root)));
+      return [element("h3", { id: `compare-${finding.name}`, textContent: finding.title }), pair];
+    });
+  }
+
+  let drawing = 0;
+  async function show(page, models, findings) {
+    const mine = ++drawing; // a later choice must not be overtaken by an earlier one
+    const root = page.dataset.root;
+    const [status, result] = ["#compare-status", "#compare-result"].map((id) => page.querySelector(id));
+    const form = page.querySelector("form");
+    const chosen = asked(models);
+    const unknown = chosen.find((name) => !models.some((model) => model.name === name));
+    if (unknown !== undefined) {
+      status.textContent = `There is no model called “${unknown}” here; choose two from the lists.`;
+      result.replaceChildren();
+      return;
+    }
+    [form.elements.a.value, form.elements.b.value] = chosen;
+    status.textContent = "Loading …";
+    try {
+      const sides = await Promise.all(
+        chosen.map(async (name) => ({
+          model: models.find((model) => model.name === name),
+          results: await json(new URL(`${root}data/${name}/findings.json`, document.baseURI)),
+        })),
+      );
+      if (mine !== drawing) return;
+      const together = element("div");
+      result.replaceChildren(
+        element("h2", { id: "claims", textContent: "Claims" }),
+        ...claimsTable(sides, findings, form.elements.only.checked, root),
+        element("h2", { id: "helices", textContent: "Their position curves in one frame" }),
+        together,
+        element("h2", { id: "figures", textContent: "Main figures" }),
+        ...figuresOf(sides, findings, root),
+      );
+      status.textContent = `${sides[0].model.title} beside ${sides[1].model.title}.`;
+      document.dispatchEvent(new CustomEvent("atlas:pictures"));
+      const drawn = await helices(sides, root);
+      if (mine !== drawing) return;
+      if (!drawn) {
+        together.append(element("p", { textContent: "They can't be drawn in one frame here; they stand side by side below." }));
+        return;
+      }
+      together.append(drawn.figure);
+      await drawn.draw();
+      describe(drawn.plot, drawn.figure, "arrow keys turn it, plus and minus move closer and away, Home returns.");
+      makeTurnable(drawn.Plotly, drawn.plot, drawn.tools, false);
+      new MutationObserver(() => drawn.plot.isConnected && drawn.draw()).observe(document.body, {
+        attributeFilter: ["data-md-color-scheme"],
+      });
+    } catch (problem) {
+      if (mine === drawing) status.textContent = `The results could not be loaded: ${problem.message}.`;
+    }
+  }
+
+  /** Return the two models that the address asks for, or the first two there are. */
+  function asked(models) {
+    const query = new URLSearchParams(location.search);
+    const first = models[0].name;
+    const second = (models.find((model) => model.name !== first) ?? models[0]).name;
+    return [query.get("a") ?? first, query.get("b") ?? second];
+  }
+
+  async function enhance() {
+    const page = document.querySelector("#compare:not([data-enhanced])");
+    if (!page) return;
+    page.dataset.enhanced = "";
+    page.hidden = false;
+    const findings = JSON.parse(document.querySelector("#compare-claims").textContent);
+    const form = page.querySelector("form");
+    let models;
+    try {
+      models = await json(new URL(`${page.dataset.root}data/models.json`, document.baseURI));
+    } catch (problem) {
+      page.querySelector("#compare-status").textContent = `The list of models could not be loaded: ${problem.message}.`;
+      return;
+    }
+    const choose = (a, b) => {
+      const query = new URLSearchParams({ a, b });
+      if (`?${query}` !== location.search) history.pushState(history.state, "", `?${query}`);
+      show(page, models, findings);
+    };
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("change", () => choose(form.elements.a.value, form.elements.b.value));
+    page.querySelector("#compare-swap").addEventListener("click", () => choose(form.elements.b.value, form.elements.a.value));
+    const back = () => (page.isConnected ? show(page, models, findings) : removeEventListener("popstate", back));
+    addEventListener("popstate", back);
+    show(page, models, findings);
+  }
+
+  if (window.document$) window.document$.subscribe(enhance);
+  else enhance();
+})();
