@@ -266,7 +266,6 @@ def _write_pages(
         "registry": registry,
         "rules": [r for r in RULES if r.finding in {finding.name for finding in FINDINGS}],
         "findings": FINDINGS,
-        "claims_of_site": _claims_of_site(),
         "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
     }
@@ -320,6 +319,7 @@ def _hero(pages: Sequence[ModelPage]) -> tuple[ModelPage, Picture] | None:
 def _write_data(pages: Sequence[ModelPage], site: Site) -> None:
     site.write("assets/plotly.min.js", _plotly().read_bytes())
     site.write("data/findings.schema.json", _json(json_schema()))
+    site.write("data/claims.json", _json(_claims_of_site()))
     site.write("data/models.json", _json([_model_entry(page) for page in pages]))
     for page in pages:
         site.write(f"data/{page.name}/findings.json", _json(page.findings.model_dump(mode="json")))

@@ -1,4 +1,5 @@
-/* Two models side by side, from the JSON that the site publishes: data/models.json and data/<model>/findings.json. */
+/* Two models side by side, from the JSON that the site publishes: models.json, claims.json and <model>/findings.json
+   in its folder data/. */
 "use strict";
 
 (() => {
@@ -223,13 +224,14 @@
     if (!page) return;
     page.dataset.enhanced = "";
     page.hidden = false;
-    const findings = JSON.parse(document.querySelector("#compare-claims").textContent);
+    document.querySelector("#compare-plain").hidden = true;
     const form = page.querySelector("form");
-    let models;
+    const published = (name) => json(new URL(`${page.dataset.root}data/${name}.json`, document.baseURI));
+    let models, findings;
     try {
-      models = await json(new URL(`${page.dataset.root}data/models.json`, document.baseURI));
+      [models, findings] = await Promise.all(["models", "claims"].map(published));
     } catch (problem) {
-      page.querySelector("#compare-status").textContent = `The list of models could not be loaded: ${problem.message}.`;
+      page.querySelector("#compare-status").textContent = `The models and claims could not be loaded: ${problem.message}.`;
       return;
     }
     const choose = (a, b) => {

@@ -21,8 +21,8 @@ NOISE = "pure-noise"
 
 
 @pytest.fixture(scope="session")
-def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site of the stored results and of a checkpoint of noise, in a folder of its own."""
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy what a site is made from into a folder of its own, with a checkpoint of noise beside it."""
     project = tmp_path_factory.mktemp("project")
     for name in ("mkdocs.yml", "models.yml"):
         shutil.copy(ROOT / name, project)
@@ -32,29 +32,42 @@ def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target = project / "site_src" / name
         shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
     write_checkpoint(project / NOISE, "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256))
-    environment = {k: v for k, v in os.environ.items() if k not in ("ATLAS_MODELS", "ATLAS_RESULTS", "SITE_URL")}
-    for command in (["compute", f"./{NOISE}"], ["build"]):
-        subprocess.run(
-            [sys.executable, "-c", "from generators.cli import main; main()", *command],
-            cwd=project,
-            env={**environment, "HF_HUB_OFFLINE": "1"},
-            check=True,
-        )
-    return project / "site"
+    return project
 
 
 @pytest.fixture(scope="session")
-def address(built_site: Path) -> Iterator[str]:
-    """Serve the built site and return its address."""
+def address(project: Path) -> Iterator[str]:
+    """Serve the project's site, which is built at this address, and return it."""
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(built_site)))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(project / "site")))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def built_site(project: Path, address: str) -> Path:
+    """Build the site of the stored results and of the noise; knowing its address, it navigates without reloading."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("ATLAS_MODELS", "ATLAS_RESULTS")}
+    for command in (["compute", f"./{NOISE}"], ["build"]):
+        subprocess.run(
+            [sys.executable, "-c", "from generators.cli import main; main()", *command],
+            cwd=project,
+            env={**environment, "HF_HUB_OFFLINE": "1", "SITE_URL": address},
+            check=True,
+        )
+    return project / "site"
+
+
+@pytest.fixture(autouse=True)
+def _built(request: pytest.FixtureRequest) -> None:
+    """Have the site built before a test looks at its address."""
+    if "address" in request.fixturenames:
+        request.getfixturevalue("built_site")
 
 
 @pytest.fixture(scope="session")
@@ -63,7 +76,8 @@ def browser() -> Iterator[Browser]:
     path = os.environ.get("ATLAS_CHROMIUM") or shutil.which("chromium") or ""
     if not Path(path).is_file():
         pytest.skip("Chromium isn't installed (name one in ATLAS_CHROMIUM)")
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
+    arguments += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]  # WebGL without a graphics card
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=arguments)
         yield chromium

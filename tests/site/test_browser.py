@@ -23,8 +23,8 @@ def addresses(site: Path) -> list[str]:
 
 
 def opened(browser: Browser, url: str, **context: object) -> tuple[Page, list[str]]:
-    """Open a page with all its pictures; return it and all that went wrong on the way."""
-    page = browser.new_context(**context).new_page()
+    """Open a page; return it and all that went wrong on the way. Nothing turns by itself unless asked to."""
+    page = browser.new_context(**{"reduced_motion": "reduce", **context}).new_page()
     wrong: list[str] = []
     host = urlparse(url).netloc
     page.on("console", lambda m: wrong.append(f"console: {m.text}") if m.type == "error" else None)

@@ -1,0 +1,186 @@
+"""The compare page as a reader uses it, and the matrix of the home page."""
+
+import json
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from tests.site.conftest import NOISE
+from tests.site.test_browser import PHONE, WCAG, WIDE, opened
+
+pytestmark = pytest.mark.browser
+
+
+def compared(browser: Browser, address: str, query: str = "", **context: object) -> tuple[Page, list[str]]:
+    page, wrong = opened(browser, f"{address}compare/{query}", **{"viewport": WIDE, **context})
+    page.locator("table.compare-claims").wait_for()
+    return page, wrong
+
+
+def claims(site: Path, name: str) -> dict[str, dict]:
+    findings = json.loads((site / "data" / name / "findings.json").read_text())
+    return {claim["id"]: claim for claim in findings["claims"]}
+
+
+def row(page: Page, statement: str) -> list[str]:
+    return page.locator("table.compare-claims tr", has_text=statement).first.locator("td").all_inner_texts()
+
+
+def test_two_models_stand_side_by_side_with_their_differences(
+    browser: Browser, address: str, built_site: Path
+) -> None:
+    page, wrong = compared(browser, address, "?a=gpt2&b=all-minilm-l6-v2")
+    one, other = claims(built_site, "gpt2"), claims(built_site, "all-minilm-l6-v2")
+    rows = page.locator("table.compare-claims tbody tr:has(th[scope=row])")
+    assert rows.count() == len(one)
+    for claim_id, claim in one.items():
+        first, second, difference = row(page, claim["statement"])
+        assert claim["verdict"] in first
+        assert other[claim_id]["verdict"] in second
+        values = claim["value"], other[claim_id]["value"]
+        if None in values:
+            assert difference == "–"
+        else:
+            shown = float(difference.replace("−", "-").replace("+", ""))
+            assert shown == pytest.approx(values[1] - values[0], rel=1e-3, abs=1e-12)
+    differing = sum(claim["verdict"] != other[claim_id]["verdict"] for claim_id, claim in one.items())
+    assert f"The verdicts differ in {differing} of {len(one)} claims." in page.locator("#compare-result").inner_text()
+    page.get_by_label("only verdicts that differ").check()
+    page.wait_for_function(
+        "n => document.querySelectorAll('.compare-claims th[scope=row]').length === n", arg=differing
+    )
+    assert wrong == []
+    page.context.close()
+
+
+def test_the_choice_is_kept_in_the_address_and_comes_back(browser: Browser, address: str) -> None:
+    page, wrong = compared(browser, address)
+    page.get_by_label("Second").select_option(NOISE)
+    page.wait_for_url(f"**/compare/?a=*&b={NOISE}")
+    page.locator("th[scope=col]", has_text=NOISE).wait_for()
+    page.get_by_role("button", name="Swap").click()
+    page.wait_for_url(f"**/compare/?a={NOISE}&b=*")
+    page.wait_for_function(
+        "n => document.querySelector('.compare-claims th:nth-child(2)')?.textContent === n", arg=NOISE
+    )
+    page.go_back()
+    page.wait_for_url(f"**/compare/?a=*&b={NOISE}")
+    page.wait_for_function(
+        "n => document.querySelector('.compare-claims th:nth-child(3)')?.textContent === n", arg=NOISE
+    )
+    page.wait_for_load_state("networkidle")
+    page.reload()
+    page.locator("th[scope=col]", has_text=NOISE).wait_for()
+    assert page.get_by_label("Second").input_value() == NOISE
+    assert wrong == []
+    page.context.close()
+
+
+def test_both_curves_turn_in_one_frame(browser: Browser, address: str) -> None:
+    page, wrong = compared(browser, address, "?a=gpt2&b=all-minilm-l6-v2")
+    plot = page.locator(".compare-helices .figure-plot")
+    plot.scroll_into_view_if_needed()
+    page.wait_for_function("document.querySelector('.compare-helices .figure-plot')?.data?.length === 2")
+    sizes = plot.evaluate(
+        "plot => plot.data.map(({ x, y, z }) => [...x, ...y, ...z].reduce((s, v) => s + v * v, 0) / x.length)"
+    )
+    assert sizes == pytest.approx([1, 1])
+    plot.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.querySelector('.compare-helices .figure-plot').dataset.eye")
+    assert page.locator(".compare-pair").count() >= 3
+    assert page.locator(".compare-pair img").first.get_attribute("alt")
+    assert wrong == []
+    page.context.close()
+
+
+def test_a_cell_leads_to_the_claim(browser: Browser, address: str) -> None:
+    page, _ = compared(browser, address, "?a=gpt2&b=all-minilm-l6-v2")
+    page.locator(".compare-claims tbody td a").first.click()
+    page.wait_for_url("**/models/gpt2/#claim-three-components")
+    page.go_back()
+    page.locator("table.compare-claims").wait_for()
+    assert "a=gpt2" in page.url
+    page.context.close()
+
+
+def test_an_unknown_model_is_named_as_such(browser: Browser, address: str) -> None:
+    page, _ = opened(browser, f"{address}compare/?a=<b>nobody</b>&b=gpt2", viewport=WIDE)
+    page.get_by_text("There is no model called “<b>nobody</b>” here; choose two from the lists.").wait_for()
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_a_comparison(browser: Browser, address: str, scheme: str) -> None:
+    page, _ = compared(browser, address, color_scheme=scheme)
+    page.locator(".compare-pair").first.wait_for()
+    found = Axe().run(page, options=WCAG).response["violations"]
+    assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found] == []
+    page.context.close()
+
+
+def test_a_comparison_fits_on_a_phone(browser: Browser, address: str) -> None:
+    page, _ = compared(browser, address, viewport=PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    page.context.close()
+
+
+def test_without_scripts_the_compare_page_says_where_to_look(browser: Browser, address: str) -> None:
+    page, _ = opened(browser, f"{address}compare/", java_script_enabled=False)
+    assert page.get_by_text("Choosing two models needs a script.").is_visible()
+    assert not page.locator("form.compare-form").is_visible()
+    page.context.close()
+
+
+def names(page: Page) -> list[str]:
+    return page.locator("table.matrix--wide tbody tr:visible th").all_inner_texts()
+
+
+def test_the_matrix_sorts_and_comes_back(browser: Browser, address: str, built_site: Path) -> None:
+    page, wrong = opened(browser, address, viewport=WIDE)
+    original = names(page)
+    values = {
+        model["title"]: claims(built_site, model["name"])["three-components"]
+        for model in json.loads((built_site / "data/models.json").read_text())
+    }
+    standing = ["holds", "partly", "fails", "untested"]
+    expected = sorted(original, key=lambda t: (standing.index(values[t]["verdict"]), -abs(values[t]["value"] or 0)))
+    button = page.get_by_role("button", name="Sort by 3-D curve")
+    button.click()
+    assert names(page) == expected
+    assert page.locator("th[aria-sort=ascending]", has_text="3-D curve").count() == 1
+    button.focus()
+    page.keyboard.press("Enter")
+    assert names(page) == expected[::-1]
+    button.click()
+    assert names(page) == original
+    assert wrong == []
+    page.context.close()
+
+
+def test_the_matrix_filters_models_and_findings(browser: Browser, address: str) -> None:
+    page, _ = opened(browser, address, viewport=WIDE)
+    everything = len(names(page))
+    page.get_by_role("searchbox", name="Models").fill("minilm")
+    assert names(page) == ["all-MiniLM-L6-v2"]
+    page.get_by_role("searchbox", name="Models").fill("")
+    assert len(names(page)) == everything
+    page.get_by_label("Claims about").select_option(label="Gains")
+    shown = page.locator("table.matrix--wide thead tr:nth-child(2) th:visible").all_inner_texts()
+    assert [text.strip() for text in shown] == ["Model", "ln1 dials down", "ln2 channel"]
+    assert page.locator("table.matrix--wide tbody tr:first-child td:visible").count() == 2
+    page.get_by_label("Claims about").select_option(label="everything")
+    assert page.locator("table.matrix--wide tbody tr:first-child td:visible").count() > 20
+    page.context.close()
+
+
+def test_on_a_phone_the_matrix_stands_upright(browser: Browser, address: str) -> None:
+    page, _ = opened(browser, address, viewport=PHONE)
+    assert not page.locator("table.matrix--wide").is_visible()
+    tall = page.locator("table.matrix--tall")
+    assert tall.is_visible()
+    tall.locator("td.cell a").first.click()
+    page.wait_for_url("**/#claim-three-components")
+    page.context.close()
