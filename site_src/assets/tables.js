@@ -173,7 +173,16 @@
     });
   }
 
+  /** Open the folded table that the address names. */
+  function unfold() {
+    const named = location.hash.length > 1 ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
+    if (named?.tagName === "DETAILS") named.open = true;
+  }
+  addEventListener("hashchange", unfold);
+  document.addEventListener("click", (event) => event.target.closest?.("a[href^='#']") && setTimeout(unfold));
+
   function enhance() {
+    unfold();
     for (const table of document.querySelectorAll("table.matrix--wide:not([data-enhanced])")) {
       table.dataset.enhanced = "";
       makeMatrixSortable(table);

@@ -134,9 +134,13 @@ def test_a_matrix_cell_leads_to_its_section(browser: Browser, address: str) -> N
     page, _ = opened(browser, address, viewport=WIDE)
     page.locator("table.matrix td.cell a").first.click()
     page.wait_for_url("**/models/gpt2/#claim-three-components")
-    assert page.locator("#claim-three-components").is_visible()
+    claim = page.locator("#claim-three-components")
+    claim.wait_for()
+    page.wait_for_function(
+        "document.querySelector('#claim-three-components').getBoundingClientRect().top < innerHeight"
+    )
     page.go_back()
-    assert page.locator("table.matrix").is_visible()
+    page.locator("table.matrix--wide").wait_for()
     page.context.close()
 
 

@@ -268,3 +268,15 @@ def test_open_tables_are_sound(browser: Browser, address: str, viewport: dict, s
     small = page.eval_on_selector_all("th button", "all => all.filter(b => b.offsetHeight < 24).length")
     assert small == 0
     page.context.close()
+
+
+def test_a_link_to_a_folded_table_opens_it(browser: Browser, address: str) -> None:
+    page = browser.new_page(viewport=WIDE)
+    page.goto(f"{address}models/all-minilm-l6-v2/#outliers-members")
+    table = page.locator("details#outliers-members table")
+    assert table.is_visible()
+    page.goto(f"{address}models/all-minilm-l6-v2/")
+    assert not table.is_visible()
+    page.get_by_role("link", name="Those of the clump").click()
+    table.wait_for()
+    page.close()
