@@ -40,8 +40,9 @@ def opened(browser: Browser, url: str, **context: object) -> tuple[Page, list[st
 
 
 def load_pictures(page: Page) -> None:
-    page.evaluate("document.querySelectorAll('img').forEach(image => image.loading = 'eager')")
-    page.wait_for_function("[...document.images].every(i => i.complete || !i.checkVisibility())")
+    page.wait_for_function(
+        "[...document.images].every(i => { i.loading = 'eager'; return i.complete || !i.checkVisibility(); })"
+    )
 
 
 def test_the_site_has_its_pages(built_site: Path) -> None:

@@ -1,4 +1,4 @@
-"""Interactive figures as a reader uses them: by mouse, keyboard and finger, in the dark, in print, without scripts."""
+"""Interactive figures as a reader uses them: by mouse, keyboard, finger, in the dark, in print, without scripts."""
 
 import gzip
 import json
