@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators import figures
+from generators.rows import spread_ids
 
 SIGNIFICANT_DIGITS = 4  # a screen shows no more
 MOST_POINTS = 4096  # of one group; a phone still moves them
@@ -77,8 +78,7 @@ class Group:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data; of more tokens than a phone can move, evenly spread ones."""
-        n = len(self.ids)
-        kept = np.arange(n) if n <= MOST_POINTS else np.linspace(0, n - 1, MOST_POINTS).round().astype(int)
+        kept = spread_ids(len(self.ids), MOST_POINTS)
         return {
             "name": self.name,
             "colour": self.colour,
