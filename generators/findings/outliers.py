@@ -283,7 +283,7 @@ def _candidate_table(
     by = "cosine distance to the clump" if tied else "norm of the input embedding"
     which = f"the first {MOST_CANDIDATES} of {len(ids)} candidates" if len(ids) > MOST_CANDIDATES else "candidates"
     rows = tuple(_candidate(i, float(indicator[i]), vocabulary) for i in ids[:MOST_CANDIDATES])
-    columns = (*labels.COLUMNS, "group", "indicator", "contained_in")
+    columns: tuple[str, ...] = (*labels.COLUMNS, "group", "indicator", "contained_in")
     if counts is not None:
         columns = (*columns, "count")
         rows = tuple((*row, int(counts[row[0]])) for row in rows)
