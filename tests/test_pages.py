@@ -52,6 +52,13 @@ def test_every_page_figure_and_data_file_is_written(computed, site):
     assert len(list((site.source / "figures/plain").glob("*-dark.svg"))) > 10
 
 
+def test_no_page_tells_where_on_this_machine_a_folder_is(computed, site):
+    registry, results = computed
+    render(registry, Store(results), site)
+    for path in site.source.rglob("*.md"):
+        assert str(results.parent) not in path.read_text(), path
+
+
 def test_a_model_without_results_is_listed_with_its_command(computed, site):
     registry, results = computed
     render(registry, Store(results), site, {"absent": "The hub is out of reach."})

@@ -56,6 +56,7 @@ def written(folder: Path, content: object) -> Path:
 def test_the_registry_of_the_repository_has_the_models_of_the_atlas():
     registry = load_registry(ROOT / "models.yml")
     assert [model.name for model in registry.models] == [
+        "stdlib-gpt2",
         "gpt2",
         "gpt2-medium",
         "gpt2-large",
@@ -68,6 +69,13 @@ def test_the_registry_of_the_repository_has_the_models_of_the_atlas():
         "openai-gpt",
         "all-minilm-l6-v2",
     ]
+
+
+def test_the_atlass_own_model_is_read_from_the_repository_wherever_the_atlas_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    own = load_registry(ROOT / "models.yml").find("stdlib-gpt2")
+    assert own.sources == (FolderSource(folder=ROOT / "models" / "stdlib-gpt2"),)
+    assert own.frequency == "counts"
 
 
 def test_openai_models_are_pinned_to_a_commit():

@@ -53,11 +53,14 @@ BLOCK = 1024
 def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = NO_TOKENS) -> Result:
     """Compute the extremes by norm, the clump of tokens that huddle, and candidates for under-trained tokens.
 
+    The clump is found without being told how often tokens occur; counts of the training text only judge it.
+
     Args:
         weights: `token_embedding` (V, d); `unembedding` only says that outputs are another matrix.
         architecture: says so too.
         tokens: the vocabulary, for names, groups, and what contains a token, and frequencies, for the channel that
-            the picture shows norms against. The clump is found without either.
+            the picture shows norms against and, where they are counts of the training text, for the tokens that
+            are known to be unused. The clump is found without either.
 
     Raises:
         NotApplicableError: fewer than 20 tokens.
@@ -70,11 +73,13 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
     crowd = crowding(E)
     found = find_clump(E, crowd)
     indicator = _indicator(E, norms, found, tied)
+    counts = tokens.frequencies[0].training_counts if tokens.frequencies else None
     metrics = {
         "norm": {name: float(getattr(norms, name)()) for name in ("mean", "std", "min", "max")},
         "typical_distance": crowd.typical,
         "crowded": int(crowd.crowded.sum()),
         "clump": None if found is None else _clump_metrics(found, tokens.vocabulary),
+        "known_unused": None if counts is None else _known_unused(counts, found),
         "candidates": None if indicator is None else _candidate_metrics(indicator, tied, tokens.vocabulary),
         "n_tokens": len(E),
     }
@@ -95,8 +100,10 @@ def compute(weights: Weights, architecture: Architecture, tokens: TokenFacts = N
         arrays |= _clump_arrays(E, norms, found, near)
         arrays |= labels.names(tokens.vocabulary, found.members, "member_name")
         arrays |= labels.names(tokens.vocabulary, arrays["around_ids"], "around_name")
+    if counts is not None and not counts.all():
+        tables["known_unused"] = _known_unused_table(counts, found, norms, tokens.vocabulary)
     if indicator is not None:
-        tables["candidates"] = _candidate_table(indicator, tied, tokens.vocabulary)
+        tables["candidates"] = _candidate_table(indicator, tied, tokens.vocabulary, counts)
         arrays["indicator_counts"], arrays["indicator_edges"] = np.histogram(indicator, BINS)
     return Result(metrics, tables, {name: _compact(array) for name, array in arrays.items()})
 
@@ -184,8 +191,7 @@ def _placed(
     ids: Int[Array, " n"], distances: Float[Array, " n"], norms: Float[Array, " V"], vocabulary: Vocabulary | None
 ) -> Iterable[tuple[Any, ...]]:
     for i, distance in zip(ids.tolist(), distances.tolist(), strict=True):
-        group = None if vocabulary is None else vocabulary.groups[i]
-        yield *labels.cells(vocabulary, i), group, distance, float(norms[i])
+        yield *labels.cells(vocabulary, i), _group(vocabulary, i), distance, float(norms[i])
 
 
 def _clump_arrays(
@@ -205,6 +211,43 @@ def _clump_arrays(
         "around_is_member": np.arange(len(around)) < len(shown),
         "around_plane": plane,
     }
+
+
+# Tokens that are known to be unused
+
+
+def _known_unused(counts: Int[Array, " V"], found: Clump | None) -> dict[str, Any]:
+    """Return how many tokens the training text never has, and how the clump fares against that.
+
+    `share` is the part of them that the clump holds, None without any; `largest_count_in_clump` is how often its most
+    frequent member occurs, None without a clump.
+    """
+    unused = int((counts == 0).sum())
+    inside = counts[[] if found is None else found.members]
+    held = int((inside == 0).sum())
+    return {
+        "count": unused,
+        "in_clump": held,
+        "share": held / unused if unused else None,
+        "others_in_clump": len(inside) - held,
+        "largest_count_in_clump": int(inside.max()) if len(inside) else None,
+    }
+
+
+def _known_unused_table(
+    counts: Int[Array, " V"], found: Clump | None, norms: Float[Array, " V"], vocabulary: Vocabulary | None
+) -> Table:
+    members = set() if found is None else set(found.members.tolist())
+    unused = np.flatnonzero(counts == 0).tolist()
+    return Table(
+        "Tokens that the training text never has",
+        (*labels.COLUMNS, "group", "in_clump", "norm"),
+        tuple((*labels.cells(vocabulary, i), _group(vocabulary, i), i in members, float(norms[i])) for i in unused),
+    )
+
+
+def _group(vocabulary: Vocabulary | None, i: int) -> str | None:
+    return None if vocabulary is None else vocabulary.groups[i]
 
 
 # Extremes and candidates
@@ -236,15 +279,19 @@ def _candidate_metrics(indicator: Float[Array, " V"], tied: bool, vocabulary: Vo
     }
 
 
-def _candidate_table(indicator: Float[Array, " V"], tied: bool, vocabulary: Vocabulary | None) -> Table:
+def _candidate_table(
+    indicator: Float[Array, " V"], tied: bool, vocabulary: Vocabulary | None, counts: Int[Array, " V"] | None
+) -> Table:
+    """Return the candidates, with their counts where the training text's are known."""
     ids = [int(i) for i in _candidates(indicator) if vocabulary is None or vocabulary.groups[i] not in APART]
     by = "cosine distance to the clump" if tied else "norm of the input embedding"
     which = f"the first {MOST_CANDIDATES} of {len(ids)} candidates" if len(ids) > MOST_CANDIDATES else "candidates"
-    return Table(
-        f"Tokens that look under-trained, {which} by {by}",
-        (*labels.COLUMNS, "group", "indicator", "contained_in"),
-        tuple(_candidate(i, float(indicator[i]), vocabulary) for i in ids[:MOST_CANDIDATES]),
-    )
+    rows = tuple(_candidate(i, float(indicator[i]), vocabulary) for i in ids[:MOST_CANDIDATES])
+    columns: tuple[str, ...] = (*labels.COLUMNS, "group", "indicator", "contained_in")
+    if counts is not None:
+        columns = (*columns, "count")
+        rows = tuple((*row, int(counts[row[0]])) for row in rows)
+    return Table(f"Tokens that look under-trained, {which} by {by}", columns, rows)
 
 
 def _candidate(i: int, value: float, vocabulary: Vocabulary | None) -> tuple[Any, ...]:

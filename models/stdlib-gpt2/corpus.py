@@ -1,7 +1,7 @@
 """The text that `stdlib-gpt2` was made of: the source of Python's standard library, and its tokens.
 
-The tokenizer is trained on more than the model is, which is how GPT-2 came by its never-trained tokens. Here both sides
-are known: `Corpus.trained` is what the model reads, `Corpus.token_counts` says how often it meets every token there.
+The tokenizer is trained on more than the model is, which is how GPT-2 came by its never-trained tokens. Here both
+sides are known: `Corpus.trained` is what the model reads, `token_counts` says how often it meets every token there.
 """
 
 import hashlib

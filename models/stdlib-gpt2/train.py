@@ -1,4 +1,4 @@
-"""Trains `stdlib-gpt2`, the atlas's own GPT-2, on the source of Python's standard library, and writes it beside this file.
+"""Train `stdlib-gpt2`, the atlas's own GPT-2, on the source of Python's standard library; write it beside this file.
 
 Run by `make demo-model`. It takes about an hour and a half on two cores; stopped, it goes on where it was. The same
 library, versions, seed and number of threads give the same model.
@@ -6,26 +6,31 @@ library, versions, seed and number of threads give the same model.
 
 import json
 import math
-import os
+import pickle
 import platform
-import sys
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import corpus as stdlib
 import numpy as np
+import tokenizers
 import torch
 import transformers
 import typer
+from card import write_card
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from tokenizers import Tokenizer
 from torch.nn.functional import cross_entropy
 from transformers import GPT2Config, GPT2LMHeadModel
 
 HERE = Path(__file__).resolve().parent
+WORK = HERE.parents[1] / ".cache" / "stdlib-gpt2"
+# How the sample on the model's card is drawn.
 PROMPT = "def read_lines(path):\n"
+TEMPERATURE, TOP_K = 0.7, 50
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,10 @@ def new_model(recipe: Recipe) -> GPT2LMHeadModel:
 
 
 def windows(ids: np.ndarray, recipe: Recipe, step: int) -> torch.Tensor:
-    """The windows of one step, int64 (batch, n_ctx): the seed and the step alone choose them, so a resumed run meets the same."""
+    """The windows of one step, int64 (batch, n_ctx).
+
+    The seed and the step alone choose them, so a resumed run meets the same.
+    """
     starts = np.random.default_rng([recipe.seed, step]).integers(len(ids) - recipe.n_ctx + 1, size=recipe.batch)
     return torch.from_numpy(np.stack([ids[start : start + recipe.n_ctx] for start in starts]))
 
@@ -95,7 +103,10 @@ def next_token_loss(model: GPT2LMHeadModel, ids: torch.Tensor, reduction: str = 
 
 @torch.no_grad()
 def held_out_loss(model: GPT2LMHeadModel, ids: np.ndarray, n_ctx: int, device: str) -> float:
-    """Mean cross-entropy in nats a token over all of `ids`, each token given at least half a context where there is one."""
+    """Mean cross-entropy in nats a token over all of `ids`.
+
+    Each token is given at least half a context, where there is one before it.
+    """
     half = n_ctx // 2
     total = 0.0
     for start in range(0, len(ids) - 1, half):
@@ -131,12 +142,16 @@ class Run:
         """Go on from the checkpoint, if there is one.
 
         Raises:
-            ValueError: it was made by another recipe, corpus or version.
+            ValueError: it was made by another recipe, corpus or version, or is no checkpoint.
         """
         if not self.path.is_file():
             return False
-        state = torch.load(self.path, weights_only=True, map_location=self.device)
-        if state["identity"] != self.identity:
+        try:
+            state = torch.load(self.path, weights_only=True, map_location=self.device)
+            identity = state["identity"]
+        except (OSError, EOFError, RuntimeError, pickle.UnpicklingError, TypeError, KeyError) as error:
+            raise ValueError(f"{self.path} is no checkpoint that can be read: remove it.") from error
+        if identity != self.identity:
             raise ValueError(
                 f"{self.path} belongs to another recipe, corpus or version of the libraries: "
                 "remove it, or name another folder with --work."
@@ -161,7 +176,7 @@ class Run:
             },
             half_written,
         )
-        os.replace(half_written, self.path)
+        half_written.replace(self.path)
 
     def advance(self, ids: np.ndarray) -> float:
         """One step on the windows that are its turn; the loss before it, in nats a token."""
@@ -202,29 +217,35 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         "torch": torch.__version__.split("+")[0],
         "transformers": transformers.__version__,
-        "tokenizers": sys.modules["tokenizers"].__version__,
+        "tokenizers": tokenizers.__version__,
     }
 
 
 @torch.no_grad()
-def continuation(model: GPT2LMHeadModel, tokenizer: Any, prompt: str, n_tokens: int = 120) -> str:
-    """What the model writes after `prompt`, drawn at temperature 0.7 with a fixed seed."""
+def continuation(model: GPT2LMHeadModel, tokenizer: Tokenizer, prompt: str, n_tokens: int = 120) -> str:
+    """What the model writes after `prompt`, drawn with a fixed seed."""
     torch.manual_seed(0)
     start = torch.tensor([tokenizer.encode(prompt).ids])
     ids = model.generate(
-        start, attention_mask=torch.ones_like(start), max_new_tokens=n_tokens, do_sample=True, temperature=0.7, top_k=50
+        start,
+        attention_mask=torch.ones_like(start),
+        max_new_tokens=n_tokens,
+        do_sample=True,
+        temperature=TEMPERATURE,
+        top_k=TOP_K,
     )
     return tokenizer.decode(ids[0].tolist(), skip_special_tokens=True)
 
 
-def publish(run: Run, corpus: stdlib.Corpus, tokenizer: Any, counts: np.ndarray, out: Path) -> None:
-    """Write the model's folder: weights in float16, config, tokenizer, counts, and the record of how it came about."""
+def publish(run: Run, corpus: stdlib.Corpus, tokenizer: Tokenizer, counts: np.ndarray, out: Path) -> None:
+    """Write the model's folder: weights in float16, config, tokenizer, counts, how it came about, and its card."""
     out.mkdir(parents=True, exist_ok=True)
     held_out = stdlib.encode(corpus.held_out, tokenizer)
     text = "".join(corpus.held_out.values())
     run.model.to("cpu").half()
     run.model.config.activation_function = "gelu_new"
     run.model.save_pretrained(out)
+    (out / "model.safetensors").chmod(0o644)  # written for its owner alone
     tokenizer.save(str(out / "tokenizer.json"))
     (out / "tokenizer_config.json").write_text(
         json.dumps(
@@ -238,7 +259,8 @@ def publish(run: Run, corpus: stdlib.Corpus, tokenizer: Any, counts: np.ndarray,
         + "\n"
     )
     np.save(out / "token_counts.npy", counts)
-    published = GPT2LMHeadModel.from_pretrained(out, dtype=torch.float32)  # the rounded weights, as users will have them
+    # The rounded weights, as users will have them.
+    published = GPT2LMHeadModel.from_pretrained(out, dtype=torch.float32)
     loss = held_out_loss(published, held_out, run.recipe.n_ctx, "cpu")
     record = {
         "recipe": asdict(run.recipe),
@@ -247,12 +269,14 @@ def publish(run: Run, corpus: stdlib.Corpus, tokenizer: Any, counts: np.ndarray,
         "corpus": {
             "sha256": corpus.sha256,
             "files": {part: len(getattr(corpus, part)) for part in ("trained", "held_out", "tokenizer_only")},
+            "tokenizer_only_folders": list(stdlib.TOKENIZER_ONLY),
             "held_out_files": sorted(corpus.held_out),
             "trained_tokens": int(counts.sum()),
             "held_out_tokens": len(held_out),
             "held_out_bytes": len(text.encode()),
         },
         "parameters": published.num_parameters(),
+        "vocab_size": len(counts),
         "never_seen_tokens": int((counts == 0).sum()),
         "token_counts_sha256": sha256(counts.tobytes()).hexdigest(),
         "losses": run.losses,
@@ -261,20 +285,25 @@ def publish(run: Run, corpus: stdlib.Corpus, tokenizer: Any, counts: np.ndarray,
         "held_out_bits_per_byte": loss * (len(held_out) - 1) / math.log(2) / len(text.encode()),
         "xz_bits_per_byte": stdlib.xz_bits_per_byte(text),
         "xz_bits_per_byte_after_training_text": stdlib.xz_bits_per_byte(text, "".join(corpus.trained.values())),
+        "temperature": TEMPERATURE,
+        "top_k": TOP_K,
         "prompt": PROMPT,
         "continuation": continuation(published, tokenizer, PROMPT)[len(PROMPT) :],
     }
     (out / "training.json").write_text(json.dumps(record, indent=1) + "\n")
+    write_card(out)
 
 
 def main(
-    steps: Annotated[int, typer.Option(min=1, help="Steps of 16 x 256 tokens.")] = Recipe.steps,
+    steps: Annotated[
+        int, typer.Option(min=1, help=f"Of {Recipe.batch} x {Recipe.n_ctx} tokens each.")
+    ] = Recipe.steps,
     device: Annotated[str, typer.Option(help="cpu, cuda or mps. The published weights were made on cpu.")] = "cpu",
     seed: Annotated[int, typer.Option(help="Of the first weights and of the order of the text.")] = Recipe.seed,
     threads: Annotated[int, typer.Option(min=1, help="The order of sums, so the last digits, depend on it.")] = 2,
     library: Annotated[Path | None, typer.Option(help="The folder of a standard library; this Python's own.")] = None,
     out: Annotated[Path, typer.Option(help="Where the model is written.")] = HERE,
-    work: Annotated[Path, typer.Option(help="Where the checkpoint is kept.")] = HERE.parents[1] / ".cache/stdlib-gpt2",
+    work: Annotated[Path, typer.Option(help="Where the checkpoint is kept.")] = WORK,
 ) -> None:
     """Train stdlib-gpt2, or go on with it, and write it."""
     console = Console(stderr=True, highlight=False)
@@ -287,12 +316,14 @@ def main(
         trained = stdlib.encode(corpus.trained, tokenizer)
         counts = stdlib.token_counts(trained)
         console.print(
-            f"{len(corpus.trained)} files, {len(trained):,} tokens; {(counts == 0).sum()} of {len(counts)} tokens never seen."
+            f"{len(corpus.trained)} files, {len(trained):,} tokens; "
+            f"{(counts == 0).sum()} of {len(counts)} tokens never seen."
         )
         run = Run(recipe, corpus.sha256, work, device)
         if run.resume():
             console.print(f"Going on from step {run.step}.")
-    except (FileNotFoundError, ValueError, RuntimeError) as problem:
+    except (FileNotFoundError, ValueError, RuntimeError, AssertionError) as problem:
+        # AssertionError: how a PyTorch that was built without CUDA says so
         console.print(str(problem))
         raise typer.Exit(2) from problem
     train(run, trained, stdlib.encode(corpus.held_out, tokenizer), console)

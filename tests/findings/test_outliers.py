@@ -10,6 +10,8 @@ import pytest
 from generators.clump import crowding, find_clump
 from generators.findings.finding import NotApplicableError, TokenFacts
 from generators.findings.outliers import OUTLIERS
+from generators.frequency import Frequency
+from generators.pages import _environment
 from generators.registry import Model, PackageSource
 from generators.tokens import Token, assemble, load_vocabulary, readable_form
 from generators.weights import open_checkpoint
@@ -247,6 +249,102 @@ def test_tokens_named_as_unused_are_counted():
     found = compute(E, vocabulary({**names, outside: "[unused5]"})).metrics["clump"]
     assert found["named_unused"] == {"tokens": 4, "in_clump": 3}
     assert sum(found["groups"].values()) == PLANTED
+
+
+# Tokens that the training text never has
+
+
+def counted(counts, source="counts", facts=None) -> TokenFacts:
+    """Return token facts with these counts, from this source."""
+    frequency = Frequency(source, "planted", np.log1p(np.asarray(counts, float)), 1.0, False, "0")
+    return replace(facts or TokenFacts(), frequencies=(frequency,))
+
+
+def counts_with(unused, **others) -> np.ndarray:
+    """Return counts of which these are 0 and the others large, but for those given as `t<id>=count`."""
+    counts = np.random.default_rng(20).integers(100, 10**9, V)
+    counts[unused] = 0
+    for name, count in others.items():
+        counts[int(name[1:])] = count
+    return counts
+
+
+def told(result) -> str:
+    """Return what the page says about the clump, spaces joined."""
+    words = _environment().get_template("findings/outliers.md.j2").make_module({"root": ""})
+    return " ".join(words.details(result.metrics).split())
+
+
+def test_counts_of_the_training_text_judge_the_clump():
+    rng = np.random.default_rng(21)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    outside = np.setdiff1d(np.arange(V), ids)[:4]
+    unused = np.sort([*ids[:-3], *outside])
+    names = vocabulary({int(unused[0]): "$x_1$"})
+    counts = counts_with(unused, **{f"t{i}": k for i, k in zip(ids[-3:], (1, 7, 2), strict=True)})
+    result = compute(E, counted(counts, facts=names))
+    assert result.metrics["known_unused"] == {
+        "count": 61,
+        "in_clump": 57,
+        "share": 57 / 61,
+        "others_in_clump": 3,
+        "largest_count_in_clump": 7,
+    }
+    assert column(result, "known_unused", "id") == unused.tolist()
+    assert column(result, "known_unused", "readable")[0] == "$x_1$"
+    assert column(result, "known_unused", "in_clump") == np.isin(unused, ids).tolist()
+    assert column(result, "candidates", "count") == counts[column(result, "candidates", "id")].tolist()
+    said = told(result)
+    assert "The clump holds 57 of the 61 tokens that it never has (93.4 %); its 3 other tokens " in said
+    assert "occur there at most 7 times each." in said
+    json.dumps(result.metrics, allow_nan=False)
+
+
+def test_counts_change_nothing_about_the_clump():
+    rng = np.random.default_rng(22)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    counts = counts_with(np.setdiff1d(np.arange(V), ids)[:100])
+    result = compute(E, counted(counts))
+    assert result.metrics["clump"] == compute(E).metrics["clump"]
+    assert result.metrics["known_unused"]["in_clump"] == 0
+    assert result.metrics["known_unused"]["others_in_clump"] == PLANTED
+
+
+@pytest.mark.parametrize(
+    ("clumped", "unused_members", "unused_others", "member_counts", "sentence"),
+    [
+        (True, 60, 0, (), "The clump holds 60 of the 60 tokens that it never has (100.0 %), and no other token."),
+        (True, 59, 1, (1,), "of the 60 tokens that it never has (98.3 %); its one other token occurs there 1 time"),
+        (True, 58, 0, (1, 1), "its 2 other tokens occur there at most 1 time each."),
+        (True, 0, 0, (5,) * 60, "has every token at least once; the 60 in the clump occur there at most 5 times"),
+        (False, 0, 3, (), "It never has 3 of the tokens, and without a clump none of them is in one."),
+        (False, 0, 0, (), "It has every token at least once."),
+    ],
+)
+def test_the_page_says_how_the_clump_fares(clumped, unused_members, unused_others, member_counts, sentence):
+    rng = np.random.default_rng(23)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    others = np.setdiff1d(np.arange(V), ids)
+    if not clumped:
+        E = NOISE["Gaussian"](rng).astype(np.float32)
+    counts = counts_with([*ids[:unused_members], *others[:unused_others]])
+    counts[ids[unused_members : unused_members + len(member_counts)]] = member_counts
+    result = compute(E, counted(counts))
+    assert sentence in told(result)
+    assert ("known_unused" in result.tables) == bool(unused_members or unused_others)
+    if not clumped:
+        unused = {"count": unused_others, "in_clump": 0, "others_in_clump": 0, "largest_count_in_clump": None}
+        assert result.metrics["known_unused"] == {**unused, "share": 0 if unused_others else None}
+
+
+@pytest.mark.parametrize("facts", [None, counted(np.arange(V), "corpus"), counted(np.arange(V), "index")])
+def test_without_counts_of_the_training_text_none_is_known_to_be_unused(facts):
+    rng = np.random.default_rng(24)
+    result = compute(planted(rng, NOISE["Gaussian"](rng))[0], facts)
+    assert result.metrics["known_unused"] is None
+    assert "known_unused" not in result.tables
+    assert "count" not in result.tables["candidates"].columns
+    assert "training text" not in told(result)
 
 
 # Results

@@ -26,7 +26,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = tmp_path_factory.mktemp("project")
     for name in ("mkdocs.yml", "models.yml"):
         shutil.copy(ROOT / name, project)
-    shutil.copytree(ROOT / "results", project / "results")
+    for name in ("results", "models"):
+        shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in HAND_WRITTEN:
         source = ROOT / "site_src" / name
         target = project / "site_src" / name

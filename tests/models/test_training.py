@@ -1,0 +1,195 @@
+"""How the atlas's own model is trained: the same each time, stopped or not, and it loads where GPT-2s load.
+
+These need PyTorch; `make test-training` runs them in `.venv-train`.
+"""
+
+import json
+import logging
+import os
+import pickle
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.training
+
+FOLDER = ROOT / "models" / "stdlib-gpt2"
+MODULES = ("abc.py", "bisect.py", "colorsys.py", "fnmatch.py", "heapq.py", "keyword.py", "textwrap.py", "types.py")
+HELD_OUT = "functools.py"  # its path's hash holds it out
+TOKENIZER_ONLY = "idlelib/tooltip.py"
+STEPS = 10
+# Notes, measures and saves every 5 steps, so that 10 steps have a middle; killed at step `argv[1]`.
+CODE = """
+import os, signal, sys
+import train
+train.NOTE_EVERY = train.MEASURE_EVERY = train.SAVE_EVERY = 5
+kill_at, sys.argv = int(sys.argv[1]), ["train.py", *sys.argv[2:]]
+advance = train.Run.advance
+def killed(run, ids):
+    if run.step == kill_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return advance(run, ids)
+train.Run.advance = killed
+train.stdlib.xz_bits_per_byte = lambda *texts: 1.0  # seconds and much memory, and tested without PyTorch
+train.typer.run(train.main)
+"""
+NEVER = -1
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory) -> Path:
+    """Return a folder with a few files of the real library."""
+    here, folder = Path(sysconfig.get_path("stdlib")), tmp_path_factory.mktemp("library")
+    for name in (*MODULES, HELD_OUT):
+        shutil.copy(here / name, folder)
+    (folder / TOKENIZER_ONLY).parent.mkdir()
+    shutil.copy(here / "argparse.py", folder / TOKENIZER_ONLY)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def train(library, tmp_path_factory):
+    """Return a function that runs the training; it gives the process's outcome and where the model is."""
+    pytest.importorskip("torch", reason="PyTorch isn't installed here: make test-training")
+
+    def run(work: Path, *options: object, kill_at: int = NEVER) -> tuple[subprocess.CompletedProcess, Path]:
+        out = tmp_path_factory.mktemp("out")
+        places = ("--library", library, "--work", work, "--out", out)
+        command = [sys.executable, "-c", CODE, kill_at, "--steps", STEPS, "--threads", 1, *places, *options]
+        environment = {**os.environ, "COLUMNS": "400"}  # rich breaks no line
+        return subprocess.run(
+            list(map(str, command)), cwd=FOLDER, env=environment, capture_output=True, text=True, check=False
+        ), out
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("work")
+
+
+@pytest.fixture(scope="module")
+def trained(train, work) -> Path:
+    """Return the folder of a model that was trained without interruption."""
+    run, out = train(work)
+    assert run.returncode == 0, run.stderr
+    return out
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_stopped_or_not_the_model_is_the_same_to_the_bit(train, trained, tmp_path):
+    """Killed at step 7, it goes on from step 5, in other processes: the same seed twice gives the same bytes too."""
+    run, out = train(tmp_path, kill_at=7)
+    assert run.returncode == -signal.SIGKILL
+    assert files(out) == {}
+    run, out = train(tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert "Going on from step 5." in run.stderr
+    assert files(out) == files(trained)
+
+
+def test_all_files_of_the_model_are_written(trained):
+    record = json.loads((trained / "training.json").read_text())
+    assert {path.name for path in trained.iterdir()} == {
+        "README.md",
+        "config.json",
+        "generation_config.json",
+        "loss-dark.svg",
+        "loss.svg",
+        "model.safetensors",
+        "token_counts.npy",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "training.json",
+    }
+    assert [step for step, _ in record["losses"]] == [5, STEPS]
+    assert record["losses"][1][1] < record["losses"][0][1]
+    assert record["corpus"]["files"] == {"trained": len(MODULES), "held_out": 1, "tokenizer_only": 1}
+    assert (trained / "model.safetensors").stat().st_mode & 0o044 == 0o044  # others can read it
+
+
+def test_the_held_out_loss_is_that_of_a_plain_loop(trained):
+    """The held-out loss, window by window, is what each token's own context gives, one by one."""
+    import corpus
+    import torch
+    from tokenizers import Tokenizer
+    from transformers import GPT2LMHeadModel
+
+    torch.set_num_threads(1)
+    model = GPT2LMHeadModel.from_pretrained(trained, dtype=torch.float32)
+    tokenizer = Tokenizer.from_file(str(trained / "tokenizer.json"))
+    text = (Path(sysconfig.get_path("stdlib")) / HELD_OUT).read_text("utf-8")
+    ids = corpus.encode({HELD_OUT: text}, tokenizer)[:60]
+    n_ctx, half, total = 16, 8, 0.0
+    with torch.no_grad():
+        for i in range(1, len(ids)):
+            begin = 0 if i < n_ctx else (i // half - 1) * half
+            logits = model(torch.from_numpy(ids[begin:i])[None]).logits[0, -1]
+            total -= torch.log_softmax(logits, -1)[ids[i]].item()
+    from train import held_out_loss
+
+    assert held_out_loss(model, ids, n_ctx, "cpu") == pytest.approx(total / (len(ids) - 1), rel=1e-5)
+
+
+def test_it_loads_in_transformers_without_a_warning_and_writes(trained, caplog, capfd):
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    logger = logging.getLogger("transformers")
+    logger.addHandler(caplog.handler)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = AutoModelForCausalLM.from_pretrained(trained)
+            tokenizer = AutoTokenizer.from_pretrained(trained)
+            text = "def read(path):\n    return 'ä'\n"
+            ids = tokenizer(text, return_tensors="pt")
+            torch.manual_seed(0)
+            made = model.generate(**ids, max_new_tokens=20, do_sample=True)
+    finally:
+        logger.removeHandler(caplog.handler)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert not re.search("warn|unexpected|missing|mismatch", "".join(capfd.readouterr()), re.IGNORECASE)
+    assert made.shape[1] > ids["input_ids"].shape[1]
+    assert tokenizer.decode(made[0]).startswith(text)
+    assert model.dtype == torch.float16
+    assert tokenizer.model_max_length == model.config.n_positions
+
+
+def test_the_published_weights_are_finite(trained):
+    from safetensors.numpy import load_file
+
+    tensors = load_file(trained / "model.safetensors")
+    assert {values.dtype for values in tensors.values()} == {np.dtype(np.float16)}
+    assert all(np.isfinite(values).all() for values in tensors.values())
+
+
+def test_the_checkpoint_of_another_recipe_is_refused_with_a_sentence(train, trained, work):
+    run, out = train(work, "--seed", 7)
+    assert run.returncode == 2
+    assert "belongs to another recipe, corpus or version of the libraries: remove it, or name" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert files(out) == {}
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04 half a file", pickle.dumps([1, 2], protocol=2)])
+def test_what_is_no_checkpoint_is_refused_with_a_sentence(trained, tmp_path, content):
+    from train import Recipe, Run
+
+    (tmp_path / "checkpoint.pt").write_bytes(content)
+    with pytest.raises(ValueError, match=r"checkpoint\.pt is no checkpoint that can be read: remove it\."):
+        Run(Recipe(), "", tmp_path, "cpu").resume()
