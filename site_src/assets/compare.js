@@ -214,9 +214,9 @@
   /** Return the two models that the address asks for, or the first two there are. */
   function asked(models) {
     const query = new URLSearchParams(location.search);
-    const first = models[0].name;
-    const second = (models.find((model) => model.name !== first) ?? models[0]).name;
-    return [query.get("a") ?? first, query.get("b") ?? second];
+    const first = query.get("a") ?? models[0].name;
+    const second = models.find((model) => model.name !== first) ?? models[0];
+    return [first, query.get("b") ?? second.name];
   }
 
   async function enhance() {
