@@ -81,9 +81,10 @@ def build(
     store = _store(results)
     outcome = _compute(_chosen(models, known), _places(models_dir), store, named=bool(models))
     damaged = _render(known, store, _site(site_src), outcome.unavailable)
+    failed = _notebooks(_site(site_src))
     _mkdocs()
     typer.echo(f"The site is in {SITE}/; look at it with: atlas serve")
-    _exit(outcome.code(), damaged)
+    _exit(outcome.code() or failed, damaged)
 
 
 @app.command()
@@ -114,9 +115,9 @@ def render(
     registry: RegistryFile = DEFAULT_REGISTRY,
     site_src: SiteSource = DEFAULT_SOURCE,
 ) -> None:
-    """Write figures and Markdown pages from stored results; reads no weights."""
+    """Write figures and Markdown pages from stored results, which needs no weights, and execute notebooks."""
     damaged = _render(_registry(registry), _store(results), _site(site_src), {})
-    _exit(0, damaged)
+    _exit(_notebooks(_site(site_src)), damaged)
 
 
 @app.command()
@@ -280,6 +281,17 @@ def _render(registry: "Registry", store: "Store", site: "Site", unavailable: dic
 
     with _progress(None) as (report, _):
         return render_pages(registry, store, site, unavailable, report)
+
+
+def _notebooks(site: "Site") -> int:
+    """Write the executed notebooks, which read what was rendered; return the exit code."""
+    from generators.notebooks import write_notebooks
+
+    with _progress(None) as (report, _):
+        failures = write_notebooks(site, CACHE / "notebooks", report)
+    for sentence in failures:
+        _sentence(sentence)
+    return SOME_FAILED if failures else 0
 
 
 def _mkdocs() -> None:

@@ -27,7 +27,8 @@ RASTER_DPI = 160
 
 
 @cache
-def _style() -> Any:
+def house_style() -> Any:
+    """Return the settings of matplotlib that all figures share."""
     from cycler import cycler
 
     return {
@@ -67,7 +68,7 @@ def canvas(width: float, height: float) -> Any:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    mpl.rcParams.update(_style())
+    mpl.rcParams.update(house_style())
     return Figure(figsize=(width, height), layout="constrained", dpi=RASTER_DPI)
 
 

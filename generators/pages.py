@@ -16,7 +16,7 @@ from typing import Any
 
 import jinja2
 
-from generators import __version__, figures, labels
+from generators import __version__, figures, labels, notebooks
 from generators.errors import AtlasError, InputError
 from generators.findings import FINDINGS, Finding
 from generators.findings.finding import Figure
@@ -113,7 +113,7 @@ class Site:
         try:
             if target.is_file() and target.read_bytes() == data:
                 return
-            _replace(target, data)
+            replace_file(target, data)
         except OSError as error:
             raise AtlasError(f"{target} can't be written: {error}.") from error
 
@@ -231,7 +231,7 @@ def _drawn(figure: Figure, finding: Finding, record: FindingRecord, site: Site) 
     drawn = figures.svg_pair(figure.draw())
     try:
         for path, data in zip(kept, drawn, strict=True):
-            _replace(path, data)
+            replace_file(path, data)
     except OSError as error:
         raise AtlasError(f"The figure cache {site.cache} can't be written: {error}.") from error
     return drawn
@@ -266,6 +266,7 @@ def _write_pages(
         "registry": registry,
         "rules": [r for r in RULES if r.finding in {finding.name for finding in FINDINGS}],
         "findings": FINDINGS,
+        "notebooks": notebooks.listed(site.source),
         "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
     }
@@ -396,7 +397,8 @@ def templates_folder() -> Path:
     return Path(str(resources.files("generators"))).parent / "templates"
 
 
-def _replace(target: Path, data: bytes) -> None:
+def replace_file(target: Path, data: bytes) -> None:
+    """Write a file at once: a reader finds the old content or the new."""
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
