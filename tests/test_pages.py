@@ -6,6 +6,7 @@ from pathlib import Path
 
 import markdown
 import pytest
+from markupsafe import escape
 
 from generators import pages
 from generators.errors import AtlasError
@@ -149,6 +150,54 @@ def test_a_full_disk_is_a_sentence(computed, site, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pages, "_replace", full)
+    monkeypatch.setattr(pages, "replace_file", full)
     with pytest.raises(AtlasError, match="No space left"):
         render(registry, Store(results), site)
+
+
+def test_what_the_compare_page_needs_is_published(computed, site):
+    registry, results = computed
+    render(registry, Store(results), site)
+    models = json.loads((site.source / "data/models.json").read_text())
+    assert [model["name"] for model in models] == ["plain", "hostile"]
+    claims = {claim["id"] for claim in json.loads((site.source / "data/plain/findings.json").read_text())["claims"]}
+    listed = json.loads((site.source / "data/claims.json").read_text())
+    assert [finding["name"] for finding in listed] == [finding.name for finding in FINDINGS]
+    assert {claim["id"] for finding in listed for claim in finding["claims"]} == claims
+    for model in models:
+        for picture in model["pictures"].values():
+            paths = [picture["light"], picture["dark"], *([picture["data"]] if picture["data"] else [])]
+            assert all((site.source / path).is_file() for path in paths)
+            assert picture["alt"]
+    assert (site.source / "assets/plotly.min.js").stat().st_size > 1_000_000
+
+
+def test_a_finding_says_in_which_models_each_claim_holds(computed, site):
+    registry, results = computed
+    render(registry, Store(results), site)
+    store = Store(results)
+    verdicts = {
+        claim.id: [claim.verdict, next(c.verdict for c in store.load("hostile").claims if c.id == claim.id)]
+        for claim in store.load("plain").claims
+    }
+    words = {"holds": "Holds in", "partly": "partly in", "fails": "fails in", "untested": "untested in"}
+    seen = set()
+    for finding in FINDINGS:
+        page = (site.source / f"findings/{finding.name}.md").read_text()
+        for claim in store.load("plain").claims:
+            if claim.finding != finding.name:
+                continue
+            one, other = verdicts[claim.id]
+            told = page[page.index(f"<strong>{escape(claim.statement)}</strong>") :].split("</li>")[0]
+            expected = f"{words[one]} Plain, Hostile" if one == other else f"{words[one]} Plain"
+            assert expected in told
+            assert one == other or f"{words[other]} Hostile" in told
+            seen.add(claim.id)
+    assert seen == set(verdicts)
+
+
+def test_a_link_leads_from_the_dark_picture_to_one_on_dark_ground(computed, site):
+    registry, results = computed
+    render(registry, Store(results), site)
+    for name, ground in (("helix", "#ffffff"), ("helix-dark", "#1e2029")):
+        assert f'style="background:{ground}"' in (site.source / f"figures/plain/{name}.svg").read_text()[:600]
