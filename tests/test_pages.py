@@ -142,6 +142,6 @@ def test_a_full_disk_is_a_sentence(computed, site, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pages, "_replace", full)
+    monkeypatch.setattr(pages, "replace_file", full)
     with pytest.raises(AtlasError, match="No space left"):
         render(registry, Store(results), site)

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.checkpoints import Sizes, write_checkpoint
 
 ROOT = Path(__file__).parents[2]
-HAND_WRITTEN = ("assets", "add-a-model.md")
+HAND_WRITTEN = ("assets", "notebooks", "add-a-model.md")
 NOISE = "pure-noise"
 
 
@@ -26,7 +26,8 @@ def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = tmp_path_factory.mktemp("project")
     for name in ("mkdocs.yml", "models.yml"):
         shutil.copy(ROOT / name, project)
-    shutil.copytree(ROOT / "results", project / "results")
+    for name in ("models", "results"):
+        shutil.copytree(ROOT / name, project / name)
     for name in HAND_WRITTEN:
         source = ROOT / "site_src" / name
         target = project / "site_src" / name
