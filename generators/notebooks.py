@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from generators.pages import Site
 
 FOLDER = "notebooks"
-LIBRARIES = ("ipykernel", "ipython", "jupytext", "matplotlib", "matplotlib-inline", "nbclient", "numpy", "pandas")
+LIBRARIES = (
+    *("ipykernel", "ipython", "jupytext", "nbclient"),
+    *("matplotlib", "matplotlib-inline", "numpy", "pandas", "safetensors"),
+)
 LONGEST_CELL = 300  # seconds; one that takes longer hangs
 TITLE = re.compile(r"^# # (.+)$", re.MULTILINE)
 UNTOLD = "What the code above shows"
