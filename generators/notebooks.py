@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from generators.pages import Site
 
 FOLDER = "notebooks"
-LIBRARIES = ("ipykernel", "ipython", "jupytext", "matplotlib", "matplotlib-inline", "nbclient", "numpy", "pandas")
+LIBRARIES = (
+    *("ipykernel", "ipython", "jupytext", "nbclient"),
+    *("matplotlib", "matplotlib-inline", "numpy", "pandas", "safetensors"),
+)
 LONGEST_CELL = 300  # seconds; one that takes longer hangs
 TITLE = re.compile(r"^# # (.+)$", re.MULTILINE)
 UNTOLD = "What the code above shows"
@@ -277,12 +280,12 @@ def _unexecuted(notebook: Notebook, sentence: str) -> Any:
     """Return a notebook's text with the reason why there is nothing else; if it can't be read, the reason alone."""
     import nbformat
 
-    said = nbformat.v4.new_markdown_cell(f"**{html.escape(sentence)}**")
+    said = nbformat.v4.new_markdown_cell(f"<p><strong>{html.escape(sentence, quote=False)}</strong></p>")
     try:
         parsed, _ = _parsed(notebook)
         parsed.cells.insert(1, said)
     except NotebookError:
-        heading = nbformat.v4.new_markdown_cell(f"# {html.escape(notebook.title)}")
+        heading = nbformat.v4.new_markdown_cell(f"# {html.escape(notebook.title, quote=False)}")
         parsed = nbformat.v4.new_notebook(cells=[heading, said])
     return _described(parsed, notebook)
 

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.checkpoints import Sizes, write_checkpoint
 
 ROOT = Path(__file__).parents[2]
-HAND_WRITTEN = ("assets", "add-a-model.md")
+HAND_WRITTEN = ("assets", "notebooks", "add-a-model.md")
 NOISE = "pure-noise"
 
 

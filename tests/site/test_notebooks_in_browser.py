@@ -1,0 +1,67 @@
+"""Notebook pages: executed, readable in both tones and on a phone, light, and there to be taken away."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.site.test_browser import PHONE, WIDE, opened
+
+pytestmark = pytest.mark.browser
+
+NAMES = ("helix-by-hand", "query-the-results", "add-a-model")
+EXECUTED = NAMES[1:]  # the first needs weights that a checkout may lack
+HEAVIEST = 20_000  # bytes, compressed, of a page without its figures; the styles of mkdocs-jupyter alone have 80 000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_can_be_taken_away_in_both_forms(browser: Browser, address: str, name: str) -> None:
+    page, wrong = opened(browser, f"{address}notebooks/{name}/", viewport=WIDE)
+    links = page.locator(".downloads a")
+    assert [links.nth(i).inner_text() for i in range(2)] == [f"{name}.ipynb", f"{name}.py"]
+    notebook, text = (page.request.get(links.nth(i).evaluate("a => a.href")) for i in range(2))
+    assert json.loads(notebook.text())["metadata"]["atlas"]["source"] == f"{name}.py"
+    assert text.text().startswith("# ---\n# jupyter:")
+    assert wrong == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", EXECUTED)
+def test_it_was_executed_and_weighs_little(built_site: Path, name: str) -> None:
+    page = (built_site / f"notebooks/{name}/index.html").read_text()
+    assert "could not be executed" not in page
+    assert "jp-OutputArea-output" in page
+    assert "clipboard-copy" not in page
+    assert "cdnjs" not in page
+    assert len(gzip.compress(page.encode())) < HEAVIEST
+
+
+def test_figures_have_words_and_the_colour_of_the_text(browser: Browser, address: str) -> None:
+    for scheme in ("light", "dark"):
+        page, _ = opened(browser, f"{address}notebooks/query-the-results/", color_scheme=scheme, viewport=PHONE)
+        figure = page.locator("svg[role=img]").first
+        assert "effect size" in (figure.get_attribute("aria-label") or "")
+        assert figure.evaluate("f => f.getBoundingClientRect().right <= innerWidth")
+        label = figure.locator("[style*='fill: currentColor']").first
+        colours = [one.evaluate("e => getComputedStyle(e).color") for one in (label, page.locator("article p").first)]
+        assert colours[0] == colours[1]
+        page.context.close()
+
+
+def test_its_tables_scroll_and_can_be_reached_by_keyboard(browser: Browser, address: str) -> None:
+    page, _ = opened(browser, f"{address}notebooks/query-the-results/", viewport=PHONE)
+    region = page.locator(".atlas-scroll:has(table.dataframe)").first
+    assert region.get_attribute("tabindex") == "0"
+    assert region.evaluate("r => r.scrollWidth > r.clientWidth")
+    page.context.close()
+
+
+def test_the_tab_leads_to_all_of_them(browser: Browser, address: str) -> None:
+    page, _ = opened(browser, address, viewport=WIDE)
+    page.locator(".md-tabs a", has_text="Notebooks").click()
+    page.wait_for_url("**/notebooks/")
+    hrefs = page.eval_on_selector_all("article h2 a:first-child", "all => all.map(a => a.getAttribute('href'))")
+    assert hrefs == [f"{name}/" for name in NAMES]
+    page.context.close()
