@@ -91,12 +91,17 @@ class Group:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Tokens in a plane, to be pointed at and searched, out of a vocabulary of `n_tokens`."""
+    """Tokens in a plane, to be pointed at and searched, out of a vocabulary of `n_tokens`.
+
+    `diagonal` draws the line on which both coordinates are equal; `named` are points that bear their name.
+    """
 
     x_label: str
     y_label: str
     groups: tuple[Group, ...]
     n_tokens: int
+    diagonal: bool = False
+    named: tuple[tuple[float, float, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data for `figures.js`."""
@@ -106,6 +111,8 @@ class Scatter:
             "x_label": self.x_label,
             "y_label": self.y_label,
             "n_tokens": self.n_tokens,
+            "diagonal": self.diagonal,
+            "named": [[*_rounded((x, y)), name] for x, y, name in self.named],
             "groups": [group.as_json() for group in self.groups if len(group.ids)],
         }
 

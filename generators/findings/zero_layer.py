@@ -270,7 +270,7 @@ def search_norms(result: Result) -> Scatter:
     else:
         groups = [Group("exceptions", 0, ids, x, y)]
     x_label, y_label = "norm of the token's input embedding", "norm of the output embedding it yields"
-    return Scatter(x_label, y_label, tuple(groups), result.metrics["n_tokens"])
+    return Scatter(x_label, y_label, tuple(groups), result.metrics["n_tokens"], diagonal=True)
 
 
 def draw_norms(arrays: dict[str, Array]) -> Any:

@@ -45,8 +45,11 @@
     return element("td", {}, link, ...(claim.value === null ? [] : [` ${number(claim.value)}`, unit]));
   }
 
+  // Counts of what one model has more of than another: their difference says nothing.
+  const COUNTS = ["layers", "rank of the channel", "tokens", "channels"];
+
   function difference(one, other) {
-    if (one?.value == null || other?.value == null) return "–";
+    if (one?.value == null || other?.value == null || COUNTS.includes(one.unit)) return "–";
     return signed(other.value - one.value);
   }
 
@@ -60,13 +63,17 @@
     const table = element("table", { className: "compare-claims" });
     table.append(element("caption", { textContent: `Claims in ${titles[0]} and in ${titles[1]}` }), head);
     let differing = 0;
+    let together = 0;
+    const isTested = (claim) => claim !== undefined && claim.verdict !== "untested";
     for (const finding of findings) {
       const body = element("tbody");
       const heading = element("th", { scope: "rowgroup", colSpan: 4 });
       heading.append(element("a", { href: `${root}findings/${finding.name}/`, textContent: finding.title }));
       body.append(element("tr", {}, heading));
       for (const { id, statement } of finding.claims) {
-        const differs = a.get(id)?.verdict !== b.get(id)?.verdict;
+        const both = isTested(a.get(id)) && isTested(b.get(id));
+        const differs = both && a.get(id).verdict !== b.get(id).verdict;
+        together += both;
         differing += differs;
         if (only && !differs) continue;
         const row = element("tr", { className: differs ? "differs" : "" });
@@ -81,7 +88,9 @@
     scroll.setAttribute("role", "region");
     scroll.setAttribute("aria-label", "Claims of both models");
     const total = findings.reduce((sum, finding) => sum + finding.claims.length, 0);
-    return [element("p", { textContent: `The verdicts differ in ${differing} of ${total} claims.` }), scroll];
+    const apart = `; ${total - together} of all ${total} are not tested in both`;
+    const said = `The verdicts differ in ${differing} of the ${together} claims tested in both${together < total ? apart : ""}.`;
+    return [element("p", { textContent: said }), scroll];
   }
 
   /** Return a curve's points about their mean, scaled to a mean square radius of 1: each model has its own units. */

@@ -128,7 +128,7 @@
     };
   }
 
-  const EYE = { x: 1.25, y: 1.25, z: 0.9 };
+  const EYE = { x: 1.45, y: 1.45, z: 1 };
 
   /** Turn a camera about the vertical, tilt it, move it closer (a factor below 1) or away. */
   function moved({ eye, up, center }, turn, tilt = 0, distance = 1) {
@@ -267,6 +267,20 @@
       hovertemplate: `%{text}<br>${data.x_label} %{x}<br>${data.y_label} %{y}<extra>${group.name}</extra>`,
       marker: { color: colours[group.colour % colours.length], size: many ? 3.5 : 6, opacity: found.length ? 0.25 : 0.6 },
     }));
+    if (data.named.length && !found.length) {
+      traces.push({
+        type: "scatter",
+        mode: "markers+text",
+        showlegend: false,
+        hoverinfo: "skip",
+        x: data.named.map(([x]) => x),
+        y: data.named.map(([, y]) => y),
+        text: data.named.map(([, , name]) => literal(name)),
+        textposition: "middle right",
+        cliponaxis: false,
+        marker: { color: "rgba(0,0,0,0)", size: 8, line: { color: ink(data.style), width: 1 } },
+      });
+    }
     traces.push({
       type: "scatter",
       mode: "markers+text",
@@ -299,9 +313,16 @@
       yaxis: axis(data.y_label),
       showlegend: data.groups.length > 1,
       legend: { orientation: "h", y: 1, yanchor: "bottom", itemsizing: "constant" },
+      shapes: data.diagonal ? [diagonal(data, colour)] : [],
       hovermode: "closest",
       dragmode: touch.matches ? false : "zoom",
     };
+  }
+
+  /** Return the line on which both coordinates are equal, as far as there are tokens. */
+  function diagonal({ groups }, color) {
+    const [low, high] = [Math.min, Math.max].map((end) => end(...groups.flatMap(({ x, y }) => [end(...x), end(...y)])));
+    return { type: "line", x0: low, y0: low, x1: high, y1: high, line: { color, width: 1, dash: "dash" } };
   }
 
   /** Return the tokens whose name holds the text, those that are the text first. A space may be typed for ␠. */

@@ -96,6 +96,11 @@ for i in range(3):
     cycles = power.argmax()
     print(f"PC {i + 1}: cycles: {cycles}, of {len(rows) / cycles:.0f} tokens each,", end=" ")
     print(f"{power[cycles] / power.sum():.0%} of its variance.")
+most = max(np.abs(np.fft.rfft(scores[:, i])).argmax() for i in range(3))
+if most > 1:
+    print(f"One of them goes round {most} times: whether two of them do so together makes it a helix or not.")
+else:
+    print("None goes round more than once: that is a slow drift, an arc, and no helix.")
 
 # %% [markdown]
 # This page judges nothing: the atlas does, with thresholds and chance baselines, in the same way for every model.

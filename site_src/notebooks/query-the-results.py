@@ -44,7 +44,8 @@ print(", ".join(f"{count} x {verdict}" for verdict, count in claims.verdict.valu
 # ## Verdicts and values
 #
 # One row per claim, two columns per model. A value is the claim's effect size in the unit of its row; NaN stands
-# where a claim could not be tested. The table scrolls sideways.
+# where there is no such number: the claim could not be tested, or there was nothing to count. The table scrolls
+# sideways.
 
 # %% shows="Claims by models: unit, verdict and value of every claim in every model"
 order = claims.id.unique()
@@ -80,7 +81,7 @@ for row in chosen.itertuples():
 # %% [markdown]
 # ## Where models differ
 #
-# The claims that hold in one model and fail in another say most about what a finding depends on.
+# The claims on which tested models disagree say most about what a finding depends on.
 
 # %% shows="Claims on which tested models disagree, with every model's verdict"
 tested = claims[claims.verdict != "untested"]

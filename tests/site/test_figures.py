@@ -89,7 +89,7 @@ def test_the_curve_turns_by_keyboard_and_comes_back(browser: Browser, address: s
         assert sum(v * v for v in eye(figure)) < before
         page.keyboard.press("Home")
         page.wait_for_timeout(500)
-        assert eye(figure) == pytest.approx([1.25, 1.25, 0.9], abs=1e-2)
+        assert eye(figure) == pytest.approx([1.45, 1.45, 1], abs=1e-2)
         assert "arrow keys" in (plot.get_attribute("aria-label") or "")
 
 
