@@ -2,11 +2,13 @@
 
 import csv
 import io
+import re
 
 import markdown
 import pytest
 
 from generators.formatting import as_csv, formula, in_markdown, number
+from tests.conftest import ROOT
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -79,3 +81,13 @@ def test_csv_keeps_values_and_runs_no_formula() -> None:
 
 def test_a_formula_is_mathml() -> None:
     assert str(formula(r"\frac{1}{2}")).startswith("<math")
+
+
+def test_no_formula_of_a_page_shows_its_source():
+    found = 0
+    for template in sorted((ROOT / "templates").rglob("*.j2")):
+        for tex in re.findall(r'\{\{ "((?:[^"\\]|\\.)*)" \| tex', template.read_text()):
+            drawn = re.sub(r"<annotation.*?</annotation>", "", str(formula(tex.replace("\\\\", "\\"))))
+            assert "\\" not in drawn, (template.name, tex)
+            found += 1
+    assert found > 10

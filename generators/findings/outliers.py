@@ -436,7 +436,7 @@ def search_norms(result: Result) -> Scatter:
         ids = arrays["member_ids"]
         groups.append(Group("the clump", 1, ids, ids, arrays["member_norm"], arrays.get("member_name")))
     extremes = [(row[0], row[-1], labels.name(row[0], row[1])) for row in result.tables["norms"].rows]
-    named = tuple(sorted(extremes, key=lambda one: one[1])[i] for i in (0, 1, 2, -3, -2, -1) if len(extremes) >= 6)
+    named = tuple(sorted(extremes, key=lambda one: one[1])[i] for i in (0, -3, -2, -1) if len(extremes) >= 4)
     x_label, y_label = "token index", "norm of the token embedding"
     return Scatter(x_label, y_label, tuple(groups), result.metrics["n_tokens"], named=named)
 
