@@ -87,6 +87,7 @@ def find_clump(E: Float[Array, "V d"], found: Crowding) -> Clump | None:
         ball = _grown(E, squares, start, found.reach)
         seeds[start] = False
         if ball is not None:
+            ball = _widened(E, squares, ball, found.reach)
             seeds[ball.members] = False
             if ball.isolated and (largest is None or len(ball.members) > len(largest.members)):
                 largest = ball
@@ -110,6 +111,22 @@ def _grown(
         if np.array_equal(before, members):
             break
     return ball
+
+
+def _widened(E: Float[Array, "V d"], squares: Float[Array, " V"], ball: Clump, reach: float) -> Clump:
+    """Return the ball at that of its doubled radii, up to `reach`, at which it is isolated best.
+
+    A radius that follows the median leaves out the outer members of a clump that is dense in the middle, however
+    empty its surroundings are. Isolated best is where doubling the radius adds the smallest share.
+    """
+    near, distances = _within(E, squares, ball.centre, ISOLATION * reach)
+    best, radius = ball, ISOLATION * ball.radius
+    while 0 < radius <= reach:
+        inside, twice = np.searchsorted(distances, (radius, ISOLATION * radius), side="right").tolist()
+        if twice / inside < best.within_twice_the_radius / len(best.members):
+            best = Clump(near[:inside], distances[:inside], ball.centre, radius, twice)
+        radius *= ISOLATION
+    return best
 
 
 def _within(

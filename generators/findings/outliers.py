@@ -529,7 +529,7 @@ def draw_indicator(result: Result) -> Any:
 OUTLIERS = Finding(
     name="outliers",
     title="Outliers",
-    version=2,
+    version=3,
     needs=("token_embedding",),
     uses=("unembedding",),
     parameters={"close": clump.CLOSE, "crowd": clump.CROWD, "radius": clump.RADIUS, "isolation": clump.ISOLATION},

@@ -99,6 +99,21 @@ def test_a_clump_has_at_least_ten_tokens(size, found):
     assert (compute(E).metrics["clump"] is not None) == found
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_clump_that_is_dense_in_the_middle_is_found_whole(seed):
+    """Its outer members lie beyond 1.5 median distances, its surroundings are empty all the same."""
+    rng = np.random.default_rng([seed, 9])
+    E = NOISE["Gaussian"](rng).astype(np.float32)
+    ids = np.sort(rng.choice(V, 100, replace=False))
+    away = rng.standard_normal((100, D))
+    lengths = 0.002 * np.exp(0.6 * rng.standard_normal(100))
+    E[ids] = E[ids[0]] + away / np.linalg.norm(away, axis=1, keepdims=True) * lengths[:, None]
+    found = compute(E).metrics["clump"]
+    assert found["members"] == ids.tolist()
+    assert np.sum(lengths > 1.5 * np.median(lengths)) >= 5
+    assert found["within_twice_the_radius"] == 100
+
+
 def test_of_two_clumps_the_larger_counts():
     rng = np.random.default_rng(4)
     E = planted(rng, NOISE["Gaussian"](rng), size=20, spread=0.01)[0]
