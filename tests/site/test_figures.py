@@ -63,6 +63,7 @@ def moved(page: Page, figure: Locator, before: list[float]) -> bool:
 def test_nothing_is_fetched_before_it_is_needed(browser: Browser, address: str) -> None:
     with model_page(browser, address) as page:
         fetched: list[str] = []
+        page.wait_for_load_state("networkidle")
         page.on("request", lambda request: fetched.append(request.url))
         page.reload(wait_until="networkidle")
         assert not [url for url in fetched if "plotly" in url or url.endswith("helix.json")]
