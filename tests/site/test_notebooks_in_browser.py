@@ -62,7 +62,7 @@ def test_the_tab_leads_to_all_of_them(browser: Browser, address: str) -> None:
     page, _ = opened(browser, address, viewport=WIDE)
     page.locator(".md-tabs a", has_text="Notebooks").click()
     page.wait_for_url("**/notebooks/")
-    page.get_by_role("heading", name="Notebooks", exact=True).wait_for()
+    page.locator("article h1", has_text="Notebooks").wait_for()
     hrefs = page.eval_on_selector_all("article h2 a:first-child", "all => all.map(a => a.href)")
     assert hrefs == [f"{address}notebooks/{name}/" for name in NAMES]
     page.context.close()
