@@ -299,7 +299,9 @@ def test_arrays_are_kept_for_every_finding(now_and_kept):
     for record in kept.findings.values():
         if record.status == "computed":
             arrays = Store(ROOT / "results").arrays(kept.model.name, record.key)
-            assert all(values.size and not np.isinf(values).any() for values in arrays.values())
+            assert all(values.size for values in arrays.values())
+    numbers = [values for values in arrays.values() if values.dtype.kind != "U"]  # the others are tokens' names
+    assert not any(np.isinf(values).any() for values in numbers)
 
 
 def test_differences_are_noticed():
