@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from generators.errors import AtlasError, InputError, WeightsUnavailableError
+from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
 
 if TYPE_CHECKING:
-    from generators.pages import Site
-    from generators.pipeline import Places
-    from generators.registry import Model, Registry
-    from generators.results import ModelFindings, Store
+    from generators.site.pages import Site
+    from generators.compute.pipeline import Places
+    from generators.checkpoint.registry import Model, Registry
+    from generators.compute.results import ModelFindings, Store
 
 BAD_INPUT = 2
 SOME_FAILED = 1
@@ -163,7 +163,7 @@ def show(
     registry: RegistryFile = DEFAULT_REGISTRY,
 ) -> None:
     """Show what was found in a model: every claim with its verdict and numbers."""
-    from generators.registry import SLUG, find_model
+    from generators.checkpoint.registry import SLUG, find_model
 
     store = _store(results)
     name = model if SLUG.fullmatch(model) and model in store.names() else find_model(model, _registry(registry)).name
@@ -198,9 +198,9 @@ def count_tokens(
     Beside a model's weights, as token_counts.npy, the counts are its frequencies. A run that was ended goes on when
     it is started again.
     """
-    from generators import counting
-    from generators.registry import find_model
-    from generators.weights.sources import locate
+    from generators.tokens import counting
+    from generators.checkpoint.registry import find_model
+    from generators.checkpoint.sources import locate
 
     chosen, places = find_model(model, _registry(registry)), _places(models_dir)
     files = locate(chosen, places.models_dirs, places.hub)
@@ -242,7 +242,7 @@ class ComputeOutcome:
 
 
 def _compute(models: "Sequence[Model]", places: "Places", store: "Store", *, named: bool) -> ComputeOutcome:
-    from generators.pipeline import compute_model
+    from generators.compute.pipeline import compute_model
 
     outcome = ComputeOutcome()
     with _progress(len(models)) as (report, advance):
@@ -277,7 +277,7 @@ def _in_words(computed: Sequence[str], stored: Sequence[str]) -> str:
 
 
 def _render(registry: "Registry", store: "Store", site: "Site", unavailable: dict[str, str]) -> list[str]:
-    from generators.pages import render as render_pages
+    from generators.site.pages import render as render_pages
 
     with _progress(None) as (report, _):
         return render_pages(registry, store, site, unavailable, report)
@@ -285,7 +285,7 @@ def _render(registry: "Registry", store: "Store", site: "Site", unavailable: dic
 
 def _notebooks(site: "Site") -> int:
     """Write the executed notebooks, which read what was rendered; return the exit code."""
-    from generators.notebooks import write_notebooks
+    from generators.site.notebooks import write_notebooks
 
     with _progress(None) as (report, _):
         failures = write_notebooks(site, CACHE / "notebooks", report)
@@ -295,7 +295,7 @@ def _notebooks(site: "Site") -> int:
 
 
 def _mkdocs() -> None:
-    from generators.pages import swap_folder
+    from generators.site.pages import swap_folder
 
     new = CACHE / "site"
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(new.resolve())]
@@ -306,31 +306,31 @@ def _mkdocs() -> None:
 
 
 def _registry(path: Path) -> "Registry":
-    from generators.registry import load_registry
+    from generators.checkpoint.registry import load_registry
 
     return load_registry(path)
 
 
 def _store(root: Path) -> "Store":
-    from generators.results import Store
+    from generators.compute.results import Store
 
     return Store(root)
 
 
 def _site(source: Path) -> "Site":
-    from generators.pages import Site
+    from generators.site.pages import Site
 
     return Site(source, CACHE / "figures")
 
 
 def _chosen(specs: list[str] | None, registry: "Registry") -> "Sequence[Model]":
-    from generators.registry import find_model
+    from generators.checkpoint.registry import find_model
 
     return [find_model(spec, registry) for spec in specs] if specs else registry.models
 
 
 def _places(models_dir: list[Path] | None) -> "Places":
-    from generators.pipeline import Places
+    from generators.compute.pipeline import Places
 
     folders = models_dir or [Path(part) for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep) if part]
     for folder in folders:

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from generators.clump import crowding, find_clump
+from generators.findings.outliers_clump import crowding, find_clump
 from generators.findings import FINDINGS
 from generators.findings.finding import NO_TOKENS
-from generators.linalg import gram
-from generators.nearest import best_match, nearest_distance, neighbours_within
-from generators.weights import Checkpoint, open_checkpoint
-from generators.weights.sources import in_folder
+from generators.maths.spectra import gram
+from generators.maths.neighbours import best_match, nearest_distance, neighbours_within
+from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.sources import in_folder
 
 MEBI = 2**20
 GPT2_SHAPE = 50257, 768

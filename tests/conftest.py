@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from generators.results import ModelFindings
+    from generators.compute.results import ModelFindings
 
 # Both are read when the libraries are imported, here and in the processes that tests start.
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network
@@ -53,9 +53,9 @@ def minilm() -> str:
 @pytest.fixture(scope="session")
 def stdlib_gpt2(tmp_path_factory: pytest.TempPathFactory) -> "ModelFindings":
     """Return the results of the model that this repository carries, computed from its files."""
-    from generators.pipeline import Places, compute_model
-    from generators.registry import load_registry
-    from generators.results import Store
+    from generators.compute.pipeline import Places, compute_model
+    from generators.checkpoint.registry import load_registry
+    from generators.compute.results import Store
 
     store = Store(tmp_path_factory.mktemp("stdlib-gpt2"))
     compute_model(load_registry(ROOT / "models.yml").find("stdlib-gpt2"), Places(), store)

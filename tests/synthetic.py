@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.signal import lfilter
 
 from generators.findings.finding import Claim, Finding, Result
-from generators.weights.families import Architecture
+from generators.checkpoint.families import Architecture
 
 Array = np.ndarray
 Weights = dict[str, Array]

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from generators import pipeline
-from generators.registry import load_registry
-from generators.results import ModelFindings
+from generators.compute import pipeline
+from generators.checkpoint.registry import load_registry
+from generators.compute.results import ModelFindings
 from tests.checkpoints import (
     WEIGHTS,
     config_of,

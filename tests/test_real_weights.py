@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from generators.results import ModelFindings, Store
+from generators.compute.results import ModelFindings, Store
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.real_weights

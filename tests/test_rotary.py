@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from generators.pages import Site, render
-from generators.pipeline import Places, compute_model
-from generators.registry import FolderSource, Model, Registry
-from generators.results import ModelFindings, Store
-from generators.weights import open_checkpoint
-from generators.weights.sources import in_folder
+from generators.site.pages import Site, render
+from generators.compute.pipeline import Places, compute_model
+from generators.checkpoint.registry import FolderSource, Model, Registry
+from generators.compute.results import ModelFindings, Store
+from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.sources import in_folder
 
 D, HEADS, KV_HEADS, LAYERS, V, F = 32, 4, 2, 2, 300, 48
 HEAD = D // HEADS

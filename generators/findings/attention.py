@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from generators import figures
+from generators.drawing import style
 from generators.findings.finding import (
     NO_TOKENS,
     Claim,
@@ -25,9 +25,9 @@ from generators.findings.finding import (
     Weights,
 )
 from generators.findings.thresholds import judge, untested
-from generators.formatting import number
-from generators.linalg import block_means, energy_share, right_singular_vectors, squared_overlaps, subspace_size
-from generators.weights.families import Architecture
+from generators.base.text import number
+from generators.maths.spectra import block_means, energy_share, right_singular_vectors, squared_overlaps, subspace_size
+from generators.checkpoint.families import Architecture
 
 MATRICES = {"Q": "attn.q", "K": "attn.k", "V": "attn.v", "O": "attn.o", "MLP in": "mlp.in"}
 PRECEDING_NORM = {"Q": "ln1", "K": "ln1", "V": "ln1", "MLP in": "ln2"}  # O writes: no norm stands before it
@@ -433,7 +433,7 @@ def figures_of(result: Result) -> list[Figure]:
 def draw_panels(arrays: dict[str, Array], sources: list[str]) -> Any:
     """Draw the squared overlaps of layer 0, one row of panels per embedding."""
     names = [name for name in MATRICES if f"panel_P_{name}" in arrays]
-    figure = figures.canvas(width=1.9 * len(names) + 0.9, height=2.2 * len(sources) + 0.5)
+    figure = style.canvas(width=1.9 * len(names) + 0.9, height=2.2 * len(sources) + 0.5)
     axes = figure.subplots(len(sources), len(names), squeeze=False)
     for row, source in enumerate(sources):
         for column, name in enumerate(names):
@@ -441,7 +441,7 @@ def draw_panels(arrays: dict[str, Array], sources: list[str]) -> Any:
             ratio = np.maximum(arrays[f"panel_{source}_{name}"].astype(np.float32), 1e-3)
             image = ax.imshow(
                 np.log10(ratio),
-                cmap=figures.diverging_colours(),
+                cmap=style.diverging_colours(),
                 vmin=-LARGEST_LOG_RATIO,
                 vmax=LARGEST_LOG_RATIO,
                 aspect="auto",
@@ -461,16 +461,16 @@ def draw_panels(arrays: dict[str, Array], sources: list[str]) -> Any:
 
 def draw_shares(m: dict[str, Any], sources: list[str]) -> Any:
     """Draw the share of each matrix by layer, raw (solid) and with the gain folded in (dotted)."""
-    figure = figures.canvas(width=3.9 * len(sources) + 1.4, height=3.4)
+    figure = style.canvas(width=3.9 * len(sources) + 1.4, height=3.4)
     for index, source in enumerate(sources):
         ax = figure.add_subplot(1, len(sources), index + 1)
         for order, (name, rows) in enumerate(m["shares"][source].items()):
-            colour = figures.COLOURS[order]
+            colour = style.COLOURS[order]
             layers = [row["layer"] for row in rows]
             raw, folded = (np.array([row[kind] for row in rows], float) for kind in ("raw", "folded"))
             ax.plot(layers, raw, "o-", ms=4, lw=1.2, color=colour, label=name)
             ax.plot(layers, folded, ":", lw=1.2, color=colour)
-        ax.axhline(m["chance_share"], ls="--", lw=1, color=figures.INK, label="chance")
+        ax.axhline(m["chance_share"], ls="--", lw=1, color=style.INK, label="chance")
         ax.set_yscale("log")
         ax.set_xlabel("layer")
         ax.set_ylabel(f"share in {source}'s top {m['k']}\n(dotted: gain folded in)")
@@ -483,15 +483,15 @@ def draw_kernels(arrays: dict[str, Array], n_heads: int) -> Any:
     offsets, kernels, uniform = arrays["kernel_offsets"], arrays["kernels"], arrays["uniform_kernel"]
     columns = min(4, n_heads)
     rows = -(-n_heads // columns)
-    figure = figures.canvas(width=2.0 * columns + 0.6, height=1.4 * rows + 0.5)
+    figure = style.canvas(width=2.0 * columns + 0.6, height=1.4 * rows + 0.5)
     axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for head, ax in enumerate(axes.flat):
         if head >= n_heads:
             ax.set_visible(False)
             continue
-        ax.plot(offsets, uniform, lw=1.2, color=figures.INK, alpha=0.4)
-        ax.plot(offsets, kernels[head], lw=1.2, color=figures.COLOURS[0])
-        ax.axvline(1, color=figures.COLOURS[1], lw=0.8, ls=":")
+        ax.plot(offsets, uniform, lw=1.2, color=style.INK, alpha=0.4)
+        ax.plot(offsets, kernels[head], lw=1.2, color=style.COLOURS[0])
+        ax.axvline(1, color=style.COLOURS[1], lw=0.8, ls=":")
         ax.set_title(f"head {head}")
     figure.supxlabel("offset: tokens back from the query (dotted line: the previous token)")
     figure.supylabel("mean attention")
@@ -501,9 +501,9 @@ def draw_kernels(arrays: dict[str, Array], n_heads: int) -> Any:
 def draw_kernel_map(heads: list[dict[str, Any]], n_layers: int, n_heads: int) -> Any:
     """Draw the weight at offset 1 of every head as a map of layers and heads."""
     weight = np.array([head["weight_at_1"] for head in heads]).reshape(n_layers, n_heads)
-    figure = figures.canvas(width=max(4.2, 0.34 * n_heads + 2.2), height=max(2.4, 0.3 * n_layers + 1.2))
+    figure = style.canvas(width=max(4.2, 0.34 * n_heads + 2.2), height=max(2.4, 0.3 * n_layers + 1.2))
     ax = figure.add_subplot()
-    image = ax.imshow(weight, cmap=figures.SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    image = ax.imshow(weight, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     ax.set_xlabel("head")
     ax.set_ylabel("layer")
     ax.grid(False)

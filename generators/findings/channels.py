@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from generators import figures
+from generators.drawing import style
 from generators.findings.finding import (
     NO_TOKENS,
     Claim,
@@ -24,9 +24,9 @@ from generators.findings.finding import (
     Weights,
 )
 from generators.findings.thresholds import judge, untested
-from generators.linalg import components_for, participation_ratio, spearman, svd
-from generators.rows import mean_and_std, norms, spread_ids
-from generators.weights.families import Architecture
+from generators.maths.spectra import components_for, participation_ratio, spearman, svd
+from generators.maths.blocks import mean_and_std, norms, spread_ids
+from generators.checkpoint.families import Architecture
 
 FEWEST_POSITIONS = 3
 SMALLEST_GAP = 0.1  # in log10 std
@@ -428,13 +428,13 @@ def _pairs(result: Result) -> Figure:
 
 def draw_histogram(std: Float[Array, " d"], k: int) -> Any:
     """Draw the histogram of log10 std with the divide between position channels and the rest."""
-    figure = figures.canvas(width=6.4, height=3.4)
+    figure = style.canvas(width=6.4, height=3.4)
     ax = figure.add_subplot()
     log_std = np.log10(std[std > 0])
-    ax.hist(log_std, bins=60, color=figures.COLOURS[0])
+    ax.hist(log_std, bins=60, color=style.COLOURS[0])
     if k:
         edge = np.sort(log_std)[::-1][k - 1 : k + 1].mean()
-        ax.axvline(edge, color=figures.COLOURS[1], ls="--", label=f"{k} position channels to the right")
+        ax.axvline(edge, color=style.COLOURS[1], ls="--", label=f"{k} position channels to the right")
         ax.legend()
     ax.set_xlabel("log10 of the channel's standard deviation over positions")
     ax.set_ylabel("channels")
@@ -443,7 +443,7 @@ def draw_histogram(std: Float[Array, " d"], k: int) -> Any:
 
 def draw_traces(arrays: dict[str, Array]) -> Any:
     """Draw strong and weak channels against position, each on its own scale."""
-    figure = figures.canvas(width=8.6, height=3.6)
+    figure = style.canvas(width=8.6, height=3.6)
     for ax, kind, title in zip(
         figure.subplots(1, 2),
         ("strong", "weak"),
@@ -451,7 +451,7 @@ def draw_traces(arrays: dict[str, Array]) -> Any:
         strict=True,
     ):
         for index, trace in enumerate(arrays[f"{kind}_traces"].T):
-            ax.plot(trace, lw=0.8, color=figures.COLOURS[index % len(figures.COLOURS)], rasterized=True)
+            ax.plot(trace, lw=0.8, color=style.COLOURS[index % len(style.COLOURS)], rasterized=True)
         ax.set_title(title)
         ax.set_xlabel("position (tokens)")
         ax.set_ylabel("value of the channel")
@@ -460,7 +460,7 @@ def draw_traces(arrays: dict[str, Array]) -> Any:
 
 def draw_singular_vectors(vectors: Float[Array, "5 d"], ratios: list[float]) -> Any:
     """Draw the right singular vectors below one another as stems over channels."""
-    figure = figures.canvas(width=8.5, height=5.2)
+    figure = style.canvas(width=8.5, height=5.2)
     axes = figure.subplots(len(vectors), 1, sharex=True, sharey=True)
     for index, (ax, ratio) in enumerate(zip(np.atleast_1d(axes), ratios, strict=True)):
         ax.vlines(
@@ -468,7 +468,7 @@ def draw_singular_vectors(vectors: Float[Array, "5 d"], ratios: list[float]) -> 
             0,
             vectors[index],
             lw=0.8,
-            color=figures.COLOURS[index],
+            color=style.COLOURS[index],
             rasterized=True,
         )
         ax.set_ylabel(f"vector {index + 1}")
@@ -483,7 +483,7 @@ def draw_chunk(arrays: dict[str, Array], m: dict[str, Any]) -> Any:
     """Draw a chunk of E as an image, tokens across and channels down, position channels marked at its side."""
     tokens, channels = arrays["chunk_tokens"], arrays["chunk_channels"]
     limit = 3 * float(np.median(m["token_std"])) or 1.0
-    figure = figures.canvas(width=8.6, height=4.2)
+    figure = style.canvas(width=8.6, height=4.2)
     ax = figure.add_subplot()
     image = ax.imshow(
         arrays["chunk"].astype(np.float32),
@@ -498,7 +498,7 @@ def draw_chunk(arrays: dict[str, Array], m: dict[str, Any]) -> Any:
     if len(marked):
         outside = np.full(len(marked), 1.012)
         side = {"transform": ax.get_yaxis_transform(), "clip_on": False}
-        ax.plot(outside, marked, "<", ms=4, color=figures.COLOURS[1], label="position channel", **side)
+        ax.plot(outside, marked, "<", ms=4, color=style.COLOURS[1], label="position channel", **side)
         figure.legend(loc="outside upper right")
     ax.set_xlabel("token (id)")
     ax.set_ylabel("channel")
@@ -511,14 +511,14 @@ def _stripe_colours() -> Any:
     """Return the house's diverging colours, see-through only at zero: faint stripes must show."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
-    below, above = (to_rgb(end) for end in figures.DIVERGING_ENDS)
+    below, above = (to_rgb(end) for end in style.DIVERGING_ENDS)
     stops = [(0.0, (*below, 1)), (0.5, (*below, 0)), (0.5, (*above, 0)), (1.0, (*above, 1))]
     return LinearSegmentedColormap.from_list("stripes", stops)
 
 
 def draw_value_histograms(arrays: dict[str, Array], position_channels: list[int]) -> Any:
     """Draw the overlaid histograms of rows of E beside those of columns."""
-    figure = figures.canvas(width=8.6, height=3.6)
+    figure = style.canvas(width=8.6, height=3.6)
     left, right = figure.subplots(1, 2)
     _overlay(left, arrays["token_histograms"], arrays["token_histogram_edges"], set())
     shown = arrays["chunk_channels"][: len(arrays["channel_histograms"])].tolist()
@@ -538,28 +538,28 @@ def _overlay(ax: Any, counts: Int[Array, "rows bins"], edges: Float[Array, " edg
     """Draw one line per row: the marked ones in orange over the others in blue; where none is, in all colours."""
     centres = (edges[1:] + edges[:-1]) / 2
     for row in sorted(range(len(counts)), key=lambda row: row in marked):
-        colour = figures.COLOURS[int(row in marked) if marked else row % len(figures.COLOURS)]
+        colour = style.COLOURS[int(row in marked) if marked else row % len(style.COLOURS)]
         shares = counts[row] / max(1, counts[row].sum())
         ax.plot(centres, shares, color=colour, lw=0.9, alpha=0.7)
     ax.set_ylim(bottom=0)
     if marked:
-        for colour, label in zip(figures.COLOURS, ("other", "position channel"), strict=False):
+        for colour, label in zip(style.COLOURS, ("other", "position channel"), strict=False):
             ax.plot([], [], color=colour, label=label)
         ax.legend()
 
 
 def draw_moments(mean: Float[Array, " d"], std: Float[Array, " d"], position_channels: list[int]) -> Any:
     """Draw the histograms of token means and stds over channels, position channels stacked on the others."""
-    figure = figures.canvas(width=8.6, height=3.4)
+    figure = style.canvas(width=8.6, height=3.4)
     chosen = np.isin(np.arange(len(mean)), position_channels)
     for ax, values, name in zip(figure.subplots(1, 2), (mean, std), ("mean", "standard deviation"), strict=True):
         style = {"bins": 50, "range": _span(values, tail=0)}
         if chosen.any():
             parts, labels = [values[~chosen], values[chosen]], ["other channels", "position channels"]
-            ax.hist(parts, **style, stacked=True, color=figures.COLOURS[:2], label=labels)
+            ax.hist(parts, **style, stacked=True, color=style.COLOURS[:2], label=labels)
             ax.legend()
         else:
-            ax.hist(values, **style, color=figures.COLOURS[0])
+            ax.hist(values, **style, color=style.COLOURS[0])
         ax.locator_params(axis="x", nbins=6)
         ax.yaxis.get_major_locator().set_params(integer=True)
         ax.set_xlabel(f"{name} of the channel over tokens")
@@ -571,12 +571,12 @@ def draw_rivalry(m: dict[str, Any], position_mean: Float[Array, " d"]) -> Any:
     """Draw the four summaries of every channel against its position std, on logarithmic scales."""
     x = np.array(m["position_std"])
     series = (
-        ("|mean| over tokens", np.abs(m["token_mean"]), figures.COLOURS[0], "o"),
-        ("std over tokens", np.array(m["token_std"]), figures.COLOURS[2], "^"),
-        ("|mean| over positions", np.abs(position_mean), figures.COLOURS[1], "s"),
-        ("std over positions", x, figures.COLOURS[4], "D"),
+        ("|mean| over tokens", np.abs(m["token_mean"]), style.COLOURS[0], "o"),
+        ("std over tokens", np.array(m["token_std"]), style.COLOURS[2], "^"),
+        ("|mean| over positions", np.abs(position_mean), style.COLOURS[1], "s"),
+        ("std over positions", x, style.COLOURS[4], "D"),
     )
-    figure = figures.canvas(width=8.0, height=5.4)
+    figure = style.canvas(width=8.0, height=5.4)
     ax = figure.add_subplot()
     for label, values, colour, marker in series:
         there = (x > 0) & (values > 0)
@@ -597,7 +597,7 @@ def _divide(ax: Any, std: Float[Array, " d"], k: int) -> None:
     if k:
         ordered = np.sort(std)[::-1]
         edge = np.sqrt(ordered[k - 1] * ordered[k]) if ordered[k] else ordered[k - 1]
-        ax.axvline(edge, color=figures.INK, ls="--", lw=1)
+        ax.axvline(edge, color=style.INK, ls="--", lw=1)
         place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
         ax.annotate(f"{k} position channels →", (edge, 0.96), (-5, 0), ha="right", fontsize=9, **place)
 
@@ -608,13 +608,13 @@ def draw_pairs(arrays: dict[str, Array], has_position_channels: bool) -> Any:
     kinds = ("position channels", "one of each", "ordinary channels")
     if not has_position_channels:
         kinds = ("vary most with position", "one of each", "vary least with position")
-    figure = figures.canvas(width=9.6, height=3.6)
+    figure = style.canvas(width=9.6, height=3.6)
     figure.get_layout_engine().set(wspace=0.06)
     axes = figure.subplots(1, 3)
     for ax, pair, kind in zip(axes, ((0, 1), (0, 2), (2, 3)), kinds, strict=True):
         ax.scatter(*tokens[:, pair].T, s=4, color=TOKEN_GREY, lw=0, alpha=0.4, rasterized=True, label="tokens")
         x, y = positions[:, pair].T
-        points = figures.curve_2d(ax, x, y, np.arange(1, len(positions) + 1))
+        points = style.curve_2d(ax, x, y, np.arange(1, len(positions) + 1))
         ax.set_title(kind)
         ax.set_xlabel(f"channel {arrays['pair_channels'][pair[0]]}")
         ax.set_ylabel(f"channel {arrays['pair_channels'][pair[1]]}")

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from numpy import ndarray as Array
 
-from generators.frequency import Frequency
-from generators.interactive import Interactive
-from generators.tokens import Vocabulary
-from generators.weights.families import Architecture
+from generators.tokens.frequency import Frequency
+from generators.drawing.interactive import Interactive
+from generators.tokens.vocabulary import Vocabulary
+from generators.checkpoint.families import Architecture
 
 Weights = Mapping[str, Array]
 Status = Literal["computed", "missing", "not_applicable", "failed"]

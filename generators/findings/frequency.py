@@ -14,15 +14,15 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
-from generators import figures
+from generators.drawing import style
 from generators.findings.finding import NO_TOKENS, Claim, Figure, Finding, Result, Table, TokenFacts, Weights
 from generators.findings.gains import consistent_channel
 from generators.findings.thresholds import judge, untested
-from generators.frequency import Frequency
-from generators.interactive import Group, Scatter
-from generators.labels import cells, names
-from generators.linalg import gram
-from generators.weights.families import Architecture
+from generators.tokens.frequency import Frequency
+from generators.drawing.interactive import Group, Scatter
+from generators.drawing.labels import cells, names
+from generators.maths.spectra import gram
+from generators.checkpoint.families import Architecture
 
 EXTREMES = 20  # tokens listed at either end
 SAMPLE = 4096  # tokens drawn in figures
@@ -429,13 +429,13 @@ def figures_of(result: Result) -> list[Figure]:
 
 def draw_channels(arrays: dict[str, Array], channel: int, contrast: int) -> Any:
     """Draw two channels against log-frequency, norm and token index."""
-    figure = figures.canvas(width=8.6, height=4.8)
+    figure = style.canvas(width=8.6, height=4.8)
     axes = figure.subplots(2, 3, sharex="col", sharey="row")
     across = (("token_log_frequency", "log-frequency"), ("token_norm", "norm"), ("token_id", "token index"))
     for row, (name, number) in enumerate((("token_channel", channel), ("token_contrast", contrast))):
         for column, (key, label) in enumerate(across):
             ax = axes[row, column]
-            ax.plot(arrays[key], arrays[name], ".", ms=2, alpha=0.35, color=figures.COLOURS[row], rasterized=True)
+            ax.plot(arrays[key], arrays[name], ".", ms=2, alpha=0.35, color=style.COLOURS[row], rasterized=True)
             if row == 1:
                 ax.set_xlabel(label)
             if column == 0:
@@ -445,7 +445,7 @@ def draw_channels(arrays: dict[str, Array], channel: int, contrast: int) -> Any:
 
 def draw_norms(arrays: dict[str, Array]) -> Any:
     """Draw norm against log-frequency."""
-    figure = figures.canvas(width=6.4, height=3.6)
+    figure = style.canvas(width=6.4, height=3.6)
     ax = figure.add_subplot()
     ax.plot(
         arrays["token_log_frequency"],
@@ -453,7 +453,7 @@ def draw_norms(arrays: dict[str, Array]) -> Any:
         ".",
         ms=2.5,
         alpha=0.35,
-        color=figures.COLOURS[0],
+        color=style.COLOURS[0],
         rasterized=True,
     )
     ax.set_xlabel("log-frequency")
@@ -471,16 +471,16 @@ def search_norms(arrays: dict[str, Array], n_tokens: int) -> Scatter:
 def draw_candidates(rows: list[dict[str, Any]]) -> Any:
     """Draw the correlations with their intervals."""
     names = {"log_frequency": "log-frequency", **CANDIDATES}
-    figure = figures.canvas(width=7.2, height=0.42 * len(rows) + 0.9)
+    figure = style.canvas(width=7.2, height=0.42 * len(rows) + 0.9)
     ax = figure.add_subplot()
     at = np.arange(len(rows))[::-1]
     rho = np.array([row["rho"] for row in rows])
     spread = np.abs(np.array([[row["low"], row["high"]] for row in rows]).T - rho)
     with_frequency = np.array([row["of"] == "log_frequency" for row in rows])
-    for chosen, colour in ((with_frequency, figures.COLOURS[1]), (~with_frequency, figures.COLOURS[0])):
+    for chosen, colour in ((with_frequency, style.COLOURS[1]), (~with_frequency, style.COLOURS[0])):
         ax.errorbar(rho[chosen], at[chosen], xerr=spread[:, chosen], fmt="o", ms=5, capsize=3, color=colour)
     ax.set_yticks(at, [f"{names[row['with']]} with {names[row['of']]}" for row in rows])
-    ax.axvline(0, color=figures.INK, lw=0.8, alpha=0.6)
+    ax.axvline(0, color=style.INK, lw=0.8, alpha=0.6)
     ax.set_xlim(-1, 1)
     ax.set_xlabel("rank correlation")
     return figure
@@ -488,16 +488,16 @@ def draw_candidates(rows: list[dict[str, Any]]) -> Any:
 
 def draw_all_channels(rho: Float[Array, " d"], chance: float, marked: int | None) -> Any:
     """Draw |rho| of all channels, sorted, with the chance line."""
-    figure = figures.canvas(width=6.4, height=3.2)
+    figure = style.canvas(width=6.4, height=3.2)
     ax = figure.add_subplot()
     order = np.argsort(np.abs(rho))[::-1]
-    ax.plot(np.arange(1, len(rho) + 1), np.abs(rho)[order], ".", ms=3.5, color=figures.COLOURS[0], rasterized=True)
+    ax.plot(np.arange(1, len(rho) + 1), np.abs(rho)[order], ".", ms=3.5, color=style.COLOURS[0], rasterized=True)
     if marked is not None:
         place = int(np.flatnonzero(order == marked)[0])
         ax.plot(
-            place + 1, abs(rho[marked]), "o", ms=9, mfc="none", color=figures.COLOURS[1], label=f"channel {marked}"
+            place + 1, abs(rho[marked]), "o", ms=9, mfc="none", color=style.COLOURS[1], label=f"channel {marked}"
         )
-    ax.axhline(chance, ls="--", lw=1, color=figures.INK, label="shuffled frequencies")
+    ax.axhline(chance, ls="--", lw=1, color=style.INK, label="shuffled frequencies")
     ax.set_xlabel("channels, strongest first")
     ax.set_ylabel("|rank correlation with log-frequency|")
     ax.legend()

@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from generators import figures
+from generators.drawing import style
 from generators.findings.finding import NO_TOKENS, Claim, Figure, Finding, Result, Table, TokenFacts, Weights
 from generators.findings.thresholds import judge, untested
-from generators.linalg import pearson
-from generators.weights.families import Architecture
+from generators.maths.spectra import pearson
+from generators.checkpoint.families import Architecture
 
 NORMS = ("ln1", "ln2")
 TOP = 5
@@ -213,7 +213,7 @@ def draw_gains(arrays: dict[str, Array], norm: str, found: dict[str, Any] | None
     gains, layers = arrays[f"{norm}_gain"], arrays[f"{norm}_layers"]
     columns = min(4, len(gains))
     rows = -(-len(gains) // columns)
-    figure = figures.canvas(width=2.05 * columns + 0.6, height=1.8 * rows + 0.5)
+    figure = style.canvas(width=2.05 * columns + 0.6, height=1.8 * rows + 0.5)
     axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     std = arrays.get("position_std")
     x = np.arange(gains.shape[1]) if std is None else np.where(std > 0, std, np.nan)
@@ -221,10 +221,10 @@ def draw_gains(arrays: dict[str, Array], norm: str, found: dict[str, Any] | None
         if panel >= len(gains):
             ax.set_visible(False)
             continue
-        ax.plot(x, gains[panel], ".", ms=2.5, alpha=0.6, color=figures.COLOURS[0], rasterized=True)
+        ax.plot(x, gains[panel], ".", ms=2.5, alpha=0.6, color=style.COLOURS[0], rasterized=True)
         if found:
             channel = found["channel"]
-            ax.plot(x[channel], gains[panel][channel], "o", ms=8, mfc="none", color=figures.COLOURS[1])
+            ax.plot(x[channel], gains[panel][channel], "o", ms=8, mfc="none", color=style.COLOURS[1])
         if std is not None:
             ax.set_xscale("log")
         if norm == "ln1":
@@ -239,13 +239,13 @@ def draw_gains(arrays: dict[str, Array], norm: str, found: dict[str, Any] | None
 
 def draw_correlations(correlation: dict[str, dict[str, float | None]]) -> Any:
     """Draw the correlation of each norm by layer."""
-    figure = figures.canvas(width=6.4, height=3.2)
+    figure = style.canvas(width=6.4, height=3.2)
     ax = figure.add_subplot()
     for index, norm in enumerate(NORMS):
         layers = [int(layer) for layer, value in correlation[norm].items() if value is not None]
         values = [value for value in correlation[norm].values() if value is not None]
-        ax.plot(layers, values, "os"[index] + "-", ms=5, lw=1.2, color=figures.COLOURS[index], label=norm)
-    ax.axhline(0, color=figures.INK, lw=0.8, alpha=0.6)
+        ax.plot(layers, values, "os"[index] + "-", ms=5, lw=1.2, color=style.COLOURS[index], label=norm)
+    ax.axhline(0, color=style.INK, lw=0.8, alpha=0.6)
     ax.set_ylim(-1, 1)
     ax.set_xlabel("layer")
     ax.set_ylabel("correlation, log gain with log position std")

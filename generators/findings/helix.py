@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from generators import curves, figures
+from generators.drawing import style
+from generators.maths import curves
 from generators.findings.finding import (
     NO_TOKENS,
     Claim,
@@ -24,10 +25,10 @@ from generators.findings.finding import (
     Weights,
 )
 from generators.findings.thresholds import judge, untested
-from generators.interactive import Colouring, Curve, Rows
-from generators.linalg import PCA, components_for, energy_ratio, pca, svd, variance_ratio
-from generators.rows import blocks, spread_ids
-from generators.weights.families import Architecture
+from generators.drawing.interactive import Colouring, Curve, Rows
+from generators.maths.spectra import PCA, components_for, energy_ratio, pca, svd, variance_ratio
+from generators.maths.blocks import blocks, spread_ids
+from generators.checkpoint.families import Architecture
 
 FEWEST_POSITIONS = 16
 LATE = 100  # first position of the `late` range
@@ -484,21 +485,21 @@ def draw_helix(result: Result) -> Any:
     if "scores_late" in arrays:
         ranges.append(("late", f"positions {LATE} to {n - 1}", arrays["scores_late"], LATE))
         ranges.append(("early", f"positions 1 to {LATE - 1}", arrays["scores_early"], 1))
-    figure = figures.canvas(width=3.0 * len(ranges), height=3.5)
+    figure = style.canvas(width=3.0 * len(ranges), height=3.5)
     for index, (name, label, scores, start) in enumerate(ranges):
         ax = figure.add_subplot(1, len(ranges), index + 1, projection="3d")
         share = result.metrics["explained_variance_3d"][name]
-        figures.curve_3d(ax, scores, start + np.arange(len(scores)))
+        style.curve_3d(ax, scores, start + np.arange(len(scores)))
         ax.set_title(f"{label}\n{share:.1%} of variance")
     return figure
 
 
 def draw_plane(scores: Float[Array, "rows c"], pair: tuple[int, ...]) -> Any:
     """Draw two scaled scores against each other, coloured by position."""
-    figure = figures.canvas(width=5.4, height=4.6)
+    figure = style.canvas(width=5.4, height=4.6)
     ax = figure.add_subplot()
     x, y = (scores[:, pc - 1] / scores[:, pc - 1].std() for pc in pair)
-    points = figures.curve_2d(ax, x, y, np.arange(1, len(scores) + 1))
+    points = style.curve_2d(ax, x, y, np.arange(1, len(scores) + 1))
     ax.set_xlabel(f"component {pair[0]} (unit spread)")
     ax.set_ylabel(f"component {pair[1]} (unit spread)")
     ax.set_aspect("equal", "datalim")
@@ -510,13 +511,13 @@ def draw_tokens_and_positions(arrays: dict[str, Array]) -> Any:
     """Draw tokens behind the positions, in three components and in the leading two."""
     scores, tokens = arrays["scores"][:, :3], arrays["token_scores"]
     positions = np.arange(1, len(scores) + 1)
-    figure = figures.canvas(width=8.6, height=4.4)
+    figure = style.canvas(width=8.6, height=4.4)
     space = figure.add_subplot(1, 2, 1, projection="3d", computed_zorder=False)
     space.scatter(*tokens.T, color=TOKEN_GREY, s=4, alpha=0.35, linewidths=0, depthshade=False, rasterized=True)
-    figures.curve_3d(space, scores, positions)
+    style.curve_3d(space, scores, positions)
     plane = figure.add_subplot(1, 2, 2)
     plane.scatter(*tokens[:, :2].T, color=TOKEN_GREY, s=5, alpha=0.4, linewidths=0, rasterized=True, label="tokens")
-    figures.curve_2d(plane, scores[:, 0], scores[:, 1], positions)
+    style.curve_2d(plane, scores[:, 0], scores[:, 1], positions)
     plane.set_xlabel("component 1 of the positions")
     plane.set_ylabel("component 2 of the positions")
     plane.set_aspect("equal", "datalim")
@@ -526,23 +527,23 @@ def draw_tokens_and_positions(arrays: dict[str, Array]) -> Any:
 
 def draw_waves(vectors: Float[Array, "n 5"]) -> Any:
     """Draw the leading left singular vectors below one another."""
-    figure = figures.canvas(width=8.5, height=5.2)
+    figure = style.canvas(width=8.5, height=5.2)
     axes = figure.subplots(vectors.shape[1], 1, sharex=True)
     for index, ax in enumerate(axes):
-        ax.plot(vectors[:, index], lw=1, color=figures.COLOURS[index % len(figures.COLOURS)])
+        ax.plot(vectors[:, index], lw=1, color=style.COLOURS[index % len(style.COLOURS)])
         ax.set_ylabel(f"vector {index + 1}")
-        ax.axhline(0, color=figures.INK, lw=0.5, alpha=0.5)
+        ax.axhline(0, color=style.INK, lw=0.5, alpha=0.5)
     axes[-1].set_xlabel("position (tokens)")
     return figure
 
 
 def draw_cosine(matrix: Array, by_offset: Float[Array, " offsets"], n: int) -> Any:
     """Draw the matrix of cosine similarities beside their mean by offset."""
-    figure = figures.canvas(width=8.6, height=3.7)
+    figure = style.canvas(width=8.6, height=3.7)
     left, right = figure.subplots(1, 2)
     image = left.imshow(
         matrix.astype(np.float32),
-        cmap=figures.diverging_colours(),
+        cmap=style.diverging_colours(),
         vmin=-1,
         vmax=1,
         extent=(-0.5, n - 0.5, n - 0.5, -0.5),
@@ -552,8 +553,8 @@ def draw_cosine(matrix: Array, by_offset: Float[Array, " offsets"], n: int) -> A
     left.set_ylabel("position (tokens)")
     left.grid(False)
     figure.colorbar(image, ax=left, label="cosine similarity", shrink=0.85)
-    right.plot(by_offset, color=figures.COLOURS[0])
-    right.axhline(0, color=figures.INK, lw=0.5, alpha=0.5)
+    right.plot(by_offset, color=style.COLOURS[0])
+    right.axhline(0, color=style.INK, lw=0.5, alpha=0.5)
     right.set_xlabel("distance between two positions (tokens)")
     right.set_ylabel("mean cosine similarity")
     return figure
@@ -561,11 +562,11 @@ def draw_cosine(matrix: Array, by_offset: Float[Array, " offsets"], n: int) -> A
 
 def draw_norms(norms: Float[Array, " n"], outliers: list[int]) -> Any:
     """Draw row norms by position, outlier positions ringed."""
-    figure = figures.canvas(width=8.5, height=3.2)
+    figure = style.canvas(width=8.5, height=3.2)
     ax = figure.add_subplot()
-    ax.plot(norms, lw=1, color=figures.COLOURS[0])
+    ax.plot(norms, lw=1, color=style.COLOURS[0])
     if outliers:
-        ax.plot(outliers, norms[outliers], "o", ms=8, mfc="none", color=figures.COLOURS[1], label="outlier")
+        ax.plot(outliers, norms[outliers], "o", ms=8, mfc="none", color=style.COLOURS[1], label="outlier")
         ax.legend()
     ax.set_ylim(bottom=0)
     ax.set_xlabel("position (tokens)")
@@ -575,7 +576,7 @@ def draw_norms(norms: Float[Array, " n"], outliers: list[int]) -> Any:
 
 def draw_look_back(looks: list[dict[str, Any]]) -> Any:
     """Draw the share of variance that each of the three maps leaves unexplained, for each offset."""
-    figure = figures.canvas(width=6.4, height=3.4)
+    figure = style.canvas(width=6.4, height=3.4)
     ax = figure.add_subplot()
     maps = (
         ("r2_identity", "standing still", "^"),
@@ -584,7 +585,7 @@ def draw_look_back(looks: list[dict[str, Any]]) -> Any:
     )
     for index, (key, label, marker) in enumerate(maps):
         left = [max(1 - look[key], 1e-6) for look in looks]
-        ax.plot(range(len(looks)), left, marker + "-", ms=6, lw=1.2, color=figures.COLOURS[index], label=label)
+        ax.plot(range(len(looks)), left, marker + "-", ms=6, lw=1.2, color=style.COLOURS[index], label=label)
     ax.set_xticks(range(len(looks)), [f"{look['k']}" for look in looks])
     ax.set_yscale("log")
     ax.set_xlabel("tokens back (k)")

@@ -15,8 +15,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from generators import clump, figures, labels, rows
-from generators.clump import Clump, crowding, find_clump
+from generators.drawing import labels, style
+from generators.findings import outliers_clump as clump
+from generators.maths import blocks as rows
+from generators.findings.outliers_clump import Clump, crowding, find_clump
 from generators.findings.finding import (
     NO_TOKENS,
     Claim,
@@ -30,11 +32,11 @@ from generators.findings.finding import (
 )
 from generators.findings.frequency import strongest_channel
 from generators.findings.thresholds import judge
-from generators.interactive import Group, Scatter
-from generators.linalg import pca
-from generators.nearest import nearest_distance
-from generators.tokens import Vocabulary
-from generators.weights.families import Architecture
+from generators.drawing.interactive import Group, Scatter
+from generators.maths.spectra import pca
+from generators.maths.neighbours import nearest_distance
+from generators.tokens.vocabulary import Vocabulary
+from generators.checkpoint.families import Architecture
 
 FEWEST_TOKENS = 20
 EXTREMES = 20  # tokens listed at either end of the norms
@@ -411,15 +413,15 @@ def draw_norms(result: Result) -> Any:
     """Draw norms by token index, the clump on top, the extremes named."""
     arrays = result.arrays
     size = (8.6, 3.8)
-    figure = figures.canvas(*size)
+    figure = style.canvas(*size)
     ax = figure.add_subplot()
-    _dots(ax, arrays["ids"], arrays["norm"], figures.COLOURS[0], "tokens", 2)
+    _dots(ax, arrays["ids"], arrays["norm"], style.COLOURS[0], "tokens", 2)
     if "member_ids" in arrays:
-        _dots(ax, arrays["member_ids"], arrays["member_norm"], figures.COLOURS[1], "the clump", 3)
+        _dots(ax, arrays["member_ids"], arrays["member_norm"], style.COLOURS[1], "the clump", 3)
         ax.legend(markerscale=3)
     table = result.tables["norms"]
     points = np.array([(row[0], row[-1]) for row in table.rows], float)
-    ax.plot(*points.T, "o", ms=4, mfc="none", mec=figures.INK, mew=0.6)
+    ax.plot(*points.T, "o", ms=4, mfc="none", mec=style.INK, mew=0.6)
     ax.set_xlim(ax.get_xlim())
     ax.set_ylim(ax.get_ylim())
     labels.annotate(ax, points, [_label(row) for row in table.rows], (size[0] - 0.8, size[1] - 0.6))
@@ -455,11 +457,11 @@ def search_clump(result: Result) -> Scatter:
 def draw_channel(result: Result) -> Any:
     """Draw norms against the channel that goes with frequency most, the clump on top."""
     arrays = result.arrays
-    figure = figures.canvas(width=6.4, height=4.2)
+    figure = style.canvas(width=6.4, height=4.2)
     ax = figure.add_subplot()
-    _dots(ax, arrays["channel"], arrays["norm"], figures.COLOURS[0], "tokens", 3)
+    _dots(ax, arrays["channel"], arrays["norm"], style.COLOURS[0], "tokens", 3)
     if "member_channel" in arrays:
-        _dots(ax, arrays["member_channel"], arrays["member_norm"], figures.COLOURS[1], "the clump", 4)
+        _dots(ax, arrays["member_channel"], arrays["member_norm"], style.COLOURS[1], "the clump", 4)
         ax.legend(markerscale=3)
     ax.set_xlabel(f"channel {result.metrics['frequency_channel']}")
     ax.set_ylabel("norm of the token embedding")
@@ -474,11 +476,11 @@ def draw_clump(result: Result) -> Any:
     """Draw members and surroundings in their plane, some of both named."""
     arrays = result.arrays
     size = (8.6, 5.6)
-    figure = figures.canvas(*size)
+    figure = style.canvas(*size)
     ax = figure.add_subplot()
     member, plane = arrays["around_is_member"], arrays["around_plane"]
     for index, (part, label) in enumerate(((~member, "nearest other tokens"), (member, "the clump"))):
-        _dots(ax, plane[part, 0], plane[part, 1], figures.COLOURS[index], label, 7)
+        _dots(ax, plane[part, 0], plane[part, 1], style.COLOURS[index], label, 7)
     ax.set_xlim(ax.get_xlim())
     ax.set_ylim(ax.get_ylim())
     at = dict(zip(arrays["around_ids"].tolist(), plane, strict=True))
@@ -498,15 +500,15 @@ def draw_clump(result: Result) -> Any:
 def draw_nearest(result: Result) -> Any:
     """Draw histograms of nearest-neighbour distances, of tokens spread over the vocabulary and of the clump."""
     arrays, typical = result.arrays, result.metrics["typical_distance"]
-    figure = figures.canvas(width=6.4, height=3.4)
+    figure = style.canvas(width=6.4, height=3.4)
     ax = figure.add_subplot()
     groups = [("nearest", "tokens spread over the vocabulary"), ("member_nearest", "the clump")]
     edges = np.linspace(0, max(1e-9, *(float(arrays[key].max()) for key, _ in groups if key in arrays)), BINS)
     for index, (key, label) in enumerate(groups):
         if key in arrays:
             weights = np.full(len(arrays[key]), 1 / len(arrays[key]))
-            ax.hist(arrays[key], edges, weights=weights, alpha=0.6, color=figures.COLOURS[index], label=label)
-    ax.axvline(clump.CLOSE * typical, ls="--", lw=1, color=figures.INK, alpha=0.7)
+            ax.hist(arrays[key], edges, weights=weights, alpha=0.6, color=style.COLOURS[index], label=label)
+    ax.axvline(clump.CLOSE * typical, ls="--", lw=1, color=style.INK, alpha=0.7)
     ax.set_xlabel("distance to the nearest other token")
     ax.set_ylabel("share of tokens")
     ax.legend()
@@ -516,10 +518,10 @@ def draw_nearest(result: Result) -> Any:
 def draw_indicator(result: Result) -> Any:
     """Draw the histogram of the indicator of under-trained tokens with the candidates' limit."""
     arrays, candidates = result.arrays, result.metrics["candidates"]
-    figure = figures.canvas(width=6.4, height=3.4)
+    figure = style.canvas(width=6.4, height=3.4)
     ax = figure.add_subplot()
-    ax.stairs(arrays["indicator_counts"], arrays["indicator_edges"], fill=True, color=figures.COLOURS[0], alpha=0.8)
-    ax.axvline(candidates["at_most"], ls="--", lw=1, color=figures.INK, alpha=0.7)
+    ax.stairs(arrays["indicator_counts"], arrays["indicator_edges"], fill=True, color=style.COLOURS[0], alpha=0.8)
+    ax.axvline(candidates["at_most"], ls="--", lw=1, color=style.INK, alpha=0.7)
     ax.set_yscale("log")
     ax.set_xlabel(candidates["indicator"])
     ax.set_ylabel("tokens")

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from generators import figures
+from generators.drawing import style
 from generators.findings.finding import (
     NO_TOKENS,
     Claim,
@@ -24,8 +24,8 @@ from generators.findings.finding import (
     Weights,
 )
 from generators.findings.thresholds import judge
-from generators.linalg import block_means, gram, squared_overlaps, subspace_size, svd
-from generators.weights.families import Architecture
+from generators.maths.spectra import block_means, gram, squared_overlaps, subspace_size, svd
+from generators.checkpoint.families import Architecture
 
 HEATMAP_PIXELS = 128
 BLUR = 1.0  # pixels of the heatmap
@@ -174,11 +174,11 @@ def _corner(result: Result, side: str) -> float:
 
 def draw_capture(m: dict[str, Any]) -> Any:
     """Draw the capture of every direction of E against its index."""
-    figure = figures.canvas(width=7.6, height=3.4)
+    figure = style.canvas(width=7.6, height=3.4)
     ax = figure.add_subplot()
     index = np.arange(1, m["n_channels"] + 1)
-    ax.plot(index, m["capture"], ".", ms=3.5, color=figures.COLOURS[0], rasterized=True)
-    ax.axhline(m["chance_share"], ls="--", lw=1, color=figures.INK, label=f"chance, {m['chance_share']:.3f}")
+    ax.plot(index, m["capture"], ".", ms=3.5, color=style.COLOURS[0], rasterized=True)
+    ax.axhline(m["chance_share"], ls="--", lw=1, color=style.INK, label=f"chance, {m['chance_share']:.3f}")
     ax.set_xlabel("right singular vector of E (1 is the strongest)")
     ax.set_ylabel(f"share in P's top {m['k']} directions")
     ax.set_ylim(0, None)
@@ -188,13 +188,13 @@ def draw_capture(m: dict[str, Any]) -> Any:
 
 def draw_spectra(m: dict[str, Any]) -> Any:
     """Draw both spectra relative to their largest singular value."""
-    figure = figures.canvas(width=7.6, height=3.4)
+    figure = style.canvas(width=7.6, height=3.4)
     ax = figure.add_subplot()
     for index, (name, label) in enumerate((("P", "positions"), ("E", "tokens"))):
         values = np.array(m[f"singular_values_{name}"])
         shown = values[values > 1e-7 * values[0]]
         ax.plot(
-            np.arange(1, len(shown) + 1), shown / shown[0], color=figures.COLOURS[index], label=f"{name}, {label}"
+            np.arange(1, len(shown) + 1), shown / shown[0], color=style.COLOURS[index], label=f"{name}, {label}"
         )
     ax.set_yscale("log")
     ax.set_xlabel("index of the singular value")
@@ -205,11 +205,11 @@ def draw_spectra(m: dict[str, Any]) -> Any:
 
 def draw_overlap(ratio: Float[Array, "a b"]) -> Any:
     """Draw the blurred squared overlaps on a logarithmic colour scale around chance."""
-    figure = figures.canvas(width=5.6, height=4.4)
+    figure = style.canvas(width=5.6, height=4.4)
     ax = figure.add_subplot()
     image = ax.imshow(
         np.log10(np.maximum(ratio.astype(np.float32), 1e-3)),
-        cmap=figures.diverging_colours(),
+        cmap=style.diverging_colours(),
         vmin=-LARGEST_LOG_RATIO,
         vmax=LARGEST_LOG_RATIO,
         aspect="auto",

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray as Array
 
-from generators import figures, labels
+from generators.drawing import labels, style
 from generators.findings.finding import (
     NO_TOKENS,
     Claim,
@@ -22,10 +22,10 @@ from generators.findings.finding import (
     Weights,
 )
 from generators.findings.thresholds import judge, untested
-from generators.interactive import Group, Scatter
-from generators.linalg import gram
-from generators.tokens import Vocabulary
-from generators.weights.families import Architecture
+from generators.drawing.interactive import Group, Scatter
+from generators.maths.spectra import gram
+from generators.tokens.vocabulary import Vocabulary
+from generators.checkpoint.families import Architecture
 
 SAMPLE = 6000  # tokens drawn in figures
 SEED = 20211201
@@ -215,7 +215,7 @@ def turn_plane(result: Result) -> Scatter:
 
 def draw_plane(arrays: dict[str, Array]) -> Any:
     """Draw the plane of the second and third directions, coloured by the space marker."""
-    figure = figures.canvas(width=6.4, height=4.8)
+    figure = style.canvas(width=6.4, height=4.8)
     ax = figure.add_subplot()
     for kind, label, colour in KINDS:
         chosen = arrays["token_kind"] == kind
@@ -227,11 +227,11 @@ def draw_plane(arrays: dict[str, Array]) -> Any:
                 ".",
                 ms=2.5,
                 alpha=0.4,
-                color=figures.COLOURS[colour],
+                color=style.COLOURS[colour],
                 label=label,
                 rasterized=True,
             )
-    ax.plot(0, 0, "+", ms=14, mew=1.5, color=figures.INK)
+    ax.plot(0, 0, "+", ms=14, mew=1.5, color=style.INK)
     ax.set_xlabel("projection on the second direction")
     ax.set_ylabel("projection on the third direction")
     ax.legend(markerscale=4)
@@ -240,7 +240,7 @@ def draw_plane(arrays: dict[str, Array]) -> Any:
 
 def draw_first(arrays: dict[str, Array]) -> Any:
     """Draw the first projection against the norm."""
-    figure = figures.canvas(width=6.4, height=3.8)
+    figure = style.canvas(width=6.4, height=3.8)
     ax = figure.add_subplot()
     ax.plot(
         arrays["token_norm"],
@@ -248,7 +248,7 @@ def draw_first(arrays: dict[str, Array]) -> Any:
         ".",
         ms=2.5,
         alpha=0.4,
-        color=figures.COLOURS[0],
+        color=style.COLOURS[0],
         rasterized=True,
     )
     ax.set_xlabel("norm of the token embedding")

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from generators import figures, labels
+from generators.drawing import labels, style
 from generators.findings.finding import (
     NO_TOKENS,
     Claim,
@@ -24,10 +24,10 @@ from generators.findings.finding import (
     TokenFacts,
     Weights,
 )
-from generators.interactive import Group, Scatter
-from generators.nearest import best_match
-from generators.tokens import PAIR_GROUPS, Vocabulary
-from generators.weights.families import Architecture
+from generators.drawing.interactive import Group, Scatter
+from generators.maths.neighbours import best_match
+from generators.tokens.vocabulary import PAIR_GROUPS, Vocabulary
+from generators.checkpoint.families import Architecture
 
 BASELINE_TOKENS = 2048
 MOST_ROWS = 10_000  # exceptions in the table; an untied model can have as many as it has tokens
@@ -275,7 +275,7 @@ def search_norms(result: Result) -> Scatter:
 
 def draw_norms(arrays: dict[str, Array]) -> Any:
     """Draw the norm of what a token yields against its own, with groups apart where they are known."""
-    figure = figures.canvas(width=6.4, height=4.6)
+    figure = style.canvas(width=6.4, height=4.6)
     ax = figure.add_subplot()
     x, y = arrays["norm"], arrays["best_norm"]
     if "group" in arrays:
@@ -291,12 +291,12 @@ def draw_norms(arrays: dict[str, Array]) -> Any:
                 ms=4,
                 alpha=0.7,
                 mec="none",
-                color=figures.COLOURS[index],
+                color=style.COLOURS[index],
                 label=f"{name}{chosen.sum()}",
                 rasterized=True,
             )
     ends = min(x.min(), y.min()), max(x.max(), y.max())
-    ax.plot(ends, ends, "--", color=figures.INK, lw=0.8, alpha=0.6)
+    ax.plot(ends, ends, "--", color=style.INK, lw=0.8, alpha=0.6)
     ax.set_xlabel("norm of the token's input embedding")
     ax.set_ylabel("norm of the output embedding it yields")
     if "group" in arrays:
@@ -306,7 +306,7 @@ def draw_norms(arrays: dict[str, Array]) -> Any:
 
 def draw_pairs(pairs: list[tuple[str, str]]) -> Any:
     """Draw tokens on the left, joined by lines with what they yield on the right."""
-    figure = figures.canvas(width=6.4, height=0.21 * len(pairs) + 0.5)
+    figure = style.canvas(width=6.4, height=0.21 * len(pairs) + 0.5)
     ax = figure.add_subplot()
     ax.set_axis_off()
     ax.set_xlim(0, 1)
@@ -317,7 +317,7 @@ def draw_pairs(pairs: list[tuple[str, str]]) -> Any:
     style = {"va": "center", "fontsize": 8.5, "parse_math": False}
     for row, (left, right) in enumerate(pairs):
         middle = float(np.mean(rows[right]))
-        ax.plot((0.4, 0.6), (row, middle), color=figures.COLOURS[0], lw=0.9, alpha=0.7)
+        ax.plot((0.4, 0.6), (row, middle), color=style.COLOURS[0], lw=0.9, alpha=0.7)
         ax.text(0.39, row, left, ha="right", **style)
     for right, at in rows.items():
         ax.text(0.61, float(np.mean(at)), right, ha="left", **style)
@@ -335,10 +335,10 @@ def draw_hubs(hubs: list[tuple[str, int]]) -> Any:
 
 
 def _bars(bars: list[tuple[str, int]], label: str) -> Any:
-    figure = figures.canvas(width=6.4, height=0.26 * len(bars) + 0.8)
+    figure = style.canvas(width=6.4, height=0.26 * len(bars) + 0.8)
     ax = figure.add_subplot()
     at = np.arange(len(bars))[::-1]
-    drawn = ax.barh(at, [count for _, count in bars], height=0.7, color=figures.COLOURS[0])
+    drawn = ax.barh(at, [count for _, count in bars], height=0.7, color=style.COLOURS[0])
     ax.bar_label(drawn, padding=3, fontsize=8)
     ax.set_yticks(at, [name for name, _ in bars], parse_math=False)
     ax.margins(x=0.1)

@@ -55,17 +55,17 @@ def fenced(text: str) -> str:
 def draw_losses(record: dict[str, Any]) -> tuple[bytes, bytes]:
     """Return the picture of both losses over the steps, as SVG for light pages and for dark ones."""
     # Only the picture needs the atlas itself, for its house style.
-    from generators import figures
+    from generators.drawing import style
 
-    figure = figures.canvas(width=6.8, height=3.4)
+    figure = style.canvas(width=6.8, height=3.4)
     ax = figure.add_subplot()
-    ax.plot(*zip(*record["losses"], strict=True), color=figures.COLOURS[0], lw=1, label="training text")
+    ax.plot(*zip(*record["losses"], strict=True), color=style.COLOURS[0], lw=1, label="training text")
     held_out = tuple(zip(*record["held_out_losses"], strict=True))
-    ax.plot(*held_out, "o-", color=figures.COLOURS[1], ms=3.5, lw=1.2, label="held-out text")
+    ax.plot(*held_out, "o-", color=style.COLOURS[1], ms=3.5, lw=1.2, label="held-out text")
     ax.set_xlabel("step")
     ax.set_ylabel("loss (nats a token)")
     ax.legend()
-    return figures.svg_pair(figure)
+    return style.svg_pair(figure)
 
 
 def main(folder: Annotated[Path, typer.Argument(help="Where training.json is.")] = HERE) -> None:

@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 from safetensors.numpy import save_file
 
-from generators.pipeline import Places, compute_model
-from generators.registry import FolderSource, Model
-from generators.results import Store
+from generators.compute.pipeline import Places, compute_model
+from generators.checkpoint.registry import FolderSource, Model
+from generators.compute.results import Store
 
 place = tempfile.TemporaryDirectory()
 folder = Path(place.name) / "planted-helix"

@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from safetensors.numpy import load_file
 
-from generators.figures import position_colours
+from generators.drawing.style import position_colours
 
 P = load_file("../../models/stdlib-gpt2/model.safetensors")["transformer.wpe.weight"].astype(float)
 n, d = P.shape

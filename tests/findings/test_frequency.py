@@ -6,7 +6,7 @@ from scipy.stats import spearmanr
 
 from generators.findings.finding import TokenFacts
 from generators.findings.frequency import FREQUENCY, channel_correlations, rank
-from generators.frequency import Frequency
+from generators.tokens.frequency import Frequency
 from tests import synthetic
 
 V, D, PLANTED = 3000, 32, 11

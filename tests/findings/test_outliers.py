@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from generators.clump import crowding, find_clump
+from generators.findings.outliers_clump import crowding, find_clump
 from generators.findings.finding import NotApplicableError, TokenFacts
 from generators.findings.outliers import OUTLIERS
-from generators.frequency import Frequency
-from generators.pages import _environment
-from generators.registry import Model, PackageSource
-from generators.tokens import Token, assemble, load_vocabulary, readable_form
-from generators.weights import open_checkpoint
-from generators.weights.sources import Hub, locate
+from generators.tokens.frequency import Frequency
+from generators.site.pages import _environment
+from generators.checkpoint.registry import Model, PackageSource
+from generators.tokens.vocabulary import Token, assemble, load_vocabulary, readable_form
+from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.sources import Hub, locate
 from tests import synthetic
 
 V, D, PLANTED = 3000, 48, 60

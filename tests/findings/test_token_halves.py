@@ -6,11 +6,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from generators import figures
+from generators.drawing import style
 from generators.findings import channels, helix
 from generators.findings.channels import CHANNELS, pair_channels, plain_tokens, striped_channels
 from generators.findings.helix import HELIX
-from generators.rows import BLOCK_ROWS, blocks, mean_and_std, norms, spread_ids
+from generators.maths.blocks import BLOCK_ROWS, blocks, mean_and_std, norms, spread_ids
 from tests import synthetic
 
 N, D, V = 240, 96, 3000
@@ -216,7 +216,7 @@ def test_pictures_of_older_results_do_without_them(striped):
 def test_every_picture_can_be_drawn(finding, striped):
     for figure in finding.figures(striped[finding.name]):
         if figure.name in HELIX_FIGURES | CHANNEL_FIGURES:
-            light, dark = figures.svg_pair(figure.draw())
+            light, dark = style.svg_pair(figure.draw())
             assert light.startswith(b"<?xml") and light != dark
             assert len(light) < 600_000, figure.name
 
@@ -239,7 +239,7 @@ def test_the_caption_says_so_where_there_are_no_position_channels():
     ranking = np.argsort(std)[::-1]
     assert result.arrays["pair_channels"].tolist() == [*ranking[:2], *ranking[-2:]]
     for figure in channels.figures_of(result)[3:]:
-        figures.svg_pair(figure.draw())
+        style.svg_pair(figure.draw())
 
 
 # Hostile sizes and values

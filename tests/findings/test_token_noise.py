@@ -5,8 +5,8 @@ import pytest
 
 from generators.findings import FINDINGS
 from generators.findings.finding import TokenFacts
-from generators.frequency import Frequency
-from generators.tokens import Vocabulary
+from generators.tokens.frequency import Frequency
+from generators.tokens.vocabulary import Vocabulary
 from tests import synthetic
 
 V, D, N = 1200, 40, 256

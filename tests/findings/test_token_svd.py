@@ -5,7 +5,7 @@ import pytest
 
 from generators.findings.finding import NotApplicableError, TokenFacts
 from generators.findings.token_svd import TOKEN_SVD, auc
-from generators.tokens import Vocabulary
+from generators.tokens.vocabulary import Vocabulary
 from tests import synthetic
 
 V, D = 1500, 24

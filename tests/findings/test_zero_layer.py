@@ -10,10 +10,10 @@ import pytest
 from generators.findings import zero_layer
 from generators.findings.finding import NotApplicableError, TokenFacts
 from generators.findings.zero_layer import ZERO_LAYER, gaussian_like
-from generators.registry import Model, PackageSource
-from generators.tokens import Token, assemble, load_vocabulary, readable_form
-from generators.weights import open_checkpoint
-from generators.weights.sources import Hub, locate
+from generators.checkpoint.registry import Model, PackageSource
+from generators.tokens.vocabulary import Token, assemble, load_vocabulary, readable_form
+from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.sources import Hub, locate
 from tests import synthetic
 
 V, D = 1500, 32

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page
 
-from generators.pages import MOST_ROWS, _environment
+from generators.site.pages import MOST_ROWS, _environment
 from tests.site.conftest import NOISE, ROOT
 from tests.site.test_browser import PHONE, WCAG, WIDE
 

@@ -1,0 +1,172 @@
+"""The models the atlas covers: `models.yml` -> `Model`."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from generators.base.errors import InputError
+
+SLUG = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
+HUB_ID = re.compile(r"[A-Za-z0-9][\w-]*(\.[\w-]+)*/[A-Za-z0-9][\w-]*(\.[\w-]+)*")
+LONGEST_NAME = 96
+
+Slug = Annotated[str, StringConstraints(pattern=f"^{SLUG.pattern}$", max_length=LONGEST_NAME)]
+HubId = Annotated[str, StringConstraints(pattern=f"^{HUB_ID.pattern}$", max_length=LONGEST_NAME)]
+# MkDocs puts titles into its menus as they are, so nothing that a page could read as markup may stand in one.
+Title = Annotated[
+    str, StringConstraints(pattern=r"^[\w ,.:;()+/'’–-]+$", min_length=1, max_length=200, strip_whitespace=True)
+]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=2000, strip_whitespace=True)]
+
+
+class Entry(BaseModel):
+    """Plain data, checked once and never changed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class HubSource(Entry):
+    """A repository on the model hub; `revision` is a branch, a tag or a commit."""
+
+    hub: HubId
+    revision: str = Field(default="main", pattern=r"^\w[\w/-]*(\.[\w/-]+)*$")
+
+
+class PackageSource(Entry):
+    """An installed Python package that carries a checkpoint."""
+
+    package: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+
+
+class FolderSource(Entry):
+    """A folder with a checkpoint, as a path relative to `models.yml`."""
+
+    folder: Path
+
+
+Source = HubSource | PackageSource | FolderSource
+
+
+class Model(Entry):
+    """One model: what it is called, where its weights are, what is known about it."""
+
+    name: Slug
+    title: Title
+    sources: tuple[Source, ...] = Field(min_length=1, description="Where the weights are, tried in this order.")
+    family: str | None = Field(default=None, description="Only where config.json does not tell it.")
+    frequency: Literal["counts", "wordfreq", "index"] = Field(
+        default="index", description="The best source of token frequencies that this model has."
+    )
+    counts: Path | None = Field(
+        default=None,
+        description="Token counts of a corpus, as `atlas count-tokens` writes them; beside `models.yml`.",
+    )
+    licence: Text | None = None
+    notes: Text | None = None
+
+
+class Registry(Entry):
+    """All models of the atlas, in the order in which pages list them."""
+
+    models: tuple[Model, ...]
+
+    def find(self, name: str) -> Model | None:
+        """Return the model called `name`, or None."""
+        return next((model for model in self.models if model.name == name), None)
+
+
+def load_registry(path: Path) -> Registry:
+    """Read and check `models.yml`.
+
+    Raises:
+        InputError: the file is absent, isn't YAML, or an entry is wrong; says which and why.
+    """
+    try:
+        content = yaml.safe_load(path.read_text("utf-8"))
+        registry = Registry.model_validate({"models": content})
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"The registry {path} can't be read: {error}.") from error
+    except ValidationError as error:
+        raise InputError(f"The registry {path} is wrong: {explain(error, content)}.") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or a number that can't be
+        raise InputError(f"The registry {path} isn't valid YAML: {_one_line(error)}.") from error
+    names = [model.name for model in registry.models]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"The registry {path} names the model {name!r} twice.")
+    folders = path.resolve().parent
+    return Registry(models=tuple(_rooted(model, folders) for model in registry.models))
+
+
+def find_model(spec: str, registry: Registry) -> Model:
+    """Turn what the user typed (a name in models.yml, a folder, a hub id) into a model.
+
+    Raises:
+        InputError: it is none of the three.
+    """
+    known = registry.find(spec)
+    if known is not None:
+        return known
+    folder = _folder(spec)
+    if folder is not None:
+        return _model_in(folder, registry)
+    if HUB_ID.fullmatch(spec) and len(spec) <= LONGEST_NAME:
+        return Model(name=slug(spec.replace("/", "--")), title=spec, sources=(HubSource(hub=spec),))
+    names = ", ".join(model.name for model in registry.models)
+    raise InputError(f"{spec!r} is no model in models.yml ({names}), no folder, and no hub id such as 'owner/model'.")
+
+
+def slug(name: str) -> str:
+    """Return `name` as a lower-case path component; empty if nothing of it can stay."""
+    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:LONGEST_NAME].strip("-._")
+
+
+def explain(error: ValidationError, content: object = None) -> str:
+    """Return the first fault that pydantic found as half a sentence."""
+    fault = error.errors()[0]
+    place = ".".join(str(part) for part in fault["loc"])
+    name = _entry_name(content, fault["loc"])
+    return f"{place}{name}: {fault['msg']}"
+
+
+def _entry_name(content: object, place: tuple[Any, ...]) -> str:
+    if isinstance(content, list) and len(place) > 1 and isinstance(place[1], int):
+        entry = content[place[1]]
+        if isinstance(entry, dict) and "name" in entry:
+            return f" ({str(entry['name'])!r})"
+    return ""
+
+
+def _folder(spec: str) -> Path | None:
+    try:
+        path = Path(spec).expanduser()
+        return path.resolve() if spec and path.is_dir() else None
+    except (OSError, ValueError, RuntimeError):
+        return None
+
+
+def _model_in(folder: Path, registry: Registry) -> Model:
+    name = slug(folder.name)
+    if not name:
+        raise InputError(f"The folder {folder} has no name that can name a page; rename it.")
+    source = FolderSource(folder=folder)
+    known = registry.find(name)
+    if known is not None:
+        return known.model_copy(update={"sources": (source,)})
+    return Model(name=name, title=name, sources=(source,))
+
+
+def _rooted(model: Model, root: Path) -> Model:
+    sources = tuple(
+        FolderSource(folder=root / source.folder) if isinstance(source, FolderSource) else source
+        for source in model.sources
+    )
+    counts = None if model.counts is None else root / model.counts
+    return model.model_copy(update={"sources": sources, "counts": counts})
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

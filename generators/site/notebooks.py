@@ -1,0 +1,324 @@
+"""Notebooks kept as text -> executed notebooks, for MkDocs to render and readers to download.
+
+A notebook is a file in jupytext's percent format in `site_src/notebooks/`. Its header says what else its outputs
+follow from, so that it is executed again only when they can change:
+
+    reads: patterns of files, relative to the notebook's folder; without one that fits, it is not executed
+    runs_atlas: whether it runs the atlas's own code
+
+A cell that shows a figure or a table says in its metadata (`shows="..."`) what is to be seen, for those who can't.
+"""
+
+import hashlib
+import html
+import json
+import os
+import platform
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from generators.base.errors import AtlasError
+
+if TYPE_CHECKING:
+    from generators.site.pages import Site
+
+FOLDER = "notebooks"
+LIBRARIES = (
+    *("ipykernel", "ipython", "jupytext", "nbclient"),
+    *("matplotlib", "matplotlib-inline", "numpy", "pandas", "safetensors"),
+)
+LONGEST_CELL = 300  # seconds; one that takes longer hangs
+TITLE = re.compile(r"^# # (.+)$", re.MULTILINE)
+UNTOLD = "What the code above shows"
+# The figures' ink is replaced by the page's colour of text, so nothing else may stand behind them than the page.
+KERNEL_CONFIG = """
+from generators.drawing.style import house_style
+
+panes = {f"axes3d.{axis}axis.panecolor": "#00000000" for axis in "xyz"}
+c.InlineBackend.figure_formats = {"svg"}
+c.InlineBackend.rc = house_style() | panes
+c.InlineBackend.print_figure_kwargs = {"bbox_inches": "tight", "metadata": {"Date": None, "Creator": None}}
+"""
+NUMBERED_GROUP = re.compile(r'<g id="[\w.-]+_\d+">')
+SCOPED_STYLE = re.compile(r"<style scoped>.*?</style>", re.DOTALL)
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A notebook as its author wrote it."""
+
+    source: Path
+
+    @property
+    def name(self) -> str:
+        """Return its name, which is also its page's."""
+        return self.source.stem
+
+    @property
+    def text(self) -> str:
+        """Return all of it."""
+        return self.source.read_text("utf-8")
+
+    @property
+    def title(self) -> str:
+        """Return its first heading."""
+        found = TITLE.search(self.text)
+        return found[1].strip() if found else self.name
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a notebook's outputs follow from beside its text, as its header says."""
+
+    reads: tuple[str, ...] = ()
+    runs_atlas: bool = False
+
+    def absent(self, folder: Path) -> list[str]:
+        """Return the patterns that no file fits."""
+        return [pattern for pattern in self.reads if not any(folder.glob(pattern))]
+
+    def digests(self, folder: Path) -> dict[str, str]:
+        """Return the digest of every file that is read, by its path from the notebook."""
+        paths = {path for pattern in self.reads for path in folder.glob(pattern)}
+        return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+def listed(site_source: Path) -> list[Notebook]:
+    """Return the notebooks of a site: in the order in which the index page names them, others after those."""
+    index = site_source / FOLDER / "index.md"
+    order = re.findall(r"\(([\w-]+)\.ipynb\)", index.read_text("utf-8")) if index.is_file() else []
+    found = [Notebook(path) for path in sorted((site_source / FOLDER).glob("*.py"))]
+    return sorted(found, key=lambda one: order.index(one.name) if one.name in order else len(order))
+
+
+def write_notebooks(site: "Site", cache: Path, report: Report = lambda line: None) -> list[str]:
+    """Write every notebook into the site, executed now or taken from the cache if nothing it follows from changed.
+
+    Args:
+        site: where to write; what notebooks read of it has been written.
+        cache: where executed notebooks are kept.
+        report: takes lines on the progress.
+
+    Returns:
+        A sentence for each notebook that could not be executed; its page has its text and says so. One whose input
+        isn't there is not executed either, and says so, but that is no failure.
+    """
+    failures = []
+    for notebook in listed(site.source):
+        try:
+            content = _content(notebook, cache, report)
+        except NotebookError as error:
+            failures.append(str(error))
+            content = _as_text(_unexecuted(notebook, str(error)))
+        site.write(f"{FOLDER}/{notebook.name}.ipynb", content)
+    _remove_stale(site.source / FOLDER)
+    return failures
+
+
+class NotebookError(AtlasError):
+    """A notebook can't be executed: which one and why, in a sentence."""
+
+
+def _content(notebook: Notebook, cache: Path, report: Report) -> str:
+    parsed, needs = _parsed(notebook)
+    folder = notebook.source.parent
+    absent = needs.absent(folder)
+    if absent:
+        sentence = f"The notebook {notebook.name} was not executed: {' and '.join(absent)} isn't there."
+        report(sentence)
+        return _as_text(_unexecuted(notebook, sentence))
+    kept = cache / f"{_key(notebook, needs)}.ipynb"
+    known = _kept(kept)
+    if known is not None:
+        return known
+    report(f"{notebook.name}: executing the notebook")
+    _execute(parsed, notebook)
+    _tidy(parsed)
+    text = _as_text(_described(parsed, notebook))
+    _keep(kept, text)
+    return text
+
+
+def _parsed(notebook: Notebook) -> tuple[Any, Needs]:
+    import jupytext
+
+    try:
+        parsed = jupytext.reads(notebook.text, "py:percent")
+        said = dict(parsed.metadata.get("atlas", {}))
+        reads = tuple(map(str, said.pop("reads", ())))
+        return parsed, Needs(reads, **said)
+    except Exception as error:  # YAML, jupytext and the header's own mistakes: each has errors of its own
+        raise NotebookError(f"The notebook {notebook.name} can't be read: {_one_line(str(error))}") from error
+
+
+def _key(notebook: Notebook, needs: Needs) -> str:
+    package = Path(__file__).parents[1]
+    code = package.rglob("*.py") if needs.runs_atlas else [Path(__file__), package / "drawing" / "style.py"]
+    parts = {
+        "text": notebook.text,
+        "inputs": needs.digests(notebook.source.parent),
+        "versions": {name: metadata.version(name) for name in LIBRARIES} | {"python": platform.python_version()},
+        "code": [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(code)],
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _kept(path: Path) -> str | None:
+    try:
+        text = path.read_text("utf-8")
+        json.loads(text)
+        return text
+    except (OSError, ValueError):
+        return None
+
+
+def _keep(path: Path, text: str) -> None:
+    from generators.site.pages import replace_file
+
+    try:
+        replace_file(path, text.encode())
+    except OSError as error:
+        raise AtlasError(f"The cache of notebooks {path.parent} can't be written: {error}.") from error
+
+
+def _execute(parsed: Any, notebook: Notebook) -> None:
+    """Execute a notebook in place, in its own folder, by this very Python and with no settings of the user's."""
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    with tempfile.TemporaryDirectory() as folder:
+        profile = Path(folder) / "profile_default"
+        profile.mkdir()
+        (profile / "ipython_kernel_config.py").write_text(KERNEL_CONFIG, "utf-8")
+        client = NotebookClient(
+            parsed,
+            km=AsyncKernelManager(
+                kernel_spec_manager=_this_python(),
+                transport="ipc",  # sockets in a folder that others can't look into
+                connection_file=str(Path(folder) / "kernel.json"),
+            ),
+            timeout=LONGEST_CELL,
+            record_timing=False,
+            coalesce_streams=True,
+            resources={"metadata": {"path": str(notebook.source.parent)}},
+        )
+        try:
+            client.execute(env={**os.environ, "IPYTHONDIR": folder, "PYTHONHASHSEED": "0"}, cleanup_kc=True)
+        except CellExecutionError as error:
+            why = _without_places(f"{error.ename}: {_one_line(error.evalue)}")
+            raise NotebookError(f"The notebook {notebook.name} could not be executed: {why}") from error
+        except Exception as error:  # a kernel that dies, hangs or doesn't start must not cost the other pages
+            why = _without_places(f"{type(error).__name__}: {_one_line(str(error))}")
+            raise NotebookError(f"The notebook {notebook.name} could not be executed: {why}") from error
+
+
+def _this_python() -> Any:
+    from ipykernel.kernelspec import make_ipkernel_cmd
+    from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+
+    class ThisPython(KernelSpecManager):  # the machine may have another kernel under the usual name
+        def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+            return KernelSpec(argv=make_ipkernel_cmd(), display_name="Python 3", language="python")
+
+    return ThisPython()
+
+
+def _tidy(parsed: Any) -> None:
+    """Make outputs fit for a page: no paths of this machine, figures and tables with the words about them."""
+    for cell in parsed.cells:
+        for output in cell.get("outputs", ()):
+            if "text" in output:
+                output.text = _without_places(output.text)
+            data = output.get("data", {})
+            for kind in data:
+                if kind.startswith("text/") or kind == "image/svg+xml":
+                    data[kind] = _without_places(data[kind])
+            shows = cell.metadata.get("shows", UNTOLD)
+            if "image/svg+xml" in data:
+                data["image/svg+xml"] = _figure(data["image/svg+xml"], shows)
+            if "<table" in data.get("text/html", ""):
+                data["text/html"] = _table(data["text/html"], shows)
+
+
+def _figure(svg: str, shows: str) -> str:
+    """Return a figure that can stand in a page beside others: nothing before its tag, and no numbered groups."""
+    svg = NUMBERED_GROUP.sub("<g>", svg[svg.index("<svg") :])
+    return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(shows)}"', 1)
+
+
+def _table(table: str, shows: str) -> str:
+    """Return a table that scrolls inside itself and can be reached by keyboard."""
+    plain = SCOPED_STYLE.sub("", table).replace(' border="1"', "").strip()
+    return f'<div class="atlas-scroll" role="region" aria-label="{html.escape(shows)}" tabindex="0">{plain}</div>'
+
+
+def _without_places(text: str) -> str:
+    for path, word in _places():
+        text = text.replace(path, word)
+    return re.sub(r"ipykernel_\d+/\d+\.py", "cell.py", text)
+
+
+def _places() -> Iterator[tuple[str, str]]:
+    """Yield this machine's folders, inner ones first, with what stands for them."""
+    yield sys.prefix, "<python>"
+    yield str(Path.cwd()), "<atlas>"
+    yield tempfile.gettempdir(), "<tmp>"
+    if len(Path.home().parts) > 1:  # a home of / would be found everywhere
+        yield str(Path.home()), "~"
+
+
+def _unexecuted(notebook: Notebook, sentence: str) -> Any:
+    """Return a notebook's text with the reason why there is nothing else; if it can't be read, the reason alone."""
+    import nbformat
+
+    said = nbformat.v4.new_markdown_cell(f"<p><strong>{html.escape(sentence, quote=False)}</strong></p>")
+    try:
+        parsed, _ = _parsed(notebook)
+        parsed.cells.insert(1, said)
+    except NotebookError:
+        heading = nbformat.v4.new_markdown_cell(f"# {html.escape(notebook.title, quote=False)}")
+        parsed = nbformat.v4.new_notebook(cells=[heading, said])
+    return _described(parsed, notebook)
+
+
+def _described(parsed: Any, notebook: Notebook) -> Any:
+    """Return a notebook whose metadata say where it comes from, and nothing that differs between two executions."""
+    language = parsed.metadata.get("language_info")
+    parsed.metadata = {
+        "atlas": {"source": notebook.source.name},
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        **({"language_info": language} if language else {}),
+    }
+    for index, cell in enumerate(parsed.cells):
+        cell.id = f"cell-{index}"
+    return parsed
+
+
+def _as_text(parsed: Any) -> str:
+    import nbformat
+
+    return nbformat.writes(nbformat.from_dict(parsed), version=4) + "\n"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:500]
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove what was made from notebooks that are no longer there; a notebook of other origin stays."""
+    for path in folder.glob("*.ipynb"):
+        try:
+            source = json.loads(path.read_bytes())["metadata"]["atlas"]["source"]
+        except (OSError, ValueError, LookupError, TypeError):
+            continue
+        if not (folder / source).is_file():
+            path.unlink()

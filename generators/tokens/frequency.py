@@ -1,0 +1,130 @@
+"""Token log-frequencies and where they come from, best source first."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+
+from generators.base.errors import InputError
+from generators.tokens.vocabulary import Vocabulary
+from generators.checkpoint.sources import Files
+
+COUNTS = "token_counts.npy"
+
+
+@dataclass(frozen=True)
+class Frequency:
+    """How often each token occurs, as far as one source can tell.
+
+    `log_frequency` is log(count + 1) or a log of relative frequency, NaN for tokens that the source can't speak
+    about; `coverage` is the share of tokens that it can. `label` is how a page names the source. A `proxy` is no
+    frequency but something that goes with it (the token index). `digest` is the SHA-256 of the source's own numbers.
+    """
+
+    source: str
+    label: str
+    log_frequency: Float[Array, " V"]
+    coverage: float
+    proxy: bool
+    digest: str
+
+    @property
+    def training_counts(self) -> Int[Array, " V"] | None:
+        """Return how often each token occurs in the model's own training text; None where that isn't known."""
+        return np.rint(np.expm1(self.log_frequency)).astype(np.int64) if self.source == "counts" else None
+
+
+def token_frequencies(
+    files: Files, model_frequency: str, vocabulary: Vocabulary | None, size: int, extra_counts: Path | None = None
+) -> tuple[Frequency, ...]:
+    """Return what can be known of how often a model's tokens occur, best source first.
+
+    Counts shipped with the model; counts over a corpus that the user names; word frequencies; always the token index.
+
+    Args:
+        files: the checkpoint, which may hold `token_counts.npy`.
+        model_frequency: the best source that the registry gives the model; word frequencies are looked up only where
+            it is "wordfreq".
+        vocabulary: without one, no word can be looked up.
+        size: the number of tokens V.
+        extra_counts: a file as `atlas count-tokens` writes it.
+
+    Raises:
+        InputError: a file of counts can't be used; says which and why.
+        WeightsUnavailableError: counts exist beside the weights, but can't be had now.
+    """
+    found = []
+    shipped = files.fetch(COUNTS)
+    if shipped is not None:
+        found.append(_counted("counts", "token counts that come with the model", shipped, size))
+    if extra_counts is not None:
+        found.append(_counted("corpus", f"token counts of a corpus ({extra_counts.name})", extra_counts, size))
+    if model_frequency == "wordfreq" and vocabulary is not None:
+        found.append(_of_words(vocabulary))
+    return (*found, _index(size))
+
+
+def read_counts(path: Path, size: int) -> Int[Array, " V"]:
+    """Read how often each token was counted.
+
+    Raises:
+        InputError: it isn't an int64 array of `size` counts, or nothing was counted.
+    """
+    try:
+        counts = np.lib.format.open_memmap(path, mode="r")  # reads no pickle, and no more than is there
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"The counts {path} can't be read: {' '.join(str(error).split())}.") from error
+    if counts.dtype != np.int64 or counts.shape != (size,):
+        shape = " x ".join(map(str, counts.shape)) or "a single number"
+        raise InputError(
+            f"The counts {path} must be {size} int64 numbers, one per token; they are {shape} of {counts.dtype}."
+        )
+    if counts.min(initial=0) < 0:
+        raise InputError(f"The counts {path} have negative numbers.")
+    if not counts.any():
+        raise InputError(f"The counts {path} are all 0.")
+    return np.array(counts)
+
+
+def _counted(source: str, label: str, path: Path, size: int) -> Frequency:
+    counts = read_counts(path, size)
+    digest = _digest(source, counts.astype("<i8").tobytes())
+    return Frequency(source, label, np.log1p(counts.astype(np.float64)), 1.0, False, digest)
+
+
+def _of_words(vocabulary: Vocabulary) -> Frequency:
+    """Return the frequency in English of tokens that begin a word and are all letters (in GPT-1: that end one).
+
+    wordfreq tells no case apart: " The" gets the frequency of " the".
+    """
+    from importlib.metadata import version
+
+    from wordfreq import get_frequency_dict
+
+    known = get_frequency_dict("en")
+    words = map(_word, vocabulary.texts, vocabulary.marks_space & ~vocabulary.special)
+    frequencies = np.array([known.get(word, np.nan) for word in words], np.float64)
+    release = version("wordfreq")
+    digest = _digest(f"wordfreq {release}", " ".join(f"{f:.4g}" for f in frequencies).encode())
+    label = f"frequencies of English words (wordfreq {release})"
+    coverage = float(np.isfinite(frequencies).mean()) if len(frequencies) else 0.0
+    return Frequency("wordfreq", label, np.log(frequencies), coverage, False, digest)
+
+
+def _word(text: bytes, begins_word: bool) -> str:
+    """Return the word that a token is, as wordfreq writes it; empty if it is none."""
+    word = text.removeprefix(b" ").decode("utf-8", "replace") if begins_word else ""
+    return word.casefold() if word.isalpha() else ""
+
+
+def _index(size: int) -> Frequency:
+    label = "token index (a proxy: tokenizers tend to number frequent tokens first)"
+    falling = np.arange(0, -size, -1, dtype=np.float64)
+    return Frequency("index", label, falling, 1.0, True, _digest("index", str(size).encode()))
+
+
+def _digest(source: str, content: bytes) -> str:
+    return hashlib.sha256(source.encode() + b"\0" + content).hexdigest()

@@ -1,0 +1,93 @@
+"""Numbers and untrusted strings as they stand on a page."""
+
+import csv
+import io
+import re
+
+import markdown
+import pytest
+
+from generators.base.text import as_csv, formula, in_markdown, number
+from tests.conftest import ROOT
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "a|b|c",
+    "`code` and ```fence```",
+    "[x](javascript:alert(1)) ![y](z)",
+    "*bold* _it_ ~~no~~ ^up^",
+    "# heading",
+    "1. one",
+    "{% raw %}{{ 7*7 }}{#id .class}",
+    "&lt;b&gt; &amp;",
+    "\\*not escaped\\*",
+    "https://example.org",
+    "--- ***",
+    "\"quotes\" and 'quotes'",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("line", ["# {}", "* [{}](about.md)", "{}"])
+def test_hostile_text_in_markdown_comes_out_as_it_went_in(text: str, line: str) -> None:
+    html = markdown.markdown(line.format(in_markdown(text)), extensions=["attr_list", "md_in_html"])
+    seen = _text_of(html)
+    assert seen == text
+    assert "<script" not in html
+    assert "javascript" not in html or 'href="javascript' not in html
+
+
+def _text_of(html: str) -> str:
+    from html.parser import HTMLParser
+
+    class Text(HTMLParser):
+        said = ""
+
+        def handle_data(self, data: str) -> None:
+            self.said += data
+
+    parser = Text(convert_charrefs=True)
+    parser.feed(html)
+    return parser.said.strip()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "–"),
+        (True, "yes"),
+        (False, "no"),
+        (7, "7"),
+        (0.123456, "0.1235"),
+        (-0.5, "−0.5"),
+        (1e-7, "1e-7"),
+        ([1, 2.5], "1, 2.5"),
+        ("text", "text"),
+    ],
+)
+def test_number(value: object, shown: str) -> None:
+    assert number(value) == shown
+
+
+def test_csv_keeps_values_and_runs_no_formula() -> None:
+    text = as_csv(("a", "b"), [(1, '=HYPERLINK("x")'), (None, "plain, with comma"), ([1, 2], "+1")])
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["a", "b"],
+        ["1", '\'=HYPERLINK("x")'],
+        ["", "plain, with comma"],
+        ["1 2", "'+1"],
+    ]
+
+
+def test_a_formula_is_mathml() -> None:
+    assert str(formula(r"\frac{1}{2}")).startswith("<math")
+
+
+def test_no_formula_of_a_page_shows_its_source():
+    found = 0
+    for template in sorted((ROOT / "templates").rglob("*.j2")):
+        for tex in re.findall(r'\{\{ "((?:[^"\\]|\\.)*)" \| tex', template.read_text()):
+            drawn = re.sub(r"<annotation.*?</annotation>", "", str(formula(tex.replace("\\\\", "\\"))))
+            assert "\\" not in drawn, (template.name, tex)
+            found += 1
+    assert found > 10

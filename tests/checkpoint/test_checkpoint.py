@@ -1,0 +1,279 @@
+"""A checkpoint hands out the right tensor for every role, the right way round, and reads no other."""
+
+import hashlib
+
+import numpy as np
+import pytest
+import safetensors
+
+from generators.base.errors import InputError
+from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.sources import Files, in_folder
+from tests.checkpoints import (
+    DTYPES,
+    SMALL,
+    WEIGHTS,
+    config_of,
+    raw_bytes,
+    tensors_of,
+    write_checkpoint,
+    write_json,
+)
+
+D = SMALL.d_model
+
+
+def whole(tensor):
+    return tensor
+
+
+def transposed(tensor):
+    return tensor.T
+
+
+def third(index):
+    return lambda tensor: tensor[..., index * D : (index + 1) * D]
+
+
+def gpt_block(i):
+    """Return {role: (tensor, how it is handed out)} that GPT-1 and GPT-2 share; norms apart."""
+    fused = f"h.{i}.attn.c_attn"
+    return {
+        **{f"blocks.{i}.attn.{name}": (f"{fused}.weight", third(k)) for k, name in enumerate("qkv")},
+        **{f"blocks.{i}.attn.{name}.bias": (f"{fused}.bias", third(k)) for k, name in enumerate("qkv")},
+        f"blocks.{i}.attn.o": (f"h.{i}.attn.c_proj.weight", transposed),
+        f"blocks.{i}.mlp.in": (f"h.{i}.mlp.c_fc.weight", whole),
+        f"blocks.{i}.mlp.out": (f"h.{i}.mlp.c_proj.weight", transposed),
+    }
+
+
+def bert_block(i):
+    block = f"encoder.layer.{i}"
+    names = {"q": "query", "k": "key", "v": "value"}
+    inside = f"{block}.attention.self"
+    return {
+        **{f"blocks.{i}.attn.{r}": (f"{inside}.{name}.weight", transposed) for r, name in names.items()},
+        **{f"blocks.{i}.attn.{r}.bias": (f"{inside}.{name}.bias", whole) for r, name in names.items()},
+        f"blocks.{i}.attn.o": (f"{block}.attention.output.dense.weight", whole),
+        f"blocks.{i}.mlp.in": (f"{block}.intermediate.dense.weight", transposed),
+        f"blocks.{i}.mlp.out": (f"{block}.output.dense.weight", whole),
+    }
+
+
+def norms(**tensors):
+    """Return the roles of norms given as blocks_0_ln1="tensor without its ending"."""
+    roles = {}
+    for role, tensor in tensors.items():
+        roles[f"{role.replace('_', '.')}.gain"] = (f"{tensor}.weight", whole)
+        roles[f"{role.replace('_', '.')}.bias"] = (f"{tensor}.bias", whole)
+    return roles
+
+
+EXPECTED = {
+    "gpt2": {
+        "position_embedding": ("wpe.weight", whole),
+        "token_embedding": ("wte.weight", whole),
+        "final_norm.gain": ("ln_f.weight", whole),
+        "final_norm.bias": ("ln_f.bias", whole),
+        **norms(blocks_0_ln1="h.0.ln_1", blocks_0_ln2="h.0.ln_2", blocks_1_ln1="h.1.ln_1", blocks_1_ln2="h.1.ln_2"),
+        **gpt_block(0),
+        **gpt_block(1),
+    },
+    # Post-norm: attention i reads what the norm after MLP i-1 puts out; the first reads the bare embedding.
+    "openai-gpt": {
+        "position_embedding": ("positions_embed.weight", whole),
+        "token_embedding": ("tokens_embed.weight", whole),
+        **norms(blocks_0_ln2="h.0.ln_1", blocks_1_ln1="h.0.ln_2", blocks_1_ln2="h.1.ln_1"),
+        **gpt_block(0),
+        **gpt_block(1),
+    },
+    # Post-norm too, but the first attention reads the embeddings' own norm.
+    "bert": {
+        "position_embedding": ("embeddings.position_embeddings.weight", whole),
+        "token_embedding": ("embeddings.word_embeddings.weight", whole),
+        **norms(
+            blocks_0_ln1="embeddings.LayerNorm",
+            blocks_0_ln2="encoder.layer.0.attention.output.LayerNorm",
+            blocks_1_ln1="encoder.layer.0.output.LayerNorm",
+            blocks_1_ln2="encoder.layer.1.attention.output.LayerNorm",
+        ),
+        **bert_block(0),
+        **bert_block(1),
+    },
+}
+FAMILIES = tuple(EXPECTED)
+PREFIXES = {"gpt2": "transformer.", "openai-gpt": "transformer.", "bert": "bert."}
+
+
+def opened(folder):
+    return open_checkpoint(in_folder(folder))
+
+
+@pytest.fixture
+def tensors_read(monkeypatch):
+    """Return the list of the tensors that are read from files from now on, in order."""
+    names = []
+    real_open = safetensors.safe_open
+
+    class Recording:
+        def __init__(self, *arguments, **options):
+            self.file = real_open(*arguments, **options)
+
+        def __enter__(self):
+            self.file.__enter__()
+            return self
+
+        def __exit__(self, *error):
+            return self.file.__exit__(*error)
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+        def get_tensor(self, name):
+            names.append(name)
+            return self.file.get_tensor(name)
+
+    monkeypatch.setattr(safetensors, "safe_open", Recording)
+    return names
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize("prefixed", [False, True], ids=["bare", "prefixed"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_role_is_the_right_tensor_stream_side_first(tmp_path, family, prefixed, shards):
+    prefix = PREFIXES[family] if prefixed else ""
+    checkpoint = opened(write_checkpoint(tmp_path, family, prefix=prefix, shards=shards))
+    tensors = tensors_of(family)
+    assert set(checkpoint) == set(EXPECTED[family])
+    for role, (name, laid_out) in EXPECTED[family].items():
+        np.testing.assert_array_equal(checkpoint[role], laid_out(tensors[name]), err_msg=role, strict=True)
+        assert checkpoint.record(role).name == prefix + name
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_record_is_of_the_bytes_in_the_file(tmp_path, family, dtype):
+    checkpoint = opened(write_checkpoint(tmp_path, family, dtype=dtype))
+    labels = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}
+    tensors = tensors_of(family)
+    for role, (name, _) in EXPECTED[family].items():
+        record = checkpoint.record(role)
+        assert record.sha256 == hashlib.sha256(raw_bytes(tmp_path / WEIGHTS, name)).hexdigest()
+        assert record.shape == tensors[name].shape
+        assert record.dtype == labels[dtype]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_are_those_stored_widened(tmp_path, dtype):
+    checkpoint = opened(write_checkpoint(tmp_path, "gpt2", dtype=dtype))
+    width = np.float64 if dtype == "float64" else np.float32
+    stored = tensors_of("gpt2")["wpe.weight"].astype(DTYPES[dtype])
+    np.testing.assert_array_equal(checkpoint["position_embedding"], stored.astype(width), strict=True)
+
+
+def test_opening_reads_no_tensor_and_a_role_reads_only_its_own(tmp_path, tensors_read):
+    checkpoint = opened(write_checkpoint(tmp_path))
+    assert tensors_read == []
+    _ = checkpoint["position_embedding"]
+    assert tensors_read == ["wpe.weight"]
+
+
+def test_a_fused_tensor_is_read_once_for_its_parts(tmp_path, tensors_read):
+    checkpoint = opened(write_checkpoint(tmp_path))
+    for name in "qkv":
+        checkpoint.record(f"blocks.0.attn.{name}")
+        _ = checkpoint[f"blocks.0.attn.{name}"]
+    assert tensors_read == ["h.0.attn.c_attn.weight"]
+
+
+def test_only_the_shard_that_is_asked_for_is_fetched(tmp_path):
+    folder = in_folder(write_checkpoint(tmp_path, shards=3))
+    fetched = []
+
+    def fetch(name):
+        fetched.append(name)
+        return folder.fetch(name)
+
+    checkpoint = open_checkpoint(Files(folder.origin, fetch))
+    assert not [name for name in fetched if name.endswith(".safetensors")]
+    _ = checkpoint["token_embedding"]
+    assert [name for name in fetched if name.endswith(".safetensors")] == ["model-00001-of-00003.safetensors"]
+
+
+@pytest.mark.parametrize("harm", ["absent", "truncated"])
+def test_a_harmed_shard_matters_only_when_asked_for(tmp_path, harm):
+    last = write_checkpoint(tmp_path, shards=3) / "model-00003-of-00003.safetensors"
+    if harm == "absent":
+        last.unlink()
+    else:
+        last.write_bytes(last.read_bytes()[:-5])
+    checkpoint = opened(tmp_path)
+    np.testing.assert_array_equal(checkpoint["token_embedding"], tensors_of("gpt2")["wte.weight"])
+    with pytest.raises(InputError, match=r"model-00003-of-00003\.safetensors"):
+        _ = checkpoint["final_norm.gain"]
+
+
+def test_nan_matters_only_in_the_tensor_asked_for(tmp_path):
+    broken = np.full((SMALL.vocab_size, D), np.nan, np.float32)
+    checkpoint = opened(write_checkpoint(tmp_path, changed={"wte.weight": broken}))
+    assert np.isfinite(checkpoint["position_embedding"]).all()
+    with pytest.raises(InputError, match=r"wte\.weight .* holds NaN or infinity"):
+        _ = checkpoint["token_embedding"]
+
+
+def test_a_partial_checkpoint_has_the_roles_that_it_has(tmp_path):
+    checkpoint = opened(write_checkpoint(tmp_path, without=("wte.weight", "h.1.mlp.c_fc.weight")))
+    assert set(EXPECTED["gpt2"]) - set(checkpoint) == {"token_embedding", "blocks.1.mlp.in"}
+    assert len(checkpoint) == len(EXPECTED["gpt2"]) - 2
+    assert "token_embedding" not in checkpoint
+    assert checkpoint.get("token_embedding") is None
+    with pytest.raises(KeyError):
+        _ = checkpoint["token_embedding"]
+    assert checkpoint.lacking("blocks.1.mlp.in") == "h.1.mlp.c_fc.weight (blocks.1.mlp.in)"
+
+
+def test_tensors_of_another_family_are_refused_by_name(tmp_path):
+    write_checkpoint(tmp_path, "bert")
+    write_json(tmp_path / "config.json", config_of("gpt2"))
+    with pytest.raises(
+        InputError, match=r"no tensor of the family 'gpt2'; it begins with embeddings\.LayerNorm\.bias"
+    ):
+        opened(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("wpe.weight", (SMALL.n_ctx, D + 1)),
+        ("wpe.weight", (SMALL.n_ctx - 1, D)),
+        ("wpe.weight", (SMALL.n_ctx, D, 1)),
+        ("h.0.attn.c_attn.weight", (D, 2 * D)),
+        ("h.0.attn.c_attn.weight", (D, 3 * D - 1)),
+        ("h.0.attn.c_attn.bias", (3 * D, 1)),
+        ("h.0.mlp.c_fc.weight", (D + 1, 4 * D)),
+        ("h.0.ln_1.weight", ()),
+        ("h.0.ln_1.weight", (0,)),
+    ],
+)
+def test_a_wrong_shape_is_a_sentence_with_both_shapes(tmp_path, name, shape):
+    checkpoint = opened(write_checkpoint(tmp_path, changed={name: np.zeros(shape, np.float32)}))
+    role = next(role for role, (tensor, _) in EXPECTED["gpt2"].items() if tensor == name)
+    with pytest.raises(InputError, match=r"where config\.json asks for") as error:
+        _ = checkpoint[role]
+    assert name in str(error.value)
+    assert (" x ".join(map(str, shape)) or "a single number") in str(error.value)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, np.bool_])
+def test_tensors_that_are_not_floating_are_refused(tmp_path, dtype):
+    counts = np.ones((SMALL.n_ctx, D), dtype)
+    checkpoint = opened(write_checkpoint(tmp_path, changed={"wpe.weight": counts}, dtype=None))
+    with pytest.raises(InputError, match="the atlas reads F64, F32, F16, BF16"):
+        _ = checkpoint["position_embedding"]
+
+
+def test_a_family_can_be_named_where_the_config_does_not(tmp_path):
+    write_checkpoint(tmp_path, "gpt2", config={"model_type": "my-own"})
+    with pytest.raises(InputError, match="'my-own' is unknown; the atlas knows gpt2, openai-gpt, bert"):
+        opened(tmp_path)
+    assert open_checkpoint(in_folder(tmp_path), "gpt2").architecture.family == "gpt2"

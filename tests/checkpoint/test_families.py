@@ -1,0 +1,105 @@
+"""What config.json says becomes an architecture, or a sentence."""
+
+import pytest
+
+from generators.base.errors import InputError
+from generators.checkpoint.families import (
+    BERT,
+    FAMILIES,
+    GPT1,
+    GPT2,
+    Architecture,
+    choose_family,
+    read_architecture,
+    read_config,
+)
+from tests.checkpoints import config_of
+
+ARCHITECTURE = {"n_layer": 2, "n_head": 2, "d_model": 24, "n_ctx": 64, "vocab_size": 50, "d_head": 12}
+
+
+@pytest.mark.parametrize(
+    ("family", "particular"),
+    [
+        (GPT2, {"norm_eps": 1e-5, "causal": True, "post_norm": False}),
+        (GPT1, {"norm_eps": 1e-5, "causal": True, "post_norm": True}),
+        (BERT, {"norm_eps": 1e-12, "causal": False, "post_norm": True}),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_architecture_is_what_the_config_says(family, particular):
+    read = read_architecture(config_of(family.name), family)
+    assert read == Architecture(family=family.name, **ARCHITECTURE, **particular)
+
+
+def test_scores_scaled_by_layer_are_noticed():
+    config = {**config_of("gpt2"), "scale_attn_by_inverse_layer_idx": True}
+    assert read_architecture(config, GPT2).scaled_by_layer
+    assert not read_architecture(config_of("gpt2"), GPT2).scaled_by_layer
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"n_embd": "24"}, "'24' as n_embd"),
+        ({"n_embd": 24.0}, "24.0 as n_embd"),
+        ({"n_embd": None}, "None as n_embd"),
+        ({"n_embd": [24]}, r"\[24\] as n_embd"),
+        ({"n_layer": True}, "True as n_layer"),
+        ({"n_layer": 0}, "0 as n_layer"),
+        ({"n_layer": 10_000_000}, "10000000 as n_layer"),
+        ({"n_head": 0}, "0 as n_head"),
+        ({"n_head": -2}, "-2 as n_head"),
+        ({"n_head": 5}, "5 heads share a width of 24"),
+        ({"vocab_size": 10**30}, "as vocab_size"),
+        ({"layer_norm_epsilon": "1e-5"}, "as layer_norm_epsilon"),
+        ({"layer_norm_epsilon": float("nan")}, "as layer_norm_epsilon"),
+        ({"layer_norm_epsilon": -1}, "as layer_norm_epsilon"),
+        ({"layer_norm_epsilon": False}, "as layer_norm_epsilon"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(changed, said):
+    with pytest.raises(InputError, match=said):
+        read_architecture({**config_of("gpt2"), **changed}, GPT2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "isn't valid JSON"),
+        ("{", "isn't valid JSON"),
+        ("[]", "must hold a JSON object, not list"),
+        ('"gpt2"', "must hold a JSON object, not str"),
+        ("[" * 100_000, "isn't valid JSON"),
+        ('{"a":' * 100_000, "isn't valid JSON"),
+        ('{"n_embd": ' + "9" * 5000 + "}", "isn't valid JSON"),
+        (b"\xff\xfe{}", "can't be read"),
+    ],
+    ids=["empty", "open", "list", "string", "deep-list", "deep-object", "endless-number", "not-utf8"],
+)
+def test_a_config_that_is_no_json_object_is_refused(tmp_path, text, said):
+    path = tmp_path / "config.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError, match=said):
+        read_config(path)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_the_family_is_told_by_model_type(family):
+    assert choose_family({"model_type": family.name}, None) is family
+
+
+@pytest.mark.parametrize("model_type", ["mamba", "GPT2", "", 7, ["gpt2"], {"gpt2": 1}])
+def test_an_unknown_family_is_refused_with_those_there_are(model_type):
+    with pytest.raises(InputError, match="the atlas knows gpt2, openai-gpt, bert"):
+        choose_family({"model_type": model_type}, None)
+
+
+def test_a_config_without_model_type_is_refused_with_the_families_there_are():
+    with pytest.raises(InputError, match="no model_type; the atlas knows the families gpt2, openai-gpt, bert"):
+        choose_family({}, None)
+
+
+def test_an_unknown_family_in_the_registry_is_refused_though_the_config_knows_one():
+    with pytest.raises(InputError, match="'rwkv' is unknown"):
+        choose_family({"model_type": "gpt2"}, "rwkv")

