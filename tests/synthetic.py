@@ -5,13 +5,14 @@ array, made for an `Architecture`; functions called `with_...` return a new dict
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 from scipy.signal import lfilter
 
-from generators.findings.finding import Claim, Finding, Result
-from generators.checkpoint.families import Architecture
+from generators.findings.contract import Claim, Finding, Inputs, Measurements
+from generators.base.architecture import Architecture
 
 Array = np.ndarray
 Weights = dict[str, Array]
@@ -43,8 +44,18 @@ def architecture(
 
 
 def claims_of(finding: Finding, weights: Mapping[str, Array], arch: Architecture | None = None) -> dict[str, Claim]:
-    arch = arch or architecture()
-    return {claim.id: claim for claim in finding.claims(finding.compute(weights, arch))}
+    return {claim.id: claim for claim in finding.claims(measure(finding, weights, arch))}
+
+
+def measure(
+    finding: Finding,
+    weights: Mapping[str, Array],
+    arch: Architecture | None = None,
+    vocabulary: Any = None,
+    frequencies: Sequence[Any] = (),
+) -> Measurements:
+    """Return what a finding measures of weights, and of token facts where there are some."""
+    return finding.measure(Inputs(weights, arch or architecture(), vocabulary, tuple(frequencies)))
 
 
 def gaussian_weights(
@@ -228,6 +239,6 @@ def with_positional_heads(
 # Results
 
 
-def result_with(metrics: Mapping[str, object], **changed: object) -> Result:
-    """Return a result of these metrics with some of them changed, to judge claims at their thresholds."""
-    return Result({**metrics, **changed})
+def measured_with(metrics: Mapping[str, object], **changed: object) -> Measurements:
+    """Return measurements of these metrics with some of them changed, to judge claims at their thresholds."""
+    return Measurements({**metrics, **changed})

@@ -1,0 +1,1 @@
+"""Errors, files, numbers as text: what every room may use."""

@@ -1,0 +1,1 @@
+"""From a model to its stored results: plan, run, store, verify."""

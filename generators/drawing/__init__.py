@@ -1,0 +1,1 @@
+"""The house style of pictures, their interactive forms, labels of tokens."""

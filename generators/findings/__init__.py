@@ -1,26 +1,19 @@
-"""The findings, one file each, in the order in which pages show them."""
+"""The findings, a folder each, in the order in which pages show them: each states its place."""
 
-from generators.findings.attention import ATTENTION
-from generators.findings.channels import CHANNELS
-from generators.findings.finding import Finding
-from generators.findings.frequency import FREQUENCY
-from generators.findings.gains import GAINS
-from generators.findings.helix import HELIX
-from generators.findings.outliers import OUTLIERS
-from generators.findings.subspaces import SUBSPACES
-from generators.findings.token_svd import TOKEN_SVD
-from generators.findings.zero_layer import ZERO_LAYER
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
 
-FINDINGS: tuple[Finding, ...] = (
-    HELIX,
-    CHANNELS,
-    GAINS,
-    ATTENTION,
-    SUBSPACES,
-    FREQUENCY,
-    TOKEN_SVD,
-    ZERO_LAYER,
-    OUTLIERS,
-)
+from generators.findings.contract import Finding
+
+
+def _found() -> tuple[Finding[Any], ...]:
+    """Return the `FINDING` of every folder beside this file, by `order`."""
+    folders = [module.name for module in iter_modules(__path__) if module.ispkg]
+    found = [import_module(f"{__name__}.{folder}").FINDING for folder in folders]
+    return tuple(sorted(found, key=lambda finding: (finding.order, finding.name)))
+
+
+FINDINGS: tuple[Finding[Any], ...] = _found()
 
 __all__ = ["FINDINGS", "Finding"]

@@ -27,7 +27,7 @@ from generators.findings.finding import (
 from generators.findings.thresholds import judge, untested
 from generators.base.text import number
 from generators.maths.spectra import block_means, energy_share, right_singular_vectors, squared_overlaps, subspace_size
-from generators.checkpoint.families import Architecture
+from generators.base.architecture import Architecture
 
 MATRICES = {"Q": "attn.q", "K": "attn.k", "V": "attn.v", "O": "attn.o", "MLP in": "mlp.in"}
 PRECEDING_NORM = {"Q": "ln1", "K": "ln1", "V": "ln1", "MLP in": "ln2"}  # O writes: no norm stands before it

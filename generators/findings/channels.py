@@ -26,7 +26,7 @@ from generators.findings.finding import (
 from generators.findings.thresholds import judge, untested
 from generators.maths.spectra import components_for, participation_ratio, spearman, svd
 from generators.maths.blocks import mean_and_std, norms, spread_ids
-from generators.checkpoint.families import Architecture
+from generators.base.architecture import Architecture
 
 FEWEST_POSITIONS = 3
 SMALLEST_GAP = 0.1  # in log10 std

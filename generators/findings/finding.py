@@ -9,7 +9,7 @@ from numpy import ndarray as Array
 from generators.tokens.frequency import Frequency
 from generators.drawing.interactive import Interactive
 from generators.tokens.vocabulary import Vocabulary
-from generators.checkpoint.families import Architecture
+from generators.base.architecture import Architecture
 
 Weights = Mapping[str, Array]
 Status = Literal["computed", "missing", "not_applicable", "failed"]

@@ -22,7 +22,7 @@ from generators.tokens.frequency import Frequency
 from generators.drawing.interactive import Group, Scatter
 from generators.drawing.labels import cells, names
 from generators.maths.spectra import gram
-from generators.checkpoint.families import Architecture
+from generators.base.architecture import Architecture
 
 EXTREMES = 20  # tokens listed at either end
 SAMPLE = 4096  # tokens drawn in figures

@@ -28,7 +28,7 @@ from generators.findings.thresholds import judge, untested
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.maths.spectra import PCA, components_for, energy_ratio, pca, svd, variance_ratio
 from generators.maths.blocks import blocks, spread_ids
-from generators.checkpoint.families import Architecture
+from generators.base.architecture import Architecture
 
 FEWEST_POSITIONS = 16
 LATE = 100  # first position of the `late` range

@@ -36,7 +36,7 @@ from generators.drawing.interactive import Group, Scatter
 from generators.maths.spectra import pca
 from generators.maths.neighbours import nearest_distance
 from generators.tokens.vocabulary import Vocabulary
-from generators.checkpoint.families import Architecture
+from generators.base.architecture import Architecture
 
 FEWEST_TOKENS = 20
 EXTREMES = 20  # tokens listed at either end of the norms

@@ -25,7 +25,7 @@ from generators.findings.finding import (
 )
 from generators.findings.thresholds import judge
 from generators.maths.spectra import block_means, gram, squared_overlaps, subspace_size, svd
-from generators.checkpoint.families import Architecture
+from generators.base.architecture import Architecture
 
 HEATMAP_PIXELS = 128
 BLUR = 1.0  # pixels of the heatmap

@@ -25,7 +25,7 @@ from generators.findings.thresholds import judge, untested
 from generators.drawing.interactive import Group, Scatter
 from generators.maths.spectra import gram
 from generators.tokens.vocabulary import Vocabulary
-from generators.checkpoint.families import Architecture
+from generators.base.architecture import Architecture
 
 SAMPLE = 6000  # tokens drawn in figures
 SEED = 20211201

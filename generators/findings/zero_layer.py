@@ -27,7 +27,7 @@ from generators.findings.finding import (
 from generators.drawing.interactive import Group, Scatter
 from generators.maths.neighbours import best_match
 from generators.tokens.vocabulary import PAIR_GROUPS, Vocabulary
-from generators.checkpoint.families import Architecture
+from generators.base.architecture import Architecture
 
 BASELINE_TOKENS = 2048
 MOST_ROWS = 10_000  # exceptions in the table; an untied model can have as many as it has tokens

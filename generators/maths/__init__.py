@@ -1,0 +1,1 @@
+"""Spectra, ranks, neighbours, curves: mathematics that knows nothing of models."""

@@ -1,4 +1,4 @@
-"""Spectra, subspaces and their overlaps, and correlations. PCA is centred; SVD is not."""
+"""Spectra, subspaces and their overlaps. PCA is centred; SVD is not."""
 
 from dataclasses import dataclass
 
@@ -100,21 +100,6 @@ def components_for(shares: Float[Array, " components"], share: float) -> int:
     """Return how many of the largest shares are needed to reach `share` of their sum."""
     cumulative = np.cumsum(np.sort(shares)[::-1])
     return int(np.searchsorted(cumulative / cumulative[-1], share)) + 1
-
-
-def pearson(x: Float[Array, " n"], y: Float[Array, " n"]) -> float | None:
-    """Return Pearson's correlation, None where either side is constant."""
-    if not np.ptp(x) or not np.ptp(y):
-        return None
-    x, y = x - x.mean(), y - y.mean()
-    return float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))
-
-
-def spearman(x: Float[Array, " n"], y: Float[Array, " n"]) -> float | None:
-    """Return Spearman's rank correlation (ties share their mean rank), None where either side is constant."""
-    from scipy.stats import rankdata
-
-    return pearson(rankdata(x), rankdata(y))
 
 
 def _squared_singular_values(rows: Float[Array, "rows d"]) -> Float[Array, " components"]:

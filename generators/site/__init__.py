@@ -1,0 +1,1 @@
+"""From stored results to pages, figures and data, and what MkDocs makes of them."""

@@ -1,0 +1,1 @@
+"""Vocabulary, frequencies, and counting a corpus."""

@@ -16,7 +16,7 @@ from generators.tokens.vocabulary import load_vocabulary
 from tests.synthetic import architecture, embed, helix
 from tests.test_tokens import MINILM_SIZE, in_package
 
-STORE = Store(Path(__file__).parents[1] / "results")
+STORE = Store(Path(__file__).parents[2] / "results")
 
 
 def test_numbers_are_rounded_and_absent_ones_null():

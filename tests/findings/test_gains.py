@@ -3,7 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from generators.findings.gains import GAINS, log_correlation
+from generators.findings.gains import FINDING as GAINS
+from generators.findings.gains.measure import log_correlation
 from tests import synthetic
 
 D = 48
@@ -15,7 +16,7 @@ def gaussian(n_layer=4, seed=0):
 
 
 def compute(weights, n_layer=4):
-    return GAINS.compute(weights, synthetic.architecture(n_ctx=64, d_model=D, n_layer=n_layer))
+    return synthetic.measure(GAINS, weights, synthetic.architecture(n_ctx=64, d_model=D, n_layer=n_layer))
 
 
 def claims_of(result):
@@ -62,7 +63,7 @@ def test_a_first_norm_that_dials_positions_down(noise, verdict):
 def test_dials_down_claim(value, verdict):
     result = compute(gaussian())
     correlation = {**result.metrics["correlation"], "ln1": {"0": value, "1": -0.9}}
-    claim = claims_of(synthetic.result_with(result.metrics, correlation=correlation))["ln1-dials-down"]
+    claim = claims_of(synthetic.measured_with(result.metrics, correlation=correlation))["ln1-dials-down"]
     assert (claim.value, claim.verdict) == (value, verdict)
 
 

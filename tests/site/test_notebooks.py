@@ -13,7 +13,7 @@ from generators.site.notebook_pages import as_theme_expects
 from generators.site.notebooks import listed, write_notebooks
 from generators.site.pages import Site
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 HEADER = """\
 # ---
 # jupyter:

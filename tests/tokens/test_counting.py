@@ -20,7 +20,7 @@ from generators.tokens.counting import Corpus, TextFile, count_corpus, count_pie
 from generators.base.errors import InputError
 from tests.checkpoints import Sizes, write_checkpoint
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 VOCABULARY = 400
 BEYOND = 7  # ids that the tokenizer has, but the model has no embedding of
 SMALL_CHUNKS = 5_000

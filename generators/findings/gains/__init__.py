@@ -1,0 +1,24 @@
+"""Gains: do the norms dial the position channels down, and does ln2 single out one channel?
+
+Observed by Adam Scherlis, "An exploration of GPT-2's embedding weights": layer-0 gains dial position channels down,
+and channel 138 stands out in most LN2 layers.
+"""
+
+from generators.findings.contract import Finding
+from generators.findings.gains.claims import RULES
+from generators.findings.gains.figures import figures
+from generators.findings.gains.measure import Metrics, measure
+
+FINDING = Finding(
+    name="gains",
+    title="Gains",
+    order=30,
+    needs=("blocks.*.ln2.gain",),
+    uses=("blocks.*.ln1.gain", "position_embedding"),
+    config=("n_layer",),
+    metrics=Metrics,
+    measure=measure,
+    rules=RULES,
+    figures=figures,
+    signature="gains-ln2",
+)

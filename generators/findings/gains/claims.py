@@ -1,0 +1,77 @@
+"""What is claimed of the gains: rules, numbers and sentences."""
+
+import numpy as np
+
+from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.gains.measure import Metrics
+
+SMALLEST_RATIO = 1.1
+# The channel must top at least so many layers, and at least one layer in so many.
+LAYERS = {"holds": (3, 2), "partly": (2, 4)}
+
+
+def _dials_down(measured: Measurements[Metrics]) -> Tested | Untested:
+    correlations = measured.metrics["correlation"]["ln1"]
+    if "0" not in correlations:
+        return Untested("No norm stands before the first attention, or its gain isn't here.")
+    value = correlations["0"]
+    if value is None:
+        return Untested("There is no position embedding here to compare with, or the gain is constant.")
+    how = f"The first norm's log gains correlate at {value:+.2f} with the log position std of their channels"
+    return Tested(
+        value,
+        {
+            "holds": f"{how}: channels that carry position are turned down.",
+            "partly": f"{how}: channels that carry position are turned down somewhat.",
+            "fails": f"{how}: channels that carry position are not turned down.",
+        },
+        baseline=0.0,
+    )
+
+
+def _one_channel(measured: Measurements[Metrics]) -> Tested | Untested:
+    found = measured.metrics["consistent_channel"]["ln2"]
+    if found is None:
+        return Untested("The gains of ln2 are constant or not in this checkpoint.")
+    layers, topped = found["n_layers"], found["layers_topped"]
+    median = float(np.median(found["ratios"])) if found["ratios"] else None
+    ratio = "" if median is None else f", by a median factor of {median:.2f} over the runner-up"
+    return Tested(
+        topped,
+        f"Channel {found['channel']} has the largest |gain| of ln2 in {topped} of {layers} layers{ratio}.",
+        baseline=1.0,
+        holds_at=_least("holds", layers),
+        partly_at=_least("partly", layers),
+        also=median is not None and median >= SMALLEST_RATIO,
+    )
+
+
+def _least(verdict: str, layers: int) -> float:
+    fewest, one_in = LAYERS[verdict]
+    return max(fewest, layers / one_in)
+
+
+RULES = (
+    Rule(
+        id="ln1-dials-down",
+        short="ln1 dials down",
+        statement="The first norm dials positions down.",
+        value="Pearson of log10 position std with log10 |gain|, layer-0 ln1",
+        sense="at most",
+        holds=-0.50,
+        partly=-0.25,
+        unit="correlation",
+        test=_dials_down,
+    ),
+    Rule(
+        id="ln2-one-channel",
+        short="ln2 channel",
+        statement="ln2 singles out one channel.",
+        value="consistent_channel.ln2.layers_topped",
+        sense="at least",
+        unit="layers",
+        holds_as="max({}, L/{}) layers (partly: max({}, L/{}))".format(*LAYERS["holds"], *LAYERS["partly"]),
+        also=f"with a median ratio to the runner-up of at least {SMALLEST_RATIO:g}",
+        test=_one_channel,
+    ),
+)
