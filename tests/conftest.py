@@ -53,7 +53,7 @@ def minilm() -> str:
 @pytest.fixture(scope="session")
 def stdlib_gpt2(tmp_path_factory: pytest.TempPathFactory) -> "ModelFindings":
     """Return the results of the model that this repository carries, computed from its files."""
-    from generators.compute.pipeline import Places, compute_model
+    from generators.compute.run import Places, compute_model
     from generators.checkpoint.registry import load_registry
     from generators.compute.results import Store
 

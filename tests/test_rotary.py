@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from generators.site.pages import Site, render
-from generators.compute.pipeline import Places, compute_model
+from generators.compute.run import Places, compute_model
 from generators.checkpoint.registry import FolderSource, Model, Registry
 from generators.compute.results import ModelFindings, Store
 from generators.checkpoint.checkpoint import open_checkpoint

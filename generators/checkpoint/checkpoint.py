@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
+from generators.base.architecture import Architecture
 from generators.base.errors import InputError
 from generators.checkpoint.families import (
-    Architecture,
     Family,
     Slot,
     choose_family,
@@ -86,6 +86,14 @@ class Checkpoint(Mapping[str, Array]):
         slot = self._slots[role]
         self._checked(role, slot)
         return self._digests[slot.tensor]
+
+    def layout(self, role: str) -> dict[str, Any]:
+        """Return how a role is read from its tensor, as plain data: results depend on it.
+
+        Raises:
+            KeyError: the checkpoint lacks it.
+        """
+        return asdict(self._slots[role])
 
     def lacking(self, role: str) -> str:
         """Return what a partial checkpoint lacks for a role, by the name its family gives the tensor."""

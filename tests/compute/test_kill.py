@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from generators.compute.pipeline import stored_result
 from generators.compute.results import ModelFindings, Store
+from generators.compute.run import stored_result
 from tests.checkpoints import SMALL, Sizes, write_checkpoint
 
 SLOWER = Sizes(n_layer=3, n_head=2, d_model=64, n_ctx=512)

@@ -10,7 +10,7 @@ from generators.findings import FINDINGS
 from generators.findings.helix import HELIX
 from generators.findings.token_svd import TOKEN_SVD
 from generators.drawing.interactive import MOST_POINTS, Colouring, Curve, Group, Rows, Scatter
-from generators.compute.pipeline import stored_result
+from generators.compute.run import stored_result
 from generators.compute.results import Store
 from generators.tokens.vocabulary import load_vocabulary
 from tests.synthetic import architecture, embed, helix

@@ -12,7 +12,7 @@ from generators.site import pages
 from generators.base.errors import AtlasError
 from generators.findings import FINDINGS
 from generators.site.pages import Site, render
-from generators.compute.pipeline import Places, compute_model
+from generators.compute.run import Places, compute_model
 from generators.checkpoint.registry import FolderSource, Model, Registry
 from generators.compute.results import Store
 from tests.checkpoints import Sizes, write_checkpoint

@@ -1,0 +1,39 @@
+"""The site's menu, which follows from the models and findings there are; the plugin hands it to MkDocs."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from generators.base.plain import as_json
+from generators.findings import FINDINGS
+from generators.site.notebooks import Notebook
+from generators.site.staging import Staging
+from generators.site.view import ModelPage
+
+NAVIGATION = "navigation.json"  # in the staging folder; no page of the site
+
+
+def write_navigation(staging: Staging, pages: Sequence[ModelPage], notebooks: Sequence[Notebook]) -> None:
+    """Write the menu beside the pages it lists, in the form of mkdocs.yml's `nav`."""
+    staging.write(NAVIGATION, as_json(navigation(pages, notebooks)))
+
+
+def read_navigation(folder: Path) -> list[Any]:
+    """Return the menu that was written."""
+    menu: list[Any] = json.loads((folder / NAVIGATION).read_text("utf-8"))
+    return menu
+
+
+def navigation(pages: Sequence[ModelPage], notebooks: Sequence[Notebook]) -> list[Any]:
+    """Return the menu: titles and the pages behind them."""
+    menu: list[Any] = [
+        {"Home": "index.md"},
+        {"Models": ["models/index.md", *({page.title: f"models/{page.name}.md"} for page in pages)]},
+        {"Compare": "compare.md"},
+        {"Findings": ["findings/index.md", *({f.title: f"findings/{f.name}.md"} for f in FINDINGS)]},
+    ]
+    if notebooks:
+        made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
+        menu.append({"Notebooks": ["notebooks/index.md", *made]})
+    return [*menu, {"Add a model": "add-a-model.md"}, {"About": "about.md"}]
