@@ -88,12 +88,14 @@ class Checkpoint(Mapping[str, Array]):
         return self._digests[slot.tensor]
 
     def layout(self, role: str) -> dict[str, Any]:
-        """Return how a role is read from its tensor, as plain data: results depend on it.
+        """Return how a role is read from its tensor, as plain data: results depend on it, and not on its name.
 
         Raises:
             KeyError: the checkpoint lacks it.
         """
-        return asdict(self._slots[role])
+        layout = asdict(self._slots[role])
+        del layout["tensor"]
+        return layout
 
     def lacking(self, role: str) -> str:
         """Return what a partial checkpoint lacks for a role, by the name its family gives the tensor."""

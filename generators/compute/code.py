@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
 from symtable import symtable
+from typing import cast
 
 PACKAGE = Path(__file__).resolve().parents[1]  # all of ours
-LEFT_OUT = ("ctx", "kind", "type_comment")  # what a node's place or a comment says already
+LEFT_OUT = ("ctx", "kind", "type_comment")  # fields that change nothing: a node's place says it, or a reader
 
 
 @cache
@@ -49,6 +51,11 @@ def modules_in(package: Path, module_name: str) -> dict[str, str]:
     return {name: module.says for name, module in read.items() if module.says}
 
 
+def said(source: bytes | str) -> str:
+    """Return what a program says: the same text for all ways to write it down, in every Python."""
+    return "\n".join(map(_written, _what_runs(source).body))
+
+
 @dataclass(frozen=True)
 class _Module:
     """What a module says, and the names of those of ours that it imports."""
@@ -60,18 +67,21 @@ class _Module:
 @cache
 def _module(package: Path, name: str) -> _Module:
     path = _path(package, name) or _path_elsewhere(name)
-    tree = _that_runs(ast.parse(path.read_bytes(), path.name))
+    source = path.read_bytes()
     inside = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    imports = {of_ours for module, attribute in _imports(tree, inside) for of_ours in _of_ours(package, module, attribute)}
-    return _Module("".join(written(statement) for statement in tree.body), tuple(sorted(imports)))
+    imports = {
+        found for module, taken in _imports(_what_runs(source), inside) for found in _of_ours(package, module, taken)
+    }
+    return _Module(said(source), tuple(sorted(imports)))
 
 
 def _path(package: Path, name: str) -> Path | None:
     """Return the file of a module of ours, None where there is none of that name."""
     first, *others = name.split(".")
+    if first != package.name:
+        return None
     at = package.joinpath(*others)
-    files = (at / "__init__.py", at.with_suffix(".py")) if first == package.name else ()
-    return next((file for file in files if file.is_file()), None)
+    return next((file for file in (at / "__init__.py", at.with_suffix(".py")) if file.is_file()), None)
 
 
 def _path_elsewhere(name: str) -> Path:
@@ -84,38 +94,48 @@ def _path_elsewhere(name: str) -> Path:
 # What a program says
 
 
-def _that_runs(tree: ast.Module) -> ast.Module:
-    """Return a program without docstrings and other strings that stand alone, and without what only types need."""
-    return _Runs().visit(tree)
+def _what_runs(source: bytes | str) -> ast.Module:
+    """Return a program without docstrings, other strings that stand alone, and what only type checkers read."""
+    return cast(ast.Module, _WhatRuns().visit(ast.parse(source)))
 
 
-class _Runs(ast.NodeTransformer):
+class _WhatRuns(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:  # noqa: N802
-        alone = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        return None if alone else self.generic_visit(node)
+        return None if _is_text(node.value) else self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:  # noqa: N802
         self.generic_visit(node)
-        return node.orelse if _for_types(node.test) else node
+        return node.orelse if _is_for_types(node.test) else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:  # noqa: N802
+        """Join the pieces of text between braces: Pythons differ in where they put empty ones."""
+        self.generic_visit(node)
+        values: list[ast.expr] = []
+        for is_text, pieces in groupby(node.values, _is_text):
+            text = "".join(str(cast(ast.Constant, piece).value) for piece in pieces) if is_text else None
+            values += pieces if text is None else [ast.Constant(text)] if text else []
+        node.values = values
+        return node
 
 
-def _for_types(test: ast.expr) -> bool:
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_for_types(test: ast.expr) -> bool:
     name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else None
     return name == "TYPE_CHECKING"
 
 
-def written(value: object) -> str:
-    """Return a syntax tree as text: the types of its nodes, and of their fields those that hold something, by name."""
+def _written(value: object) -> str:
+    """Return a syntax tree as text: the type of every node, and the fields that hold something, by name."""
     if isinstance(value, ast.AST):
-        fields = sorted((name, held) for name, held in _fields(value) if held is not None and held != [])
-        return f"{type(value).__name__}({', '.join(f'{name}={written(held)}' for name, held in fields)})"
+        held = {name: field for name, field in ast.iter_fields(value) if field is not None and field != []}
+        fields = ", ".join(f"{name}={_written(held[name])}" for name in sorted(held) if name not in LEFT_OUT)
+        return f"{type(value).__name__}({fields})"
     if isinstance(value, list):
-        return f"[{', '.join(map(written, value))}]"
-    return f"{type(value).__name__} {value!a}"  # in ASCII: which characters `repr` shows is up to the Python
-
-
-def _fields(node: ast.AST) -> Iterator[tuple[str, object]]:
-    return ((name, held) for name, held in ast.iter_fields(node) if name not in LEFT_OUT)
+        return f"[{', '.join(map(_written, value))}]"
+    return f"{type(value).__name__} {value!a}"  # in ASCII: Pythons differ in which characters `repr` escapes
 
 
 # What it imports
@@ -137,6 +157,7 @@ def _imports(tree: ast.Module, inside: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _absolute(node: ast.ImportFrom, inside: str) -> str:
+    """Return the module that names are imported from, by its full name."""
     if not node.level:
         return node.module or ""
     parts = inside.split(".")
@@ -145,7 +166,7 @@ def _absolute(node: ast.ImportFrom, inside: str) -> str:
 
 
 def _named(alias: ast.alias) -> Iterator[tuple[str, str | None]]:
-    """Yield what `import a.b.c` makes known: all three; with `as`, what c is in a.b."""
+    """Yield what `import a.b.c` makes known, a, a.b and a.b.c; `as` takes c from a.b."""
     module, _, last = alias.name.rpartition(".")
     if alias.asname and module:
         yield module, last
@@ -154,18 +175,24 @@ def _named(alias: ast.alias) -> Iterator[tuple[str, str | None]]:
     yield from ((".".join(parts[:end]), None) for end in range(1, len(parts) + 1))
 
 
-def _of_ours(package: Path, module: str, attribute: str | None) -> Iterator[str]:
-    """Yield the modules of ours that an import means: the module or package, or a module inside the package."""
-    submodule = f"{module}.{attribute}"
-    inside = attribute is not None and _path(package, submodule) is not None
-    if inside:
-        yield submodule
+def _of_ours(package: Path, module: str, taken: str | None) -> Iterator[str]:
+    """Yield the modules of ours that an import means.
+
+    A name that is taken from a package is a module inside it, unless the package defines that name itself.
+    """
     path = _path(package, module)
-    if path is not None and not (inside and attribute not in _names(path)):
+    if path is None:
+        return
+    inside = f"{module}.{taken}"
+    is_module = taken is not None and _path(package, inside) is not None
+    if is_module:
+        yield inside
+    if not is_module or taken in _defined(path):
         yield module
 
 
 @cache
-def _names(path: Path) -> frozenset[str]:
-    """Return the names that a file uses outside of functions and classes, those that it defines among them."""
-    return frozenset(symtable(path.read_text("utf-8"), path.name, "exec").get_identifiers())
+def _defined(path: Path) -> frozenset[str]:
+    """Return the names that a file defines or imports, outside of functions and classes."""
+    table = symtable(path.read_text("utf-8"), path.name, "exec")
+    return frozenset(symbol.get_name() for symbol in table.get_symbols() if symbol.is_local())

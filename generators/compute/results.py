@@ -13,7 +13,7 @@ import io
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -146,8 +146,8 @@ class Store:
         lock = FileLock(folder / ".lock")
         with _writing(folder):
             while not lock.is_locked:
-                folder.mkdir(parents=True, exist_ok=True)
-                with suppress(FileNotFoundError):  # the folder went while its lock was waited for
+                with _while_others_remove(folder):
+                    folder.mkdir(parents=True, exist_ok=True)
                     lock.acquire()
             sweep(folder)
         try:
@@ -167,7 +167,7 @@ class Store:
 
     def _read(self, path: Path, kind: type[T]) -> T | None:
         try:
-            content = json.loads(path.read_bytes())
+            content = json.loads(path.read_bytes(), parse_constant=_no_number)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -188,6 +188,22 @@ class Store:
         content: dict[str, Any] = record.model_dump(mode="json")
         with _writing(path.parent):
             replace_file(path, as_json({**content, "sha256": content_digest(content)}).encode())
+
+
+@contextmanager
+def _while_others_remove(folder: Path) -> Iterator[None]:
+    """Pass over what goes wrong where a folder goes just after it was made or was seen to be there."""
+    try:
+        yield
+    except FileNotFoundError:
+        pass
+    except FileExistsError:
+        if folder.is_symlink() or folder.is_file():
+            raise
+
+
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _as_npz(arrays: Mapping[str, Array]) -> bytes:

@@ -19,6 +19,9 @@ from generators.site.pages import Rendered, render
 from generators.site.staging import Staging
 
 
+FOR_SERVERS = ("404.html", "sitemap.xml", "sitemap.xml.gz")  # files that only a server has a use for
+
+
 @dataclass(frozen=True)
 class Workshop:
     """Where a site is made: hand-written pages, MkDocs' settings, generated files, caches, and the finished site."""
@@ -44,11 +47,18 @@ def make_pages(
     workshop: Workshop,
     unavailable: Mapping[str, str] | None = None,
     report: Report = silent,
+    *,
+    whole: bool = True,
 ) -> Made:
-    """Write every generated page, figure and data file, and execute the notebooks, which read them."""
+    """Write every generated page, figure and data file, and execute the notebooks, which read them.
+
+    Without `whole`, a report on these models: no notebooks, and no pages about the atlas.
+    """
     staging = Staging(workshop.pages, workshop.cache / "figures")
-    rendered = render(registry, store, staging, workshop.source, unavailable, report)
-    failures = write_notebooks(workshop.source, staging, workshop.cache / "notebooks", report)
+    rendered = render(registry, store, staging, workshop.source, unavailable, report, whole=whole)
+    failures = []
+    if whole:
+        failures = write_notebooks(workshop.source, staging, workshop.cache / "notebooks", report)
     staging.remove_stale()
     return Made(rendered, failures)
 
@@ -59,7 +69,7 @@ def run_mkdocs(workshop: Workshop, *, from_disk: bool = False) -> None:
     Args:
         workshop: where everything is.
         from_disk: whether pages will be opened from the disk: without search and instant navigation, which need a
-            server, and with links to files instead of folders.
+            server, with links to files instead of folders, and without the hand-written pages.
 
     Raises:
         AtlasError: MkDocs warned or failed; what it printed says why.
@@ -81,6 +91,9 @@ def run_mkdocs(workshop: Workshop, *, from_disk: bool = False) -> None:
         except (Abort, MkDocsException) as error:
             why = f": {error}" if str(error) else ""
             raise AtlasError(f"MkDocs could not build the site{why}. The old site stays.") from error
+    if from_disk:
+        for served in FOR_SERVERS:
+            (new / served).unlink(missing_ok=True)
     swap_folder(new, workshop.site)
 
 

@@ -14,9 +14,12 @@ from generators.site.view import ModelPage
 NAVIGATION = "navigation.json"  # in the staging folder; no page of the site
 
 
-def write_navigation(staging: Staging, pages: Sequence[ModelPage], notebooks: Sequence[Notebook]) -> None:
+def write_navigation(
+    staging: Staging, pages: Sequence[ModelPage], notebooks: Sequence[Notebook], *, whole: bool = True
+) -> None:
     """Write the menu beside the pages it lists, in the form of mkdocs.yml's `nav`."""
-    staging.write(NAVIGATION, as_json(navigation(pages, notebooks)))
+    menu = navigation(pages, notebooks) if whole else navigation_of_report(pages)
+    staging.write(NAVIGATION, as_json(menu))
 
 
 def read_navigation(folder: Path) -> list[Any]:
@@ -31,9 +34,19 @@ def navigation(pages: Sequence[ModelPage], notebooks: Sequence[Notebook]) -> lis
         {"Home": "index.md"},
         {"Models": ["models/index.md", *({page.title: f"models/{page.name}.md"} for page in pages)]},
         {"Compare": "compare.md"},
-        {"Findings": ["findings/index.md", *({f.title: f"findings/{f.name}.md"} for f in FINDINGS)]},
+        _findings(),
     ]
     if notebooks:
         made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
         menu.append({"Notebooks": ["notebooks/index.md", *made]})
     return [*menu, {"Add a model": "add-a-model.md"}, {"About": "about.md"}]
+
+
+def navigation_of_report(pages: Sequence[ModelPage]) -> list[Any]:
+    """Return the menu of a report on some models."""
+    models = ({page.title: f"models/{page.name}.md"} for page in pages)
+    return [{"Overview": "index.md"}, *models, _findings(), {"About": "about.md"}]
+
+
+def _findings() -> dict[str, Any]:
+    return {"Findings": ["findings/index.md", *({f.title: f"findings/{f.name}.md"} for f in FINDINGS)]}

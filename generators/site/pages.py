@@ -40,6 +40,8 @@ def render(
     source: Path,
     unavailable: Mapping[str, str] | None = None,
     report: Report = silent,
+    *,
+    whole: bool = True,
 ) -> Rendered:
     """Write every generated page, figure and data file of the site.
 
@@ -50,12 +52,13 @@ def render(
         source: the folder of hand-written pages and notebooks.
         unavailable: why a model's weights could not be had just now, by name.
         report: takes lines on the progress.
+        whole: whether it is the whole site, or a report on its models: what they show, and nothing about the atlas.
     """
-    templates = environment()
+    templates = environment(whole=whole)
     rendered = _model_pages(registry, store, staging, unavailable or {}, templates, report)
-    listed = notebooks.listed(source)
+    listed = notebooks.listed(source) if whole else []
     _write_pages(rendered, registry, staging, templates, listed)
-    write_navigation(staging, rendered.pages, listed)
+    write_navigation(staging, rendered.pages, listed, whole=whole)
     data.write(rendered.pages, staging)
     return rendered
 
@@ -116,10 +119,13 @@ def _write_pages(
         depth = path.count("/") + (0 if path.endswith("index.md") else 1)
         staging.write(path, templates.get_template(template).render(root="../" * depth, **shared, **context))
 
-    write("index.md", "home.md.j2", hero=_hero(rendered.pages))
+    if templates.globals["whole"]:
+        write("index.md", "home.md.j2", hero=_hero(rendered.pages))
+        write("models/index.md", "models.md.j2")
+        write("compare.md", "compare.md.j2")
+    else:
+        write("index.md", "report.md.j2", hero=_hero(rendered.pages))
     write("about.md", "about.md.j2")
-    write("models/index.md", "models.md.j2")
-    write("compare.md", "compare.md.j2")
     write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:
         write(f"findings/{finding.name}.md", "finding.md.j2", **_of_finding(finding, rendered.pages))

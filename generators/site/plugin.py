@@ -15,6 +15,8 @@ from generators.site.notebook_markup import as_theme_expects, with_downloads
 
 # A link to a folder: relative, and ending there or before a query or fragment.
 TO_FOLDER = re.compile(r'(href=")((?:\.{1,2}/|[\w-]+/)[^":?#]*/|\.\.?/?)((?:[?#][^"]*)?")')
+# Pages and notebooks about the atlas itself, which a report on a model does without.
+HAND_WRITTEN = (".md", ".py")
 
 
 class PagesConfig(Config):  # type: ignore[no-untyped-call]
@@ -37,6 +39,8 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
         """Return the hand-written files and the generated ones."""
         folder = self._folder(config)
+        if self.config.from_disk:
+            files = Files([file for file in files if not file.src_uri.endswith(HAND_WRITTEN)])
         for path in sorted(folder.rglob("*")):
             if path.is_file() and path.name != NAVIGATION:
                 files.append(_file(path.relative_to(folder).as_posix(), folder, config))

@@ -28,7 +28,7 @@ def write_report(model: Model, places: Places, output: Path, report: Report) -> 
         workshop = Workshop(
             packaged("site_src"), packaged("mkdocs.yml"), kept / "pages", kept / "cache", output.resolve()
         )
-        made = make_pages(Registry(models=(model,)), store, workshop, report=report)
+        made = make_pages(Registry(models=(model,)), store, workshop, report=report, whole=False)
         run_mkdocs(workshop, from_disk=True)
     failed = [f"{finding} failed: {reason}" for finding, reason in done.failed.items()]
     return [*failed, *made.failures, *made.rendered.damaged]

@@ -28,8 +28,8 @@ def rules() -> tuple[Rule[Any], ...]:
     return tuple(rule for finding in FINDINGS for rule in finding.rules)
 
 
-def environment() -> jinja2.Environment:
-    """Return Jinja as all templates expect it."""
+def environment(*, whole: bool = True) -> jinja2.Environment:
+    """Return Jinja as all templates expect it; `whole` says whether they make the whole site or a report."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(packaged("templates")),
         autoescape=True,
@@ -46,6 +46,7 @@ def environment() -> jinja2.Environment:
         "rule": by_id.__getitem__,
         "threshold": threshold_in_words,
         "most_rows": MOST_ROWS,
+        "whole": whole,
     }
     return made
 

@@ -316,6 +316,24 @@ def test_the_lock_keeps_others_out_and_leaves_no_folder_behind(store):
     assert not (store.root / "other").exists()
 
 
+@pytest.mark.parametrize("gone", [FileExistsError, FileNotFoundError])
+def test_a_folder_that_goes_while_it_is_made_is_made_again(store, monkeypatch, gone):
+    """Another process removes it between two looks; only a file in its place is an error."""
+    make, failures = Path.mkdir, [gone(errno.EEXIST, "it went")]
+
+    def made(path, *arguments, **options):
+        if path.name == "tiny" and failures:
+            raise failures.pop()
+        make(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "mkdir", made)
+    with store.locked("tiny"):
+        assert (store.root / "tiny").is_dir()
+    (store.root / "file").write_text("no folder")
+    with pytest.raises(AtlasError, match="can't be written"), store.locked("file"):
+        pass
+
+
 def test_the_folder_goes_while_the_lock_is_held(store, monkeypatch):
     """Were it to go after, it would take with it what the next process has begun to write."""
     from filelock import FileLock, Timeout
