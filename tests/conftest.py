@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from generators.compute.results import ModelFindings
+    from generators.compute.records import ModelFindings
 
 # Both are read when the libraries are imported, here and in the processes that tests start.
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network
@@ -52,14 +52,19 @@ def minilm() -> str:
 
 @pytest.fixture(scope="session")
 def stdlib_gpt2(tmp_path_factory: pytest.TempPathFactory) -> "ModelFindings":
-    """Return the results of the model that this repository carries, computed from its files."""
-    from generators.compute.run import Places, compute_model
+    """Return the results of the model that this repository carries, computed from its files and judged now."""
     from generators.checkpoint.registry import load_registry
+    from generators.compute.judged import judged_model
     from generators.compute.results import Store
+    from generators.compute.run import Places, compute_model
 
     store = Store(tmp_path_factory.mktemp("stdlib-gpt2"))
-    compute_model(load_registry(ROOT / "models.yml").find("stdlib-gpt2"), Places(), store)
-    return store.load("stdlib-gpt2")
+    model = load_registry(ROOT / "models.yml").find("stdlib-gpt2")
+    assert model is not None
+    compute_model(model, Places(), store)
+    judged = judged_model(store, "stdlib-gpt2")
+    assert judged is not None
+    return judged.published()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 Code counts by what it says and not by how it is written down: as a syntax tree without docstrings, comments and
 positions, in a form of its own that every Python from 3.11 on gives alike. Modules are read and never imported. What
-a package runs when it is imported counts where something is imported from it, not where a module inside it is.
+a package's `__init__` says counts where a name is taken from it, not where a module inside the package is imported;
+modules that are imported by a name made at run time aren't seen.
 """
 
 import ast
@@ -100,22 +101,24 @@ def _what_runs(source: bytes | str) -> ast.Module:
 
 
 class _WhatRuns(ast.NodeTransformer):
-    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:  # noqa: N802
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         return None if _is_text(node.value) else self.generic_visit(node)
 
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:  # noqa: N802
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
         return node.orelse if _is_for_types(node.test) else node
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:  # noqa: N802
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         """Join the pieces of text between braces: Pythons differ in where they put empty ones."""
         self.generic_visit(node)
-        values: list[ast.expr] = []
-        for is_text, pieces in groupby(node.values, _is_text):
-            text = "".join(str(cast(ast.Constant, piece).value) for piece in pieces) if is_text else None
-            values += pieces if text is None else [ast.Constant(text)] if text else []
-        node.values = values
+        parts = [(is_text, list(pieces)) for is_text, pieces in groupby(node.values, _is_text)]
+        node.values = [piece for is_text, pieces in parts for piece in (_joined(pieces) if is_text else pieces)]
         return node
+
+
+def _joined(pieces: list[ast.expr]) -> list[ast.expr]:
+    text = "".join(str(cast(ast.Constant, piece).value) for piece in pieces)
+    return [ast.Constant(text)] if text else []
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -101,8 +101,9 @@ def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
 
 
 def _roles_read(finding: Finding[Any], checkpoint: Checkpoint) -> list[str]:
+    """Return the roles that a finding reads here: what is there, with the norms and biases that belong to it."""
     wanted = roles((*finding.needs, *finding.uses), checkpoint.architecture.n_layer)
-    return [role for role in wanted if role in checkpoint]
+    return [role for role in wanted if not checkpoint.missing_for(role)]
 
 
 def _blocked(finding: Finding[Any], checkpoint: Checkpoint) -> tuple[Status, str] | None:
@@ -117,7 +118,7 @@ def _blocked(finding: Finding[Any], checkpoint: Checkpoint) -> tuple[Status, str
             return "not_applicable", checkpoint.family.without.get(
                 pattern, f"The {name} architecture has no {pattern}."
             )
-        absent = [role for role in there if role not in checkpoint]
+        absent = list(dict.fromkeys(lacking for role in there for lacking in checkpoint.missing_for(role)))
         if absent:
             more = f" and {len(absent) - 1} more like it" if len(absent) > 1 else ""
             return "missing", f"The checkpoint lacks {checkpoint.lacking(absent[0])}{more}."
