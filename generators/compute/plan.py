@@ -18,9 +18,9 @@ from generators.base.plain import content_digest
 from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files
-from generators.compute import code
+from generators.compute import code, running
 from generators.compute.records import Status, TensorEntry
-from generators.findings.contract import FREQUENCIES, TOKENS, Finding, Inputs, roles
+from generators.findings.contract import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Finding, Inputs, roles
 from generators.tokens.frequency import Frequency, token_frequencies
 from generators.tokens.vocabulary import Vocabulary, load_vocabulary
 
@@ -45,12 +45,30 @@ class Opened:
         return token_frequencies(self.files, self.model.frequency, self.vocabulary, size, self.model.counts)
 
     @cached_property
-    def token_digests(self) -> dict[str, Any]:
-        """Return digests of the token facts, by capability."""
-        return {
-            TOKENS: None if self.vocabulary is None else _digest_of_vocabulary(self.vocabulary),
-            FREQUENCIES: [_digest_of_frequency(frequency) for frequency in self.frequencies],
-        }
+    def run(self) -> Any:
+        """Return the model itself, ready to be run.
+
+        Raises:
+            CannotRunError: it can't be run here; says why.
+        """
+        return running.opened_model(self.files, self.checkpoint)
+
+    @cached_property
+    def why_no_run(self) -> str | None:
+        """Return why it can't be run here, as far as that can be said without opening it."""
+        return running.why_not(self.files, self.checkpoint)
+
+    def depends_on(self, capability: str) -> Any:
+        """Return digests of what a finding with this capability depends on."""
+        if capability == TOKENS:
+            return None if self.vocabulary is None else _digest_of_vocabulary(self.vocabulary)
+        if capability == FREQUENCIES:
+            return [_digest_of_frequency(frequency) for frequency in self.frequencies]
+        return self._run_depends_on
+
+    @cached_property
+    def _run_depends_on(self) -> dict[str, Any]:
+        return running.depends_on(self.files, self.checkpoint)
 
 
 @dataclass(frozen=True)
@@ -72,7 +90,7 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
         InputError: a tensor or a tokenizer file is damaged.
         WeightsUnavailableError: a file that exists can't be had now.
     """
-    blocked = _blocked(finding, opened.checkpoint)
+    blocked = _blocked(finding, opened)
     if blocked is not None:
         return Plan(finding, status=blocked[0], reason=blocked[1])
     checkpoint = opened.checkpoint
@@ -84,7 +102,7 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
         "code": measured_by,
         "config": {name: getattr(checkpoint.architecture, name) for name in finding.config},
         "tensors": {role: [tensors[role].sha256, checkpoint.layout(role)] for role in read},
-        **{name: opened.token_digests[name] for name in (TOKENS, FREQUENCIES) if finding.can_use(name)},
+        **{name: opened.depends_on(name) for name in CAPABILITIES if finding.can_use(name)},
     }
     return Plan(finding, tensors, content_digest(made_of), measured_by)
 
@@ -97,6 +115,7 @@ def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
         architecture=cast(Architecture, _Fields(finding, checkpoint.architecture)),
         vocabulary=opened.vocabulary if finding.can_use(TOKENS) else None,
         frequencies=opened.frequencies if finding.can_use(FREQUENCIES) else (),
+        run=opened.run if finding.can_use(RUN) else None,
     )
 
 
@@ -106,8 +125,9 @@ def _roles_read(finding: Finding[Any], checkpoint: Checkpoint) -> list[str]:
     return [role for role in wanted if not checkpoint.missing_for(role)]
 
 
-def _blocked(finding: Finding[Any], checkpoint: Checkpoint) -> tuple[Status, str] | None:
+def _blocked(finding: Finding[Any], opened: Opened) -> tuple[Status, str] | None:
     """Return why a finding can't be measured in this checkpoint, None if it can."""
+    checkpoint = opened.checkpoint
     n_layer = checkpoint.architecture.n_layer
     of_family = dict(checkpoint.family.roles(n_layer))
     for pattern in finding.needs:
@@ -122,6 +142,8 @@ def _blocked(finding: Finding[Any], checkpoint: Checkpoint) -> tuple[Status, str
         if absent:
             more = f" and {len(absent) - 1} more like it" if len(absent) > 1 else ""
             return "missing", f"The checkpoint lacks {checkpoint.lacking(absent[0])}{more}."
+    if RUN in finding.needs and opened.why_no_run:
+        return "missing", opened.why_no_run
     return None
 
 

@@ -20,6 +20,7 @@ from generators.compute.records import ModelRecord, SourceRecord, StoredFinding,
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding, NotApplicableError
+from generators.runner import CannotRunError
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ def _job(planned: Plan, opened: Opened, store: Store, report: Report) -> tuple[S
     name = opened.model.name
     known = _known(planned, name, store, report)
     if known is not None:
+        store.drop_older_arrays(name, known)
         return known, False
     record, arrays = _answer(planned, opened, report)
     return store.save_finding(name, record, arrays), True
@@ -131,6 +133,8 @@ def _answer(planned: Plan, opened: Opened, report: Report) -> tuple[StoredFindin
         return record.model_copy(update=numbers), measured.arrays
     except NotApplicableError as sentence:
         return record.model_copy(update={"status": "not_applicable", "reason": str(sentence)}), {}
+    except CannotRunError as sentence:
+        return StoredFinding(finding=finding.name, status="missing", reason=str(sentence)), {}
     except AtlasError:
         raise
     except Exception as error:  # a finding that breaks must not cost the others
