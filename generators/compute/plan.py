@@ -35,13 +35,16 @@ class Opened:
 
     @cached_property
     def vocabulary(self) -> Vocabulary | None:
-        """Return the model's tokens, None where it has no tokenizer."""
-        return load_vocabulary(self.files, self.checkpoint.architecture.vocab_size)
+        """Return the model's tokens, None where it has none, or no tokenizer."""
+        size = self.checkpoint.architecture.vocab_size
+        return None if size is None else load_vocabulary(self.files, size)
 
     @cached_property
     def frequencies(self) -> tuple[Frequency, ...]:
         """Return what is known of how often its tokens occur, best source first."""
         size = self.checkpoint.architecture.vocab_size
+        if size is None:
+            return ()
         return token_frequencies(self.files, self.model.frequency, self.vocabulary, size, self.model.counts)
 
     @cached_property
@@ -100,7 +103,7 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
     made_of = {
         "finding": finding.name,
         "code": measured_by,
-        "config": {name: getattr(checkpoint.architecture, name) for name in finding.config},
+        "config": {name: asdict(checkpoint.architecture)[name] for name in finding.config},
         "tensors": {role: [tensors[role].sha256, checkpoint.layout(role)] for role in read},
         **{name: opened.depends_on(name) for name in CAPABILITIES if finding.can_use(name)},
     }

@@ -38,8 +38,8 @@ class ModelRecord(Record):
     n_layer: int
     n_head: int
     d_model: int
-    n_ctx: int
-    vocab_size: int
+    n_ctx: int | None
+    vocab_size: int | None
     causal: bool
     post_norm: bool
     source: SourceRecord

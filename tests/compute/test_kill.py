@@ -146,6 +146,6 @@ def test_killed_before_each_replacement_and_removal_of_a_file(quick, number, tmp
     process = subprocess.run(run, check=False, stderr=subprocess.DEVNULL)
     assert process.returncode == -signal.SIGKILL
     half_written = list((store.root / "model").glob(".*.tmp"))
-    assert half_written or arrays_in(store) - arrays_in(old) >= arrays_in(new) - arrays_in(store)  # half-way indeed
+    assert half_written or len(arrays_in(store)) > len(arrays_in(old))  # half-way indeed
     assert assert_readable(store, old, new)
     assert_next_run_finishes(atlas, store, new)
