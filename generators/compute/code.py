@@ -54,7 +54,7 @@ def modules_in(package: Path, module_name: str) -> dict[str, str]:
 
 def said(source: bytes | str) -> str:
     """Return what a program says: the same text for all ways to write it down, in every Python."""
-    return "\n".join(map(_written, _what_runs(source).body))
+    return _in_words(_what_runs(source))
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,10 @@ class _Module:
 @cache
 def _module(package: Path, name: str) -> _Module:
     path = _path(package, name) or _path_elsewhere(name)
-    source = path.read_bytes()
+    tree = _what_runs(path.read_bytes())
     inside = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    imports = {
-        found for module, taken in _imports(_what_runs(source), inside) for found in _of_ours(package, module, taken)
-    }
-    return _Module(said(source), tuple(sorted(imports)))
+    imports = {found for module, taken in _imports(tree, inside) for found in _of_ours(package, module, taken)}
+    return _Module(_in_words(tree), tuple(sorted(imports)))
 
 
 def _path(package: Path, name: str) -> Path | None:
@@ -128,6 +126,10 @@ def _is_text(node: ast.expr) -> bool:
 def _is_for_types(test: ast.expr) -> bool:
     name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else None
     return name == "TYPE_CHECKING"
+
+
+def _in_words(tree: ast.Module) -> str:
+    return "\n".join(map(_written, tree.body))
 
 
 def _written(value: object) -> str:
