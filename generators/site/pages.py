@@ -17,6 +17,7 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import data, notebooks
+from generators.site.learned import lessons
 from generators.site.navigation import write_navigation
 from generators.site.pictures import Picture
 from generators.site.staging import Staging
@@ -123,6 +124,8 @@ def _write_pages(
         write("index.md", "home.md.j2", hero=_hero(rendered.pages))
         write("models/index.md", "models.md.j2")
         write("compare.md", "compare.md.j2")
+        learned = [(finding, list(lessons(finding.rules, rendered.pages))) for finding in FINDINGS]
+        write("learned.md", "learned.md.j2", lessons=learned)
     else:
         write("index.md", "report.md.j2", hero=_hero(rendered.pages))
     write("about.md", "about.md.j2")
