@@ -58,6 +58,14 @@ def source(tmp_path: Path) -> Path:
     return tmp_path / "src"
 
 
+@pytest.fixture(scope="module")
+def rendered(computed, cache, tmp_path_factory) -> tuple[Rendered, Path]:
+    """Render the two models, for tests that only look."""
+    folder = tmp_path_factory.mktemp("rendered")
+    registry, results = computed
+    return render(registry, Store(results), Staging(folder / "pages", cache), folder / "src"), folder / "pages"
+
+
 @pytest.fixture
 def findings(monkeypatch: pytest.MonkeyPatch):
     """Return a function that puts another finding in place of the first."""
@@ -80,25 +88,23 @@ def names(rendered: Rendered) -> tuple[list[str], list[str]]:
     return [page.name for page in rendered.pages], [absent.model.name for absent in rendered.absent]
 
 
-def test_every_page_figure_and_data_file_is_written(computed, site, source):
-    registry, results = computed
-    rendered = render(registry, Store(results), site, source)
-    assert rendered.damaged == []
-    assert names(rendered) == (["plain", "hostile"], ["absent"])
+def test_every_page_figure_and_data_file_is_written(computed, rendered):
+    (made, folder), (_, results) = rendered, computed
+    assert made.damaged == []
+    assert names(made) == (["plain", "hostile"], ["absent"])
     for path in ("index.md", "about.md", "models/plain.md", "findings/helix.md", "data/models.json"):
-        assert (site.folder / path).is_file()
-    assert "models/plain.md" in json.dumps(read_navigation(site.folder))
-    document = json.loads((site.folder / "data/plain/findings.json").read_text())
+        assert (folder / path).is_file()
+    assert "models/plain.md" in json.dumps(read_navigation(folder))
+    document = json.loads((folder / "data/plain/findings.json").read_text())
     assert document == published(results).model_dump(mode="json")
     assert document["model"]["name"] == "plain"
-    assert len(list((site.folder / "figures/plain").glob("*-dark.svg"))) > 10
-    assert not source.exists(), "nothing generated stands among what is written by hand"
+    assert len(list((folder / "figures/plain").glob("*-dark.svg"))) > 10
+    assert not (folder.parent / "src").exists(), "nothing generated stands among what is written by hand"
 
 
-def test_no_page_tells_where_on_this_machine_a_folder_is(computed, site, source):
-    registry, results = computed
-    render(registry, Store(results), site, source)
-    for path in site.folder.rglob("*.md"):
+def test_no_page_tells_where_on_this_machine_a_folder_is(computed, rendered):
+    (_, folder), (_, results) = rendered, computed
+    for path in folder.rglob("*.md"):
         assert str(results.parent) not in path.read_text(), path
 
 
@@ -111,10 +117,9 @@ def test_a_model_without_results_is_listed_with_its_command(computed, site, sour
     assert not (site.folder / "models/absent.md").exists()
 
 
-def test_hostile_notes_and_licences_are_text(computed, site, source):
-    registry, results = computed
-    render(registry, Store(results), site, source)
-    for path in site.folder.rglob("*.md"):
+def test_hostile_notes_and_licences_are_text(rendered):
+    _, folder = rendered
+    for path in folder.rglob("*.md"):
         html = markdown.markdown(path.read_text(), extensions=["attr_list", "md_in_html"])
         assert "<script>alert" not in html, path
         assert 'href="javascript' not in html, path
@@ -236,32 +241,30 @@ def test_a_full_disk_is_a_sentence(computed, site, source, monkeypatch):
         render(registry, Store(results), site, source)
 
 
-def test_what_the_compare_page_needs_is_published(computed, site, source):
-    registry, results = computed
-    render(registry, Store(results), site, source)
-    models = json.loads((site.folder / "data/models.json").read_text())
+def test_what_the_compare_page_needs_is_published(rendered):
+    _, folder = rendered
+    models = json.loads((folder / "data/models.json").read_text())
     assert [model["name"] for model in models] == ["plain", "hostile"]
-    claims = {claim["id"] for claim in json.loads((site.folder / "data/plain/findings.json").read_text())["claims"]}
-    listed = json.loads((site.folder / "data/claims.json").read_text())
+    claims = {claim["id"] for claim in json.loads((folder / "data/plain/findings.json").read_text())["claims"]}
+    listed = json.loads((folder / "data/claims.json").read_text())
     assert [finding["name"] for finding in listed] == [finding.name for finding in FINDINGS]
     assert {claim["id"] for finding in listed for claim in finding["claims"]} == claims
     for model in models:
         for picture in model["pictures"].values():
             paths = [picture["light"], picture["dark"], *([picture["data"]] if picture["data"] else [])]
-            assert all((site.folder / path).is_file() for path in paths)
+            assert all((folder / path).is_file() for path in paths)
             assert picture["alt"]
-    assert (site.folder / "assets/plotly.min.js").stat().st_size > 1_000_000
+    assert (folder / "assets/plotly.min.js").stat().st_size > 1_000_000
 
 
-def test_a_finding_says_in_which_models_each_claim_holds(computed, site, source):
-    registry, results = computed
-    render(registry, Store(results), site, source)
+def test_a_finding_says_in_which_models_each_claim_holds(computed, rendered):
+    (_, folder), (_, results) = rendered, computed
     one_of, other_of = (published(results, name) for name in ("plain", "hostile"))
     verdicts = {claim.id: [claim.verdict, other_of.verdict_of(claim.id).verdict] for claim in one_of.claims}
     words = {"holds": "Holds in", "partly": "partly in", "fails": "fails in", "untested": "untested in"}
     seen = set()
     for finding in FINDINGS:
-        page = (site.folder / f"findings/{finding.name}.md").read_text()
+        page = (folder / f"findings/{finding.name}.md").read_text()
         for claim in one_of.claims:
             if claim.finding != finding.name:
                 continue
@@ -274,8 +277,7 @@ def test_a_finding_says_in_which_models_each_claim_holds(computed, site, source)
     assert seen == set(verdicts)
 
 
-def test_a_link_leads_from_the_dark_picture_to_one_on_dark_ground(computed, site, source):
-    registry, results = computed
-    render(registry, Store(results), site, source)
+def test_a_link_leads_from_the_dark_picture_to_one_on_dark_ground(rendered):
+    _, folder = rendered
     for name, ground in (("helix", "#ffffff"), ("helix-dark", "#1e2029")):
-        assert f'style="background:{ground}"' in (site.folder / f"figures/plain/{name}.svg").read_text()[:600]
+        assert f'style="background:{ground}"' in (folder / f"figures/plain/{name}.svg").read_text()[:600]
