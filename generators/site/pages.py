@@ -25,6 +25,11 @@ from generators.site.view import Absent, ModelPage, all_models, model_page
 from generators.site.words import environment
 
 
+# The figure on the home page: this finding's signature, of the first model for which this claim holds.
+HERO = "helix"
+HERO_CLAIM = "circle"
+
+
 @dataclass(frozen=True)
 class Rendered:
     """What came of rendering: the pages there are, models without one, and what of stored results is damaged."""
@@ -168,8 +173,3 @@ def _hero(pages: Sequence[ModelPage]) -> tuple[ModelPage, Picture] | None:
         (p, picture) for p, picture in drawn if HERO_CLAIM in p.claims and p.claims[HERO_CLAIM].verdict == "holds"
     ]
     return next(iter(winding or drawn), None)
-
-
-# The figure on the home page: this finding's signature, of the first model for which this claim holds.
-HERO = "helix"
-HERO_CLAIM = "circle"
