@@ -1,0 +1,40 @@
+"""`python -m tests.checkpoint.oracle`: compare every case, write results/oracle.json."""
+
+import json
+import sys
+from pathlib import Path
+
+from tests.checkpoint.oracle.cases import CASES
+from tests.checkpoint.oracle.comparison import TOLERANCE, Oracle
+from tests.checkpoint.oracle.table import COLUMNS, table_row
+
+
+def main() -> int:
+    import torch
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    rows = []
+    for case in CASES:
+        oracle = Oracle(case)
+        row = table_row(case, oracle.compare(), oracle)
+        rows.append(row)
+        print(f"{case.name}: {'agrees' if row['largest_difference'] <= TOLERANCE else 'DIFFERS'}", file=sys.stderr)
+    published = {
+        "torch": torch.__version__.split("+")[0],
+        "transformers": transformers.__version__,
+        "tolerance": TOLERANCE,
+        "columns": list(COLUMNS),
+        "rows": rows,
+    }
+    target = Path(__file__).parents[2] / "results" / "oracle.json"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(json.dumps(published, indent=1) + "\n", "utf-8")
+    missing = {family.name for family in families()} - {case.family for case in CASES}
+    if missing:
+        print(f"without a case: {', '.join(sorted(missing))}", file=sys.stderr)
+    return int(any(row["largest_difference"] > TOLERANCE for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
