@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TRAIN := .venv-train
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site test lint bench demo-model test-training serve pins clean
+.PHONY: site test lint bench demo-model test-training verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -27,6 +27,12 @@ demo-model: $(TRAIN)/.train ## train models/stdlib-gpt2 anew (needs PyTorch, so 
 test-training: $(TRAIN)/.train ## the tests of its training, which need PyTorch too
 	$(TRAIN)/bin/python -m pytest -m training tests/models/test_training.py $(PYTEST_ARGS)
 
+verify: $(VENV)/.site ## check that every stored result is what was stored
+	$(BIN)/atlas verify
+
+adopt: $(VENV)/.site ## take over from another folder of results (FROM=...) what is better there
+	$(BIN)/atlas adopt "$(FROM)"
+
 serve: ## look at the built site
 	$(BIN)/atlas serve
 
@@ -37,7 +43,7 @@ pins: $(VENV)/.dev ## choose the pinned versions anew
 	  --no-emit-find-links --no-emit-trusted-host --extra dev -c requirements.txt -o requirements-dev.txt pyproject.toml
 
 clean: ## remove what was made here, but neither results nor .venv
-	rm -rf site .cache
+	rm -rf site .cache .pages
 
 $(VENV)/.site: requirements.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

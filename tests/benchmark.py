@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from generators.findings.outliers_clump import crowding, find_clump
+from generators.findings.outliers.clump import crowding, find_clump
 from generators.findings import FINDINGS
 from generators.findings.finding import NO_TOKENS
 from generators.maths.spectra import gram

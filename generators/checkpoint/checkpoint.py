@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -83,6 +84,16 @@ class Checkpoint(Mapping[str, Array]):
         slot = self._slots[role]
         self._check_shape(role, slot, self._read(slot))
         return self._digests[slot.tensor]
+
+    def layout(self, role: str) -> dict[str, Any]:
+        """Return how a role is read from its tensor, as plain data: results depend on it, and not on its name.
+
+        Raises:
+            KeyError: the checkpoint lacks it.
+        """
+        layout = asdict(self._slots[role])
+        del layout["tensor"]
+        return layout
 
     def lacking(self, role: str) -> str:
         """Return what a partial checkpoint lacks for a role, by the name its family gives the tensor."""

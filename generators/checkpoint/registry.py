@@ -34,17 +34,29 @@ class HubSource(Entry):
     hub: HubId
     revision: str = Field(default="main", pattern=r"^\w[\w/-]*(\.[\w/-]+)*$")
 
+    def in_words(self) -> str:
+        """Return where it is."""
+        return f"hub {self.hub}" if self.revision == "main" else f"hub {self.hub} revision {self.revision}"
+
 
 class PackageSource(Entry):
     """An installed Python package that carries a checkpoint."""
 
     package: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
 
+    def in_words(self) -> str:
+        """Return where it is."""
+        return f"package {self.package}"
+
 
 class FolderSource(Entry):
     """A folder with a checkpoint, as a path relative to `models.yml`."""
 
     folder: Path
+
+    def in_words(self) -> str:
+        """Return where it is."""
+        return f"folder {self.folder}"
 
 
 Source = HubSource | PackageSource | FolderSource

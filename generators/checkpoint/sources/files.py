@@ -76,6 +76,10 @@ class Files:
             except (SafetensorError, OSError) as error:
                 raise InputError(f"{name} can't be read from {path}: {error}.") from error
 
+    def weight_files(self) -> list[str]:
+        """Return the names of the files that hold tensors. Raises InputError: as for the tensors' names."""
+        return sorted(set(self._file_of.values()))
+
     def content(self, name: str) -> bytes | None:
         """Return a small file's bytes, None if it isn't there.
 
