@@ -28,9 +28,9 @@ NORMED_AFTER = {"attn.q": "attn.q_norm", "attn.k": "attn.k_norm"}
 class Part:
     """One of several matrices that are fused along their output channels.
 
-    `sizes` names the widths of all of them by axis, in the file's order (`a b b`); `index` is ours. The sequence
-    stands `groups` times in a row, each time with an equal share of every part: once, once per head ("h") or per group of
-    shared keys ("g"), once per channel ("f"), or as often as the machines that trained it were many.
+    `sizes` names the widths of all of them by axis, in the order of the file (`a b b`); `index` is ours. The
+    sequence stands `groups` times in a row, each time with an equal share of every part: once, once per head ("h")
+    or group of shared keys ("g"), once per channel ("f"), or as often as the machines that trained it were many.
     """
 
     index: int
@@ -137,7 +137,8 @@ class Family:
         stack: which half of a pair it is (`encoder`), empty where a checkpoint is one model.
         ignores: switches that were thought of and change nothing a table tells.
         variant: the table for one config, where its switches change the layout; may refuse it.
-        extra: further fields of `Architecture` from the settings and the sizes.
+        extra: further fields of `Architecture` from the settings and those already read.
+        bare_norms: its norms have neither gains nor biases.
     """
 
     name: str
@@ -159,7 +160,8 @@ class Family:
     stack: str = ""
     ignores: tuple[str, ...] = ()
     variant: Callable[["Family", Settings], "Family"] | None = None
-    extra: Callable[[Settings, Sizes], Mapping[str, Any]] | None = None
+    extra: Callable[[Settings, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    bare_norms: bool = False
 
     def spellings(self, tensor: str) -> Iterator[str]:
         """Yield every name that a file of this family may give a tensor."""
@@ -290,4 +292,15 @@ def fused(
         if bias:
             when = bias if isinstance(bias, str) else ""
             slots[f"attn.{name}.bias"] = Slot(f"{tensor}.bias", axis, part=part, when=when)
+    return slots
+
+
+def part_of(role: str, tensor: str, parts: str, index: int, bias: bool | str = False) -> dict[str, Slot]:
+    """Return the roles of one of several matrices of a block that torch's Linear holds as one."""
+    part = Part(index, parts)
+    slots = {role: Slot(f"{tensor}.weight", f"d {AXES[role]}", transposed=True, part=part)}
+    if bias:
+        slots[f"{role}.bias"] = Slot(
+            f"{tensor}.bias", AXES[role], part=part, when=bias if isinstance(bias, str) else ""
+        )
     return slots

@@ -1,4 +1,4 @@
-"""A slot undoes what a file's layout did: fused, interleaved, padded, shifted tensors come out as the model has them."""
+"""A slot undoes what a file's layout did: fused, interleaved, padded, shifted tensors come out as they are used."""
 
 import numpy as np
 import pytest
