@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TRAIN := .venv-train
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site test lint bench demo-model test-training nulls verify adopt serve pins clean
+.PHONY: site test test-shapes lint hooks bench demo-model test-training nulls verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -13,10 +13,20 @@ site: $(VENV)/.site ## compute what is not known yet and build the site into sit
 test: $(VENV)/.dev ## all tests (those that need real weights look in $$ATLAS_MODELS; those of pages need Chromium)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-lint: $(VENV)/.dev ## style and types
+test-shapes: $(VENV)/.dev ## mathematics and findings held to the types and shapes that they declare
+	$(BIN)/python -m pytest --shapes tests/maths tests/findings $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev ## style, types, spelling, and what a repository should have
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
+	$(BIN)/sp-repo-review --show=err .
+	$(BIN)/pre-commit validate-config
+	$(BIN)/python .ci/hooks.py --check
+
+hooks: $(VENV)/.dev ## give the hooks in .pre-commit-config.yaml the pinned versions
+	$(BIN)/python .ci/hooks.py
 
 bench: $(VENV)/.dev ## how long computing takes and how much memory, against the plain way
 	$(BIN)/python -m tests.benchmark
@@ -44,6 +54,7 @@ pins: $(VENV)/.dev ## choose the pinned versions anew
 	  --no-emit-find-links --no-emit-trusted-host -o requirements.txt pyproject.toml
 	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-header --no-annotate --no-emit-index-url \
 	  --no-emit-find-links --no-emit-trusted-host --extra dev -c requirements.txt -o requirements-dev.txt pyproject.toml
+	$(BIN)/python .ci/hooks.py
 
 clean: ## remove what was made here, but neither results nor .venv
 	rm -rf site .cache .pages

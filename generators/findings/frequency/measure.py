@@ -6,7 +6,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.contract import Frequency, Inputs, Interval, Measurements
-from generators.findings.frequency.chances import Chances, chances, rank_interval
+from generators.findings.frequency.chances import Chances, Compared
 from generators.findings.frequency.intervals import Contest, Correlation, correlations, strength
 from generators.findings.frequency.probe import Probe, probe
 from generators.findings.frequency.tables import ChannelRhos, tables
@@ -189,12 +189,13 @@ def _compare(
         return
     with_frequency = {row["with"]: row for row in metrics["correlations"] if row["of"] == "log_frequency"}
     norm, ln2 = with_frequency["norm"], metrics["ln2_channel"]
+    compared = Compared(E, tokens, SEED)
     metrics["intervals"] = {
         "frequency_channel": strength(with_frequency["frequency_channel"]),
         "norm_rho": [norm["low"], norm["high"]],
-        "ln2_channel_rank": None if ln2 is None else rank_interval(E, tokens, ln2, SEED),
+        "ln2_channel_rank": None if ln2 is None else compared.rank_interval(ln2),
     }
-    metrics["chance"] = chances(E, tokens, SEED)
+    metrics["chance"] = compared.chances()
     metrics["probe"] = probe(E, tokens, SEED)
 
 
