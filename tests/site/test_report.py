@@ -39,6 +39,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([*pip, "--python", python, "install", "--no-deps", "--no-index", built], check=True, cwd=folder)
     (libraries,) = (folder / "venv" / "lib").glob("python*/site-packages")
     (libraries / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    code = "import generators; print(generators.__file__)"
+    where = subprocess.run([python, "-Ic", code], check=True, cwd=folder, capture_output=True, text=True).stdout
+    assert Path(where.strip()).is_relative_to(libraries), "it is the wheel that is tested"
     return folder / "venv" / "bin" / "atlas"
 
 

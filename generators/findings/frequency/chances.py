@@ -1,5 +1,8 @@
 """What chance gives for the claims about frequency: other axes, frequencies that only drift alike, other channels."""
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -27,27 +30,37 @@ class Chances(TypedDict):
     ln2_channel_rank: StoredChance
 
 
+@dataclass(frozen=True)
 class Compared:
     """Tokens spread over the ids, at most 5,000, on which channels are compared with chance and resampled."""
 
-    def __init__(self, E: Float[Array, "V d"], tokens: Tokens, seed: int) -> None:
-        ids = tokens.compared
-        self.tokens, self.seed = tokens, seed
-        self.rows, self.values = E[ids], tokens.log_frequency[ids]
-        self.ranks = unit_ranks(self.rows.T)
+    E: Float[Array, "V d"]
+    tokens: Tokens
+    seed: int
+
+    @cached_property
+    def values(self) -> Float[Array, " n"]:
+        """Return their log-frequencies."""
+        return self.tokens.log_frequency[self.tokens.compared]
+
+    @cached_property
+    def ranks(self) -> Float[Array, "d n"]:
+        """Return the ranks of every channel among them."""
+        return unit_ranks(self.E[self.tokens.compared].T)
 
     def chances(self) -> Chances:
         """Return what the nulls give."""
         rng = np.random.default_rng(self.seed)
+        axes = best_axis_correlations(self.E[self.tokens.compared], self.values, TURNS, rng)
         known = self.tokens.known
         norms, frequencies = self.tokens.norms[known], self.tokens.log_frequency[known]
         drifting = np.abs(drifting_correlations(self.ranks, self.values, DRAWS, rng)).max(axis=1)
         drifting_norms = drifting_correlations(unit_ranks(norms[None]), frequencies, DRAWS, rng)[:, 0]
         return {
-            "frequency_channel": drawn(AXES, best_axis_correlations(self.rows, self.values, TURNS, rng)),
+            "frequency_channel": drawn(AXES, axes),
             "drift": drawn(DRIFT, drifting),
             "norm_rho": drawn(DRIFT, drifting_norms, "at most"),
-            "ln2_channel_rank": rank_of_any(len(self.ranks)),
+            "ln2_channel_rank": rank_of_any(self.E.shape[1]),
         }
 
     def rank_interval(self, channel: int) -> Interval:

@@ -190,12 +190,12 @@ def _compare(
     with_frequency = {row["with"]: row for row in metrics["correlations"] if row["of"] == "log_frequency"}
     norm, ln2 = with_frequency["norm"], metrics["ln2_channel"]
     compared = Compared(E, tokens, SEED)
+    metrics["chance"] = compared.chances()
     metrics["intervals"] = {
         "frequency_channel": strength(with_frequency["frequency_channel"]),
         "norm_rho": [norm["low"], norm["high"]],
         "ln2_channel_rank": None if ln2 is None else compared.rank_interval(ln2),
     }
-    metrics["chance"] = compared.chances()
     metrics["probe"] = probe(E, tokens, SEED)
 
 
