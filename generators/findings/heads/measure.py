@@ -97,7 +97,9 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     metrics = Metrics(
         heads=rows,
         uniform=float(np.mean(1 / np.arange(2, n + 1))) if causal else 1 / n,
-        forecast=None if kernel is None else _forecast(kernel, by_positions[POSITIONS[0]][:, :, previous].mean(axis=0)),
+        forecast=None
+        if kernel is None
+        else _forecast(kernel, by_positions[POSITIONS[0]][:, :, previous].mean(axis=0)),
         repeated=_repeated(run, P, n) if run.predicts and causal else None,
         ran=ran(run, windows),
     )
@@ -222,7 +224,7 @@ def _repeated(run: "Run", P: Float[Array, "n d"] | None, n: int) -> list[Repeate
             run.logits(
                 ids,
                 lambda begin, logits, hits=hits: hits.append(  # type: ignore[misc]
-                    logits[:, begins:-1].argmax(dim=-1).cpu().numpy() == ids[begin : begin + len(logits), begins + 1 :]
+                    logits[:, begins:-1].argmax(axis=-1) == ids[begin : begin + len(logits), begins + 1 :]
                 ),
             )
         found.append(Repeated(positions=name, share=float(np.concatenate(hits).mean())))
