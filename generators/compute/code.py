@@ -100,14 +100,14 @@ def _what_runs(source: bytes | str) -> ast.Module:
 
 
 class _WhatRuns(ast.NodeTransformer):
-    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:  # noqa: N802
         return None if _is_text(node.value) else self.generic_visit(node)
 
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:  # noqa: N802
         self.generic_visit(node)
         return node.orelse if _is_for_types(node.test) else node
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:  # noqa: N802
         """Join the pieces of text between braces: Pythons differ in where they put empty ones."""
         self.generic_visit(node)
         values: list[ast.expr] = []

@@ -18,6 +18,7 @@ from generators.site.notebooks import write_notebooks
 from generators.site.pages import Rendered, render
 from generators.site.staging import Staging
 
+
 FOR_SERVERS = ("404.html", "sitemap.xml", "sitemap.xml.gz")  # files that only a server has a use for
 
 

@@ -1,7 +1,7 @@
 """Use of channels: what are the channels that stand out for?
 
-Adam Scherlis, "An exploration of GPT-2's embedding weights", guesses that channel 138 holds a zeroth-order guess of the
-next token, by frequency.
+Adam Scherlis, "An exploration of GPT-2's embedding weights", guesses that channel 138 holds a zeroth-order guess of
+the next token, by frequency.
 """
 
 from generators.findings.channel_use.claims import RULES

@@ -38,7 +38,8 @@ def _leans(measured: Measurements[Metrics]) -> Tested | Untested:
     return Tested(
         row["cost"],
         f"Holding channel {row['channel']}, {NAMES[row['why']]}, at its mean costs {row['cost']:.3g} "
-        f"{metrics['unit']}; of {len(costs)} others {dearer} cost as much, and their median is {np.median(costs):.3g}.",
+        f"{metrics['unit']}; of {len(costs)} others {dearer} cost as much, and their median is "
+        f"{np.median(costs):.3g}.",
         chance=Chance(f"{len(costs)} other channels", float(np.median(costs)), limit, len(costs)),
         interval=(row["low"], row["high"]),
         holds_at=limit,

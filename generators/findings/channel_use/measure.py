@@ -1,5 +1,6 @@
 """What it costs a model to hold a channel of its stream still, and what its predictions lose by that."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -66,9 +67,9 @@ class Metrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[Metrics]:
     """Measure the loss and predictions with one channel at a time held at its mean in the stream.
 
-    Runs the model on 32 windows about 25 times. Reads `token_embedding` (V, d) and the best frequencies for the channel
-    that goes with them, `blocks.*.ln2.gain` for the one that ln2 singles out, `position_embedding` for the one in
-    which positions vary most.
+    Runs the model on 32 windows about 25 times. Reads `token_embedding` (V, d) and the best frequencies for the
+    channel that goes with them, `blocks.*.ln2.gain` for the one that ln2 singles out, `position_embedding` for the
+    one in which positions vary most.
     """
     run: Run = inputs.run
     windows = run.windows(WINDOWS, SEED, OTHERS + 5)
@@ -186,7 +187,7 @@ def _held(
 
 
 def _values(
-    run: "Run", windows: "Windows", named: list[tuple[int, Why]], log_frequency: Float[Array, " V"]
+    run: "Run", windows: "Windows", named: Sequence[tuple[int, Why]], log_frequency: Float[Array, " V"]
 ) -> list[ValueRow]:
     """Return how the channels' values go with the frequency of the token that is there and of the one after it."""
     channels = [channel for channel, _ in named]

@@ -1,9 +1,10 @@
 """Every head's attention by offset on text, and the previous token's share by positions alone and on text."""
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.drawing import style
@@ -30,12 +31,12 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
 def draw_grid(rows: list[HeadRow]) -> Any:
     """Draw a cell for each head: by positions alone where that is known, on text, and in groups of ten."""
     columns = [("by positions alone", "by_position_alone"), ("on text", "on_text"), ("in groups of ten", "in_groups")]
-    drawn = [(title, key) for title, key in columns if rows[0][key] is not None]  # type: ignore[literal-required]
+    drawn = [(title, key) for title, key in columns if np.isfinite(_column(rows, key)).all()]
     layers, heads = rows[-1]["layer"] + 1, rows[-1]["head"] + 1
     figure = style.canvas(width=2.5 * len(drawn) + 1.0, height=0.8 + 2.1 * max(0.5, min(1.6, layers / heads)))
     axes = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
     for ax, (title, key) in zip(axes, drawn, strict=True):
-        values = np.array([row[key] for row in rows], float).reshape(layers, heads)  # type: ignore[literal-required]
+        values = _column(rows, key).reshape(layers, heads)
         image = ax.imshow(values, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
         ax.set_title(title)
         ax.set_xlabel("head")
@@ -78,3 +79,8 @@ def draw_forecast(rows: list[HeadRow]) -> Any:
     ax.set_ylabel("weight on the previous token, on text")
     figure.colorbar(dots, ax=ax, label="layer")
     return figure
+
+
+def _column(rows: list[HeadRow], key: str) -> Float[Array, " heads"]:
+    """Return one number of every head, NaN where it is None."""
+    return np.array([cast(dict[str, float | None], row)[key] for row in rows], np.float64)

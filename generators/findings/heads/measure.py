@@ -94,12 +94,11 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     kernel = _kernel(inputs, P)
     rows = _rows(by_positions, first, kernel, offsets, inputs.architecture.n_head)
     previous = int(np.flatnonzero(offsets == 1)[0])
+    on_text = by_positions["as they are"][:, :, previous].mean(axis=0)
     metrics = Metrics(
         heads=rows,
         uniform=float(np.mean(1 / np.arange(2, n + 1))) if causal else 1 / n,
-        forecast=None
-        if kernel is None
-        else _forecast(kernel, by_positions[POSITIONS[0]][:, :, previous].mean(axis=0)),
+        forecast=None if kernel is None else _forecast(kernel, on_text),
         repeated=_repeated(run, P, n) if run.predicts and causal else None,
         ran=ran(run, windows),
     )
@@ -219,7 +218,7 @@ def _repeated(run: "Run", P: Float[Array, "n d"] | None, n: int) -> list[Repeate
     begins = len(before) + half
     found = []
     for name, replaced in _ways(run, P, ids.shape[1]):
-        hits = []
+        hits: list[Array] = []
         with replaced:
             run.logits(
                 ids,

@@ -1,8 +1,8 @@
 """Use of positions: does the model need exact positions, or only the smooth curve they lie on?
 
-Asked by Adam Yedidia, "The positional embedding matrix and previous-token heads: how do they actually work?" (2023: what
-if positions are averaged in groups of ten?), and Adam Scherlis, "An exploration of GPT-2's embedding weights" (is what
-lies off the curve noise?).
+Adam Yedidia, "The positional embedding matrix and previous-token heads: how do they actually work?" (2023), asks what
+happens if positions are averaged in groups of ten; Adam Scherlis, "An exploration of GPT-2's embedding weights",
+whether what lies off the curve is noise.
 """
 
 from generators.findings.contract import RUN, Finding

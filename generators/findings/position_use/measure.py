@@ -54,9 +54,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     run: Run = inputs.run
     kind = run.position_kind
     if kind is None:
-        raise NotApplicableError(
-            "This model's positions are neither a table nor rotations nor ALiBi; none can be replaced."
-        )
+        raise NotApplicableError("Positions are no table, no rotations and not ALiBi here: none can be replaced.")
     windows = run.windows(WINDOWS, SEED, PASSES)
     m = windows.ids.shape[1]
     loss = run.loss(windows)

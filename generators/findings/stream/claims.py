@@ -66,7 +66,8 @@ def _its_own(measured: Measurements[Metrics]) -> Tested | Untested:
     row = max(reliable, key=lambda row: row["share"])
     return Tested(
         row["share"],
-        f"Without position embeddings, {row['share']:.1%} of the variance at layer {row['layer']} lies between positions.",
+        f"Without position embeddings, {row['share']:.1%} of the variance at layer {row['layer']} lies between "
+        "positions.",
         baseline=0.0,
         interval=(row["share_low"], row["share_high"]),
     )

@@ -1,7 +1,7 @@
 """The curve of positions layer by layer, and its numbers against depth."""
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -68,15 +68,20 @@ def draw_lines(rows: list[StageRow]) -> Any:
     ax = figure.add_subplot()
     layers = [row["layer"] for row in rows]
     for index, (key, label) in enumerate(LINES):
-        values = np.array([row[key] for row in rows], float)  # type: ignore[literal-required]
+        values = _column(rows, key)
         if not np.isfinite(values).any():
             continue
         ax.plot(layers, values, "os^D"[index] + "-", ms=4, lw=1.2, color=style.COLOURS[index], label=label)
         if f"{key}_low" in rows[0]:
-            low, high = (np.array([row[f"{key}_{end}"] for row in rows]) for end in ("low", "high"))  # type: ignore[literal-required]
+            low, high = (_column(rows, f"{key}_{end}") for end in ("low", "high"))
             ax.fill_between(layers, low, high, color=style.COLOURS[index], alpha=0.2, lw=0)
     ax.set_ylim(min(0, ax.get_ylim()[0]), 1.02)
     ax.set_xticks(layers)
     ax.set_xlabel("layer that is given the stream; the last is what comes out")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
+
+
+def _column(rows: list[StageRow], key: str) -> Float[Array, " layers"]:
+    """Return one number of every layer, NaN where it is None."""
+    return np.array([cast(dict[str, float | None], row)[key] for row in rows], np.float64)

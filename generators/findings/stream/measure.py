@@ -73,7 +73,8 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     run: Run = inputs.run
     windows = run.windows(WINDOWS, SEED)
     n_layer, d = inputs.architecture.n_layer, inputs.architecture.d_model
-    stages = [Moments(*windows.ids.shape, d) for _ in range(n_layer + 1)]
+    count, n = windows.ids.shape
+    stages = [Moments(windows=count, n=n, d=d) for _ in range(n_layer + 1)]
     run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
     basis = _basis(inputs)
     rows, points = [], []

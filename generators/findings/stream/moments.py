@@ -10,7 +10,7 @@ FOLDS = 8  # windows go to them in turn
 RIDGE = 1e-3  # of the mean variance of a channel
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Moments:
     """What is kept of the hidden states (windows, n, d) of one stage."""
 

@@ -15,8 +15,8 @@ def _unspeakable(measured: Measurements[Metrics]) -> Tested:
     limit = float(binom.ppf(0.99, m["candidates"], expected)) / m["candidates"]
     return Tested(
         m["below"] / m["candidates"],
-        f"{m['below']} of {m['candidates']} candidates never get a probability above {m['threshold']:.2g}, which 19 in 20 of "
-        f"the {m['controls']} controls do somewhere.",
+        f"{m['below']} of {m['candidates']} candidates never get a probability above {m['threshold']:.2g}, which "
+        f"19 in 20 of the {m['controls']} controls do somewhere.",
         chance=Chance("candidates no different from controls", expected, limit, m["controls"]),
         interval=(float(found.low), float(found.high)),
     )

@@ -18,6 +18,7 @@ from generators.maths.blocks import norms
 
 if TYPE_CHECKING:
     from generators.runner.run import Run
+    from generators.runner.texts import Windows
 
 PERCENTILE = 5  # of the controls' largest probabilities
 LEFT_OUT = ("special", "unassigned")  # groups of tokens that no text holds
@@ -69,8 +70,8 @@ class Metrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[Metrics]:
     """Measure the largest probability that the model gives each candidate and each control anywhere in the texts.
 
-    Runs the model on 64 windows once, and causal models on prompts. Reads `token_embedding` (V, d), whether outputs are
-    another matrix, the vocabulary, and the best frequencies, by which controls are matched.
+    Runs the model on 64 windows once, and causal models on prompts. Reads `token_embedding` (V, d), whether outputs
+    are another matrix, the vocabulary, and the best frequencies, by which controls are matched.
 
     Raises:
         NotApplicableError: the model predicts no tokens, or none of its tokens look under-trained.
