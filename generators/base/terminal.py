@@ -32,7 +32,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows: a table on a terminal, fields separated by tabs elsewhere."""
     if not sys.stdout.isatty():
         for row in rows:
-            line("\t".join(row))
+            typer.echo("\t".join(map(printable, row)))
         return
     from rich.console import Console
     from rich.table import Table

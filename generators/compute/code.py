@@ -2,7 +2,8 @@
 
 Code counts by what it says and not by how it is written down: as a syntax tree without docstrings, comments and
 positions, in a form of its own that every Python from 3.11 on gives alike. Modules are read and never imported. What
-a package runs when it is imported counts where something is imported from it, not where a module inside it is.
+a package's `__init__` says counts where a name is taken from it, not where a module inside the package is imported;
+modules that are imported by a name made at run time aren't seen.
 """
 
 import ast
@@ -53,7 +54,7 @@ def modules_in(package: Path, module_name: str) -> dict[str, str]:
 
 def said(source: bytes | str) -> str:
     """Return what a program says: the same text for all ways to write it down, in every Python."""
-    return "\n".join(map(_written, _what_runs(source).body))
+    return _in_words(_what_runs(source))
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,10 @@ class _Module:
 @cache
 def _module(package: Path, name: str) -> _Module:
     path = _path(package, name) or _path_elsewhere(name)
-    source = path.read_bytes()
+    tree = _what_runs(path.read_bytes())
     inside = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    imports = {
-        found for module, taken in _imports(_what_runs(source), inside) for found in _of_ours(package, module, taken)
-    }
-    return _Module(said(source), tuple(sorted(imports)))
+    imports = {found for module, taken in _imports(tree, inside) for found in _of_ours(package, module, taken)}
+    return _Module(_in_words(tree), tuple(sorted(imports)))
 
 
 def _path(package: Path, name: str) -> Path | None:
@@ -100,22 +99,24 @@ def _what_runs(source: bytes | str) -> ast.Module:
 
 
 class _WhatRuns(ast.NodeTransformer):
-    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:  # noqa: N802
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         return None if _is_text(node.value) else self.generic_visit(node)
 
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:  # noqa: N802
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
         return node.orelse if _is_for_types(node.test) else node
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:  # noqa: N802
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         """Join the pieces of text between braces: Pythons differ in where they put empty ones."""
         self.generic_visit(node)
-        values: list[ast.expr] = []
-        for is_text, pieces in groupby(node.values, _is_text):
-            text = "".join(str(cast(ast.Constant, piece).value) for piece in pieces) if is_text else None
-            values += pieces if text is None else [ast.Constant(text)] if text else []
-        node.values = values
+        parts = [(is_text, list(pieces)) for is_text, pieces in groupby(node.values, _is_text)]
+        node.values = [piece for is_text, pieces in parts for piece in (_joined(pieces) if is_text else pieces)]
         return node
+
+
+def _joined(pieces: list[ast.expr]) -> list[ast.expr]:
+    text = "".join(str(cast(ast.Constant, piece).value) for piece in pieces)
+    return [ast.Constant(text)] if text else []
 
 
 def _is_text(node: ast.expr) -> bool:
@@ -125,6 +126,10 @@ def _is_text(node: ast.expr) -> bool:
 def _is_for_types(test: ast.expr) -> bool:
     name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else None
     return name == "TYPE_CHECKING"
+
+
+def _in_words(tree: ast.Module) -> str:
+    return "\n".join(map(_written, tree.body))
 
 
 def _written(value: object) -> str:

@@ -18,9 +18,9 @@ from generators.base.plain import content_digest
 from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files
-from generators.compute import code
+from generators.compute import code, running
 from generators.compute.records import Status, TensorEntry
-from generators.findings.contract import FREQUENCIES, TOKENS, Finding, Inputs, roles
+from generators.findings.contract import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Finding, Inputs, roles
 from generators.tokens.frequency import Frequency, token_frequencies
 from generators.tokens.vocabulary import Vocabulary, load_vocabulary
 
@@ -35,27 +35,51 @@ class Opened:
 
     @cached_property
     def vocabulary(self) -> Vocabulary | None:
-        """Return the model's tokens, None where it has no tokenizer."""
-        return load_vocabulary(self.files, self.checkpoint.architecture.vocab_size)
+        """Return the model's tokens, None where it has none, or no tokenizer."""
+        size = self.checkpoint.architecture.vocab_size
+        return None if size is None else load_vocabulary(self.files, size)
 
     @cached_property
     def frequencies(self) -> tuple[Frequency, ...]:
         """Return what is known of how often its tokens occur, best source first."""
         size = self.checkpoint.architecture.vocab_size
+        if size is None:
+            return ()
         return token_frequencies(self.files, self.model.frequency, self.vocabulary, size, self.model.counts)
 
     @cached_property
-    def token_digests(self) -> dict[str, Any]:
-        """Return digests of the token facts, by capability."""
-        return {
-            TOKENS: None if self.vocabulary is None else _digest_of_vocabulary(self.vocabulary),
-            FREQUENCIES: [_digest_of_frequency(frequency) for frequency in self.frequencies],
-        }
+    def run(self) -> Any:
+        """Return the model itself, ready to be run.
+
+        Raises:
+            CannotRunError: it can't be run here; says why.
+        """
+        return running.opened_model(self.files, self.checkpoint)
+
+    @cached_property
+    def why_no_run(self) -> str | None:
+        """Return why it can't be run here, as far as that can be said without opening it."""
+        return running.why_not(self.files, self.checkpoint)
+
+    def depends_on(self, capability: str) -> Any:
+        """Return digests of what a finding with this capability depends on."""
+        if capability == TOKENS:
+            return None if self.vocabulary is None else _digest_of_vocabulary(self.vocabulary)
+        if capability == FREQUENCIES:
+            return [_digest_of_frequency(frequency) for frequency in self.frequencies]
+        return None if self.why_no_run else self._run_depends_on
+
+    @cached_property
+    def _run_depends_on(self) -> dict[str, Any]:
+        return running.depends_on(self.files, self.checkpoint)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a finding will be measured from and the key that this gives; or why it can't be (`status`, `reason`)."""
+    """What a finding will be measured from and the key that this gives; or why it can't be (`status`, `reason`).
+
+    `here` says that it is this machine that can't, and not the weights: then a result that is stored stands.
+    """
 
     finding: Finding[Any]
     tensors: dict[str, TensorEntry] = field(default_factory=dict)
@@ -63,6 +87,7 @@ class Plan:
     code: str | None = None
     status: Status = "computed"
     reason: str | None = None
+    here: bool = False
 
 
 def plan(finding: Finding[Any], opened: Opened) -> Plan:
@@ -75,6 +100,8 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
     blocked = _blocked(finding, opened.checkpoint)
     if blocked is not None:
         return Plan(finding, status=blocked[0], reason=blocked[1])
+    if RUN in finding.needs and opened.why_no_run:
+        return Plan(finding, status="missing", reason=opened.why_no_run, here=True)
     checkpoint = opened.checkpoint
     read = _roles_read(finding, checkpoint)
     tensors = {role: TensorEntry(**asdict(checkpoint.record(role))) for role in read}
@@ -82,9 +109,9 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
     made_of = {
         "finding": finding.name,
         "code": measured_by,
-        "config": {name: getattr(checkpoint.architecture, name) for name in finding.config},
+        "config": {name: asdict(checkpoint.architecture)[name] for name in finding.config},
         "tensors": {role: [tensors[role].sha256, checkpoint.layout(role)] for role in read},
-        **{name: opened.token_digests[name] for name in (TOKENS, FREQUENCIES) if finding.can_use(name)},
+        **{name: opened.depends_on(name) for name in CAPABILITIES if finding.can_use(name)},
     }
     return Plan(finding, tensors, content_digest(made_of), measured_by)
 
@@ -97,12 +124,14 @@ def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
         architecture=cast(Architecture, _Fields(finding, checkpoint.architecture)),
         vocabulary=opened.vocabulary if finding.can_use(TOKENS) else None,
         frequencies=opened.frequencies if finding.can_use(FREQUENCIES) else (),
+        run=opened.run if finding.can_use(RUN) and not opened.why_no_run else None,
     )
 
 
 def _roles_read(finding: Finding[Any], checkpoint: Checkpoint) -> list[str]:
+    """Return the roles that a finding reads here: what is there, with the norms and biases that belong to it."""
     wanted = roles((*finding.needs, *finding.uses), checkpoint.architecture.n_layer)
-    return [role for role in wanted if role in checkpoint]
+    return [role for role in wanted if not checkpoint.missing_for(role)]
 
 
 def _blocked(finding: Finding[Any], checkpoint: Checkpoint) -> tuple[Status, str] | None:
@@ -117,7 +146,7 @@ def _blocked(finding: Finding[Any], checkpoint: Checkpoint) -> tuple[Status, str
             return "not_applicable", checkpoint.family.without.get(
                 pattern, f"The {name} architecture has no {pattern}."
             )
-        absent = [role for role in there if role not in checkpoint]
+        absent = list(dict.fromkeys(lacking for role in there for lacking in checkpoint.missing_for(role)))
         if absent:
             more = f" and {len(absent) - 1} more like it" if len(absent) > 1 else ""
             return "missing", f"The checkpoint lacks {checkpoint.lacking(absent[0])}{more}."

@@ -123,12 +123,17 @@ class Store:
             with _writing(folder):
                 replace_file(self._arrays_path(name, record), data)
         self._write(folder / f"{record.finding}.json", record)
+        self.drop_older_arrays(name, record)
+        return record
+
+    def drop_older_arrays(self, name: str, record: StoredFinding) -> None:
+        """Remove the arrays of what a stored result replaced; a killed run may not have got to it."""
+        folder = self._folder(name)
         kept = self._arrays_path(name, record).name if record.arrays_sha256 else None
         with _writing(folder):
             for path in folder.glob(f"{record.finding}.*.npz"):
                 if path.name != kept:
                     path.unlink(missing_ok=True)
-        return record
 
     def remove_finding(self, name: str, finding: str) -> None:
         """Remove what is stored of one finding: the atlas has no finding of that name any more."""

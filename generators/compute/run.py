@@ -20,6 +20,7 @@ from generators.compute.records import ModelRecord, SourceRecord, StoredFinding,
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding, NotApplicableError
+from generators.runner import CannotRunError
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ def _job(planned: Plan, opened: Opened, store: Store, report: Report) -> tuple[S
     name = opened.model.name
     known = _known(planned, name, store, report)
     if known is not None:
+        store.drop_older_arrays(name, known)
         return known, False
     record, arrays = _answer(planned, opened, report)
     return store.save_finding(name, record, arrays), True
@@ -101,6 +103,9 @@ def _known(planned: Plan, name: str, store: Store, report: Report) -> StoredFind
         stored = store.finding(name, finding)
         if stored is None:
             return None
+        if planned.here and stored.status == "computed":
+            store.arrays(name, stored)
+            return stored
         if planned.key is None:
             return stored if (stored.status, stored.reason) == (planned.status, planned.reason) else None
         if stored.key != planned.key or stored.status not in ("computed", "not_applicable"):
@@ -126,11 +131,16 @@ def _answer(planned: Plan, opened: Opened, report: Report) -> tuple[StoredFindin
         tensors=planned.tensors,
     )
     try:
-        measured = finding.measure(inputs(finding, opened))
+        given = inputs(finding, opened)
+        measured = finding.measure(given)
         numbers = {"metrics": plain(measured.metrics), "tables": table_records(measured)}
+        if given.run is not None:
+            numbers["run"] = {**given.run.record, "text": given.run.text.name, "text_sha256": given.run.text.sha256}
         return record.model_copy(update=numbers), measured.arrays
     except NotApplicableError as sentence:
         return record.model_copy(update={"status": "not_applicable", "reason": str(sentence)}), {}
+    except CannotRunError as sentence:
+        return StoredFinding(finding=finding.name, status="missing", reason=str(sentence)), {}
     except AtlasError:
         raise
     except Exception as error:  # a finding that breaks must not cost the others
@@ -150,7 +160,8 @@ def _save_model(record: ModelRecord, store: Store) -> None:
 
 def _drop_unknown(plans: Sequence[Plan], name: str, store: Store) -> None:
     """Remove what is stored of findings that the atlas has no more."""
-    for finding in set(store.finding_names(name)) - {each.finding.name for each in plans}:
+    known = {each.finding.name for each in plans} | {finding.name for finding in FINDINGS}
+    for finding in set(store.finding_names(name)) - known:
         store.remove_finding(name, finding)
 
 

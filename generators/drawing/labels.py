@@ -52,7 +52,7 @@ def annotate(ax: Any, points: Float[Array, "n 2"], labels: Sequence[str], size: 
 
 def _overlap(a: tuple[float, float, float], b: tuple[float, float, float]) -> bool:
     """Return whether two labels (left, right, middle) cover one another."""
-    return a[0] < b[1] and a[1] > b[0] and abs(a[2] - b[2]) < 1.15 * SIZE / 72
+    return bool(a[0] < b[1] and a[1] > b[0] and abs(a[2] - b[2]) < 1.15 * SIZE / 72)
 
 
 def _scale(ax: Any, size: tuple[float, float]) -> Callable[[float, float], tuple[float, float]]:

@@ -94,6 +94,8 @@ class Run:
         Raises:
             CannotRunError: there is none in its tokens.
         """
+        if self.architecture.vocab_size is None:
+            raise CannotRunError("The model can't be run on text: it has no tokens.")
         return text_for(self._folder, self.architecture.vocab_size)
 
     def windows(self, count: int, seed: int, passes: float = 1.0) -> Windows:

@@ -35,6 +35,7 @@ def navigation(pages: Sequence[ModelPage], notebooks: Sequence[Notebook]) -> lis
         {"Models": ["models/index.md", *({page.title: f"models/{page.name}.md"} for page in pages)]},
         {"Compare": "compare.md"},
         _findings(),
+        {"What we learned": "learned.md"},
     ]
     if notebooks:
         made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)

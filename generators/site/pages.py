@@ -17,11 +17,17 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import data, notebooks
+from generators.site.learned import lessons
 from generators.site.navigation import write_navigation
 from generators.site.pictures import Picture
 from generators.site.staging import Staging
 from generators.site.view import Absent, ModelPage, all_models, model_page
 from generators.site.words import environment
+
+
+# The figure on the home page: this finding's signature, of the first model for which this claim holds.
+HERO = "helix"
+HERO_CLAIM = "circle"
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,8 @@ def _write_pages(
         write("index.md", "home.md.j2", hero=_hero(rendered.pages))
         write("models/index.md", "models.md.j2")
         write("compare.md", "compare.md.j2")
+        learned = [(finding, list(lessons(finding.rules, rendered.pages))) for finding in FINDINGS]
+        write("learned.md", "learned.md.j2", lessons=learned)
     else:
         write("index.md", "report.md.j2", hero=_hero(rendered.pages))
     write("about.md", "about.md.j2")
@@ -165,8 +173,3 @@ def _hero(pages: Sequence[ModelPage]) -> tuple[ModelPage, Picture] | None:
         (p, picture) for p, picture in drawn if HERO_CLAIM in p.claims and p.claims[HERO_CLAIM].verdict == "holds"
     ]
     return next(iter(winding or drawn), None)
-
-
-# The figure on the home page: this finding's signature, of the first model for which this claim holds.
-HERO = "helix"
-HERO_CLAIM = "circle"

@@ -8,6 +8,8 @@ import jinja2
 from markupsafe import Markup
 
 from generators.base.text import SYMBOLS, formula, in_markdown, number
+from generators.compute.records import ClaimRecord
+from generators.drawing.strip import strip
 from generators.findings import FINDINGS
 from generators.findings.contract import Measurements, Rule
 from generators.site.locations import packaged
@@ -46,9 +48,16 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "rule": by_id.__getitem__,
         "threshold": threshold_in_words,
         "most_rows": MOST_ROWS,
+        "strip": claim_strip,
         "whole": whole,
     }
     return made
+
+
+def claim_strip(claim: ClaimRecord) -> Markup:
+    """Return a claim's value, interval, threshold and chance on one line."""
+    chance = None if claim.chance is None else (claim.chance.median, claim.chance.limit)
+    return strip(claim.value, claim.interval, claim.threshold, chance, claim.unit)
 
 
 def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:

@@ -44,6 +44,9 @@ def gpt_block(i):
         f"blocks.{i}.attn.o": (f"h.{i}.attn.c_proj.weight", transposed),
         f"blocks.{i}.mlp.in": (f"h.{i}.mlp.c_fc.weight", whole),
         f"blocks.{i}.mlp.out": (f"h.{i}.mlp.c_proj.weight", transposed),
+        f"blocks.{i}.attn.o.bias": (f"h.{i}.attn.c_proj.bias", whole),
+        f"blocks.{i}.mlp.in.bias": (f"h.{i}.mlp.c_fc.bias", whole),
+        f"blocks.{i}.mlp.out.bias": (f"h.{i}.mlp.c_proj.bias", whole),
     }
 
 
@@ -57,6 +60,9 @@ def bert_block(i):
         f"blocks.{i}.attn.o": (f"{block}.attention.output.dense.weight", whole),
         f"blocks.{i}.mlp.in": (f"{block}.intermediate.dense.weight", transposed),
         f"blocks.{i}.mlp.out": (f"{block}.output.dense.weight", whole),
+        f"blocks.{i}.attn.o.bias": (f"{block}.attention.output.dense.bias", whole),
+        f"blocks.{i}.mlp.in.bias": (f"{block}.intermediate.dense.bias", whole),
+        f"blocks.{i}.mlp.out.bias": (f"{block}.output.dense.bias", whole),
     }
 
 

@@ -15,8 +15,8 @@ from huggingface_hub.errors import (
 )
 
 from generators.base.errors import InputError, WeightsUnavailableError
-from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource
 from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource
 from generators.checkpoint.sources import Hub, Origin, in_folder, locate
 from tests.checkpoints import WEIGHTS, write_checkpoint
 

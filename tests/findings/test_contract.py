@@ -190,6 +190,7 @@ class Watched:
     finding: Finding[Any]
     inputs: Inputs
     asked: set[str] = field(default_factory=set)
+    __class__ = Inputs  # what they stand in for
 
     def __post_init__(self) -> None:
         declared = roles((*self.finding.needs, *self.finding.uses), self.inputs.architecture.n_layer)

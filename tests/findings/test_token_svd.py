@@ -82,7 +82,7 @@ def test_special_tokens_do_not_count():
 def test_auc_is_the_share_of_pairs_in_order():
     rng = np.random.default_rng(1)
     scores = np.round(rng.standard_normal(60), 1)
-    kind = rng.integers(-1, 2, 60)
+    kind = rng.integers(-1, 2, 60, np.int8)
     ones, zeros = scores[kind == 1], scores[kind == 0]
     pairs = (ones[:, None] > zeros).mean() + (ones[:, None] == zeros).mean() / 2
     assert auc(scores, kind) == pytest.approx(max(pairs, 1 - pairs))
@@ -92,14 +92,14 @@ def test_auc_is_the_share_of_pairs_in_order():
 def test_auc_is_that_of_a_sum_of_ranks(precision):
     rng = np.random.default_rng(2)
     scores = np.round(rng.standard_normal(30_000), 3).astype(precision)
-    kind = rng.integers(-1, 2, len(scores))
+    kind = rng.integers(-1, 2, len(scores), np.int8)
     chosen, n_1, n_0 = scores[kind >= 0], np.sum(kind == 1), np.sum(kind == 0)
     area = (rankdata(chosen)[kind[kind >= 0] == 1].sum() - n_1 * (n_1 + 1) / 2) / (n_1 * n_0)
     assert auc(scores, kind) == pytest.approx(max(area, 1 - area), abs=1e-12)
 
 
 def test_auc_of_equal_scores_is_chance():
-    assert auc(np.zeros(60), np.arange(60) % 2) == 0.5
+    assert auc(np.zeros(60), np.arange(60, dtype=np.int8) % np.int8(2)) == 0.5
 
 
 def test_the_first_direction_is_that_of_a_full_svd():

@@ -3,7 +3,7 @@
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
@@ -31,7 +31,7 @@ def correlations(values: dict[str, Float[Array, " n"]], seed: int) -> list[Corre
 
 
 def _weighted_rhos(
-    groups: dict[str, Int[Array, " n"]], pairs: list[tuple[str, str]], weights: Float[Array, " n"]
+    groups: dict[str, Int[Array, " n"]], pairs: list[tuple[str, str]], weights: Real[Array, " n"]
 ) -> list[float]:
     """Return Spearman's correlations of a sample in which token i occurs weights[i] times; no sorting needed."""
     total = float(weights.sum())

@@ -1,6 +1,7 @@
 """What is claimed of the subspaces: rules, numbers and sentences."""
 
 from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.nulls import chance, pair
 from generators.findings.subspaces.measure import Metrics
 
 
@@ -10,17 +11,31 @@ def _keep_apart(measured: Measurements[Metrics]) -> Tested | Untested:
     return Tested(
         rivalry,
         {"holds": f"{overlap}: they keep apart.", "partly": f"{overlap}.", "fails": f"{overlap}."},
-        baseline=1.0,
+        chance=chance(measured.metrics["chance"]["rivalry"]),
+        interval=pair(measured.metrics["intervals"]["rivalry"]),
     )
 
 
 def _in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
-    share, chance = measured.metrics["position_energy_in_tail"], measured.metrics["chance_in_tail"]
+    metrics = measured.metrics
+    share = metrics["position_energy_in_tail"]
     return Tested(
         share,
         f"{share:.1%} of the positions' energy lies in the tenth of the directions where tokens vary least; chance "
-        f"gives {chance:.1%}.",
-        baseline=chance,
+        f"gives {metrics['chance_in_tail']:.1%}.",
+        chance=chance(metrics["chance"]["position_energy_in_tail"]),
+        interval=pair(metrics["intervals"]["position_energy_in_tail"]),
+    )
+
+
+def _tokens_in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
+    metrics = measured.metrics
+    share = metrics["token_energy_in_tail"]
+    return Tested(
+        share,
+        f"{share:.1%} of the tokens' energy lies in the tenth of the directions where positions vary least; chance "
+        f"gives {metrics['chance_in_tail']:.1%}.",
+        chance=chance(metrics["chance"]["token_energy_in_tail"]),
     )
 
 
@@ -46,5 +61,16 @@ RULES = (
         partly=0.2,
         unit="share of energy",
         test=_in_tail,
+    ),
+    Rule(
+        id="tokens-in-tail",
+        short="E in P's tail",
+        statement="And the tokens in P's.",
+        value="token_energy_in_tail",
+        sense="at least",
+        holds=0.5,
+        partly=0.2,
+        unit="share of energy",
+        test=_tokens_in_tail,
     ),
 )

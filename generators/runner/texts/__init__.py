@@ -44,9 +44,9 @@ class Text:
     after: tuple[int, ...] = ()
     mask_id: int | None = None
 
-    def window_length(self, n_ctx: int) -> int:
-        """Return how long windows are in a model of `n_ctx` positions."""
-        return min(n_ctx, LONGEST_WINDOW)
+    def window_length(self, n_ctx: int | None) -> int:
+        """Return how long windows are in a model of `n_ctx` positions; None: as many as there are."""
+        return LONGEST_WINDOW if n_ctx is None else min(n_ctx, LONGEST_WINDOW)
 
     def windows(self, count: int, length: int, seed: int) -> Windows:
         """Draw `count` windows that share no token of the text, or all there are; the first ones don't depend on it.

@@ -1,37 +1,15 @@
-"""Where a checkpoint's files are: a folder, an installed package, a model hub."""
+"""A checkpoint on a model hub."""
 
-import os
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 
 from generators.base.errors import InputError, WeightsUnavailableError
-from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource, Source
+from generators.checkpoint.config import CONFIG
+from generators.checkpoint.registry import HubSource
+from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Origin
 
-CONFIG = "config.json"
-WEIGHTS = "model.safetensors"
-SHARD_INDEX = "model.safetensors.index.json"
 HUB_TIMEOUT_S = 10.0
 SERVER_ERRORS = 500  # HTTP statuses from here on say that the hub is down, those below that it refuses
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where weights came from, for the record: what kind of place, which one, and the commit if there is one."""
-
-    kind: str
-    place: str
-    revision: str | None = None
-    commit: str | None = None
-
-
-@dataclass(frozen=True)
-class Files:
-    """A checkpoint's files, each fetched when asked for; `fetch` returns None for a file that isn't there."""
-
-    origin: Origin
-    fetch: Callable[[str], Path | None]
 
 
 @dataclass
@@ -110,63 +88,6 @@ class Hub:
             ) from error
 
 
-def locate(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
-    """Find a model's files: in `models_dirs` by its name, before anything is downloaded, then in its sources.
-
-    A model that names a folder first is read from there and nowhere else.
-
-    Raises:
-        InputError: a folder was named outright and can't be used.
-        WeightsUnavailableError: none of the places has them now; says why of each.
-    """
-    if not isinstance(model.sources[0], FolderSource):
-        for folder in models_dirs:
-            if (folder / model.name).is_dir():
-                return in_folder(folder / model.name)
-    reasons = []
-    for source in model.sources:
-        try:
-            return _open(source, hub)
-        except WeightsUnavailableError as error:
-            reasons.append(str(error))
-    raise WeightsUnavailableError(" ".join(reasons))
-
-
-def in_folder(folder: Path, origin: Origin | None = None) -> Files:
-    """Return the files of the checkpoint in a folder."""
-
-    def fetch(name: str) -> Path | None:
-        path = folder / name
-        try:
-            return path if path.is_file() else None
-        except OSError as error:  # a name that is too long, a folder that can't be entered
-            raise InputError(f"{name} in the folder {folder.name} can't be read: {error.strerror}.") from error
-
-    return Files(origin or Origin("folder", _as_text(folder.name)), fetch)
-
-
-def _open(source: Source, hub: Hub) -> Files:
-    if isinstance(source, HubSource):
-        return hub.files(source)
-    if isinstance(source, PackageSource):
-        return _in_package(source)
-    if not source.folder.is_dir():
-        raise InputError(f"There is no folder {source.folder}.")
-    return in_folder(source.folder)
-
-
-def _in_package(source: PackageSource) -> Files:
-    try:
-        package = metadata.distribution(source.package)
-    except metadata.PackageNotFoundError:
-        raise WeightsUnavailableError(f"The package {source.package} isn't installed.") from None
-    for file in package.files or ():
-        if file.name in (WEIGHTS, SHARD_INDEX):
-            folder = Path(str(package.locate_file(file))).parent
-            return in_folder(folder, Origin("package", source.package, package.version))
-    raise InputError(f"The package {source.package} carries no {WEIGHTS}.")
-
-
 def _named(source: HubSource) -> str:
     return source.hub if source.revision == "main" else f"{source.hub} at {source.revision}"
 
@@ -179,11 +100,6 @@ def _check_id(hub_id: str) -> None:
         validate_repo_id(hub_id)
     except HFValidationError as error:
         raise InputError(f"{hub_id!r} can't be a hub id: {_first_line(error)}") from error
-
-
-def _as_text(name: str) -> str:
-    """Return a file name without what no text file can hold: bytes that aren't UTF-8."""
-    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _first_line(error: Exception) -> str:

@@ -1,0 +1,182 @@
+"""A curve of embeddings: how it is stretched, where it breaks, how long its rows are, which waves it makes.
+
+A curve is an array of rows, one per position, in order. How it turns is in `turning`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+
+OUTLIER_FACTOR = 5.0  # times the median distance to the nearer neighbour
+START = 100  # rows that count as the start, or as the end
+FEWEST_FOR_START = 200  # positions, below which there is no start to leave out
+WAVE_HALF_WIDTH = 2  # bins on either side of a peak that belong to it under a Hann window
+ROUGHNESS_BLOCKS_PER_PERIOD = 16
+ROUGHNESS_LARGEST_BLOCK = 8
+ROUGHNESS_OF_NOISE = 3.0  # E|second difference|^2 / E|first difference|^2 of white noise: 6 / 2
+NO_VARIANCE = 1e-12  # of the strongest component's, below which a component is rounding
+
+
+@dataclass(frozen=True)
+class Wave:
+    """The strongest oscillation of one principal score."""
+
+    cycles: int  # per context
+    period_tokens: float
+    share: float  # of the score's spectral power within two bins of the peak
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The leading principal scores of a curve, and the variance of all of it."""
+
+    values: Float[Array, "rows components"]  # strongest first; components without variance are left out
+    axes: Float[Array, "d components"]
+    energy: float  # summed squared distance of all rows from their mean
+
+
+def principal_scores(rows: Float[Array, "rows d"], count: int) -> Scores:
+    """Return the leading principal scores of centred rows, from the smaller Gram matrix.
+
+    The sign of an axis is that of its largest entry, which is positive.
+    """
+    centred = rows - rows.mean(axis=0)
+    axes = leading_axes(centred, count)
+    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
+    return Scores(centred @ axes, axes, float(np.einsum("ij,ij->", centred, centred)))
+
+
+def leading_axes(rows: Float[Array, "rows d"], count: int) -> Float[Array, "d count"]:
+    """Return the leading right singular vectors of uncentred rows, those without energy left out."""
+    energies, vectors = np.linalg.eigh(smaller_gram(rows))
+    there = np.flatnonzero(energies > NO_VARIANCE * max(energies[-1], 0.0))[::-1][:count]
+    if rows.shape[1] == len(vectors):
+        return vectors[:, there]
+    return rows.T @ vectors[:, there] / np.sqrt(energies[there])
+
+
+def smaller_gram(rows: Float[Array, "rows d"]) -> Float[Array, "m m"]:
+    """Return rows^T rows or rows rows^T, whichever is smaller: both have the same eigenvalues but for zeros."""
+    return rows.T @ rows if rows.shape[1] <= len(rows) else rows @ rows.T
+
+
+def explained_variance(rows: Float[Array, "rows d"], count: int = 3) -> float | None:
+    """Return the share of variance in the leading components, None where rows do not vary."""
+    centred = rows - rows.mean(axis=0)
+    return energy_share(centred, count) if np.ptp(rows, axis=0).any() else None
+
+
+def energy_share(rows: Float[Array, "rows d"], count: int) -> float | None:
+    """Return the share of summed squares in the leading singular directions of uncentred rows, None for zeros."""
+    gram = smaller_gram(rows)
+    total = float(np.trace(gram))
+    return float(np.linalg.eigvalsh(gram)[-count:].sum()) / total if total else None
+
+
+def fraying(rows: Float[Array, "n d"]) -> float | None:
+    """Return what three components gain when the first 100 rows go, over what they gain without the last.
+
+    Row 0 is left out either way. None below 200 rows, or where what remains does not vary.
+    """
+    if len(rows) < FEWEST_FOR_START:
+        return None
+    late, without_end = (explained_variance(rows[part]) for part in (late_rows(len(rows)), rows_without_end(len(rows))))
+    return None if late is None or without_end is None else late - without_end
+
+
+def late_rows(n: int) -> slice:
+    """Return the positions after the start: from 100, or from 1 where there are fewer than 200."""
+    return slice(START if n >= FEWEST_FOR_START else 1, n)
+
+
+def rows_without_end(n: int) -> slice:
+    """Return as many positions as `late_rows`, from position 1 on."""
+    return slice(1, n - START + 1)
+
+
+def neighbour_distances(rows: Float[Array, "n d"]) -> Float[Array, " n"]:
+    """Return the distance of every row to the nearer of its two neighbours."""
+    steps = step_lengths(rows)
+    return np.minimum(np.append(steps, np.inf), np.insert(steps, 0, np.inf))
+
+
+def step_lengths(rows: Float[Array, "n d"]) -> Float[Array, " steps"]:
+    """Return the distance from every row to the next, n - 1 of them."""
+    return np.linalg.norm(np.diff(rows, axis=0), axis=1)
+
+
+def outlier_positions(rows: Float[Array, "n d"]) -> tuple[Int[Array, " outliers"], Float[Array, " n"]]:
+    """Return the rows far from both neighbours, and each row's distance to the nearer one over the median."""
+    nearer = neighbour_distances(rows)
+    median = float(np.median(nearer))
+    relative = nearer / median if median > 0 else np.zeros(len(rows))
+    return np.flatnonzero(relative > OUTLIER_FACTOR), relative
+
+
+def longest_run(n: int, outliers: Int[Array, " outliers"]) -> slice:
+    """Return the longest run of positions without an outlier, the first of several as long."""
+    edges = np.concatenate([[-1], np.sort(outliers), [n]])
+    widest = int(np.argmax(np.diff(edges)))
+    return slice(int(edges[widest]) + 1, int(edges[widest + 1]))
+
+
+def norm_cv(rows: Float[Array, "n d"], outliers: Int[Array, " outliers"]) -> float:
+    """Return std / mean of the norms of late rows, outliers left out; 0 where all norms are equal."""
+    return coefficient_of_variation(np.linalg.norm(rows[late_positions(len(rows), outliers)], axis=1))
+
+
+def late_positions(n: int, outliers: Int[Array, " outliers"]) -> Int[Array, " kept"]:
+    """Return the late positions that are no outliers; all late ones where each is."""
+    late = np.arange(n)[late_rows(n)]
+    kept = np.setdiff1d(late, outliers)
+    return kept if len(kept) else late
+
+
+def coefficient_of_variation(values: Float[Array, " n"]) -> float:
+    """Return std / mean, 0 where the mean is 0."""
+    mean = float(values.mean())
+    return float(values.std()) / mean if mean else 0.0
+
+
+def waves(scores: Float[Array, "rows components"]) -> list[Wave]:
+    """Return the strongest wave of each column: Hann window, FFT, strongest bin but bin 0."""
+    n = len(scores)
+    power = np.abs(np.fft.rfft(scores * np.hanning(n)[:, None], axis=0)) ** 2
+    power[0] = 0
+    found = []
+    for column in power.T:
+        peak = int(np.argmax(column[1:])) + 1
+        near = column[max(0, peak - WAVE_HALF_WIDTH) : peak + WAVE_HALF_WIDTH + 1]
+        total = float(column.sum())
+        found.append(Wave(peak, n / peak, float(near.sum()) / total if total else 0.0))
+    return found
+
+
+def roughness(curve: Float[Array, "rows 3"], shortest_period: float) -> float | None:
+    """Return mean |second difference|^2 / mean |first difference|^2 after averaging blocks of positions."""
+    block = int(np.clip(round(shortest_period / ROUGHNESS_BLOCKS_PER_PERIOD), 1, ROUGHNESS_LARGEST_BLOCK))
+    blocks = curve[: len(curve) // block * block].reshape(-1, block, curve.shape[1]).mean(axis=1)
+    first = np.diff(blocks, axis=0)
+    if len(first) < 2 or not np.any(first):
+        return None
+    second = np.diff(first, axis=0)
+    return float(np.mean(np.sum(second**2, axis=1)) / np.mean(np.sum(first**2, axis=1)))
+
+
+def cosine_by_offset(rows: Float[Array, "n d"], longest: int) -> Float[Array, " offsets"]:
+    """Return the mean cosine similarity of rows k apart, for k = 0..longest."""
+    unit = _unit_rows(rows)
+    return np.array([np.mean(np.sum(unit[: len(unit) - k] * unit[k:], axis=1)) for k in range(longest + 1)])
+
+
+def cosine_matrix(rows: Float[Array, "n d"], step: int) -> Float[Array, "m m"]:
+    """Return the cosine similarities of every `step`-th row with every other."""
+    unit = _unit_rows(rows[::step])
+    return unit @ unit.T
+
+
+def _unit_rows(rows: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(norms > 0, norms, 1)

@@ -1,0 +1,209 @@
+"""What chance gives for a number, and how sure the number is.
+
+Chance is a set of draws under a null, kept as their median and the limit that a value has to pass. Intervals come from
+resampling: positions in blocks, since neighbours go together (Künsch 1989; blocks wrap around as in Politis and
+Romano 1992, so that every position is drawn as often), tokens and windows of text one by one. A resampling is a
+row of weights, how often each item was drawn, so that whatever is a sum over items is a matrix product.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray as Array
+
+Sense = Literal["at least", "at most"]
+Statistic = Callable[[Float[Array, "draws n"]], Float[Array, " draws"]]
+
+LEVEL = 0.01  # share of draws of a null that may lie beyond the limit
+COVERAGE = 0.95
+BLOCKS = 16  # into which positions are cut
+BATCH_BYTES = 2**24  # of weights held at once
+
+
+@dataclass(frozen=True)
+class Chance:
+    """What a null gives for a number of which large values ("at least") or small ones are evidence."""
+
+    median: float
+    limit: float  # the 99th percentile of the draws, or the first
+    draws: int
+    sense: Sense
+
+
+def chance(draws: Float[Array, " draws"], sense: Sense = "at least") -> Chance:
+    """Return the median of draws under a null, and the limit that at most 1 % of further ones lie beyond.
+
+    The limit is the draw that leaves fewer than 1 % of draws + 1 beyond it: the extreme one of 100, the second of 200.
+
+    Raises:
+        ValueError: fewer than 99 draws, too few for a limit that 1 % lie beyond.
+    """
+    count = len(draws)
+    beyond_limit = int(LEVEL * (count + 1) + 1e-9)
+    if not beyond_limit:
+        raise ValueError(f"{count} draws have no 99th percentile; at least 99 are needed")
+    ordered = np.sort(np.asarray(draws, np.float64))
+    limit = ordered[-beyond_limit] if sense == "at least" else ordered[beyond_limit - 1]
+    return Chance(float(np.median(ordered)), float(limit), count, sense)
+
+
+def beyond(value: float, null: Chance) -> bool:
+    """Return whether a value passes the limit of a null, on the side that is evidence."""
+    return value > null.limit if null.sense == "at least" else value < null.limit
+
+
+def interval(draws: Float[Array, " draws"]) -> tuple[float, float]:
+    """Return the 95 % interval of resampled values: their percentiles 2.5 and 97.5."""
+    low, high = np.quantile(draws, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
+    return float(low), float(high)
+
+
+# Resampling
+
+
+def block_weights(
+    n: int, draws: int, rng: np.random.Generator, block: int | None = None
+) -> Float[Array, "draws n"]:
+    """Return how often each position is drawn when blocks of neighbouring positions are, n positions in all.
+
+    Args:
+        n: number of positions.
+        draws: number of resamplings.
+        rng: seeded.
+        block: positions in a block; a sixteenth of them if not given.
+    """
+    block = max(1, n // BLOCKS) if block is None else block
+    starts = rng.integers(n, size=(draws, -(-n // block)))
+    positions = (starts[:, :, None] + np.arange(block)) % n
+    return _counts(positions.reshape(draws, -1)[:, :n], n)
+
+
+def item_weights(n: int, draws: int, rng: np.random.Generator) -> Float[Array, "draws n"]:
+    """Return how often each item (token, window) is drawn when n of them are drawn one by one."""
+    return _counts(rng.integers(n, size=(draws, n)), n)
+
+
+def _counts(drawn: Int[Array, "draws m"], n: int) -> Float[Array, "draws n"]:
+    draws = len(drawn)
+    flat = (drawn + n * np.arange(draws)[:, None]).ravel()
+    return np.bincount(flat, minlength=draws * n).reshape(draws, n).astype(np.float64)
+
+
+def resample_items(
+    statistic: Statistic, n: int, draws: int, rng: np.random.Generator
+) -> Float[Array, " draws"]:
+    """Return a statistic of weights for many resamplings of n items, a batch of them at a time."""
+    return np.concatenate([statistic(weights) for weights in _batches(n, draws, rng)])
+
+
+def _batches(n: int, draws: int, rng: np.random.Generator) -> Iterator[Float[Array, "batch n"]]:
+    size = max(1, BATCH_BYTES // (8 * n))
+    for start in range(0, draws, size):
+        yield item_weights(n, min(size, draws - start), rng)
+
+
+# Statistics of weights
+
+
+def ratio_of(inside: Float[Array, " n"], whole: Float[Array, " n"]) -> Statistic:
+    """Return the statistic sum(inside) / sum(whole): a share of energy, or a covariance product over a trace.
+
+    Items are to be about their mean already; how little a mean moves by resampling is left out.
+    """
+
+    def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+        total = weights @ whole
+        return np.divide(weights @ inside, total, out=np.zeros_like(total), where=total != 0)
+
+    return statistic
+
+
+def pearson_of(x: Float[Array, " n"], y: Float[Array, " n"]) -> Statistic:
+    """Return the statistic Pearson's correlation; 0 where a side is constant."""
+    x, y = x - x.mean(), y - y.mean()
+
+    def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+        return _correlation(weights, np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape))
+
+    return statistic
+
+
+def spearman_of(x: Float[Array, " n"], y: Float[Array, " n"]) -> Statistic:
+    """Return the statistic Spearman's correlation: items are ranked anew in every resampling, without sorting them."""
+    ranked_x, ranked_y = _ranking(x), _ranking(y)
+
+    def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+        return _correlation(weights, ranked_x(weights), ranked_y(weights))
+
+    return statistic
+
+
+def auc_of(scores: Float[Array, " n"], positive: Bool[Array, " n"]) -> Statistic:
+    """Return the statistic area under the ROC curve: how often a positive item outscores another, ties half."""
+    ranked = _ranking(scores)
+
+    def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+        ours = weights * positive
+        drawn, total = ours.sum(axis=1), weights.sum(axis=1)
+        pairs = drawn * (total - drawn)
+        wins = np.sum(ours * ranked(weights), axis=1) - drawn * (drawn + 1) / 2
+        return np.divide(wins, pairs, out=np.full_like(pairs, 0.5), where=pairs > 0)
+
+    return statistic
+
+
+def _ranking(values: Float[Array, " n"]) -> Callable[[Float[Array, "draws n"]], Float[Array, "draws n"]]:
+    """Return a function that gives every item's mid-rank among as many copies of items as weights say."""
+    order = np.argsort(values, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(values[order]) != 0, True))
+    group = np.empty(len(values), np.intp)
+    group[order] = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=-1))
+
+    def ranks(weights: Float[Array, "draws n"]) -> Float[Array, "draws n"]:
+        upto = np.cumsum(weights[:, order], axis=1)[:, ends]
+        counts = np.diff(upto, axis=1, prepend=0.0)
+        return (upto - (counts - 1) / 2)[:, group]
+
+    return ranks
+
+
+def _correlation(
+    weights: Float[Array, "draws n"], x: Float[Array, "draws n"], y: Float[Array, "draws n"]
+) -> Float[Array, " draws"]:
+    total = weights.sum(axis=1, keepdims=True)
+    x = x - np.sum(weights * x, axis=1, keepdims=True) / total
+    y = y - np.sum(weights * y, axis=1, keepdims=True) / total
+    scale = np.sqrt(np.sum(weights * x * x, axis=1) * np.sum(weights * y * y, axis=1))
+    return np.divide(np.sum(weights * x * y, axis=1), scale, out=np.zeros_like(scale), where=scale > 0)
+
+
+def spreads(rows: Float[Array, "n d"], weights: Float[Array, "draws n"]) -> Float[Array, "draws d"]:
+    """Return the standard deviation of every channel in every resampling of rows."""
+    away = rows - rows.mean(axis=0)
+    total = weights.sum(axis=1, keepdims=True)
+    return np.sqrt(np.clip(weights @ away**2 / total - (weights @ away / total) ** 2, 0, None))
+
+
+def first_direction_cosine_of(rows: Float[Array, "n m"], rest: Float[Array, " d"]) -> Statistic:
+    """Return the statistic |cos| of the first right singular vector with the mean.
+
+    Args:
+        rows: a matrix in its leading right singular vectors, in which the first of a resampling is sought.
+        rest: the part of the mean that lies outside them.
+    """
+    m = rows.shape[1]
+    upper = np.triu_indices(m)
+    products = rows[:, upper[0]] * rows[:, upper[1]]
+    outside = float(np.sum(rest**2))
+
+    def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+        grams = np.zeros((len(weights), m, m))
+        grams[:, upper[1], upper[0]] = weights @ products  # eigh reads the lower triangle
+        first = np.linalg.eigh(grams)[1][:, :, -1]
+        means = weights @ rows / weights.sum(axis=1, keepdims=True)
+        return np.abs(np.sum(first * means, axis=1)) / np.sqrt(np.sum(means**2, axis=1) + outside)
+
+    return statistic

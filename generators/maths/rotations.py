@@ -1,0 +1,267 @@
+"""What random rotations of the stream give: overlaps of two sides that know nothing of one another, and other axes.
+
+Every sampler turns one side by Haar-random rotations and keeps its spectrum, so that a value beyond what it gives
+owes nothing to low rank. `energies` are squared singular values, or eigenvalues of a covariance; those not given, up
+to d, are 0. `rng` is a seeded generator; `draws` values come back.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+
+BLOCK = 64  # axes turned among themselves from one rotation to the next
+LARGEST_PLAIN = 256  # channels up to which every rotation is made from scratch
+LEFT_OUT = 1e-3  # share of energy so thinly spread that its mean stands for it
+FRAME_SHARE = 0.25  # of d; wider frames are cut from whole rotations
+SCREENED = 8  # axes whose ranks are compared, of those that correlate most
+BISECTIONS = 60
+
+
+def rotations(d: int, draws: int, rng: np.random.Generator) -> Iterator[Float[Array, "d d"]]:
+    """Yield Haar-random rotations, in float32.
+
+    Each is Haar-distributed. In many dimensions only the first is made from scratch; every next one turns the last
+    in random groups of 64 axes, so that its rows are new, and costs a tenth.
+    """
+    rotation = _haar(d, d, rng)
+    for draw in range(draws):
+        if draw:
+            rotation = _haar(d, d, rng) if d <= LARGEST_PLAIN else _turned(rotation, rng)
+        yield rotation
+
+
+def frames(d: int, count: int, draws: int, rng: np.random.Generator) -> Iterator[Float[Array, "d count"]]:
+    """Yield `count` Haar-random orthonormal directions of d dimensions as columns."""
+    if count > FRAME_SHARE * d:
+        yield from (rotation[:, :count] for rotation in rotations(d, draws, rng))
+    else:
+        yield from (_haar(d, count, rng) for _ in range(draws))
+
+
+def _haar(d: int, count: int, rng: np.random.Generator) -> Float[Array, "d count"]:
+    q, r = scipy.linalg.qr(
+        rng.standard_normal((d, count), dtype=np.float32), mode="economic", overwrite_a=True, check_finite=False
+    )
+    return q * np.where(np.diagonal(r) < 0, np.float32(-1), np.float32(1))
+
+
+def _turned(rotation: Float[Array, "d d"], rng: np.random.Generator) -> Float[Array, "d d"]:
+    d = len(rotation)
+    order = rng.permutation(d)
+    turned = np.empty_like(rotation)
+    for start in range(0, d, BLOCK):
+        group = order[start : start + BLOCK]
+        turned[start : start + len(group)] = _haar(len(group), len(group), rng) @ rotation[group]
+    return turned
+
+
+# Overlaps of two sides
+
+
+def rivalries(
+    a: Float[Array, " r"], b: Float[Array, " s"], d: int, draws: int, rng: np.random.Generator
+) -> Float[Array, " draws"]:
+    """Return d tr(A B) / (tr A tr B) for covariances of these eigenvalues, one turned against the other; about 1."""
+    return d * _shared(a, b, d, draws, rng) / (np.sum(a) * np.sum(b))
+
+
+def shares_in_subspace(
+    energies: Float[Array, " r"], k: int, d: int, draws: int, rng: np.random.Generator
+) -> Float[Array, " draws"]:
+    """Return the share of energy of a matrix in a random k-dimensional subspace; k / d on average."""
+    return _shared(energies, np.ones(k), d, draws, rng) / np.sum(energies)
+
+
+def top_overlaps(count: int, d: int, draws: int, rng: np.random.Generator) -> Float[Array, " draws"]:
+    """Return the summed squared overlaps of `count` random orthonormal directions with `count` others."""
+    return np.array([np.sum(frame[:count] ** 2) for frame in frames(d, count, draws, rng)])
+
+
+def _shared(
+    a: Float[Array, " r"], b: Float[Array, " s"], d: int, draws: int, rng: np.random.Generator
+) -> Float[Array, " draws"]:
+    """Return sum_ij a_i b_j q_ij^2 over the entries of random rotations."""
+    a, b = (np.sort(np.asarray(side, np.float64))[::-1][:d] for side in (a, b))
+    few, many = sorted((a, b), key=_strong)
+    many = np.pad(many, (0, d - len(many)))
+    return np.array([many @ spread for spread in _spreads(few, d, draws, rng)])
+
+
+def _strong(energies: Float[Array, " r"]) -> int:
+    """Return how many of the sorted energies hold all but a thousandth of their sum."""
+    upto = np.cumsum(energies)
+    return int(np.searchsorted(upto, (1 - LEFT_OUT) * upto[-1])) + 1 if len(upto) and upto[-1] > 0 else 0
+
+
+def _spreads(
+    energies: Float[Array, " r"], d: int, draws: int, rng: np.random.Generator
+) -> Iterator[Float[Array, " d"]]:
+    """Yield the energy that every axis has after a random rotation of sorted energies.
+
+    Energies beyond the strong ones are spread as they are on average, over what the strong ones leave of each axis.
+    """
+    strong = _strong(energies)
+    head, tail = energies[:strong], float(energies[strong:].sum())
+    for frame in frames(d, strong, draws, rng):
+        squares = frame.astype(np.float64) ** 2
+        left = tail / (d - strong) * (1 - squares.sum(axis=1)) if tail else 0.0
+        yield squares @ head + left
+
+
+# The first direction and the mean
+
+
+def turned_mean_cosines(
+    variances: Float[Array, " d"], mean_energy: float, draws: int, rng: np.random.Generator
+) -> Float[Array, " draws"]:
+    """Return |cos| of the first right singular vector of rows with their mean, the mean turned at random.
+
+    Args:
+        variances: eigenvalues of the rows' covariance.
+        mean_energy: squared length of their mean. From a length on, the first direction is the mean wherever it points.
+    """
+    means = rng.standard_normal((draws, len(variances)))
+    means *= np.sqrt(mean_energy) / np.linalg.norm(means, axis=1, keepdims=True)
+    return _first_with_mean(np.asarray(variances, np.float64), means)
+
+
+def accidental_mean_cosines(
+    variances: Float[Array, " d"], count: int, draws: int, rng: np.random.Generator
+) -> Float[Array, " draws"]:
+    """Return the same for `count` Gaussian rows about 0: their mean is an accident, largest where they vary most."""
+    variances = np.asarray(variances, np.float64)
+    return _first_with_mean(variances, rng.standard_normal((draws, len(variances))) * np.sqrt(variances / count))
+
+
+def _first_with_mean(variances: Float[Array, " d"], means: Float[Array, "draws d"]) -> Float[Array, " draws"]:
+    """Return |cos| of each mean m with the first eigenvector of diag(variances) + m m^T.
+
+    That eigenvector is m_j / (x - variance_j), x the largest root of sum_j m_j^2 / (x - variance_j) = 1.
+    """
+    squares = means**2
+    lengths = squares.sum(axis=1)
+    largest = float(variances.max())
+    low, high = np.zeros(len(means)), lengths.copy()  # of the root above the largest variance
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        above = np.sum(squares / (middle[:, None] + (largest - variances)), axis=1) > 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    first = means / (high[:, None] + (largest - variances))
+    return np.abs(np.sum(first * means, axis=1)) / (np.linalg.norm(first, axis=1) * np.sqrt(lengths))
+
+
+# Channels
+
+
+def channel_variances(
+    energies: Float[Array, " r"], d: int, draws: int, rng: np.random.Generator
+) -> Float[Array, "draws d"]:
+    """Return the energy of every channel of a matrix whose rows are turned at random, up to a common factor."""
+    energies = np.sort(np.asarray(energies, np.float64))[::-1][:d]
+    return np.stack(list(_spreads(energies, d, draws, rng)))
+
+
+def channels_for(variances: Float[Array, "draws d"], share: float) -> Int[Array, " draws"]:
+    """Return how many of the strongest channels hold a share of all variance, for every row of variances."""
+    upto = np.cumsum(np.sort(variances, axis=1)[:, ::-1], axis=1)
+    return np.sum(upto < share * upto[:, -1:], axis=1) + 1
+
+
+def both_channel_variances(
+    P: Float[Array, "n d"], covariance: Float[Array, "d d"], draws: int, rng: np.random.Generator
+) -> tuple[Float[Array, "draws d"], Float[Array, "draws d"]]:
+    """Return the variances of every channel of centred P, and of rows of this covariance, both turned alike.
+
+    What depends on how the two lie to one another, whatever the axes, stays; what depends on the axes goes.
+    """
+    variances, vectors = np.linalg.eigh(covariance)
+    _, lengths, right = np.linalg.svd(P, full_matrices=False)
+    energies = lengths**2
+    strong = _strong(energies)
+    axes = (right[:strong] @ vectors).astype(np.float32)
+    axes *= lengths[:strong, None] / np.sqrt(len(P))
+    found = np.empty((2, draws, len(variances)))
+    for draw, rotation in enumerate(rotations(len(variances), draws, rng)):
+        found[0, draw] = np.sum((axes @ rotation) ** 2, axis=0)
+        found[1, draw] = variances.astype(np.float32) @ rotation**2
+    left = float(energies[strong:].sum()) / len(P) / len(variances)
+    return found[0] + left, found[1]
+
+
+def loud_and_quiet(loud: Float[Array, "draws d"], quiet: Float[Array, "draws d"], k: int) -> Int[Array, " draws"]:
+    """Return how many of the k channels where one side varies most are among the k where the other varies least."""
+    most = np.argpartition(-loud, k - 1, axis=1)[:, :k]
+    least = np.argpartition(quiet, k - 1, axis=1)[:, :k]
+    there = np.zeros(quiet.shape, bool)
+    np.put_along_axis(there, least, True, axis=1)
+    return np.take_along_axis(there, most, axis=1).sum(axis=1)
+
+
+def rank_correlations(a: Float[Array, "draws d"], b: Float[Array, "draws d"]) -> Float[Array, " draws"]:
+    """Return Spearman's correlation of every row of a with that of b (or with the one row of b); values must differ."""
+    return correlations(*(np.argsort(np.argsort(side, axis=1), axis=1).astype(np.float64) for side in (a, b)))
+
+
+def correlations(a: Float[Array, "draws d"], b: Float[Array, "draws d"]) -> Float[Array, " draws"]:
+    """Return Pearson's correlation of every row of a with that of b, or with the one row of b; 0 for constant rows."""
+    a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
+    scale = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    return np.divide(np.sum(a * b, axis=1), scale, out=np.zeros_like(scale), where=scale > 0)
+
+
+def best_axis_correlations(
+    rows: Float[Array, "m d"], values: Float[Array, " m"], draws: int, rng: np.random.Generator
+) -> Float[Array, " draws"]:
+    """Return the largest |Spearman| of one quantity with any of d channels, the rows turned at random.
+
+    Only the channels that correlate most (Pearson, with the quantity's ranks) are ranked, for the best is among them.
+    """
+    from scipy.stats import rankdata
+
+    ranks = rankdata(values) - (len(values) + 1) / 2
+    centred = rows - rows.mean(axis=0, dtype=np.float64)
+    variances, vectors = np.linalg.eigh(centred.T @ centred)
+    scores = (centred @ vectors).astype(np.float32)
+    along = (ranks @ scores).astype(np.float32)
+    variances = np.clip(variances, np.finfo(np.float32).tiny, None).astype(np.float32)
+    best = np.empty(draws)
+    for draw, rotation in enumerate(rotations(rows.shape[1], draws, rng)):
+        pearson = np.abs(along @ rotation) / np.sqrt(variances @ rotation**2)
+        likely = np.argsort(pearson)[-SCREENED:]
+        best[draw] = np.abs(rank_correlations((scores @ rotation[:, likely]).T, ranks[None])).max()
+    return best
+
+
+# Gains
+
+
+def turned_gain_tops(
+    gains: Float[Array, "layers d"], draws: int, rng: np.random.Generator
+) -> tuple[Int[Array, " draws"], Float[Array, " draws"]]:
+    """Return how many layers one axis tops, and its median ratio to the runner-up there, in axes turned at random.
+
+    The gain of an axis is the root of its mean squared gain; the axis is the one that tops most layers.
+    """
+    squares = np.asarray(gains, np.float32) ** 2
+    topped, ratios = np.empty(draws, int), np.empty(draws)
+    for draw, rotation in enumerate(rotations(gains.shape[1], draws, rng)):
+        turned = squares @ rotation**2
+        runner_up, top = np.sqrt(np.partition(turned, -2, axis=1)[:, -2:]).T
+        channels = turned.argmax(axis=1)
+        most = np.bincount(channels).argmax()
+        topped[draw] = np.sum(channels == most)
+        ratios[draw] = np.median((top / runner_up)[channels == most])
+    return topped, ratios
+
+
+def layers_topped_by_chance(layers: int, d: int, draws: int, rng: np.random.Generator) -> Int[Array, " draws"]:
+    """Return how many layers one channel tops where every layer picks its own among d."""
+    picks = np.sort(rng.integers(d, size=(draws, layers)), axis=1)
+    longest, run = np.ones(draws, int), np.ones(draws, int)
+    for layer in range(1, layers):
+        run = np.where(picks[:, layer] == picks[:, layer - 1], run + 1, 1)
+        longest = np.maximum(longest, run)
+    return longest

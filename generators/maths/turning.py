@@ -1,0 +1,232 @@
+"""How a curve turns: the planes of its one-step rotation, and whether a rotation looks back along it.
+
+Rows are the leading principal scores of a curve (`curve.principal_scores`), one per position, about their mean.
+Planes of the fitted rotation follow jPCA (Churchland et al., "Neural population dynamics during reaching", Nature
+2012); that a smooth curve without any turning makes planes, too, is why they are set against `surrogates`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+
+Map = Literal["rotation", "affine", "identity", "translation"]
+
+COMPONENTS = 8  # principal scores in which turning is sought
+LOOK_BACK_OFFSETS = (1, 5, 10, 50)
+JUDGED_OFFSETS = (1, 5, 10)  # their median gain is one number for a curve
+FULL_TURN = 2 * np.pi
+NO_ANGLE = 1e-6  # radians per step, below which a plane of a rotation stands still
+NO_RESIDUAL = 1e-12  # of a curve's spread: what standing still leaves of a curve that does not move
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A plane in which the curve turns."""
+
+    share: float  # of the variance of the curve
+    share_of_scores: float  # of the variance of the scores alone
+    turns: float  # net; a plane in space has no sense of turning, so never negative
+    steadiness: float  # net angle / summed |angle steps|: 1 where it never turns back
+    radius_cv: float
+    tokens_per_turn: float | None  # None where there is no net turn
+    axes: Float[Array, "components 2"] = field(repr=False, compare=False)
+
+    @property
+    def winding(self) -> float:
+        """Return the turns, weighed by how much of the curve makes them and how steadily."""
+        return self.share * self.turns * self.steadiness
+
+
+@dataclass(frozen=True)
+class LookBack:
+    """How well row t - k is predicted from row t, by maps fitted on the other half of the curve."""
+
+    k: int
+    r2_rotation: float
+    r2_affine: float
+    r2_identity: float
+    r2_translation: float
+    gain: float  # of the rotation over standing still: 1 for an exact one, negative where it does not carry over
+    tokens_per_turn: tuple[float, ...]  # of the planes of the rotation that fits the whole curve, fastest first
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Squared errors of looking back k rows, one per pair of rows, of maps fitted on the other half.
+
+    `rows` are the positions looked back from; `spread` is the squared distance of the row looked for from the mean
+    of its half. Maps that were not asked for have no errors.
+    """
+
+    rows: Int[Array, " pairs"]
+    spread: Float[Array, " pairs"]
+    rotation: Float[Array, " pairs"]
+    affine: Float[Array, " pairs"]
+    identity: Float[Array, " pairs"]
+    translation: Float[Array, " pairs"]
+
+
+def rotation_onto(source: Float[Array, "rows c"], target: Float[Array, "rows c"]) -> Float[Array, "c c"]:
+    """Return the orthogonal matrix R for which source R comes nearest to target (Procrustes)."""
+    if not np.any(source):
+        return np.eye(source.shape[1])
+    return scipy.linalg.orthogonal_procrustes(source, target)[0]
+
+
+def planes(scores: Float[Array, "rows c"], energy: float | None = None) -> tuple[Plane, ...]:
+    """Return the planes of the best rotation of one step, strongest (by `winding`) first.
+
+    Args:
+        scores: principal scores about their mean.
+        energy: summed squares of the whole curve, of which planes hold shares; of the scores alone if not given.
+    """
+    within = float(np.sum(scores**2))
+    whole = within if energy is None else energy
+    found = [_plane(scores, axes, within, whole) for axes in rotation_planes(rotation_onto(scores[:-1], scores[1:]))]
+    return tuple(sorted(found, key=lambda plane: -plane.winding))
+
+
+def winding(found: tuple[Plane, ...]) -> float:
+    """Return the largest share x turns x steadiness among planes, 0 without any."""
+    return max((plane.winding for plane in found), default=0.0)
+
+
+def total_winding(found: tuple[Plane, ...]) -> float:
+    """Return the sum of share x turns x steadiness: how often the average of a curve's variance goes round.
+
+    Many circles of which none holds much, as in a sinusoidal table, show in it, given components enough.
+    """
+    return sum(plane.winding for plane in found)
+
+
+def rotation_planes(rotation: Float[Array, "c c"]) -> list[Float[Array, "c 2"]]:
+    """Return orthonormal bases of the planes in which a rotation turns, from its real Schur form."""
+    form, vectors = scipy.linalg.schur(rotation, output="real")
+    # LAPACK leaves a subdiagonal entry only where a pair of complex eigenvalues stands.
+    first = np.flatnonzero(np.abs(np.diagonal(form, -1)) > NO_ANGLE)
+    return [vectors[:, i : i + 2] for i in first]
+
+
+def angle_steps(points: Float[Array, "rows 2"]) -> Float[Array, " steps"]:
+    """Return the angle about the origin gained from every point to the next, from -pi to pi."""
+    angles = np.arctan2(points[:, 1], points[:, 0])
+    return (np.diff(angles) + np.pi) % FULL_TURN - np.pi
+
+
+def _plane(scores: Float[Array, "rows c"], axes: Float[Array, "c 2"], within: float, whole: float) -> Plane:
+    points = scores @ axes
+    steps = angle_steps(points)
+    net, summed = abs(float(steps.sum())), float(np.abs(steps).sum())
+    radius = np.hypot(points[:, 0], points[:, 1])
+    energy = float(radius @ radius)
+    mean = float(radius.mean())
+    return Plane(
+        share=energy / whole if whole else 0.0,
+        share_of_scores=energy / within if within else 0.0,
+        turns=net / FULL_TURN,
+        steadiness=net / summed if summed else 0.0,
+        radius_cv=float(radius.std()) / mean if mean else 0.0,
+        tokens_per_turn=len(steps) * FULL_TURN / net if net else None,
+        axes=axes,
+    )
+
+
+def _rotated(x: Float[Array, "a c"], y: Float[Array, "a c"], source: Float[Array, "b c"]) -> Float[Array, "b c"]:
+    return source @ rotation_onto(x, y)
+
+
+def _mapped(x: Float[Array, "a c"], y: Float[Array, "a c"], source: Float[Array, "b c"]) -> Float[Array, "b c"]:
+    affine = np.linalg.lstsq(np.column_stack([x, np.ones(len(x))]), y, rcond=None)[0]
+    return source @ affine[:-1] + affine[-1]
+
+
+def _still(x: Float[Array, "a c"], y: Float[Array, "a c"], source: Float[Array, "b c"]) -> Float[Array, "b c"]:
+    return source
+
+
+def _shifted(x: Float[Array, "a c"], y: Float[Array, "a c"], source: Float[Array, "b c"]) -> Float[Array, "b c"]:
+    return source + (y - x).mean(axis=0)
+
+
+# What a map fitted on rows x and y makes of other rows.
+MAPS: Mapping[Map, Callable[[Array, Array, Array], Array]] = {
+    "rotation": _rotated,
+    "affine": _mapped,
+    "identity": _still,
+    "translation": _shifted,
+}
+
+
+def offsets(n: int) -> tuple[int, ...]:
+    """Return how far to look back along n rows: less than a quarter of them."""
+    return tuple(k for k in LOOK_BACK_OFFSETS if k < n / 4)
+
+
+def look_back(scores: Float[Array, "rows c"], k: int) -> LookBack:
+    """Fit maps from row t to row t - k on one half of the curve, test them on the other, and the other way round.
+
+    The errors of both are added. The rotation is about the curve's mean, without any shift of its own.
+    """
+    errors = look_back_residuals(scores, k)
+    spread, identity = float(errors.spread.sum()), float(errors.identity.sum())
+
+    def r2(residuals: Float[Array, " pairs"]) -> float:
+        return 1 - float(residuals.sum()) / spread if spread else 0.0
+
+    return LookBack(
+        k,
+        r2(errors.rotation),
+        r2(errors.affine),
+        r2(errors.identity),
+        r2(errors.translation),
+        gain_over(float(errors.rotation.sum()), identity, spread),
+        _tokens_per_turn(rotation_onto(scores[k:], scores[:-k]), k),
+    )
+
+
+def gain_over(rotation: float, identity: float, spread: float) -> float:
+    """Return the share of what standing still leaves that a rotation explains; 0 where standing still leaves nothing."""
+    return 1 - rotation / identity if identity > NO_RESIDUAL * spread else 0.0
+
+
+def median_gain(found: list[LookBack]) -> float | None:
+    """Return the median gain over the offsets 1, 5 and 10, or those of them that there are; None without any."""
+    gains = [look.gain for look in found if look.k in JUDGED_OFFSETS]
+    return float(np.median(gains)) if gains else None
+
+
+def look_back_residuals(
+    scores: Float[Array, "rows c"], k: int, maps: tuple[Map, ...] = tuple(MAPS)
+) -> Residuals:
+    """Return the squared errors of looking back k rows across halves.
+
+    The halves are as many rows and leave k rows out between them: no row of one is near a row of the other.
+    """
+    n = len(scores)
+    half = (n - k) // 2
+    sides = (slice(0, half), slice(half + k, n))
+    rows = np.concatenate([np.arange(n)[tested][k:] for tested in sides])
+    errors: dict[Map | Literal["spread"], list[Array]] = {name: [] for name in ("spread", *maps)}
+    for fitted, tested in (sides[::-1], sides):
+        source, target = scores[tested][k:], scores[tested][:-k]
+        errors["spread"].append(_squared_distances(target, target.mean(axis=0)))
+        for name in maps:
+            guess = MAPS[name](scores[fitted][k:], scores[fitted][:-k], source)
+            errors[name].append(_squared_distances(target, guess))
+    return Residuals(rows, **{name: np.concatenate(errors.get(name, [np.empty(0)])) for name in ("spread", *MAPS)})
+
+
+def _squared_distances(a: Float[Array, "rows c"], b: Array) -> Float[Array, " rows"]:
+    away = a - b
+    return np.einsum("ij,ij->i", away, away)
+
+
+def _tokens_per_turn(rotation: Float[Array, "c c"], k: int) -> tuple[float, ...]:
+    angles = np.angle(np.linalg.eigvals(rotation))
+    turning = np.sort(angles[(angles > NO_ANGLE) & (angles < np.pi - NO_ANGLE)])[::-1]
+    return tuple(float(FULL_TURN * k / angle) for angle in turning)
