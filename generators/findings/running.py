@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 WINDOWS = 64  # of text, unless a finding says otherwise
 SEED = 20231204
+GROUP = 10  # positions: what is asked of every finding that makes positions coarser
 RESAMPLES = 1000
 PERCENTILES = (2.5, 97.5)
 
@@ -61,6 +62,12 @@ def ratio_over_windows(part: Float[Array, " windows"], whole: Float[Array, " win
     drawn = (weights @ part) / (weights @ whole)
     low, high = np.percentile(drawn, PERCENTILES)
     return float(part.mean() / whole.mean()), float(low), float(high)
+
+
+def grouped(rows: Float[Array, "m ..."], size: int) -> Float[Array, "m ..."]:
+    """Return every row as the mean of its group of `size` rows; the last group may be smaller."""
+    means = [rows[begin : begin + size].mean(axis=0) for begin in range(0, len(rows), size)]
+    return np.repeat(np.stack(means), size, axis=0)[: len(rows)]
 
 
 def _weights(n: int) -> Float[Array, "draws n"]:

@@ -67,7 +67,7 @@ def _foretold(measured: Measurements[Metrics]) -> Tested | Untested:
         "Over heads, the weights on the previous token by positions alone and on text correlate at "
         f"{found['rho']:+.2f} (ranks; with heads shuffled, {found['chance_limit']:+.2f} is reached once in a hundred "
         "times).",
-        chance=Chance("heads shuffled", found["chance_median"], found["chance_limit"], found["draws"]),
+        chance=Chance("shufflings of the heads", found["chance_median"], found["chance_limit"], found["draws"]),
         interval=(found["low"], found["high"]),
         also=found["rho"] > found["chance_limit"],
     )

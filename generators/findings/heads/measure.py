@@ -9,10 +9,9 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.attention.heads import positional_heads
 from generators.findings.contract import Inputs, Measurements, table_of
-from generators.findings.position_use.variants import CLAIM_GROUP, grouped
-from generators.findings.running import SEED, WINDOWS, Ran, ran
+from generators.findings.heads.kernel import weights_on_previous
+from generators.findings.running import GROUP, SEED, WINDOWS, Ran, grouped, ran
 from generators.maths.ranks import spearman
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def _ways(
     yield "as they are", nullcontext()
     if run.position_kind is None:
         return
-    for name, size in (("in groups", CLAIM_GROUP), ("removed", m)):
+    for name, size in (("in groups", GROUP), ("removed", m)):
         if P is None:
             yield name, run.replaced(ids=grouped(np.arange(m, dtype=np.float64), size))  # type: ignore[misc]
         else:
@@ -154,8 +153,7 @@ def _kernel(inputs: Inputs, P: Float[Array, "n d"] | None) -> Float[Array, " hea
     layers = range(inputs.architecture.n_layer)
     if P is None or any(f"blocks.{i}.attn.{name}" not in inputs.weights for i in layers for name in "qk"):
         return None
-    described = positional_heads(inputs.weights, inputs.architecture, P).described
-    return np.array([head["weight_at_1"] for head in described])
+    return weights_on_previous(inputs.weights, inputs.architecture, P)
 
 
 def _rows(

@@ -2,7 +2,8 @@
 
 from generators.findings.contract import Measurements, Rule, Tested, Untested
 from generators.findings.position_use.measure import Damage, Metrics
-from generators.findings.position_use.variants import CLAIM_COMPONENTS, CLAIM_GROUP, CLAIM_PERCENT, CLAIM_WIDTH, Kind
+from generators.findings.position_use.variants import CLAIM_COMPONENTS, CLAIM_PERCENT, CLAIM_WIDTH, Kind
+from generators.findings.running import GROUP
 
 # Standard errors that removing positions must cost before shares of that cost mean anything.
 FEWEST_ERRORS = 3
@@ -34,10 +35,10 @@ def _tested(metrics: Metrics, kind: Kind, amount: float, chance: Kind | None, wh
 
 
 def _exact_positions(measured: Measurements[Metrics]) -> Tested | Untested:
-    what = f"Running with positions averaged in groups of {CLAIM_GROUP}"
+    what = f"Running with positions averaged in groups of {GROUP}"
     if measured.metrics["positions"] != "table":
-        what = f"Running with the middle of its group of {CLAIM_GROUP} as every token's position"
-    return _tested(measured.metrics, "groups", CLAIM_GROUP, "random groups", what)
+        what = f"Running with the middle of its group of {GROUP} as every token's position"
+    return _tested(measured.metrics, "groups", GROUP, "random groups", what)
 
 
 def _noise(measured: Measurements[Metrics]) -> Tested | Untested:
@@ -60,7 +61,7 @@ RULES = (
         id="exact-positions",
         short="groups of ten do",
         statement="Exact positions are not needed.",
-        value=f"damage of averaging positions in groups of {CLAIM_GROUP}",
+        value=f"damage of averaging positions in groups of {GROUP}",
         sense="at most",
         holds=0.10,
         partly=0.25,

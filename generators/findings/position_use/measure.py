@@ -10,7 +10,16 @@ from typing_extensions import TypedDict
 from generators.findings.contract import Inputs, Measurements, NotApplicableError, table_of
 from generators.findings.position_use import variants
 from generators.findings.position_use.variants import Kind, Variant
-from generators.findings.running import SEED, WINDOWS, Mean, Ran, mean_over_windows, ran, ratio_over_windows
+from generators.findings.running import (
+    SEED,
+    WINDOWS,
+    Mean,
+    Ran,
+    grouped,
+    mean_over_windows,
+    ran,
+    ratio_over_windows,
+)
 
 if TYPE_CHECKING:
     from generators.runner.losses import Loss
@@ -60,7 +69,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     loss = run.loss(windows)
     base = loss.per_window()
     P = np.asarray(inputs.weights["position_embedding"], np.float64) if kind == "table" else None
-    nowhere = np.zeros(m) if P is None else variants.grouped(P[:m], m)
+    nowhere = np.zeros(m) if P is None else grouped(P[:m], m)
     lost = _loss_with(run, loss, nowhere) - base
     tried = list(variants.of_ids(m) if P is None else variants.of_table(P, m))
     damages = [_damage(variant, base, _loss_with(run, loss, variant.positions), lost) for variant in tried]

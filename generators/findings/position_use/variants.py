@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
+from generators.findings.running import GROUP, grouped
+
 Kind = Literal[
     "groups",
     "smoothed",
@@ -25,7 +27,7 @@ COMPONENTS = (1, 2, 3, 5, 10, 30)
 PERCENTS = (10, 25, 50)  # of the channels
 WEAKEST = 50
 # What chance gives is taken where the claims are made.
-CLAIM_GROUP, CLAIM_WIDTH, CLAIM_COMPONENTS, CLAIM_PERCENT = 10, 1, 3, 50
+CLAIM_WIDTH, CLAIM_COMPONENTS, CLAIM_PERCENT = 1, 3, 50
 SEED = 20230411
 
 
@@ -56,8 +58,8 @@ def of_table(P: Float[Array, "n d"], m: int) -> Iterator[Variant]:
     yield Variant("weakest", WEAKEST, with_channels(used, order[-_share(WEAKEST, len(order)) :]))
     places = rng.permutation(m)
     yield Variant("permuted", None, used[places])
-    if m > CLAIM_GROUP:
-        yield Variant("random groups", CLAIM_GROUP, grouped(used[places], CLAIM_GROUP)[np.argsort(places)])
+    if m > GROUP:
+        yield Variant("random groups", GROUP, grouped(used[places], GROUP)[np.argsort(places)])
     random = np.linalg.qr(rng.standard_normal((P.shape[1], CLAIM_COMPONENTS)))[0].T
     yield Variant("random directions", CLAIM_COMPONENTS, projected(used, mean, random))
     kept = rng.permutation(P.shape[1])[: _share(CLAIM_PERCENT, P.shape[1])]
@@ -72,14 +74,8 @@ def of_ids(m: int) -> Iterator[Variant]:
             yield Variant("groups", size, grouped(ids, size))
     places = np.random.default_rng(SEED).permutation(m)
     yield Variant("permuted", None, ids[places])
-    if m > CLAIM_GROUP:
-        yield Variant("random groups", CLAIM_GROUP, grouped(ids[places], CLAIM_GROUP)[np.argsort(places)])
-
-
-def grouped(rows: Float[Array, "m ..."], size: int) -> Float[Array, "m ..."]:
-    """Return every row as the mean of its group of `size` rows; the last group may be smaller."""
-    means = [rows[begin : begin + size].mean(axis=0) for begin in range(0, len(rows), size)]
-    return np.repeat(np.stack(means), size, axis=0)[: len(rows)]
+    if m > GROUP:
+        yield Variant("random groups", GROUP, grouped(ids[places], GROUP)[np.argsort(places)])
 
 
 def smoothed(P: Float[Array, "n d"], width: float) -> Float[Array, "n d"]:

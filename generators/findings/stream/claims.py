@@ -1,6 +1,6 @@
 """What is claimed of positions in the stream: rules, numbers and sentences."""
 
-from generators.findings.contract import Chance, Measurements, Rule, Tested, Untested
+from generators.findings.contract import Measurements, Rule, Tested, Untested
 from generators.findings.stream.measure import Metrics, StageRow
 
 RELIABLE = 0.9  # correlation of the curve from one half of the windows with that from the other
@@ -52,7 +52,7 @@ def _apart(measured: Measurements[Metrics]) -> Tested | Untested:
         row["incoherence"],
         f"At layer {row['layer']}, half way, the largest |cosine| of a position's mean with a window's is "
         f"{row['incoherence']:.2f}; with one side turned at random it is {chance['median']:.2f}.",
-        chance=Chance("positions turned at random", chance["median"], chance["limit"], chance["draws"]),
+        baseline=chance["median"],
         holds_at=chance["median"],
     )
 

@@ -8,11 +8,12 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.contract import Inputs, Measurements, table_of
-from generators.findings.helix import curves
 from generators.findings.running import SEED, Ran, ran
 from generators.findings.stream.moments import FOLDS, Moments, jackknife
+from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
-from generators.maths.spectra import energy_share, pca, right_singular_vectors, subspace_size
+from generators.maths.spectra import energy_share, right_singular_vectors, subspace_size, variance_ratio
+from generators.maths.turning import look_back, offsets, planes, winding
 
 if TYPE_CHECKING:
     from generators.runner.run import Run
@@ -26,8 +27,9 @@ ROTATIONS = 199  # of one side, for the incoherence that chance gives
 class StageRow(TypedDict):
     """The stream at one depth: `layer` i is what block i is given, the last is what the model returns.
 
-    `share` is that of the variance between positions, `turns` of a circle among the components (None without one),
-    `in_P` the share of the curve's energy in the leading directions of P.
+    `share` is that of the variance between positions, `winding` how often the curve goes round (the strongest plane's
+    share x turns x steadiness), `look_back_gain` that of a rotation over standing still, ten tokens back, `in_P` the
+    share of the curve's energy in the leading directions of P.
     """
 
     layer: int
@@ -38,8 +40,8 @@ class StageRow(TypedDict):
     ev3: float
     ev3_low: float
     ev3_high: float
-    turns: float | None
-    look_back_gain: float
+    winding: float
+    look_back_gain: float | None
     in_P: float | None
     participation_ratio: float
     decoded: float
@@ -106,13 +108,11 @@ def _basis(inputs: Inputs) -> Float[Array, "d k"] | None:
 def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> tuple[StageRow, Float[Array, "m 3"]]:
     """Return the numbers of one stage and its curve in three components, position 0 left out."""
     curve = moments.position_means()[1:]
-    components = pca(curve)
-    scores = components.scores[:, :COMPONENTS]
-    ratio = components.variance_ratio
+    found = principal_scores(curve, COMPONENTS)
+    scores, ratio = found.values, variance_ratio(curve)
     share, ev3 = moments.share(), float(ratio[:3].sum())
     share_low, share_high = jackknife(np.array([moments.share(fold) for fold in range(FOLDS)]), share)
     ev3_low, ev3_high = jackknife(np.array([_ev3(moments.position_means(fold)[1:]) for fold in range(FOLDS)]), ev3)
-    circle = curves.find_circle(scores, ratio, curves.outlier_positions(curve)[0]) if ev3 else None
     even, odd = (half[1:] - half[1:].mean(axis=0) for half in moments.halves())
     row = StageRow(
         layer=layer,
@@ -123,8 +123,8 @@ def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> t
         ev3=ev3,
         ev3_low=ev3_low,
         ev3_high=ev3_high,
-        turns=None if circle is None else abs(circle["turns"]),
-        look_back_gain=curves.look_back(scores, LOOK_BACK)["gain"] if len(curve) > 2 * LOOK_BACK + 4 else 0.0,
+        winding=winding(planes(scores, found.energy)) if ev3 else 0.0,
+        look_back_gain=look_back(scores, LOOK_BACK).gain if ev3 and LOOK_BACK in offsets(len(curve)) else None,
         in_P=None if basis is None else energy_share((curve - curve.mean(axis=0)).T, basis),
         participation_ratio=float(1 / np.sum(ratio**2)) if ev3 else 0.0,
         decoded=moments.decoded(),

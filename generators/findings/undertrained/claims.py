@@ -17,7 +17,7 @@ def _unspeakable(measured: Measurements[Metrics]) -> Tested:
         m["below"] / m["candidates"],
         f"{m['below']} of {m['candidates']} candidates never get a probability above {m['threshold']:.2g}, which "
         f"19 in 20 of the {m['controls']} controls do somewhere.",
-        chance=Chance("candidates no different from controls", expected, limit, m["controls"]),
+        chance=Chance("as many controls in place of candidates", expected, limit, m["controls"]),
         interval=(float(found.low), float(found.high)),
     )
 
