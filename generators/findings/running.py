@@ -57,11 +57,15 @@ def mean_over_windows(values: Float[Array, " windows"]) -> Mean:
 
 
 def ratio_over_windows(part: Float[Array, " windows"], whole: Float[Array, " windows"]) -> tuple[float, float, float]:
-    """Return mean(part) / mean(whole) with its 95 % interval, both from the same resampled windows."""
-    weights = _weights(len(whole))
-    drawn = (weights @ part) / (weights @ whole)
-    low, high = np.percentile(drawn, PERCENTILES)
-    return float(part.mean() / whole.mean()), float(low), float(high)
+    """Return mean(part) / mean(whole) with its 95 % interval, both from the same resampled windows.
+
+    Shares of nothing are 0.
+    """
+    weights = np.vstack([np.full(len(whole), 1 / len(whole)), _weights(len(whole))])
+    wholes = weights @ whole
+    drawn = np.divide(weights @ part, wholes, out=np.zeros(len(wholes)), where=wholes != 0)
+    low, high = np.percentile(drawn[1:], PERCENTILES)
+    return float(drawn[0]), float(low), float(high)
 
 
 def grouped(rows: Float[Array, "m ..."], size: int) -> Float[Array, "m ..."]:

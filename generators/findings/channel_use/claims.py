@@ -3,7 +3,7 @@
 import numpy as np
 
 from generators.findings.channel_use.measure import ChannelRow, Metrics, Why
-from generators.findings.contract import Chance, Measurements, Rule, Tested, Untested
+from generators.findings.contract import Measurements, Rule, Tested, Untested
 
 RHO = 0.5
 PERCENTILE = 95  # of the other channels' costs
@@ -40,9 +40,10 @@ def _leans(measured: Measurements[Metrics]) -> Tested | Untested:
         f"Holding channel {row['channel']}, {NAMES[row['why']]}, at its mean costs {row['cost']:.3g} "
         f"{metrics['unit']}; of {len(costs)} others {dearer} cost as much, and their median is "
         f"{np.median(costs):.3g}.",
-        chance=Chance(f"{len(costs)} other channels", float(np.median(costs)), limit, len(costs)),
+        baseline=float(np.median(costs)),
         interval=(row["low"], row["high"]),
         holds_at=limit,
+        also=row["cost"] > limit,
     )
 
 

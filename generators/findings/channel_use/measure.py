@@ -80,9 +80,12 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     base = _Predictions(log_frequency)
     before = loss.per_window(base.see if run.predicts else None)
     means = run.stage_means(windows.ids)
-    rows = [_held(run, loss, channel, why, means, before, base) for channel, why in chosen]
+    rows = [
+        _held(run, loss, (channel, why), means, before, base, not inputs.architecture.post_norm)
+        for channel, why in chosen
+    ]
     named = [(channel, why) for channel, why in chosen if why != "drawn"]
-    values = [] if log_frequency is None else _values(run, windows, named, log_frequency)
+    values = [] if log_frequency is None else _values(run, windows, named, log_frequency, inputs.architecture.n_layer)
     metrics = Metrics(
         unit=loss.unit,
         base_loss=float(before.mean()),
@@ -165,15 +168,15 @@ class _Predictions:
 def _held(
     run: "Run",
     loss: "Loss",
-    channel: int,
-    why: Why,
+    chosen: tuple[int, Why],
     means: Float[Array, "stages d"],
     before: Float[Array, " windows"],
     base: _Predictions,
+    last: bool,
 ) -> ChannelRow:
-    held = base.anew()
-    # A model that ends with a block has no final norm: what comes out of it is what is compared.
-    with run.held([channel], means[:, [channel]], last=not run.architecture.post_norm):
+    """Hold one channel; `last` also before the final norm, which a model that ends with a block has not."""
+    (channel, why), held = chosen, base.anew()
+    with run.held([channel], means[:, [channel]], last=last):
         cost = mean_over_windows(loss.per_window(held.see if run.predicts else None) - before)
     return ChannelRow(
         channel=channel,
@@ -187,11 +190,10 @@ def _held(
 
 
 def _values(
-    run: "Run", windows: "Windows", named: Sequence[tuple[int, Why]], log_frequency: Float[Array, " V"]
+    run: "Run", windows: "Windows", named: Sequence[tuple[int, Why]], log_frequency: Float[Array, " V"], n_layer: int
 ) -> list[ValueRow]:
     """Return how the channels' values go with the frequency of the token that is there and of the one after it."""
     channels = [channel for channel, _ in named]
-    n_layer = run.architecture.n_layer
     seen = np.empty((n_layer, *windows.ids.shape, len(channels)), np.float32)
 
     def see(stage: int, begin: int, states: Float[Array, "batch n d"]) -> None:

@@ -17,7 +17,7 @@ def damage_of(metrics: Metrics, kind: Kind, amount: float | None) -> Damage | No
 def _tested(metrics: Metrics, kind: Kind, amount: float, chance: Kind | None, what: str) -> Tested | Untested:
     """Return the damage of one change beside that of the same change made at random, `what` in words."""
     removed = metrics["removed"]
-    if removed["mean"] < FEWEST_ERRORS * removed["standard_error"]:
+    if removed["mean"] <= FEWEST_ERRORS * removed["standard_error"]:
         return Untested("This model does as well without any positions, within what these windows can tell.")
     found = damage_of(metrics, kind, amount)
     if found is None:

@@ -55,6 +55,7 @@ class Metrics(TypedDict):
     """Numbers of candidates and controls; `threshold` is the controls' 5th percentile."""
 
     candidates: int
+    indicator: str
     controls: int
     threshold: float
     below: int
@@ -74,7 +75,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     are another matrix, the vocabulary, and the best frequencies, by which controls are matched.
 
     Raises:
-        NotApplicableError: the model predicts no tokens, or none of its tokens look under-trained.
+        NotApplicableError: the model predicts no tokens.
     """
     run: Run = inputs.run
     if not run.predicts:
@@ -83,8 +84,8 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     tokens = Tokens(E, norms(E), inputs.vocabulary)
     crowd = crowding(E)
     indicator = untrained.indicator(tokens, find_clump(E, crowd), inputs.architecture.tied)
-    if indicator is None:
-        raise NotApplicableError("No tokens huddle, so none of them look under-trained.")
+    if indicator is None:  # no tokens huddle: the shortest are the next best guess
+        indicator = untrained.Indicator("norm of the input embedding", tokens.norms)
     best = inputs.frequencies[0] if inputs.frequencies else None
     counts = None if best is None else best.training_counts
     log_frequency = (
@@ -113,6 +114,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     ]
     metrics = Metrics(
         candidates=len(candidates),
+        indicator=indicator.name,
         controls=len(controls),
         threshold=float(np.exp(threshold)),
         below=int(below[candidates].sum()),
