@@ -15,7 +15,7 @@ class StandIn:
     """Stands in for `generators.runner.run.Run`.
 
     Its loss grows with the mean squared distance of its positions from what they should be, times `needs_positions`,
-    and by `costs[channel]` while a channel is held; holding one adds `guesses[channel]` times log-frequency to logits.
+    and by `costs[channel]` while a channel is held, which adds `guesses[channel]` times log-frequency to the logits.
     Heads attend `looks[head]` tokens back, with what is left spread evenly; the less, the further the positions of
     neighbours are from where they should be. Stage i of the stream is `shares[i]` of variance between positions.
     """
