@@ -7,6 +7,9 @@ from generators.runner import CannotRunError, open_model
 from generators.runner.texts import Windows
 from tests.runner.models import HEADS, KINDS, LAYERS, D, N, V, architecture, random_ids, write_model
 
+pytest.importorskip("torch", reason="torch isn't installed")
+pytest.importorskip("transformers", reason="transformers isn't installed")
+
 N_IDS = 24
 
 
