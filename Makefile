@@ -54,6 +54,7 @@ pins: $(VENV)/.dev ## choose the pinned versions anew
 	  --no-emit-find-links --no-emit-trusted-host -o requirements.txt pyproject.toml
 	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-header --no-annotate --no-emit-index-url \
 	  --no-emit-find-links --no-emit-trusted-host --extra dev -c requirements.txt -o requirements-dev.txt pyproject.toml
+	sed -i 's/^\(torch==[0-9.]*\)+.*/\1/' requirements.txt requirements-dev.txt # builds are called +cpu only here and there
 	$(BIN)/python .ci/hooks.py
 
 clean: ## remove what was made here, but neither results nor .venv

@@ -2,7 +2,7 @@
 
 from generators.findings.attention.heads import SMALLEST_WEIGHT, Head
 from generators.findings.attention.measure import CORNER, Matrix, Metrics, Source
-from generators.findings.attention.with_tokens import TokenHead, TokenKernels
+from generators.findings.attention.with_tokens import TokenHead, TokenKernels, best_of
 from generators.findings.contract import Measurements, Rule, Tested, Untested
 from generators.findings.nulls import chance, pair
 
@@ -103,18 +103,19 @@ def _previous_token(measured: Measurements[Metrics]) -> Tested | Untested:
     if metrics["token_kernels"] is None:
         return _by_position_alone(measured)
     kernels = metrics["token_kernels"]
-    best = max(kernels["heads"], key=lambda head: head["weight_at_1"])
+    best = best_of(kernels["heads"])
     return Tested(
         best["weight_at_1"],
         _with_tokens(kernels, best, metrics["positional_kernels"]["heads"]),
         chance=chance(metrics["chance"]["previous_token"]),
         interval=pair(kernels["interval_of_best"]),
+        also=best["previous_token_head"],
     )
 
 
 def _with_tokens(kernels: TokenKernels, best: TokenHead, alone: list[Head]) -> str:
     """Return which heads would look at the previous token with tokens on the positions, and which without."""
-    found = [head for head in kernels["heads"] if head["weight_at_1"] >= SMALLEST_WEIGHT]
+    found = [head for head in kernels["heads"] if head["previous_token_head"]]
     lone = sum(head["previous_token_head"] for head in alone)
     name, weight = f"L{best['layer']}H{best['head']}", best["weight_at_1"]
     if not found:

@@ -13,7 +13,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.architecture import Architecture
-from generators.findings.attention.heads import PAIRINGS, REACH, SEED, random_keys, score_scale
+from generators.findings.attention.heads import PAIRINGS, REACH, SEED, SMALLEST_WEIGHT, random_keys, score_scale
 from generators.findings.contract import Frequency, Inputs, Weights
 from generators.findings.nulls import RESAMPLES
 from generators.maths.kernels import first_query
@@ -32,10 +32,14 @@ class TokenHead(TypedDict):
     peak_offset: int
     weight_at_0: float
     weight_at_1: float
+    previous_token_head: bool
 
 
 class TokenKernels(TypedDict):
-    """Kernels of all heads with tokens on the positions; `drawn_by` says how tokens were drawn."""
+    """Kernels of all heads with tokens on the positions; `drawn_by` says how tokens were drawn.
+
+    The interval is that of the weight at offset 1 of the best head: `best_of` says which.
+    """
 
     draws: int
     queries: int
@@ -66,15 +70,15 @@ class _Sample:
 def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Seen:
     """Return what heads attend to for inputs E[u] + P, u drawn by frequency, 64 draws for all positions."""
     sample, drawn_by = _sample(inputs, len(P))
-    offsets = np.arange(0 if inputs.architecture.causal else -REACH, min(REACH, len(P) - 1) + 1)
+    offsets = _offsets(sample.queries, len(P), inputs.architecture.causal)
     added = inputs.weights.get("token_type_embedding")
     rows = P if added is None else P + added[0]
     layers = [_layer(inputs.weights, inputs.architecture, rows, sample, i, offsets) for i in range(_layers(inputs))]
     near = np.concatenate([layer[0] for layer in layers])  # (heads, draws, offsets)
     unordered = np.max([layer[1] for layer in layers], axis=0)
     mean = np.nanmean(near, axis=1)
-    best = int(np.argmax(mean[:, offsets == 1][:, 0]))
     heads = [_described(mean[i], offsets, *divmod(i, inputs.architecture.n_head)) for i in range(len(mean))]
+    best = heads.index(best_of(heads))
     kernels = TokenKernels(
         draws=DRAWS,
         queries=sample.queries.shape[1],
@@ -83,6 +87,17 @@ def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Seen:
         interval_of_best=_interval(near[best, :, offsets == 1].ravel()),
     )
     return Seen(kernels, mean, offsets, unordered)
+
+
+def best_of(heads: list[TokenHead]) -> TokenHead:
+    """Return the head that looks most at the previous token, of previous-token heads where there are any."""
+    return max(heads, key=lambda head: (head["previous_token_head"], head["weight_at_1"]))
+
+
+def _offsets(queries: Int[Array, "draws queries"], n: int, causal: bool) -> Int[Array, " offsets"]:
+    """Return the offsets near a query, of those that exist for some query."""
+    first = 0 if causal else max(-REACH, int(queries.min()) - (n - 1))
+    return np.arange(first, min(REACH, int(queries.max())) + 1)
 
 
 def _layers(inputs: Inputs) -> int:
@@ -127,7 +142,7 @@ def _layer(
         keys = queries[:, None] - offsets
         exists = (keys >= 0) & (keys < len(rows))
         found = np.take_along_axis(attention, np.clip(keys, 0, len(rows) - 1)[None], axis=2)
-        near[:, draw] = np.nanmean(np.where(exists, found, np.nan), axis=1)
+        np.divide(np.sum(found * exists, axis=1), exists.sum(axis=0), out=near[:, draw], where=exists.any(axis=0))
         random = random_keys(queries, len(rows), architecture.causal)
         at_random += np.take_along_axis(attention, random[None], axis=2).mean(axis=1)
     return near, at_random.max(axis=0) / DRAWS
@@ -199,12 +214,14 @@ class _Projected:
 
 
 def _described(mean: Float[Array, " offsets"], offsets: Int[Array, " offsets"], layer: int, head: int) -> TokenHead:
+    peak, at_1 = int(offsets[np.argmax(mean)]), float(mean[offsets == 1][0])
     return {
         "layer": layer,
         "head": head,
-        "peak_offset": int(offsets[np.argmax(mean)]),
+        "peak_offset": peak,
         "weight_at_0": float(mean[offsets == 0][0]),
-        "weight_at_1": float(mean[offsets == 1][0]),
+        "weight_at_1": at_1,
+        "previous_token_head": peak == 1 and at_1 >= SMALLEST_WEIGHT,
     }
 
 

@@ -22,7 +22,7 @@ OTHERS = "channels picked at random"
 
 
 class Chances(TypedDict):
-    """By number that is claimed about; `drift` is that of the frequency channel against frequencies that drift alike."""
+    """By number that is claimed about; `drift` is the frequency channel's, of frequencies that only drift."""
 
     frequency_channel: StoredChance
     drift: StoredChance

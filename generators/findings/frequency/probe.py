@@ -1,4 +1,4 @@
-"""How well frequency can be read from all channels together, by a linear probe on tokens that it was not fitted on."""
+"""How well frequency can be read from all channels together: a linear probe, on tokens that it was not fitted on."""
 
 import numpy as np
 from jaxtyping import Float, Int

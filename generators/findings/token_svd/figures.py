@@ -8,7 +8,8 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.interactive import Group, Scatter
 from generators.findings.contract import Figure, Measurements
-from generators.findings.token_svd.measure import LEFT_OUT, MARKED, UNMARKED, Metrics
+from generators.findings.token_svd.measure import Metrics
+from generators.findings.token_svd.separation import LEFT_OUT, MARKED, UNMARKED
 
 # Kinds of tokens: their label and their colour's place in the palette.
 KINDS = (
