@@ -22,7 +22,7 @@ bench: $(VENV)/.dev ## how long computing takes and how much memory, against the
 	$(BIN)/python -m tests.benchmark
 
 demo-model: $(TRAIN)/.train ## train models/stdlib-gpt2 anew (needs PyTorch, so in .venv-train; stopped, it goes on where it was)
-	$(TRAIN)/bin/python models/stdlib-gpt2/train.py $(TRAIN_ARGS)
+	$(TRAIN)/bin/python -m models.training.stdlib_gpt2.train $(TRAIN_ARGS)
 
 test-training: $(TRAIN)/.train ## the tests of its training, which need PyTorch too
 	$(TRAIN)/bin/python -m pytest -m training tests/models/test_training.py $(PYTEST_ARGS)
