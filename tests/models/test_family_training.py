@@ -25,9 +25,10 @@ pytestmark = pytest.mark.training
 STEPS, STOP = 60, 50
 TWICE = ("rotary", "rank-three")
 SMALL = replace(RECIPE, n_layer=2, n_head=2, d_model=16, n_ctx=32, batch=2, steps=4)
-# Notes, measures and saves every 20 steps; killed at step `argv[1]`.
+# One window a step; notes, measures and saves every 20 steps; killed at step `argv[1]`.
 CODE = """
 import os, signal, sys
+from dataclasses import replace
 from models.training import run
 from models.training.stdlib_family import train
 run.NOTE_EVERY = run.MEASURE_EVERY = run.SAVE_EVERY = 20
@@ -38,6 +39,8 @@ def killed(self, ids):
         os.kill(os.getpid(), signal.SIGKILL)
     return advance(self, ids)
 run.Run.advance = killed
+whole = train.named
+train.named = lambda name: replace(whole(name), recipe=replace(whole(name).recipe, batch=1))
 train.typer.run(train.main)
 """
 NEVER = -1
