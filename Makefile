@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TRAIN := .venv-train
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site test test-shapes lint hooks bench demo-model test-training nulls verify adopt serve pins clean
+.PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -32,10 +32,13 @@ bench: $(VENV)/.dev ## how long computing takes and how much memory, against the
 	$(BIN)/python -m tests.benchmark
 
 demo-model: $(TRAIN)/.train ## train models/stdlib-gpt2 anew (needs PyTorch, so in .venv-train; stopped, it goes on where it was)
-	$(TRAIN)/bin/python models/stdlib-gpt2/train.py $(TRAIN_ARGS)
+	$(TRAIN)/bin/python -m models.training.stdlib_gpt2.train $(TRAIN_ARGS)
 
-test-training: $(TRAIN)/.train ## the tests of its training, which need PyTorch too
-	$(TRAIN)/bin/python -m pytest -m training tests/models/test_training.py $(PYTEST_ARGS)
+stdlib-family: $(TRAIN)/.train ## train models/stdlib-family anew, all of it or SCHEME=rotary, say (stopped, it goes on)
+	$(TRAIN)/bin/python -m models.training.stdlib_family.train $(SCHEME) $(TRAIN_ARGS)
+
+test-training: $(TRAIN)/.train ## the tests of these trainings, which need PyTorch too
+	$(TRAIN)/bin/python -m pytest -m training tests/models $(PYTEST_ARGS)
 
 nulls: $(VENV)/.dev ## how often each claim holds where there is nothing to find; writes results/nulls.json
 	$(BIN)/python -m tests.nulls $(NULLS_ARGS)
