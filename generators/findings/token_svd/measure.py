@@ -100,6 +100,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     lengths = norms(E)
     told_apart = min(int(np.sum(kinds == kind)) for kind in (MARKED, UNMARKED)) >= FEWEST
     P = inputs.weights.get("position_embedding")
+    overlapping, shares = (None, None) if P is None else overlap(E, P, leading[:, 0], lengths, SEED)
     metrics = Metrics(
         cosine_first_mean=_cosine(leading[:, 0], mean),
         mean_energy=float(mean @ mean / variances.mean()),
@@ -108,7 +109,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         space_share=float(np.mean(kinds[kinds >= 0] == MARKED)) if told_apart else None,
         auc=areas(E, scores[:, 1:3], kinds) if told_apart else None,
         extremes=extremes(scores[:, 0], lengths, SEED),
-        overlap=None if P is None else overlap(E, P, leading[:, 0], lengths, SEED),
+        overlap=overlapping,
         chance={
             **_of_the_mean(variances, mean, len(E)),
             "plane": other_planes(E, kinds, SEED) if told_apart else None,
@@ -120,7 +121,10 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         n_channels=len(energies),
         n_tokens=len(E),
     )
-    return Measurements(metrics, arrays=_arrays(E, scores[:, :3], kinds, inputs.vocabulary))
+    columns = {"token_scores": scores[:, :3], "token_norm": lengths}
+    if shares is not None:
+        columns["token_overlap"] = shares
+    return Measurements(metrics, arrays=_arrays(columns, kinds, inputs.vocabulary))
 
 
 def _oriented(vectors: Float[Array, "d m"], mean: Float[Array, " d"]) -> Float[Array, "d m"]:
@@ -159,15 +163,12 @@ def _cosine_interval(scores: Float[Array, "V m"], rest: Float[Array, " d"]) -> I
     return interval(resample_items(statistic, len(scores), RESAMPLES, np.random.default_rng(SEED)))
 
 
-def _arrays(
-    E: Float[Array, "V d"], scores: Float[Array, "V 3"], kinds: Kinds, vocabulary: Vocabulary | None
-) -> dict[str, Array]:
+def _arrays(columns: dict[str, Array], kinds: Kinds, vocabulary: Vocabulary | None) -> dict[str, Array]:
     rng = np.random.default_rng(SEED)
-    ids = np.sort(rng.choice(len(E), min(SAMPLE, len(E)), replace=False))
+    ids = np.sort(rng.choice(len(kinds), min(SAMPLE, len(kinds)), replace=False))
     return {
-        "token_scores": scores[ids].astype(np.float32),
+        **{name: column[ids].astype(np.float32) for name, column in columns.items()},
         "token_kind": kinds[ids],
-        "token_norm": np.linalg.norm(E[ids], axis=1).astype(np.float32),
         "token_id": ids.astype(np.int32),
         **token_cells.names(vocabulary, ids),
     }

@@ -43,12 +43,16 @@ class Overlap(TypedDict):
 
 def overlap(
     E: Float[Array, "V d"], P: Float[Array, "n d"], first: Float[Array, " d"], norms: Float[Array, " V"], seed: int
-) -> Overlap:
-    """Return how projections on the first direction go with energy in P's top directions, and in turned ones."""
+) -> tuple[Overlap, Float[Array, " V"]]:
+    """Return how projections on the first direction go with energy in P's top directions, and in turned ones.
+
+    Beside it every token's share of energy in P's top directions.
+    """
     k = subspace_size(*P.shape)
     top = right_singular_vectors(P, k).astype(np.float32)
     along = (E @ first.astype(np.float32)).astype(np.float64)
-    found = _numbers(along, _energies(E, top)[None], norms)[:, 0]
+    energy = _energies(E, top)
+    found = _numbers(along, energy[None], norms)[:, 0]
     ids = spread_ids(len(E), COMPARED)
     rows = E[ids]
     turned_frames = frames(E.shape[1], k, TURNS, np.random.default_rng(seed))
@@ -58,7 +62,7 @@ def overlap(
         Compared(value=float(value), turned=median, low=low, high=high)
         for value, (low, median, high) in zip(found, turned.tolist(), strict=True)
     )
-    return {
+    compared: Overlap = {
         "k": k,
         "chance_share": k / len(first),
         "first_in_positions": float(np.sum((first @ top) ** 2)),
@@ -66,6 +70,7 @@ def overlap(
         "rho_share": rho_share,
         "auc": auc,
     }
+    return compared, _shares(energy, norms)
 
 
 def _energies(rows: Float[Array, "n d"], top: Float[Array, "d k"]) -> Float[Array, " n"]:
@@ -73,11 +78,15 @@ def _energies(rows: Float[Array, "n d"], top: Float[Array, "d k"]) -> Float[Arra
     return np.einsum("ij,ij->i", inside, inside, dtype=np.float64)
 
 
+def _shares(energies: Float[Array, "*draws n"], norms: Float[Array, " n"]) -> Float[Array, "*draws n"]:
+    return energies / np.where(norms > 0, norms**2, 1)
+
+
 def _numbers(
     along: Float[Array, " n"], energies: Float[Array, "draws n"], norms: Float[Array, " n"]
 ) -> Float[Array, "3 draws"]:
     """Return the rank correlations with energies and with shares, and the areas, for every draw of energies."""
-    shares = energies / np.where(norms > 0, norms**2, 1)
+    shares = _shares(energies, norms)
     ranks = unit_ranks(along[None])[0].astype(np.float64)
     return np.stack([unit_ranks(energies) @ ranks, unit_ranks(shares) @ ranks, _areas(along, shares)])
 
