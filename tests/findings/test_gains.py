@@ -72,7 +72,8 @@ def test_dials_down_claim(value, verdict):
 def test_a_correlation_that_turned_channels_reach_too_is_none():
     result = compute(gaussian())
     correlation = {**result.metrics["correlation"], "ln1": {"0": -0.6, "1": -0.9}}
-    chance = {**result.metrics["chance"], "dials_down": {"null": "draws", "median": -0.3, "limit": -0.7, "draws": 100}}
+    drawn = {"null": "draws", "median": -0.3, "limit": -0.7, "draws": 100}
+    chance = {**result.metrics["chance"], "dials_down": drawn}
     changed = synthetic.measured_with(result.metrics, correlation=correlation, chance=chance)
     assert claims_of(changed)["ln1-dials-down"].verdict == "fails"
 
