@@ -11,11 +11,12 @@ from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
-from generators.checkpoint.families import choose_family
+from generators.checkpoint.families import UnknownFamilyError, choose_family
 from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Family, Slot
 from generators.checkpoint.sources import Files, Origin
+from generators.checkpoint.untabled import without_a_table
 
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # as safetensors calls them
 NUMBERS_AT_ONCE = 1 << 24  # widened and checked together: a large matrix never has two copies as float32
@@ -154,12 +155,20 @@ class Checkpoint(Mapping[str, Array]):
 def open_checkpoint(files: Files, family: str | None = None) -> Checkpoint:
     """Open a checkpoint: read its config and the names of its tensors, no weights yet.
 
+    Of a type of model that no table knows, the token embedding is found by its name, where that can be told.
+
     Raises:
         InputError: no config, an unknown family, no weights, or a damaged file.
     """
     config = files.config()
-    chosen, architecture = understood(config, choose_family(config, family, files.stack))
-    return Checkpoint(files, chosen, architecture)
+    try:
+        table = choose_family(config, family, files.stack)
+    except UnknownFamilyError:
+        found = without_a_table(files, config) if family is None and files.stack is None else None
+        if found is None:
+            raise
+        return Checkpoint(files, *found)
+    return Checkpoint(files, *understood(config, table))
 
 
 def _times(sizes: Sequence[int | None]) -> str:
