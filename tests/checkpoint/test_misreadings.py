@@ -10,6 +10,7 @@ from safetensors.numpy import save_file
 
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import understood
 from generators.checkpoint.sources import in_folder
 from tests.checkpoints import config_of, tensors_of, write_checkpoint
