@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TRAIN := .venv-train
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site test lint bench demo-model test-training verify adopt serve pins clean
+.PHONY: site test lint bench demo-model test-training nulls verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -26,6 +26,9 @@ demo-model: $(TRAIN)/.train ## train models/stdlib-gpt2 anew (needs PyTorch, so 
 
 test-training: $(TRAIN)/.train ## the tests of its training, which need PyTorch too
 	$(TRAIN)/bin/python -m pytest -m training tests/models/test_training.py $(PYTEST_ARGS)
+
+nulls: $(VENV)/.dev ## how often each claim holds where there is nothing to find; writes results/nulls.json
+	$(BIN)/python -m tests.nulls $(NULLS_ARGS)
 
 verify: $(VENV)/.site ## check that every stored result is what was stored
 	$(BIN)/atlas verify

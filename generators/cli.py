@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from generators.compute.results import Store
     from generators.compute.run import Places
     from generators.compute.several import Tally
+    from generators.findings import Finding
     from generators.site.build import Made, Workshop
 
 BAD_INPUT = 2
@@ -93,6 +94,9 @@ def compute(
         Path | None,
         typer.Option("--counts", metavar="FILE", help="Token counts, as `atlas count-tokens` writes them."),
     ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="FINDING", help="Compute this finding alone; repeatable.")
+    ] = None,
 ) -> None:
     """Compute the findings of models and store them; what is stored already is not computed again."""
     known = _registry(registry)
@@ -101,7 +105,7 @@ def compute(
         if len(models or []) != 1:
             raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
         chosen = [chosen[0].model_copy(update={"counts": counts})]
-    _exit(_code(_compute(chosen, _places(models_dir), _store(results), named=bool(models))))
+    _exit(_code(_compute(chosen, _places(models_dir), _store(results), named=bool(models), only=only)))
 
 
 @app.command()
@@ -282,14 +286,27 @@ def main() -> None:
         sys.exit(SOME_FAILED)
 
 
-def _compute(models: "Sequence[Model]", places: "Places", store: "Store", *, named: bool) -> "Tally":
+def _compute(
+    models: "Sequence[Model]", places: "Places", store: "Store", *, named: bool, only: list[str] | None = None
+) -> "Tally":
     from generators.compute.several import compute_models
 
+    findings = _findings(only)
     with progress(len(models)) as (tell, advance):
-        tally = compute_models(models, places, store, tell, advance, named=named)
+        tally = compute_models(models, places, store, tell, advance, named=named, findings=findings)
     for sentence in tally.sentences:
         terminal.sentence(sentence)
     return tally
+
+
+def _findings(only: list[str] | None) -> "Sequence[Finding[Any]]":
+    from generators.findings import FINDINGS
+
+    known = {finding.name: finding for finding in FINDINGS}
+    for name in only or ():
+        if name not in known:
+            raise InputError(f"There is no finding {name!r}; there are {', '.join(known)}.")
+    return [finding for name, finding in known.items() if only is None or name in only]
 
 
 def _code(tally: "Tally") -> int:
@@ -388,3 +405,7 @@ def _show(judged: "JudgedModel") -> None:
             terminal.line(f"{each.finding.name}: measured by an older version of its code")
     for claim in (claim for each in judged.findings for claim in each.claims):
         terminal.verdict(claim.verdict, claim.statement, claim.answer)
+
+
+if __name__ == "__main__":
+    main()

@@ -47,13 +47,15 @@ def sweep(folder: Path) -> None:
 
 
 def swap_folder(new: Path, current: Path) -> None:
-    """Put a finished folder in the place of the current one."""
-    old = current.with_name(f".{current.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
+    """Put a finished folder, which may stand on another disk, in the place of the current one."""
+    old, beside = (current.with_name(f".{current.name}.{suffix}") for suffix in ("old", "new"))
+    for left_behind in (old, beside):
+        shutil.rmtree(left_behind, ignore_errors=True)
     current.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(new, beside)
     if current.exists():
         current.rename(old)
-    new.rename(current)
+    beside.rename(current)
     shutil.rmtree(old, ignore_errors=True)
 
 

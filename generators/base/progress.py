@@ -34,6 +34,6 @@ def progress(total: int | None) -> Iterator[tuple[Report, Callable[[], None]]]:
             first, *rest = printable(line).splitlines() or [""]
             bar.update(task, description=escape(first))
             if rest:
-                bar.console.print(escape(printable(line)))
+                bar.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
         yield report, lambda: bar.advance(task)

@@ -107,6 +107,7 @@ def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFind
         key=stored.key,
         computed_on=stored.computed_on,
         older_code=stored.code != code.digest(finding.measure.__module__),
+        run=stored.run,
         metrics=stored.metrics,
         tables=stored.tables,
     )

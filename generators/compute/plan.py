@@ -67,7 +67,7 @@ class Opened:
             return None if self.vocabulary is None else _digest_of_vocabulary(self.vocabulary)
         if capability == FREQUENCIES:
             return [_digest_of_frequency(frequency) for frequency in self.frequencies]
-        return self._run_depends_on
+        return None if self.why_no_run else self._run_depends_on
 
     @cached_property
     def _run_depends_on(self) -> dict[str, Any]:
@@ -76,7 +76,10 @@ class Opened:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a finding will be measured from and the key that this gives; or why it can't be (`status`, `reason`)."""
+    """What a finding will be measured from and the key that this gives; or why it can't be (`status`, `reason`).
+
+    `here` says that it is this machine that can't, and not the weights: then a result that is stored stands.
+    """
 
     finding: Finding[Any]
     tensors: dict[str, TensorEntry] = field(default_factory=dict)
@@ -84,6 +87,7 @@ class Plan:
     code: str | None = None
     status: Status = "computed"
     reason: str | None = None
+    here: bool = False
 
 
 def plan(finding: Finding[Any], opened: Opened) -> Plan:
@@ -93,9 +97,11 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
         InputError: a tensor or a tokenizer file is damaged.
         WeightsUnavailableError: a file that exists can't be had now.
     """
-    blocked = _blocked(finding, opened)
+    blocked = _blocked(finding, opened.checkpoint)
     if blocked is not None:
         return Plan(finding, status=blocked[0], reason=blocked[1])
+    if RUN in finding.needs and opened.why_no_run:
+        return Plan(finding, status="missing", reason=opened.why_no_run, here=True)
     checkpoint = opened.checkpoint
     read = _roles_read(finding, checkpoint)
     tensors = {role: TensorEntry(**asdict(checkpoint.record(role))) for role in read}
@@ -118,7 +124,7 @@ def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
         architecture=cast(Architecture, _Fields(finding, checkpoint.architecture)),
         vocabulary=opened.vocabulary if finding.can_use(TOKENS) else None,
         frequencies=opened.frequencies if finding.can_use(FREQUENCIES) else (),
-        run=opened.run if finding.can_use(RUN) else None,
+        run=opened.run if finding.can_use(RUN) and not opened.why_no_run else None,
     )
 
 
@@ -128,9 +134,8 @@ def _roles_read(finding: Finding[Any], checkpoint: Checkpoint) -> list[str]:
     return [role for role in wanted if not checkpoint.missing_for(role)]
 
 
-def _blocked(finding: Finding[Any], opened: Opened) -> tuple[Status, str] | None:
+def _blocked(finding: Finding[Any], checkpoint: Checkpoint) -> tuple[Status, str] | None:
     """Return why a finding can't be measured in this checkpoint, None if it can."""
-    checkpoint = opened.checkpoint
     n_layer = checkpoint.architecture.n_layer
     of_family = dict(checkpoint.family.roles(n_layer))
     for pattern in finding.needs:
@@ -145,8 +150,6 @@ def _blocked(finding: Finding[Any], opened: Opened) -> tuple[Status, str] | None
         if absent:
             more = f" and {len(absent) - 1} more like it" if len(absent) > 1 else ""
             return "missing", f"The checkpoint lacks {checkpoint.lacking(absent[0])}{more}."
-    if RUN in finding.needs and opened.why_no_run:
-        return "missing", opened.why_no_run
     return None
 
 

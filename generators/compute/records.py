@@ -79,6 +79,7 @@ class StoredFinding(Record):
     code: str | None = Field(default=None, pattern=SHA256)
     computed_on: str | None = Field(default=None, description="UTC date")
     tensors: dict[str, TensorEntry] = {}
+    run: dict[str, str] | None = Field(default=None, description="how the model was run: libraries, dtype, text")
     metrics: dict[str, JsonValue] | None = None
     tables: dict[str, TableRecord] = {}
     arrays_sha256: str | None = Field(default=None, pattern=SHA256)
@@ -96,6 +97,7 @@ class FindingRecord(Record):
     key: str | None = None
     computed_on: str | None = Field(default=None, description="UTC date")
     older_code: bool = Field(default=False, description="measured by an older version of this finding's code")
+    run: dict[str, str] | None = Field(default=None, description="how the model was run: libraries, dtype, text")
     metrics: dict[str, JsonValue] | None = None
     tables: dict[str, TableRecord] = {}
 

@@ -103,6 +103,9 @@ def _known(planned: Plan, name: str, store: Store, report: Report) -> StoredFind
         stored = store.finding(name, finding)
         if stored is None:
             return None
+        if planned.here and stored.status == "computed":
+            store.arrays(name, stored)
+            return stored
         if planned.key is None:
             return stored if (stored.status, stored.reason) == (planned.status, planned.reason) else None
         if stored.key != planned.key or stored.status not in ("computed", "not_applicable"):
@@ -128,8 +131,11 @@ def _answer(planned: Plan, opened: Opened, report: Report) -> tuple[StoredFindin
         tensors=planned.tensors,
     )
     try:
-        measured = finding.measure(inputs(finding, opened))
+        given = inputs(finding, opened)
+        measured = finding.measure(given)
         numbers = {"metrics": plain(measured.metrics), "tables": table_records(measured)}
+        if given.run is not None:
+            numbers["run"] = {**given.run.record, "text": given.run.text.name, "text_sha256": given.run.text.sha256}
         return record.model_copy(update=numbers), measured.arrays
     except NotApplicableError as sentence:
         return record.model_copy(update={"status": "not_applicable", "reason": str(sentence)}), {}
@@ -154,7 +160,8 @@ def _save_model(record: ModelRecord, store: Store) -> None:
 
 def _drop_unknown(plans: Sequence[Plan], name: str, store: Store) -> None:
     """Remove what is stored of findings that the atlas has no more."""
-    for finding in set(store.finding_names(name)) - {each.finding.name for each in plans}:
+    known = {each.finding.name for each in plans} | {finding.name for finding in FINDINGS}
+    for finding in set(store.finding_names(name)) - known:
         store.remove_finding(name, finding)
 
 

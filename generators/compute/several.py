@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.base.progress import Report
 from generators.checkpoint.registry import Model
 from generators.compute.results import Store
 from generators.compute.run import Outcome, Places, compute_model
+from generators.findings.contract import Finding
 
 
 @dataclass
@@ -32,6 +34,7 @@ def compute_models(
     advance: Callable[[], None],
     *,
     named: bool,
+    findings: Sequence[Finding[Any]] | None = None,
 ) -> Tally:
     """Compute every finding of every model that is not stored yet.
 
@@ -42,11 +45,12 @@ def compute_models(
         report: takes lines on the progress.
         advance: called after each model.
         named: whether the user named these models, so that one that can't be had is a failure.
+        findings: which of them; all if not given.
     """
     tally = Tally()
     for model in models:
         try:
-            done = compute_model(model, places, store, report)
+            done = compute_model(model, places, store, report, findings)
             report(f"{model.name}: {in_words(done)}")
             for finding, reason in done.failed.items():
                 tally.failed.append(model.name)

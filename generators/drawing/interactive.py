@@ -72,8 +72,8 @@ class Group:
     name: str
     colour: int
     ids: Int[Array, " tokens"]
-    x: Float[Array, " tokens"]
-    y: Float[Array, " tokens"]
+    x: Real[Array, " tokens"]
+    y: Real[Array, " tokens"]
     names: Sequence[str] | Array | None = None
 
     def as_json(self) -> dict[str, Any]:

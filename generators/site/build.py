@@ -18,7 +18,6 @@ from generators.site.notebooks import write_notebooks
 from generators.site.pages import Rendered, render
 from generators.site.staging import Staging
 
-
 FOR_SERVERS = ("404.html", "sitemap.xml", "sitemap.xml.gz")  # files that only a server has a use for
 
 
@@ -89,12 +88,15 @@ def run_mkdocs(workshop: Workshop, *, from_disk: bool = False) -> None:
             finally:
                 config.plugins.on_shutdown()
         except (Abort, MkDocsException) as error:
-            why = f": {error}" if str(error) else ""
-            raise AtlasError(f"MkDocs could not build the site{why}. The old site stays.") from error
+            why = " ".join(str(error).split()).rstrip(".!") or type(error).__name__
+            raise AtlasError(f"MkDocs could not build the site: {why}. The old site stays.") from error
     if from_disk:
         for served in FOR_SERVERS:
             (new / served).unlink(missing_ok=True)
-    swap_folder(new, workshop.site)
+    try:
+        swap_folder(new, workshop.site)
+    except OSError as error:
+        raise AtlasError(f"The site can't be written to {workshop.site}: {error}.") from error
 
 
 def _config(workshop: Workshop, new: Path, from_disk: bool) -> Any:

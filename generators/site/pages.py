@@ -16,13 +16,18 @@ from generators.checkpoint.registry import Registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.site import data, notebooks
+from generators.site import data, evidence, notebooks
 from generators.site.learned import lessons
 from generators.site.navigation import write_navigation
 from generators.site.pictures import Picture
 from generators.site.staging import Staging
 from generators.site.view import Absent, ModelPage, all_models, model_page
 from generators.site.words import environment
+
+
+# The figure on the home page: this finding's signature, of the first model for which this claim holds.
+HERO = "helix"
+HERO_CLAIM = "circle"
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ def render(
     templates = environment(whole=whole)
     rendered = _model_pages(registry, store, staging, unavailable or {}, templates, report)
     listed = notebooks.listed(source) if whole else []
-    _write_pages(rendered, registry, staging, templates, listed)
+    _write_pages(rendered, registry, staging, templates, listed, store.root)
     write_navigation(staging, rendered.pages, listed, whole=whole)
     data.write(rendered.pages, staging)
     return rendered
@@ -104,6 +109,7 @@ def _write_pages(
     staging: Staging,
     templates: jinja2.Environment,
     listed: Sequence[notebooks.Notebook],
+    results: Path,
 ) -> None:
     shared = {
         "pages": rendered.pages,
@@ -128,7 +134,7 @@ def _write_pages(
         write("learned.md", "learned.md.j2", lessons=learned)
     else:
         write("index.md", "report.md.j2", hero=_hero(rendered.pages))
-    write("about.md", "about.md.j2")
+    write("about.md", "about.md.j2", nulls=evidence.nulls(results), oracle=evidence.oracle(results))
     write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:
         write(f"findings/{finding.name}.md", "finding.md.j2", **_of_finding(finding, rendered.pages))
@@ -168,8 +174,3 @@ def _hero(pages: Sequence[ModelPage]) -> tuple[ModelPage, Picture] | None:
         (p, picture) for p, picture in drawn if HERO_CLAIM in p.claims and p.claims[HERO_CLAIM].verdict == "holds"
     ]
     return next(iter(winding or drawn), None)
-
-
-# The figure on the home page: this finding's signature, of the first model for which this claim holds.
-HERO = "helix"
-HERO_CLAIM = "circle"

@@ -14,7 +14,7 @@ from generators.site.navigation import NAVIGATION, read_navigation
 from generators.site.notebook_markup import as_theme_expects, with_downloads
 
 # A link to a folder: relative, and ending there or before a query or fragment.
-TO_FOLDER = re.compile(r'(href=")((?:\.{1,2}/|[\w-]+/)[^":?#]*/|\.\.?/?)((?:[?#][^"]*)?")')
+TO_FOLDER = re.compile(r'(href=")(?!/)([^":?#]+/|\.\.?)((?:[?#][^"]*)?")')
 # Pages and notebooks about the atlas itself, which a report on a model does without.
 HAND_WRITTEN = (".md", ".py")
 
@@ -43,7 +43,11 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
             files = Files([file for file in files if not file.src_uri.endswith(HAND_WRITTEN)])
         for path in sorted(folder.rglob("*")):
             if path.is_file() and path.name != NAVIGATION:
-                files.append(_file(path.relative_to(folder).as_posix(), folder, config))
+                made = _file(path.relative_to(folder).as_posix(), folder, config)
+                in_its_place = files.get_file_from_path(made.src_uri)
+                if in_its_place is not None:
+                    files.remove(in_its_place)
+                files.append(made)
         return files
 
     def on_post_page(self, output: str, **_: Any) -> str:

@@ -11,7 +11,7 @@ from generators.checkpoint.registry import FolderSource, Model, Registry
 from generators.compute.judged import JudgedFinding, judged_model
 from generators.compute.records import ClaimRecord, FindingRecord, ModelFindings
 from generators.compute.results import Store
-from generators.findings.contract import Finding
+from generators.findings.contract import RUN, Finding
 from generators.site.pictures import Picture, pictures
 from generators.site.staging import Staging
 
@@ -47,6 +47,12 @@ class Section:
         if self.record.status == "computed":
             return None
         return NOT_SHOWN if self.judged.stored is None else PROBLEMS[self.record.status]
+
+    @property
+    def lacks_weights(self) -> bool:
+        """Return whether it can't be told because the checkpoint is a partial copy."""
+        runs = RUN in self.finding.needs
+        return self.record.status == "missing" and self.judged.stored is not None and not runs
 
     @property
     def signature(self) -> Picture | None:

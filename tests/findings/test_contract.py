@@ -173,6 +173,8 @@ class Declared(Mapping):
 class Fields:
     """An architecture of which only what is declared can be read; `asked` is what was."""
 
+    __class__ = Architecture  # what they stand in for
+
     def __init__(self, architecture: Architecture, declared: tuple[str, ...]) -> None:
         self._architecture, self._declared = architecture, declared
         self.asked: set[str] = set()

@@ -19,7 +19,7 @@ V, D, PLANTED = 3000, 32, 11
 def frequencies(log_frequency: np.ndarray, proxy: bool = False) -> tuple[Frequency, ...]:
     coverage = float(np.isfinite(log_frequency).mean())
     source = "counts" if coverage == 1 else "wordfreq"  # counts know every token
-    return (Frequency(source, "planted frequencies", log_frequency, coverage, proxy, "0"),)
+    return (Frequency(source, "planted counts", log_frequency, coverage, proxy, "0"),)
 
 
 def compute(E: np.ndarray, known: tuple[Frequency, ...], gains: dict[int, np.ndarray] | None = None):

@@ -4,13 +4,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.findings.channels.measure import Metrics
 from generators.findings.channels.token_figures import token_figures
 from generators.findings.contract import Figure, Measurements
+
+PAIRS = 6  # of channels drawn against each other
 
 
 def figures(measured: Measurements[Metrics]) -> list[Figure]:
@@ -30,6 +32,9 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
             partial(draw_singular_vectors, arrays["right_singular_vectors"], metrics["participation_ratio"]),
         ),
     ]
+    if arrays["strong_traces"].shape[1] > 1:
+        draw = partial(draw_lissajous, arrays["strong_traces"], arrays["strong_channels"])
+        shown.append(Figure("lissajous", "Pairs of strong channels against each other", draw))
     return [*shown, *token_figures(measured)]
 
 
@@ -58,6 +63,26 @@ def draw_traces(arrays: dict[str, Array]) -> Any:
         ax.set_title(title)
         ax.set_xlabel("position (tokens)")
         ax.set_ylabel("value of the channel")
+    return figure
+
+
+def draw_lissajous(traces: Float[Array, "n channels"], channels: Int[Array, " channels"]) -> Any:
+    """Draw neighbours in strength against each other, coloured by position; waves of like period make loops."""
+    pairs = min(PAIRS, traces.shape[1] // 2)
+    columns = min(3, pairs)
+    rows = -(-pairs // columns)
+    figure = style.canvas(width=2.9 * columns, height=2.7 * rows + 0.3)
+    axes = np.atleast_1d(figure.subplots(rows, columns)).ravel()
+    positions = np.arange(1, len(traces))
+    for pair, ax in enumerate(axes):
+        if pair >= pairs:
+            ax.set_visible(False)
+            continue
+        x, y = traces[1:, 2 * pair], traces[1:, 2 * pair + 1]
+        points = style.curve_2d(ax, x, y, positions)
+        ax.set_xlabel(f"channel {channels[2 * pair]}")
+        ax.set_ylabel(f"channel {channels[2 * pair + 1]}")
+    figure.colorbar(points, ax=list(axes), label="position (tokens)", shrink=0.7)
     return figure
 
 

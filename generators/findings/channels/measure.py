@@ -6,18 +6,51 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.channels import excerpts
-from generators.findings.contract import Inputs, Measurements, NotApplicableError, Table, Weights, table_of
+from generators.findings.contract import (
+    Inputs,
+    Interval,
+    Measurements,
+    NotApplicableError,
+    StoredChance,
+    Table,
+    Weights,
+    table_of,
+)
+from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
+from generators.findings.sizes import check_positions
 from generators.maths.blocks import mean_and_std
 from generators.maths.ranks import spearman
-from generators.maths.spectra import components_for, participation_ratio, svd
+from generators.maths.resampling import block_weights, resample_items, spearman_of, spreads
+from generators.maths.rotations import (
+    both_channel_variances,
+    channel_variances,
+    channels_for,
+    loud_and_quiet,
+    rank_correlations,
+)
+from generators.maths.spectra import components_for, gram, participation_ratio, svd
 
-FEWEST_POSITIONS = 3
 SMALLEST_GAP = 0.1  # in log10 std
 SMALLEST_SHARE = 0.5  # of P's variance
 TOP_VECTORS = 5
 TRACES = 12  # channels drawn of either kind
 TABLE_ROWS = 20
 SEED = 20211201
+
+
+class ByClaim(TypedDict):
+    """What turning the stream at random gives, by number; None where there are no tokens or no position channels."""
+
+    channels_for_90: StoredChance
+    low_variance_overlap: StoredChance | None
+    spearman_position_std_token_std: StoredChance | None
+
+
+class Intervals(TypedDict):
+    """95 % intervals, by number: positions are resampled in blocks, channels one by one."""
+
+    channels_for_90: Interval
+    spearman_position_std_token_std: Interval | None
 
 
 class BesideTokens(TypedDict):
@@ -47,6 +80,8 @@ class Metrics(BesideTokens):
     channels_for_90_gaussian: int
     participation_ratio: list[float]
     n_channels: int
+    chance: ByClaim
+    intervals: Intervals
 
 
 class ChannelRow(TypedDict):
@@ -65,7 +100,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     Reads `position_embedding` (n, d), and `token_embedding` (V, d) when there.
 
     Raises:
-        NotApplicableError: P has fewer than three rows, or rows 1.. of it are all alike.
+        NotApplicableError: P is too small, or rows 1.. of it are all alike.
     """
     P, std = _positions(inputs.weights)
     E = inputs.weights.get("token_embedding")
@@ -85,6 +120,8 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         "participation_ratio": participation_ratio(right).tolist(),
         "n_channels": P.shape[1],
         **_beside_tokens(moments, std, chosen),
+        "chance": _chance(P, E, len(chosen)),
+        "intervals": _intervals(P, std, None if moments is None else moments[1]),
     }
     ranking = np.argsort(std)[::-1]
     arrays = _arrays(P, right, ranking)
@@ -97,8 +134,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
 def _positions(weights: Weights) -> tuple[Float[Array, "n d"], Float[Array, " d"]]:
     """Return P, and the std of every channel over all positions but the first; of a constant one it is exactly 0."""
     P = np.asarray(weights["position_embedding"], np.float64)
-    if len(P) < FEWEST_POSITIONS:
-        raise NotApplicableError(f"P has only {len(P)} positions; channels can't be told apart by their spread.")
+    check_positions(P)
     std = np.where(np.ptp(P[1:], axis=0) > 0, P[1:].std(axis=0), 0)
     if not (std**2).any():
         raise NotApplicableError("All rows of P but the first are alike: no channel varies.")
@@ -155,6 +191,37 @@ def _beside_tokens(
         "spearman_position_std_token_mean": spearman(std, np.abs(mean)),
         "low_variance_overlap": len(np.intersect1d(quietest, chosen)) if k else None,
         "low_variance_overlap_chance": k**2 / d if k else None,
+    }
+
+
+def _chance(P: Float[Array, "n d"], E: Float[Array, "V d"] | None, k: int) -> ByClaim:
+    """Return what the same numbers are in axes turned at random: P alone, or P and tokens together."""
+    rng = np.random.default_rng(SEED)
+    d = P.shape[1]
+    away = P[1:] - P[1:].mean(axis=0)
+    turned = channel_variances(np.linalg.svd(away, compute_uv=False) ** 2, d, DRAWS, rng)
+    few = drawn("channels of P turned at random", channels_for(turned, 0.90) / d, "at most")
+    if E is None:
+        return {"channels_for_90": few, "low_variance_overlap": None, "spearman_position_std_token_std": None}
+    loud, quiet = both_channel_variances(away, gram(E, centred=True) / len(E), DRAWS, rng)
+    both = "channels of P and E turned together at random"
+    return {
+        "channels_for_90": few,
+        "low_variance_overlap": drawn(both, loud_and_quiet(loud, quiet, k)) if k else None,
+        "spearman_position_std_token_std": drawn(both, rank_correlations(loud, quiet), "at most"),
+    }
+
+
+def _intervals(P: Float[Array, "n d"], std: Float[Array, " d"], token_std: Float[Array, " d"] | None) -> Intervals:
+    rng = np.random.default_rng(SEED)
+    rows = P[1:]
+    variances = spreads(rows, block_weights(len(rows), RESAMPLES, rng)) ** 2
+    by_channel = None
+    if token_std is not None:
+        by_channel = interval(resample_items(spearman_of(std, token_std), len(std), RESAMPLES, rng))
+    return {
+        "channels_for_90": interval(channels_for(variances, 0.90) / len(std)),
+        "spearman_position_std_token_std": by_channel,
     }
 
 

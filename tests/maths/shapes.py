@@ -1,0 +1,59 @@
+"""Curves with known answers: rows by position."""
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+from scipy.signal import lfilter
+
+Array = np.ndarray
+
+
+def circle(n: int, turns: float, phase: float = 0.0) -> Array:
+    """Return n points that turn `turns` times (against the clock where positive) in n steps."""
+    angle = 2 * np.pi * turns * np.arange(n) / n + phase
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+def helix(n: int, turns: float, axis: float = 0.5) -> Array:
+    """Return a circle of unit radius and a straight axis of std `axis`."""
+    t = np.arange(n) / n
+    return np.column_stack([circle(n, turns), axis * (t - t.mean()) / t.std()])
+
+
+def chirp(n: int, first: float, last: float) -> Array:
+    """Return a circle whose pace rises evenly from `first` to `last` turns per context."""
+    t = np.arange(n) / n
+    angle = 2 * np.pi * (first * t + (last - first) * t**2 / 2)
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+def sinusoidal(n: int, d: int) -> Array:
+    """Return the position table of Vaswani et al., 2017: circles of geometric periods."""
+    angle = np.outer(np.arange(n), 10_000.0 ** -(np.arange(0, d, 2) / d))
+    return np.hstack([np.sin(angle), np.cos(angle)])
+
+
+def line(n: int) -> Array:
+    return np.linspace(-1, 1, n)[:, None]
+
+
+def embedded(curve: Array, d: int, noise: float = 0.0, seed: int = 0) -> Array:
+    """Return a curve in random directions of d channels, away from the origin, with noise in all channels."""
+    rng = np.random.default_rng(seed)
+    directions = np.linalg.qr(rng.standard_normal((d, curve.shape[1])))[0]
+    return 0.1 + curve @ directions.T + noise * rng.standard_normal((len(curve), d))
+
+
+def walk(n: int, d: int, seed: int) -> Array:
+    return np.cumsum(np.random.default_rng(seed).standard_normal((n, d)), axis=0)
+
+
+def autoregressive(n: int, d: int, seed: int, memory: float) -> Array:
+    before = int(5 / (1 - memory))
+    noise = np.random.default_rng(seed).standard_normal((before + n, d))
+    return lfilter([1], [1, -memory], noise, axis=0)[before:]
+
+
+def smoothed(n: int, d: int, seed: int, width: float) -> Array:
+    before = int(4 * width) + 1
+    noise = np.random.default_rng(seed).standard_normal((n + 2 * before, d))
+    return gaussian_filter1d(noise, width, axis=0)[before:-before]
