@@ -469,7 +469,7 @@ BROKEN = {
     "millions-of-layers": (sizes(n_layer=9_999_999), "config.json gives 9999999 as n_layer"),
     "size-absent": (sizes(n_positions=None), "config.json gives None as n_positions"),
     "family-unknown": (
-        sizes(model_type="mamba"),
+        sizes(model_type="mamba", vocab_size=None),
         "family 'mamba' is unknown; the atlas knows gpt2, openai-gpt, bert",
     ),
     "family-a-list": (sizes(model_type=["gpt2"]), "is unknown; the atlas knows gpt2"),

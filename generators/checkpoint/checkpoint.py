@@ -1,7 +1,7 @@
 """A checkpoint: tensors by role, as the model uses them, read one at a time when asked for, each with its digest."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -11,11 +11,12 @@ from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
-from generators.checkpoint.families import choose_family
+from generators.checkpoint.families import UnknownFamilyError, choose_family
 from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Family, Slot
-from generators.checkpoint.sources import Files, Origin
+from generators.checkpoint.sources import Files, Origin, Traffic
+from generators.checkpoint.untabled import without_a_table
 
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # as safetensors calls them
 NUMBERS_AT_ONCE = 1 << 24  # widened and checked together: a large matrix never has two copies as float32
@@ -84,6 +85,20 @@ class Checkpoint(Mapping[str, Array]):
         slot = self._slots[role]
         self._check_shape(role, slot, self._read(slot))
         return self._digests[slot.tensor]
+
+    def prefetch(self, roles: Iterable[str]) -> None:
+        """Get ready to read these roles, together where that is cheaper (from the hub, neighbours in one request).
+
+        Raises:
+            InputError, WeightsUnavailableError: as for reading them.
+        """
+        slots = [self._slots[role] for role in roles if role in self._slots]
+        self._files.prefetch(slot.tensor for slot in slots if not slot.formula)
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """Return how many bytes came over the network and how many were needed; None where there is none between."""
+        return self._files.traffic
 
     def layout(self, role: str) -> dict[str, Any]:
         """Return how a role is read from its tensor, as plain data: results depend on it, and not on its name.
@@ -154,12 +169,20 @@ class Checkpoint(Mapping[str, Array]):
 def open_checkpoint(files: Files, family: str | None = None) -> Checkpoint:
     """Open a checkpoint: read its config and the names of its tensors, no weights yet.
 
+    Of a type of model that no table knows, the token embedding is found by its name, where that can be told.
+
     Raises:
         InputError: no config, an unknown family, no weights, or a damaged file.
     """
     config = files.config()
-    chosen, architecture = understood(config, choose_family(config, family, files.stack))
-    return Checkpoint(files, chosen, architecture)
+    try:
+        table = choose_family(config, family, files.stack)
+    except UnknownFamilyError:
+        found = without_a_table(files, config) if family is None and files.stack is None else None
+        if found is None:
+            raise
+        return Checkpoint(files, *found)
+    return Checkpoint(files, *understood(config, table))
 
 
 def _times(sizes: Sequence[int | None]) -> str:

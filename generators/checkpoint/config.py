@@ -23,7 +23,9 @@ HARMLESS = frozenset(
     {
         "initializer_factor",
         "logit_scale_init_value",
+        "max_position_embeddings",
         "max_window_layers",
+        "n_positions",
         "original_max_position_embeddings",
         "pretraining_tp",
         "scale_attention_softmax_in_fp32",

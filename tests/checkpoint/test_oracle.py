@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from generators.base.architecture import Architecture
+from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.families import families
 from generators.checkpoint.reading import understood
@@ -143,3 +145,43 @@ def test_a_wrong_table_does_not_pass(fault):
 
     found = Oracle(case, open_it).compare()
     assert max(found.worst.values()) > 30 * TOLERANCE, found.worst
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("case", [case for case in CASES if not case.note], ids=lambda case: case.name)
+def test_silence_in_a_config_is_read_as_the_software_reads_it(case: Case):
+    """Every setting is left out in turn: what the atlas then reads is what transformers takes, or is refused."""
+    from transformers import CONFIG_MAPPING
+
+    kind = CONFIG_MAPPING[case.type]
+    family = next(family for family in families() if family.name == case.family)
+    full = kind(**({"pad_token_id": 1, "vocab_size": 33} if case.type == "esm" else {})).to_dict()
+    place = full[family.at] if family.at else full
+    if family.name.startswith("gemma3"):
+        place.pop("rope_parameters")  # read as older files write it
+    read_in_full = _with_heads(understood(full, family)[1])
+    differing = {}
+    for key in list(place):
+        stripped = {**place}
+        del stripped[key]
+        config = {**full, family.at: stripped} if family.at else stripped
+        try:
+            read = _with_heads(understood(config, family)[1])
+        except InputError:
+            continue
+        if read != read_in_full and key != "rope_parameters":
+            differing[key] = [
+                (name, value, vars(read)[name])
+                for name, value in vars(read_in_full).items()
+                if vars(read)[name] != value
+            ]
+        elif read != read_in_full and kind().to_dict()["rope_parameters"].get("rope_type") == "default":
+            differing[key] = ["rotary"]
+    if "pad_token_id" in differing and case.type == "esm":
+        del differing["pad_token_id"]
+    assert differing == {}
+
+
+def _with_heads(architecture: Architecture) -> Architecture:
+    """Return an architecture in which as many heads of keys as of queries are said, not left unsaid."""
+    return replace(architecture, n_kv_head=architecture.n_kv_head or architecture.n_head)

@@ -15,7 +15,12 @@ from generators.checkpoint.config import read_config
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.roles import Family, Slot
 
-__all__ = ["Family", "Slot", "choose_family", "families", "read_architecture", "read_config"]
+__all__ = ["Family", "Slot", "UnknownFamilyError", "choose_family", "families", "read_architecture", "read_config"]
+
+
+class UnknownFamilyError(InputError):
+    """No table knows this type of model."""
+
 
 FIRST_NAMED = ("gpt2", "openai-gpt", "bert", "llama")  # in sentences: those that most readers will know
 NEAR = 3
@@ -44,7 +49,7 @@ def choose_family(config: Mapping[str, Any], family: str | None, stack: str | No
     typed = [known for known in families() if isinstance(wanted, str) and wanted in known.model_types]
     fitting = named or typed
     if not fitting:
-        raise InputError(_unknown(wanted))
+        raise UnknownFamilyError(_unknown(wanted))
     if stack is None and len(fitting) > 1:
         halves = " or ".join(f"--{known.stack}" for known in fitting)
         raise InputError(f"A model of type {wanted!r} is several models in one: name one by its ending, {halves}.")

@@ -7,12 +7,24 @@ from pathlib import Path
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource, Source
-from generators.checkpoint.sources.files import FLOATING, SHARD_INDEX, WEIGHTS, Files, Header, Origin
+from generators.checkpoint.sources.files import FLOATING, SHARD_INDEX, WEIGHTS, Files, Header, Origin, Traffic
 from generators.checkpoint.sources.folder import in_folder
 from generators.checkpoint.sources.hub import Hub
 from generators.checkpoint.sources.package import in_package
 
-__all__ = ["CONFIG", "FLOATING", "SHARD_INDEX", "WEIGHTS", "Files", "Header", "Hub", "Origin", "in_folder", "locate"]
+__all__ = [
+    "CONFIG",
+    "FLOATING",
+    "SHARD_INDEX",
+    "WEIGHTS",
+    "Files",
+    "Header",
+    "Hub",
+    "Origin",
+    "Traffic",
+    "in_folder",
+    "locate",
+]
 
 
 def locate(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:

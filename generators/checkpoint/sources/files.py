@@ -1,6 +1,6 @@
 """A checkpoint's files: its tensors by name, and its small text files."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,14 @@ class Origin:
     commit: str | None = None
 
 
+@dataclass
+class Traffic:
+    """Bytes that came over the network, and bytes of tensors that were asked for."""
+
+    fetched: int = 0
+    needed: int = 0
+
+
 @dataclass(frozen=True)
 class Header:
     """What a file says of a tensor before it is read."""
@@ -45,6 +53,7 @@ class Files:
     origin: Origin
     fetch: Callable[[str], Path | None]
     stack: str | None = field(default=None, kw_only=True)
+    traffic: Traffic | None = field(default=None, kw_only=True)
 
     def names(self) -> list[str]:
         """Return the name of every tensor. Raises InputError: no weights, or a damaged file."""
@@ -79,6 +88,9 @@ class Files:
     def weight_files(self) -> list[str]:
         """Return the names of the files that hold tensors. Raises InputError: as for the tensors' names."""
         return sorted(set(self._file_of.values()))
+
+    def prefetch(self, names: Iterable[str]) -> None:
+        """Get ready to read tensors, together where that is cheaper; nothing where they lie on this machine."""
 
     def content(self, name: str) -> bytes | None:
         """Return a small file's bytes, None if it isn't there.

@@ -36,7 +36,7 @@ def table_row(case: Case, found: Findings, oracle: Oracle) -> dict[str, Any]:
         "family": case.family,
         "model_type": case.type,
         "variant": case.note or None,
-        "positions": oracle.architecture.positions,
+        "scheme": oracle.architecture.positions,
         "largest_difference": max(found.worst.values()),
         **{column: None if column not in worst else worst[column] <= TOLERANCE for column in COLUMNS},
     }
