@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -22,18 +24,23 @@ def looks_of(rows):
 
 
 def plain_planes(scores, energy):
-    """Return (share, turns, steadiness, radius_cv) of each plane from the rotation's eigenvectors, by complex numbers."""
+    """Return (share, turns, steadiness, radius_cv) of each plane, from the rotation's complex eigenvectors."""
     u, _, vt = np.linalg.svd(scores[:-1].T @ scores[1:])
     values, vectors = np.linalg.eig(u @ vt)
     found = []
     for value, vector in zip(values, vectors.T, strict=True):
         if value.imag > 1e-9:
             z = scores @ vector.conj() * np.sqrt(2)
-            steps = [np.angle(b / a) for a, b in zip(z[:-1], z[1:], strict=True)]
+            steps = [np.angle(b / a) for a, b in pairwise(z)]
             net = abs(sum(steps))
             radius = np.abs(z)
             found.append(
-                (sum(radius**2) / energy, net / 2 / np.pi, net / sum(map(abs, steps)), np.std(radius) / np.mean(radius))
+                (
+                    sum(radius**2) / energy,
+                    net / 2 / np.pi,
+                    net / sum(map(abs, steps)),
+                    np.std(radius) / np.mean(radius),
+                )
             )
     return sorted(found, key=lambda plane: -plane[0] * plane[1] * plane[2])
 
@@ -242,7 +249,9 @@ def test_a_curve_that_does_not_move_gains_nothing():
     assert (found.gain, found.r2_rotation, found.tokens_per_turn) == (0, 0, ())
 
 
-@pytest.mark.parametrize(("n", "ks"), [(1020, (1, 5, 10, 50)), (200, (1, 5, 10)), (41, (1, 5, 10)), (40, (1, 5)), (4, ())])
+@pytest.mark.parametrize(
+    ("n", "ks"), [(1020, (1, 5, 10, 50)), (200, (1, 5, 10)), (41, (1, 5, 10)), (40, (1, 5)), (4, ())]
+)
 def test_one_looks_back_less_than_a_quarter(n, ks):
     assert turning.offsets(n) == ks
 
