@@ -82,7 +82,8 @@ def fraying(rows: Float[Array, "n d"]) -> float | None:
     """
     if len(rows) < FEWEST_FOR_START:
         return None
-    late, without_end = (explained_variance(rows[part]) for part in (late_rows(len(rows)), rows_without_end(len(rows))))
+    n = len(rows)
+    late, without_end = explained_variance(rows[late_rows(n)]), explained_variance(rows[rows_without_end(n)])
     return None if late is None or without_end is None else late - without_end
 
 

@@ -132,7 +132,7 @@ def _by_position_alone(measured: Measurements[Metrics]) -> Tested:
     kernels = measured.metrics["positional_kernels"]
     heads, uniform = kernels["heads"], kernels["uniform_at_1"]
     found = [head for head in heads if head["previous_token_head"]]
-    best = max(heads, key=lambda head: (head["previous_token_head"], head["weight_at_1"]))
+    best = best_of(heads)
     weight, name = best["weight_at_1"], f"L{best['layer']}H{best['head']}"
     return Tested(
         weight,

@@ -8,7 +8,8 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.architecture import Architecture
-from generators.findings.contract import Weights
+from generators.findings.contract import Interval, Weights
+from generators.findings.nulls import RESAMPLES, interval
 from generators.maths.kernels import (
     Kernel,
     attention,
@@ -19,6 +20,7 @@ from generators.maths.kernels import (
     rms_norm,
     uniform_kernel,
 )
+from generators.maths.resampling import block_weights, ratio_of
 
 SMALLEST_WEIGHT = 0.5  # of a previous-token head at offset 1
 REACH = 32  # offsets kept for the figures, on either side
@@ -43,9 +45,13 @@ Head = TypedDict(
 
 @dataclass(frozen=True)
 class Heads:
-    """Every head's kernel in words and in numbers, layer by layer, and that of uniform attention."""
+    """Every head's kernel in words and in numbers, layer by layer, and that of uniform attention.
+
+    The interval is that of the best head's weight at offset 1, queries resampled in blocks: `best_of` says which.
+    """
 
     described: list[Head]
+    interval_of_best: Interval
     kernels: Float[Array, "heads offsets"]
     uniform: Kernel
     unordered: Float[Array, " draws"]  # the largest mean weight of any head, keys drawn at random
@@ -62,7 +68,7 @@ class Heads:
 
 def positional_heads(weights: Weights, architecture: Architecture, P: Float[Array, "n d"]) -> Heads:
     """Return what every head attends to if P is all that its layer reads; beyond layer 0 a caricature."""
-    described, means = [], []
+    described, means, at_1 = [], [], []
     keys_at_random = random_keys(np.arange(first_query(len(P)), len(P)), len(P), architecture.causal)
     unordered = np.zeros(PAIRINGS)
     for layer in range(architecture.n_layer):
@@ -74,7 +80,20 @@ def positional_heads(weights: Weights, architecture: Architecture, P: Float[Arra
             unordered = np.maximum(unordered, np.take_along_axis(late, keys_at_random, axis=1).mean(axis=0))
             described.append(_described(kernel, layer, head, architecture.causal))
             means.append(kernel.mean)
-    return Heads(described, np.stack(means), uniform_kernel(len(P), architecture.causal), unordered)
+            at_1.append(np.diagonal(weights_of_head, -1)[first_query(len(P)) - 1 :])
+    best = _interval(at_1[described.index(best_of(described))])
+    return Heads(described, best, np.stack(means), uniform_kernel(len(P), architecture.causal), unordered)
+
+
+def best_of(heads: list[Head]) -> Head:
+    """Return the head that looks most at the previous token, of previous-token heads where there are any."""
+    return max(heads, key=lambda head: (head["previous_token_head"], head["weight_at_1"]))
+
+
+def _interval(values: Float[Array, " queries"]) -> Interval:
+    """Return the 95 % interval of a mean over queries."""
+    weights = block_weights(len(values), RESAMPLES, np.random.default_rng(SEED))
+    return interval(ratio_of(values, np.ones(len(values)))(weights))
 
 
 def random_keys(queries: Int[Array, " queries"], n: int, causal: bool) -> Int[Array, "queries draws"]:
