@@ -177,6 +177,8 @@ class _Declared(Mapping[str, Array]):
 class _Fields:
     """Those fields of an architecture that a finding declares; its key is made from them."""
 
+    __class__ = Architecture  # type: ignore[assignment]  # what it stands in for
+
     def __init__(self, finding: Finding[Any], architecture: Architecture) -> None:
         self.__dict__.update({name: getattr(architecture, name) for name in finding.config})
         self._name = finding.name

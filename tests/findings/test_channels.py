@@ -1,3 +1,4 @@
+import html
 import json
 
 import numpy as np
@@ -7,7 +8,7 @@ import scipy.stats
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.channels.measure import position_channels
 from generators.findings.contract import NotApplicableError
-from generators.site.words import caption
+from generators.site.words import caption, environment
 from tests import synthetic
 
 D = 64
@@ -176,6 +177,64 @@ def test_gaussian_rows_need_almost_all_channels():
     assert claim.verdict == "fails"
 
 
+def channels_needed(rows, share=0.90):
+    """Count the strongest channels of centred rows that hold a share of their variance, one by one."""
+    variances = sorted(rows.var(axis=0), reverse=True)
+    return next(count for count in range(1, D + 1) if sum(variances[:count]) >= share * sum(variances))
+
+
+def test_chance_is_what_turning_p_at_random_gives():
+    P = planted_positions()
+    turned = [channels_needed(P[1:] @ scipy.stats.ortho_group.rvs(D, random_state=seed)) / D for seed in range(200)]
+    stored = compute(P).metrics["chance"]["channels_for_90"]
+    assert stored["draws"] == 200
+    assert stored["null"] == "channels of P turned at random"
+    assert stored["median"] == pytest.approx(np.median(turned), abs=0.02)
+    assert stored["limit"] == pytest.approx(np.sort(turned)[1], abs=0.04)  # the second smallest of 200
+
+
+def test_a_curve_in_no_particular_channels_does_not_live_in_few():
+    """The same helix over all channels: low rank alone is no evidence."""
+    claim = claims_of(compute(synthetic.embed(synthetic.helix(300, 4), D, noise=0.02)))["few-channels"]
+    assert claim.verdict == "fails"
+    assert claim.value == pytest.approx(claim.baseline, abs=0.1)
+
+
+@pytest.mark.parametrize(("needed", "limit", "verdict"), [
+    (100, 0.2, "holds"), (100, 0.1, "fails"), (99, 0.1, "holds"), (200, 0.2, "fails"), (199, 0.2, "partly"),
+])  # fmt: skip
+def test_few_channels_are_fewer_than_turned_ones(needed, limit, verdict):
+    m = compute(planted_positions()).metrics
+    turned = {"null": "channels turned", "median": 0.5, "limit": limit, "draws": 200}
+    result = synthetic.measured_with(
+        m, n_channels=1000, channels_for_90=needed, chance={**m["chance"], "channels_for_90": turned}
+    )
+    assert claims_of(result)["few-channels"].verdict == verdict
+
+
+def test_where_most_turned_axes_need_as_few_the_claim_is_untested():
+    m = compute(planted_positions()).metrics
+    turned = {"null": "channels turned at random", "median": 0.08, "limit": 0.05, "draws": 200}
+    result = synthetic.measured_with(m, chance={**m["chance"], "channels_for_90": turned})
+    claim = claims_of(result)["few-channels"]
+    assert claim.verdict == "untested"
+    assert "channels turned at random give 0.08 themselves" in claim.answer
+
+
+def test_the_interval_comes_from_positions_in_blocks():
+    """It holds the value; a curve that is the same in every block has none."""
+    P = np.random.default_rng(4).standard_normal((257, D)) * np.linspace(1, 0.1, D)
+    m = compute(P).metrics
+    low, high = m["intervals"]["channels_for_90"]
+    assert low <= m["channels_for_90"] / D <= high
+    assert 0 < high - low < 0.2
+    again = np.vstack([P[0], np.tile(P[1:17], (16, 1))])
+    low, high = compute(again).metrics["intervals"]["channels_for_90"]
+    assert low == high == pytest.approx(channels_needed(again[1:]) / D)
+    claim = claims_of(compute(P))["few-channels"]
+    assert claim.interval == tuple(m["intervals"]["channels_for_90"])
+
+
 @pytest.mark.parametrize(
     ("used", "needed", "verdict"), [(6, 6, "holds"), (7, 7, "partly"), (16, 15, "partly"), (17, 16, "fails")]
 )
@@ -213,7 +272,7 @@ def test_rank_correlations_with_tokens():
 
 @pytest.mark.parametrize(("quiet", "overlap", "verdict"), [
     (PLANTED, 6, "holds"),
-    ([3, 17, 18, 1, 2, 4], 3, "holds"),
+    ([3, 17, 18, 1, 2, 4], 3, "fails"),  # half of them, but one draw in a hundred of turned axes reaches 4
     ([3, 17, 0, 1, 2, 4], 2, "fails"),
     ([0, 1, 2, 4, 5, 6], 0, "fails"),
 ])  # fmt: skip
@@ -221,8 +280,134 @@ def test_tokens_avoid_position_channels(quiet, overlap, verdict):
     result = compute(planted_positions(), tokens(quiet))
     assert result.metrics["low_variance_overlap"] == overlap
     assert result.metrics["low_variance_overlap_chance"] == 36 / 64
+    turned = result.metrics["chance"]["low_variance_overlap"]
     claim = claims_of(result)["tokens-avoid"]
-    assert (claim.value, claim.threshold, claim.baseline, claim.verdict) == (overlap, 3, 36 / 64, verdict)
+    assert (claim.value, claim.threshold, claim.baseline, claim.verdict) == (overlap, 3, turned["median"], verdict)
+    assert claim.interval is None  # a count
+    assert "would share 0.6 with them" in claim.answer
+
+
+def measured_overlap(overlap, limit, by_chance=36 / 64, median=0):
+    m = compute(planted_positions(), tokens(PLANTED)).metrics
+    turned = {"null": "channels turned", "median": median, "limit": limit, "draws": 200}
+    return synthetic.measured_with(
+        m,
+        low_variance_overlap=overlap,
+        low_variance_overlap_chance=by_chance,
+        chance={**m["chance"], "low_variance_overlap": turned},
+    )
+
+
+@pytest.mark.parametrize(("overlap", "limit", "by_chance", "verdict"), [
+    (3, 2, 1.5, "holds"),  # half of the six, twice chance, beyond turned axes
+    (2, 1, 0.5, "fails"),  # less than half
+    (3, 2, 1.6, "fails"),  # less than twice chance
+    (3, 3, 0.5, "fails"),  # one turned draw in a hundred does it too
+    (4, 3, 0.5, "holds"),
+])  # fmt: skip
+def test_tokens_avoid_thresholds(overlap, limit, by_chance, verdict):
+    assert claims_of(measured_overlap(overlap, limit, by_chance))["tokens-avoid"].verdict == verdict
+
+
+def test_where_turned_axes_share_half_avoiding_is_untested():
+    assert claims_of(measured_overlap(6, 5, median=3))["tokens-avoid"].verdict == "untested"
+
+
+def test_chance_turns_positions_and_tokens_together():
+    """What turning both alike gives, a draw at a time."""
+    P, E = planted_positions(), tokens(PLANTED)
+    overlaps, rhos = [], []
+    for seed in range(200):
+        rotation = scipy.stats.ortho_group.rvs(D, random_state=seed)
+        loud, quiet = (P[1:] @ rotation).std(axis=0), (E @ rotation).std(axis=0)
+        overlaps.append(len({*np.argsort(-loud)[:6]} & {*np.argsort(quiet)[:6]}))
+        rhos.append(scipy.stats.spearmanr(loud, quiet).statistic)
+    chance = compute(P, E).metrics["chance"]
+    assert chance["low_variance_overlap"]["median"] == pytest.approx(np.median(overlaps), abs=1)
+    assert chance["low_variance_overlap"]["limit"] == pytest.approx(np.sort(overlaps)[-2], abs=1)
+    assert chance["spearman_position_std_token_std"]["median"] == pytest.approx(np.median(rhos), abs=0.05)
+    assert chance["spearman_position_std_token_std"]["limit"] == pytest.approx(np.sort(rhos)[1], abs=0.1)
+
+
+# Quiet where loud
+
+
+def rivals(seed=0, noise=0.05, d=D):
+    """Return positions whose channels are loud by very different amounts, and tokens that are quiet in turn."""
+    rng = np.random.default_rng(seed)
+    loudness = rng.lognormal(0, 1, d)
+    P = rng.standard_normal((300, d)) * loudness
+    E = rng.standard_normal((900, d)) / loudness * rng.lognormal(0, noise, d)
+    return P, E.astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tokens_planted_quiet_where_positions_are_loud(seed):
+    P, E = rivals(seed)
+    result = compute(P, E)
+    claim = claims_of(result)["quiet-where-loud"]
+    assert claim.verdict == "holds"
+    assert claim.value < -0.9
+    assert claim.interval[0] <= claim.value <= claim.interval[1]
+    assert claim.baseline == claim.chance.median > -0.3
+    assert "tokens are quiet where positions are loud" in claim.answer
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_keeps_apart_in_other_axes_is_not_quiet_where_loud(seed):
+    """The same positions and tokens, turned together: all that is left is what any axes show."""
+    P, E = rivals(seed)
+    rotation = scipy.stats.ortho_group.rvs(D, random_state=seed)
+    result = compute(P @ rotation, (E @ rotation).astype(np.float32))
+    assert claims_of(result)["quiet-where-loud"].verdict == "fails"
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("kind", ["Gaussian", "channels of many sizes", "low rank"])
+def test_on_noise_tokens_are_not_quiet_where_positions_are_loud(kind, seed):
+    rng = np.random.default_rng([seed, len(kind)])
+    P, E = rng.standard_normal((256, D)), rng.standard_normal((900, D))
+    if kind == "channels of many sizes":
+        P, E = P * rng.lognormal(0, 1, D), E * rng.lognormal(0, 1, D)
+    if kind == "low rank":
+        P, E = P[:, :4] @ rng.standard_normal((4, D)), E[:, :12] @ rng.standard_normal((12, D))
+    claims = claims_of(compute(P, E.astype(np.float32)))
+    assert claims["quiet-where-loud"].verdict not in ("holds", "partly")
+    assert claims["tokens-avoid"].verdict != "holds"
+    assert claims["few-channels"].verdict != "holds"
+
+
+def measured_correlation(rho, limit=-0.1, median=0.0):
+    m = compute(*rivals()).metrics
+    turned = {"null": "channels turned", "median": median, "limit": limit, "draws": 200}
+    return synthetic.measured_with(
+        m,
+        spearman_position_std_token_std=rho,
+        chance={**m["chance"], "spearman_position_std_token_std": turned},
+    )
+
+
+@pytest.mark.parametrize(("rho", "limit", "verdict", "said"), [
+    (-0.30, -0.1, "holds", "tokens are quiet where positions are loud."),
+    (-0.29, -0.1, "partly", "tokens are a little quieter where positions are loud."),
+    (-0.15, -0.1, "partly", "tokens are a little quieter where positions are loud."),
+    (-0.14, -0.1, "fails", "tokens are hardly quieter where positions are loud."),
+    (-0.30, -0.3, "fails", "tokens are no quieter where positions are loud than in other axes."),
+    (-0.31, -0.3, "holds", "tokens are quiet where positions are loud."),
+    (-0.20, -0.3, "fails", "tokens are no quieter where positions are loud than in other axes."),
+    (0.02, -0.3, "fails", "tokens are no quieter where positions are loud."),
+    (0.02, 0.1, "fails", "tokens are no quieter where positions are loud."),
+])  # fmt: skip
+def test_quiet_where_loud_thresholds(rho, limit, verdict, said):
+    claim = claims_of(measured_correlation(rho, limit))["quiet-where-loud"]
+    assert (claim.verdict, claim.value) == (verdict, rho)
+    assert claim.answer.endswith(said)
+
+
+def test_where_most_turned_axes_are_as_quiet_the_claim_is_untested():
+    claim = claims_of(measured_correlation(-0.9, limit=-0.6, median=-0.4))["quiet-where-loud"]
+    assert claim.verdict == "untested"
+    assert claim.answer.startswith("The threshold says nothing here")
 
 
 def test_the_overlap_counts_variance_and_not_energy():
@@ -240,22 +425,31 @@ def test_without_tokens_only_what_needs_them_is_null():
         "low_variance_overlap", "low_variance_overlap_chance", "spearman_position_std_token_mean",
         "spearman_position_std_token_std", "token_mean", "token_std",
     ]  # fmt: skip
+    assert [name for name, value in m["chance"].items() if value is None] == [
+        "low_variance_overlap", "spearman_position_std_token_std",
+    ]  # fmt: skip
+    assert [name for name, value in m["intervals"].items() if value is None] == ["spearman_position_std_token_std"]
     claims = claims_of(result)
     assert claims["few-channels"].verdict == "holds"
-    assert claims["tokens-avoid"].verdict == "untested"
+    for claim in ("tokens-avoid", "quiet-where-loud"):
+        assert claims[claim].verdict == "untested"
+        assert claims[claim].answer == "The token embedding isn't in this checkpoint."
 
 
 def test_without_position_channels_there_is_nothing_to_avoid():
     result = compute(np.random.default_rng(0).standard_normal((256, D)), tokens())
     assert result.metrics["low_variance_overlap"] is None
     assert result.metrics["low_variance_overlap_chance"] is None
-    assert claims_of(result)["tokens-avoid"].verdict == "untested"
+    assert result.metrics["chance"]["low_variance_overlap"] is None
+    claims = claims_of(result)
+    assert claims["tokens-avoid"].verdict == "untested"
+    assert claims["quiet-where-loud"].verdict == "fails"
 
 
-@pytest.mark.parametrize("d", [10, 11])
+@pytest.mark.parametrize("d", [20, 21])
 def test_what_is_said_of_pictures_is_what_numpy_says(d):
     rng = np.random.default_rng(d)
-    result = compute(rng.standard_normal((50, d)), (rng.standard_normal((40, d)) - 1).astype(np.float32))
+    result = compute(rng.standard_normal((50, d)), (rng.standard_normal((140, d)) - 1).astype(np.float32))
     m = result.metrics
     assert (
         f"the median channel has {np.median(m['position_std']):.4f}"
@@ -274,23 +468,96 @@ def test_what_is_said_of_pictures_is_what_numpy_says(d):
 
 @pytest.mark.parametrize("value", [0.0, 0.7])
 def test_rows_that_are_alike_but_for_the_first(value):
-    P = np.full((300, 12), value)
+    P = np.full((300, 20), value)
     P[0] = 5
     with pytest.raises(NotApplicableError):
         compute(P)
 
 
-@pytest.mark.parametrize("shape", [(16, D), (3, D), (40, 1), (40, 2), (20, 7), (20, 8)])
+@pytest.mark.parametrize("shape", [(16, D), (17, 16), (40, 16), (20, 90)])
 def test_small_embeddings_give_numbers_or_null(shape):
     rng = np.random.default_rng(0)
-    E = rng.standard_normal((50, shape[1])).astype(np.float32)
+    E = rng.standard_normal((100, shape[1])).astype(np.float32)
     result = compute(rng.standard_normal(shape).astype(np.float32), E)
     json.dumps(result.metrics, allow_nan=False)
-    assert len(CHANNELS.claims(result)) == 2
+    assert len(CHANNELS.claims(result)) == 3
+
+
+@pytest.mark.parametrize(("shape", "why"), [
+    ((15, D), "P has only 15 positions"), ((3, D), "P has only 3 positions"),
+    ((40, 15), "The stream has only 15 channels"), ((40, 1), "The stream has only 1 channels"),
+])  # fmt: skip
+def test_smaller_ones_are_not_spoken_about(shape, why):
+    with pytest.raises(NotApplicableError, match=why):
+        compute(np.random.default_rng(0).standard_normal(shape))
 
 
 def test_tokens_that_are_all_alike_have_no_correlation():
-    m = compute(planted_positions(), np.full((50, D), 0.3, np.float32)).metrics
+    result = compute(planted_positions(), np.full((150, D), 0.3, np.float32))
+    m = result.metrics
     assert m["spearman_position_std_token_std"] is None
     assert m["spearman_position_std_token_mean"] is None
     json.dumps(m, allow_nan=False)
+    claim = claims_of(result)["quiet-where-loud"]
+    assert (claim.verdict, claim.answer) == (
+        "untested", "All channels vary alike: there is no loud one and no quiet one.",
+    )  # fmt: skip
+
+
+# What is drawn and told
+
+
+def drawn(result, name):
+    (figure,) = [figure for figure in CHANNELS.figures(result) if figure.name == name]
+    return figure.draw()
+
+
+def test_lissajous_draws_neighbours_in_strength_against_each_other_from_position_1():
+    """Twelve channels of twelve sizes: six panels, the first of the strongest two; position 0 is left out."""
+    waves = np.arange(300)[:, None] / np.linspace(20, 60, 12)
+    P = np.random.default_rng(0).standard_normal((300, D)) * 1e-3
+    P[:, 30:42] += np.cos(2 * np.pi * waves) * np.linspace(3, 1, 12)
+    P[0] = 100
+    result = compute(P)
+    figure = drawn(result, "lissajous")
+    panels = [ax for ax in figure.axes if ax.get_xlabel().startswith("channel")]
+    labels = [(ax.get_xlabel(), ax.get_ylabel()) for ax in panels]
+    order = np.argsort(-P[1:].std(axis=0))
+    assert labels == [(f"channel {order[i]}", f"channel {order[i + 1]}") for i in range(0, 12, 2)]
+    for i, ax in enumerate(panels):
+        points = np.asarray(ax.collections[0].get_offsets())
+        np.testing.assert_allclose(points, P[1:, order[2 * i : 2 * i + 2]], rtol=1e-6)
+    told = caption("channels", "lissajous", result)
+    assert told.alt.startswith("6 pairs of channels plotted against each other")
+    assert f"the first of them channels {order[0]} and {order[1]}" in told.alt
+    assert "Lissajous" in told.how_to_read
+
+
+@pytest.mark.parametrize(("d", "panels"), [(16, 4), (18, 4), (20, 5), (64, 6)])
+def test_lissajous_of_few_channels_has_fewer_panels(d, panels):
+    result = compute(np.random.default_rng(0).standard_normal((40, d)))
+    figure = drawn(result, "lissajous")
+    shown = [ax for ax in figure.axes if ax.get_visible() and ax.get_xlabel().startswith("channel")]
+    assert len(shown) == panels
+    assert caption("channels", "lissajous", result).alt.startswith(f"{panels} pairs")
+
+
+def details(result):
+    words = environment().get_template("findings/channels.md.j2").make_module({"root": "../../"})
+    return html.unescape(str(words.details(result.metrics)))
+
+
+def test_details_say_what_keeps_channels_from_being_position_channels():
+    """As in GPT-1: a gap that is wide enough, above which too little of the variance lies."""
+    P = np.random.default_rng(0).standard_normal((400, D)) * np.where(np.arange(D) < 4, 2, 1)
+    result = compute(P)
+    assert result.metrics["position_channels"] == []
+    assert result.metrics["largest_gap"] > 0.1
+    assert "at least 0.1, and the channels above it to hold half of P's variance. 90 %" in details(result)
+
+
+def test_details_set_the_participation_ratios_beside_the_sources_guess():
+    result = compute(planted_positions())
+    few, many = (f"{f(result.metrics['participation_ratio']):.0f}" for f in (min, max))
+    assert f"use as many channels as {few} to {many} alike ones would" in details(result)
+    assert "“maybe 40 indices”" in details(result)

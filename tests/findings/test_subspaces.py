@@ -1,15 +1,17 @@
 """Subspaces: planted disjoint and shared spreads, and the definitions computed the plain way."""
 
+import html
 import json
 from math import ceil
 
 import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
+from scipy.stats import ortho_group
 
 from generators.findings.contract import NotApplicableError
 from generators.findings.subspaces import FINDING as SUBSPACES
-from generators.site.words import caption
+from generators.site.words import caption, environment
 from tests import synthetic
 
 D, N, V = 40, 300, 900
@@ -18,6 +20,10 @@ D, N, V = 40, 300, 900
 def compute(P: np.ndarray, E: np.ndarray):
     weights = {"position_embedding": P.astype(np.float32), "token_embedding": E.astype(np.float32)}
     return synthetic.measure(SUBSPACES, weights, synthetic.architecture(n_ctx=len(P), d_model=P.shape[1]))
+
+
+def claims_of(result):
+    return {claim.id: claim for claim in SUBSPACES.claims(result)}
 
 
 def verdicts(result) -> dict[str, str]:
@@ -33,16 +39,39 @@ def test_positions_planted_where_tokens_are_quiet_are_found_there():
     rng = np.random.default_rng(0)
     quiet = np.arange(D) >= D - ceil(D / 10)
     result = compute(spread(rng, N, np.where(quiet, 1.0, 0.01)), spread(rng, V, np.where(quiet, 0.05, 1.0)))
-    assert verdicts(result) == {"keep-apart": "holds", "p-in-tail": "holds"}
+    assert verdicts(result) == {"keep-apart": "holds", "p-in-tail": "holds", "tokens-in-tail": "fails"}
     assert result.metrics["position_energy_in_tail"] > 0.99
+    assert result.metrics["token_energy_in_tail"] == pytest.approx(1 / 9, abs=0.01)  # spread over all that P leaves
     assert result.metrics["rivalry"] < 0.02
+
+
+def test_tokens_planted_where_positions_are_quiet_are_found_there():
+    rng = np.random.default_rng(0)
+    quiet = np.arange(D) >= D - ceil(D / 10)
+    result = compute(spread(rng, N, np.where(quiet, 0.05, 1.0)), spread(rng, V, np.where(quiet, 1.0, 0.01)))
+    assert verdicts(result) == {"keep-apart": "holds", "p-in-tail": "fails", "tokens-in-tail": "holds"}
+    assert result.metrics["token_energy_in_tail"] > 0.99
+    claim = claims_of(result)["tokens-in-tail"]
+    assert claim.value == result.metrics["token_energy_in_tail"]
+    assert claim.interval[0] <= claim.value <= claim.interval[1]
+    assert "of the tokens' energy lies in the tenth of the directions where positions vary least" in claim.answer
+
+
+def test_each_in_the_tail_of_the_other():
+    """Four directions are the tokens', four the positions', and both vary a little in all others."""
+    rng = np.random.default_rng(0)
+    index = np.arange(D)
+    of_P = np.select([index >= 36, index >= 4], [1.0, 0.05], 0.01)
+    of_E = np.select([index >= 36, index >= 4], [0.01, 0.05], 1.0)
+    result = compute(spread(rng, N, of_P), spread(rng, V, of_E))
+    assert verdicts(result) == {"keep-apart": "holds", "p-in-tail": "holds", "tokens-in-tail": "holds"}
 
 
 def test_positions_planted_where_tokens_are_loud_rival_them():
     rng = np.random.default_rng(1)
     loud = np.arange(D) < 4
     result = compute(spread(rng, N, np.where(loud, 1.0, 0.01)), spread(rng, V, np.where(loud, 3.0, 0.5)))
-    assert verdicts(result) == {"keep-apart": "fails", "p-in-tail": "fails"}
+    assert verdicts(result) == {"keep-apart": "fails", "p-in-tail": "fails", "tokens-in-tail": "fails"}
     assert result.metrics["rivalry"] > 3
     assert result.metrics["capture_head"] > 0.9
 
@@ -53,6 +82,117 @@ def test_noise_neither_keeps_apart_nor_sits_in_the_tail(seed):
     result = compute(rng.standard_normal((N, D)), rng.standard_normal((V, D)))
     assert "holds" not in verdicts(result).values()
     assert result.metrics["rivalry"] == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("rank_P", "rank_E"), [(1, 1), (4, 12), (3, D), (D, 3), (30, 30)])
+def test_low_rank_alone_is_no_evidence(rank_P, rank_E, seed):
+    """Few directions overlap little with few others by accident: turned at random they do so as often."""
+    rng = np.random.default_rng([seed, rank_P, rank_E])
+    P = rng.standard_normal((N, rank_P)) @ rng.standard_normal((rank_P, D))
+    E = rng.standard_normal((V, rank_E)) @ rng.standard_normal((rank_E, D))
+    assert "holds" not in verdicts(compute(P, E)).values()
+
+
+# Chance
+
+
+def turned_overlaps(P, E, draws=200):
+    """Turn positions at random against tokens: rivalry, and either side's energy in the other's tail, plainly."""
+    found = []
+    for seed in range(draws):
+        turned = P @ ortho_group.rvs(D, random_state=seed)
+        C_P, C_E = np.cov(turned[1:].T), np.cov(E.T)
+        of_P, of_E = (np.linalg.eigh(C)[1][:, :4] for C in (C_P, C_E))
+        found.append([
+            D * np.trace(C_P @ C_E) / np.trace(C_P) / np.trace(C_E),
+            np.trace(of_E.T @ C_P @ of_E) / np.trace(C_P),
+            np.trace(of_P.T @ C_E @ of_P) / np.trace(C_E),
+        ])  # fmt: skip
+    return np.sort(np.array(found).T)
+
+
+def test_chance_turns_one_side_against_the_other_and_keeps_spectra():
+    rng = np.random.default_rng(5)
+    P = rng.standard_normal((N, D)) * np.geomspace(3, 0.05, D)
+    E = rng.standard_normal((V, D)) * np.geomspace(1, 0.2, D)
+    rivalries, of_P, of_E = turned_overlaps(P, E)
+    chance = compute(P, E).metrics["chance"]
+    assert {stored["draws"] for stored in chance.values()} == {200}
+    for name, plain, limit in (
+        ("rivalry", rivalries, rivalries[1]),  # small ones are evidence
+        ("position_energy_in_tail", of_P, of_P[-2]),
+        ("token_energy_in_tail", of_E, of_E[-2]),
+    ):
+        assert chance[name]["median"] == pytest.approx(np.median(plain), abs=0.3 * plain.std())
+        assert chance[name]["limit"] == pytest.approx(limit, abs=plain.std())
+    assert chance["token_energy_in_tail"]["null"] == "tokens turned at random against the positions"
+
+
+VALUES = {
+    "keep-apart": "rivalry",
+    "p-in-tail": "position_energy_in_tail",
+    "tokens-in-tail": "token_energy_in_tail",
+}
+
+
+@pytest.fixture(scope="module")
+def noise():
+    rng = np.random.default_rng(0)
+    return compute(rng.standard_normal((N, D)), rng.standard_normal((V, D)))
+
+
+def judged(noise, claim, value, limit, median):
+    metrics, name = noise.metrics, VALUES[claim]
+    null = {"null": "sides turned", "median": median, "limit": limit, "draws": 200}
+    changed = {name: value, "chance": {**metrics["chance"], name: null}}
+    return claims_of(synthetic.measured_with(metrics, **changed))[claim]
+
+
+@pytest.mark.parametrize(("value", "limit", "verdict"), [
+    (0.50, 0.9, "holds"), (0.51, 0.9, "partly"), (0.80, 0.9, "partly"), (0.81, 0.9, "fails"),
+    (0.50, 0.5, "fails"), (0.49, 0.5, "holds"), (0.70, 0.7, "fails"), (0.69, 0.7, "partly"),
+])  # fmt: skip
+def test_keep_apart_thresholds(noise, value, limit, verdict):
+    claim = judged(noise, "keep-apart", value, limit, 1.0)
+    assert (claim.verdict, claim.value, claim.baseline, claim.threshold) == (verdict, value, 1.0, 0.5)
+
+
+@pytest.mark.parametrize("claim", ["p-in-tail", "tokens-in-tail"])
+@pytest.mark.parametrize(("value", "limit", "verdict"), [
+    (0.50, 0.15, "holds"), (0.49, 0.15, "partly"), (0.20, 0.15, "partly"), (0.19, 0.15, "fails"),
+    (0.50, 0.50, "fails"), (0.51, 0.50, "holds"), (0.20, 0.20, "fails"), (0.21, 0.20, "partly"),
+])  # fmt: skip
+def test_tail_thresholds(noise, claim, value, limit, verdict):
+    found = judged(noise, claim, value, limit, 0.1)
+    assert (found.verdict, found.value, found.baseline, found.threshold) == (verdict, value, 0.1, 0.5)
+
+
+@pytest.mark.parametrize(("claim", "median"), [("keep-apart", 0.5), ("p-in-tail", 0.5), ("tokens-in-tail", 0.6)])
+def test_what_most_draws_reach_is_untested(noise, claim, median):
+    assert judged(noise, claim, 0.01 if claim == "keep-apart" else 0.99, median, median).verdict == "untested"
+
+
+# Intervals
+
+
+def test_intervals_hold_the_values_and_are_those_of_their_claims(noise):
+    for claim, name in VALUES.items():
+        low, high = noise.metrics["intervals"][name]
+        assert low < noise.metrics[name] < high
+        assert claims_of(noise)[claim].interval == (low, high)
+
+
+def test_the_interval_of_the_tokens_energy_draws_tokens_again():
+    """A tenth of the tokens, all of one length, is all that lies in the tail: how many are drawn is binomial."""
+    rng = np.random.default_rng(6)
+    P = rng.standard_normal((N, D)) * np.where(np.arange(D) >= 36, 0.01, 1.0)
+    E = np.zeros((V, D))
+    E[np.arange(V), np.where(np.arange(V) < 90, 36, 3)] = np.resize([1, -1], V)
+    m = compute(P, E).metrics
+    low, high = m["intervals"]["token_energy_in_tail"]
+    assert m["token_energy_in_tail"] == pytest.approx(0.1, abs=0.001)
+    assert (high - low) / 2 == pytest.approx(1.96 * np.sqrt(0.1 * 0.9 / V), rel=0.15)
 
 
 def test_the_definitions_computed_the_plain_way():
@@ -70,6 +210,14 @@ def test_the_definitions_computed_the_plain_way():
     np.testing.assert_allclose(m["singular_values_E"], s_E, rtol=1e-6)
     np.testing.assert_allclose(m["capture"], [np.sum((top @ v) ** 2) for v in right_E], atol=1e-6)
     assert m["position_energy_in_tail"] == pytest.approx(np.sum((positions @ tail.T) ** 2) / np.sum(positions**2))
+    tail_of_P = np.linalg.svd(positions, full_matrices=False)[2][-4:]
+    assert m["token_energy_in_tail"] == pytest.approx(np.sum((centred @ tail_of_P.T) ** 2) / np.sum(centred**2))
+    mean, first = E.mean(axis=0), m["first_capture"]
+    assert first["value"] == m["capture"][0]
+    assert first["of_mean"] == pytest.approx(np.sum((top @ mean) ** 2) / (mean @ mean))
+    assert first["mean_in_first"] == pytest.approx((right_E[0] @ mean) ** 2 / (mean @ mean))
+    first_centred = np.linalg.svd(centred, full_matrices=False)[2][0]
+    assert first["without_mean"] == pytest.approx(np.sum((top @ first_centred) ** 2))
     assert m["rivalry"] == pytest.approx(D * np.trace(C_P @ C_E) / np.trace(C_P) / np.trace(C_E))
     assert m["token_energy_share"]["uncentred"] == pytest.approx(np.sum((E @ top.T) ** 2) / np.sum(E**2))
     assert m["token_energy_share"]["centred"] == pytest.approx(np.sum((centred @ top.T) ** 2) / np.sum(centred**2))
@@ -81,6 +229,58 @@ def test_rows_that_do_not_vary_have_nothing_to_keep_apart():
         compute(np.ones((N, D)), rng.standard_normal((V, D)))
     with pytest.raises(NotApplicableError):
         compute(rng.standard_normal((N, D)), np.ones((V, D)))
+
+
+@pytest.mark.parametrize(("shape_P", "shape_E", "why"), [
+    ((15, D), (V, D), "P has only 15 positions"),
+    ((N, 15), (V, 15), "The stream has only 15 channels"),
+    ((N, D), (99, D), "There are only 99 tokens"),
+])  # fmt: skip
+def test_smaller_ones_are_not_spoken_about(shape_P, shape_E, why):
+    rng = np.random.default_rng(0)
+    with pytest.raises(NotApplicableError, match=why):
+        compute(rng.standard_normal(shape_P), rng.standard_normal(shape_E))
+
+
+@pytest.mark.parametrize(("n", "d"), [(16, 16), (16, D), (30, 90)])
+def test_the_smallest_are_spoken_about(n, d):
+    rng = np.random.default_rng(0)
+    result = compute(rng.standard_normal((n, d)), rng.standard_normal((100, d)))
+    json.dumps(result.metrics, allow_nan=False)
+    assert "holds" not in verdicts(result).values()
+
+
+def test_of_directions_that_positions_leave_out_altogether_none_is_the_last():
+    """Positions use 10 of 40 directions: of tokens that use 3 of the other 30, a tenth of all holds 4 of 30."""
+    rng = np.random.default_rng(0)
+    P = rng.standard_normal((N, D)) * (np.arange(D) < 10)
+    E = rng.standard_normal((V, D)) * (np.arange(D) > 36)
+    assert compute(P, E).metrics["token_energy_in_tail"] == pytest.approx(4 / 30, abs=1e-6)
+
+
+def details(result):
+    words = environment().get_template("findings/subspaces.md.j2").make_module({"root": "../../"})
+    return html.unescape(str(words.details(result.metrics)))
+
+
+def test_where_the_strongest_direction_is_captured_details_say_what_the_mean_has_to_do_with_it():
+    """The tokens stand far from 0 along a direction in which positions are strong, and vary most along another."""
+    rng = np.random.default_rng(0)
+    P = rng.standard_normal((N, D)) * np.where(np.arange(D) < 30, 1.0, 0.01)
+    E = rng.standard_normal((V, D))
+    E[:, 3] += 5
+    E[:, 38] *= 2
+    result = compute(P, E)
+    first = result.metrics["first_capture"]
+    assert first["value"] > 0.95
+    assert first["mean_in_first"] > 0.95
+    assert first["without_mean"] < 0.1
+    said = details(result)
+    assert f"Of the strongest direction of E they capture {first['value']:.2f}" in said
+    assert f"cosine with the tokens' mean is {first['mean_in_first']:.2f}, and {first['of_mean']:.2f} of" in said
+    assert f"Without the mean, the strongest direction is captured at {first['without_mean']:.2f}." in said
+    low = synthetic.measured_with(result.metrics, first_capture={**first, "value": 0.3})
+    assert "strongest direction of E" not in details(low)
 
 
 def test_every_figure_is_drawn_and_told():

@@ -1,8 +1,8 @@
 """What is claimed of attention: rules, numbers and sentences."""
 
-from generators.findings.attention.heads import SMALLEST_WEIGHT, Head
+from generators.findings.attention.heads import SMALLEST_WEIGHT, Head, best_of
 from generators.findings.attention.measure import CORNER, Matrix, Metrics, Source
-from generators.findings.attention.with_tokens import TokenHead, TokenKernels, best_of
+from generators.findings.attention.with_tokens import TokenHead, TokenKernels
 from generators.findings.contract import Measurements, Rule, Tested, Untested
 from generators.findings.nulls import chance, pair
 
@@ -103,7 +103,7 @@ def _previous_token(measured: Measurements[Metrics]) -> Tested | Untested:
     if metrics["token_kernels"] is None:
         return _by_position_alone(measured)
     kernels = metrics["token_kernels"]
-    best = best_of(kernels["heads"])
+    best = kernels["heads"][best_of(kernels["heads"])]
     return Tested(
         best["weight_at_1"],
         _with_tokens(kernels, best, metrics["positional_kernels"]["heads"]),
@@ -118,21 +118,19 @@ def _with_tokens(kernels: TokenKernels, best: TokenHead, alone: list[Head]) -> s
     found = [head for head in kernels["heads"] if head["previous_token_head"]]
     lone = sum(head["previous_token_head"] for head in alone)
     name, weight = f"L{best['layer']}H{best['head']}", best["weight_at_1"]
-    if not found:
-        said = f"No head attends mainly to the previous token when it tells positions with tokens on them; {name} "
-        said += f"comes closest, with weight {weight:.2f}"
-    else:
-        are = "head attends" if len(found) == 1 else "heads attend"
-        said = f"With tokens on the positions {len(found)} {are} mainly to the previous token, {name} most, with "
-        said += f"weight {weight:.2f}"
-    return f"{said}; positions alone would make it {lone} of {len(alone)}.{_beyond_layer_0(found)}"
+    heads = {0: "no head attends", 1: f"{name} alone attends"}.get(len(found), f"{len(found)} heads attend")
+    most = {0: f"; {name} comes closest", 1: ""}.get(len(found), f", {name} most")
+    return (
+        f"With tokens on the positions {heads} mainly to the previous token{most}, with weight {weight:.2f}; "
+        f"positions alone would make it {lone} of {len(alone)}.{_beyond_layer_0(found)}"
+    )
 
 
 def _by_position_alone(measured: Measurements[Metrics]) -> Tested:
     kernels = measured.metrics["positional_kernels"]
     heads, uniform = kernels["heads"], kernels["uniform_at_1"]
     found = [head for head in heads if head["previous_token_head"]]
-    best = best_of(heads)
+    best = heads[best_of(heads)]
     weight, name = best["weight_at_1"], f"L{best['layer']}H{best['head']}"
     return Tested(
         weight,
@@ -143,6 +141,7 @@ def _by_position_alone(measured: Measurements[Metrics]) -> Tested:
             f"{weight:.2f} ({name}), where uniform attention gives {uniform:.4f}.",
         },
         chance=chance(measured.metrics["chance"]["previous_token"]),
+        interval=pair(kernels["interval_of_best"]),
         also=best["previous_token_head"],
     )
 
@@ -151,8 +150,8 @@ def _beyond_layer_0(heads: list[Head] | list[TokenHead]) -> str:
     deeper = sum(head["layer"] > 0 for head in heads)
     if not deeper:
         return ""
-    are = "them is" if deeper == 1 else "them are"
-    return f" {deeper} of {are} beyond layer 0, where the input is another: a caricature."
+    are = "It is" if len(heads) == 1 else f"{deeper} of them {'is' if deeper == 1 else 'are'}"
+    return f" {are} beyond layer 0, where the input is another: a caricature."
 
 
 RULES = (

@@ -1,6 +1,8 @@
 """What every head attends to if it sees positions alone."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -47,7 +49,7 @@ Head = TypedDict(
 class Heads:
     """Every head's kernel in words and in numbers, layer by layer, and that of uniform attention.
 
-    The interval is that of the best head's weight at offset 1, queries resampled in blocks: `best_of` says which.
+    The interval is that of the best head's weight at offset 1 (`best_of`), queries resampled in blocks.
     """
 
     described: list[Head]
@@ -80,14 +82,14 @@ def positional_heads(weights: Weights, architecture: Architecture, P: Float[Arra
             unordered = np.maximum(unordered, np.take_along_axis(late, keys_at_random, axis=1).mean(axis=0))
             described.append(_described(kernel, layer, head, architecture.causal))
             means.append(kernel.mean)
-            at_1.append(np.diagonal(weights_of_head, -1)[first_query(len(P)) - 1 :])
-    best = _interval(at_1[described.index(best_of(described))])
+            at_1.append(np.diagonal(weights_of_head, -1)[first_query(len(P)) - 1 :].astype(np.float64))
+    best = _interval(at_1[best_of(described)])
     return Heads(described, best, np.stack(means), uniform_kernel(len(P), architecture.causal), unordered)
 
 
-def best_of(heads: list[Head]) -> Head:
-    """Return the head that looks most at the previous token, of previous-token heads where there are any."""
-    return max(heads, key=lambda head: (head["previous_token_head"], head["weight_at_1"]))
+def best_of(heads: Sequence[Mapping[str, Any]]) -> int:
+    """Return which head looks most at the previous token, of previous-token heads where there are any."""
+    return max(range(len(heads)), key=lambda i: (heads[i]["previous_token_head"], heads[i]["weight_at_1"]))
 
 
 def _interval(values: Float[Array, " queries"]) -> Interval:

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from generators.findings.attention.heads import Head, positional_heads
 from generators.findings.attention.with_tokens import Seen, TokenHead, TokenKernels, kernels_with_tokens
-from generators.findings.contract import Inputs, Measurements, StoredChance, Table, Weights, table_of
+from generators.findings.contract import Inputs, Interval, Measurements, StoredChance, Table, Weights, table_of
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.sizes import check_positions
 from generators.maths.kernels import first_query
@@ -57,12 +57,16 @@ class Shares(TypedDict):
 
 
 class PositionalKernels(TypedDict):
-    """What every head attends to by position alone; `uniform_at_1` is what uniform attention gives at offset 1."""
+    """What every head attends to by position alone; `uniform_at_1` is what uniform attention gives at offset 1.
+
+    The interval is that of the best head's weight at offset 1.
+    """
 
     first_query: int
     causal: bool
     uniform_at_1: float
     heads: list[Head]
+    interval_of_best: Interval
 
 
 class ByClaim(TypedDict):
@@ -147,6 +151,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
             "causal": architecture.causal,
             "uniform_at_1": heads.uniform.at(1),
             "heads": heads.described,
+            "interval_of_best": heads.interval_of_best,
         },
         token_kernels=None if seen is None else seen.kernels,
         chance=_chance(weights, k, d, "E" in bases, heads.unordered if seen is None else seen.unordered),

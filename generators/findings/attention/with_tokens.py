@@ -13,7 +13,15 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.architecture import Architecture
-from generators.findings.attention.heads import PAIRINGS, REACH, SEED, SMALLEST_WEIGHT, random_keys, score_scale
+from generators.findings.attention.heads import (
+    PAIRINGS,
+    REACH,
+    SEED,
+    SMALLEST_WEIGHT,
+    best_of,
+    random_keys,
+    score_scale,
+)
 from generators.findings.contract import Frequency, Inputs, Weights
 from generators.findings.nulls import RESAMPLES
 from generators.maths.kernels import first_query
@@ -36,9 +44,9 @@ class TokenHead(TypedDict):
 
 
 class TokenKernels(TypedDict):
-    """Kernels of all heads with tokens on the positions; `drawn_by` says how tokens were drawn.
+    """Kernels of all heads with tokens on the positions; `drawn_by` says by what tokens were drawn.
 
-    The interval is that of the weight at offset 1 of the best head: `best_of` says which.
+    The interval is that of the weight at offset 1 of the best head (`best_of`).
     """
 
     draws: int
@@ -78,7 +86,7 @@ def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Seen:
     unordered = np.max([layer[1] for layer in layers], axis=0)
     mean = np.nanmean(near, axis=1)
     heads = [_described(mean[i], offsets, *divmod(i, inputs.architecture.n_head)) for i in range(len(mean))]
-    best = heads.index(best_of(heads))
+    best = best_of(heads)
     kernels = TokenKernels(
         draws=DRAWS,
         queries=sample.queries.shape[1],
@@ -87,11 +95,6 @@ def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Seen:
         interval_of_best=_interval(near[best, :, offsets == 1].ravel()),
     )
     return Seen(kernels, mean, offsets, unordered)
-
-
-def best_of(heads: list[TokenHead]) -> TokenHead:
-    """Return the head that looks most at the previous token, of previous-token heads where there are any."""
-    return max(heads, key=lambda head: (head["previous_token_head"], head["weight_at_1"]))
 
 
 def _offsets(queries: Int[Array, "draws queries"], n: int, causal: bool) -> Int[Array, " offsets"]:
@@ -114,7 +117,7 @@ def _sample(inputs: Inputs, n: int) -> tuple[_Sample, str]:
         [rng.choice(np.arange(start, last + 1), min(QUERIES, last + 1 - start), False) for _ in range(DRAWS)]
     )
     pool = np.asarray(E[ids], np.float64) * inputs.architecture.embedding_scale
-    drawn_by = "all tokens alike" if known is None else known.label
+    drawn_by = "lot, all alike" if known is None else known.label
     return _Sample(pool, rng.integers(POOL, size=(DRAWS, n)), queries), drawn_by
 
 

@@ -93,7 +93,7 @@ def draw_candidates(rows: list[Correlation], probe: Probe | None) -> Any:
     if probe is not None:
         labels.append("a probe on all channels with log-frequency")
         colours.append(style.COLOURS[2])
-        points.append((probe["rho"], *probe["interval"]))
+        points.append((probe["rho"], probe["interval"][0], probe["interval"][1]))
     figure = style.canvas(width=7.2, height=0.42 * len(points) + 0.9)
     ax = figure.add_subplot()
     at = np.arange(len(points))[::-1]

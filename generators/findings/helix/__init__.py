@@ -15,6 +15,7 @@ FINDING = Finding(
     order=10,
     needs=("position_embedding",),
     uses=("token_embedding",),
+    config=("positions",),
     metrics=Metrics,
     measure=measure,
     rules=RULES,

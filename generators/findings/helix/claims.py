@@ -1,12 +1,18 @@
 """What is claimed of the position curve: rules, numbers and sentences."""
 
+from dataclasses import replace
 from typing import Literal
 
 from generators.findings.contract import Chance, Measurements, Rule, Tested, Untested
+from generators.findings.helix.chance import ByNull
+from generators.findings.helix.formula import Sines
 from generators.findings.helix.measure import LATE, Metrics, Plane
 from generators.findings.nulls import chance, pair
 from generators.maths.curve import FEWEST_FOR_START, OUTLIER_FACTOR
 from generators.maths.curve_statistics import TOP_ENERGY
+from generators.maths.turning import JUDGED_OFFSETS
+
+Sense = Literal["at least", "at most"]
 
 THREE, THREE_PARTLY = 0.90, 0.70  # share of variance
 FEWEST_TURNS = 1.0
@@ -14,99 +20,107 @@ FRAYED = 0.02  # share of variance
 EVEN, EVEN_PARTLY = 0.05, 0.10  # std/mean
 EXACTLY_EVEN = 1e-5  # std/mean; norms that differ by rounding only
 GAIN, GAIN_PARTLY = 0.5, 0.25  # over standing still
+EXACT_GAIN = 1.0
+NOTHING = 0.005  # of what standing still leaves: it would be shown as 0.00
 LOW_RANK, LOW_RANK_PARTLY = 0.99, 0.95  # share of energy
 LOW_RANK_FACTOR = 1.5  # times the energy that Gaussian rows have
 
 
-def _unless_chance_does(
-    said: str,
-    tested: Tested,
-    null: Chance | None,
-    sense: Literal["at least", "at most"],
-    holds: float,
-    partly: float | None = None,
-) -> Tested | Untested:
-    """Return what is tested against a null, or that it can't be where what the null gives reaches the threshold.
+def strictest(nulls: ByNull, sense: Sense = "at least") -> Chance | None:
+    """Return what the null gives whose limit is hardest to pass (beyond it is beyond each), None without any."""
+    sign = 1 if sense == "at least" else -1
+    return chance(max(nulls.values(), key=lambda null: sign * null["limit"], default=None))
 
-    What does not even reach it partly fails, whatever chance does: that needs no comparison.
+
+def _unless_chance_does(said: str, tested: Tested, sense: Sense, holds: float) -> Tested | Untested:
+    """Return what is tested against chance, or that it can't be where what chance gives reaches the threshold.
+
+    What does not reach it although chance does fails: it is on the wrong side of both.
     """
-    least = holds if partly is None else partly
 
     def reached(value: float, threshold: float) -> bool:
         return value >= threshold if sense == "at least" else value <= threshold
 
-    if null is None or tested.value is None or not reached(null.median, holds):
+    null, value = tested.chance, tested.value
+    if null is None or value is None or not reached(null.median, holds):
         return tested
-    if reached(tested.value, least):
-        return Untested(f"{said}. That says nothing here: at least half of {null.null} reach the threshold themselves.")
-    return Tested(tested.value, tested.answers, baseline=null.median, interval=tested.interval)
+    if reached(value, holds):
+        return Untested(f"{said}, but that says nothing here: at least half of {null.null} reach the threshold too.")
+    return replace(tested, chance=None, baseline=null.median, also=False, also_partly=False)
 
 
 def _three_components(measured: Measurements[Metrics]) -> Tested | Untested:
     metrics = measured.metrics
-    value, null = metrics["explained_variance_3d"]["no_first"], metrics["chance"]["explained_variance_3d"]
-    walk = metrics["featureless"]["random_walk"]["explained_variance_3d"]["median"]
+    value, kept = metrics["explained_variance_3d"]["no_first"], metrics["explained_variance_3d_kept"]
+    nulls = metrics["chance"]["explained_variance_3d"]
+    null = strictest(nulls)
     share = f"{value:.1%} of the variance of positions 1 to {metrics['n_positions'] - 1}"
     by_chance = (
-        f"a curve as smooth, with as long a memory but without features, has {null['median']:.1%} there "
-        f"(1 in 100 more than {null['limit']:.1%}), a random walk {walk:.1%}"
+        f"featureless curves as smooth have {nulls['smooth']['median']:.1%} there "
+        f"({nulls['own channels']['median']:.1%} with channels as loud as here), random walks "
+        f"{nulls['walk']['median']:.1%}"
     )
     needed = f"It takes {metrics['components_for_90']} components to reach 90 %"
     fails = f"Three components hold only {share}; {by_chance}. {needed}."
     if value >= THREE_PARTLY:
-        fails = f"Three components hold {share}, but that is no more than smoothness gives: {by_chance}."
+        fails = f"Three components hold {share}, but that is within what chance gives: {by_chance}."
+    partly = f"Three components hold {share}, most but not nearly all; {by_chance}. {needed}."
+    if value >= THREE:
+        partly = f"Three components hold {share}, but only {kept:.1%} without outlier positions; {by_chance}."
+    if kept < THREE_PARTLY <= value:
+        fails = f"Three components hold {share}, but only {kept:.1%} without outlier positions."
     tested = Tested(
         value,
-        {
-            "holds": f"Three components hold {share}; {by_chance}.",
-            "partly": f"Three components hold {share}, most but not nearly all; {by_chance}. {needed}.",
-            "fails": fails,
-        },
-        chance=chance(null),
+        {"holds": f"Three components hold {share}; {by_chance}.", "partly": partly, "fails": fails},
+        chance=null,
         interval=pair(metrics["intervals"]["explained_variance_3d"]),
+        also=kept >= THREE,
+        also_partly=kept >= THREE_PARTLY,
     )
-    said = f"Three components hold {share}"
-    return _unless_chance_does(said, tested, chance(null), "at least", THREE, THREE_PARTLY)
+    return _unless_chance_does(f"Three components hold {share}", tested, "at least", THREE)
 
 
 def winding_planes(metrics: Metrics) -> list[Plane]:
     """Return the planes that wind more than the strongest one of a featureless curve does, strongest first."""
-    limit = metrics["chance"]["winding"]["limit"]
-    return [plane for plane in metrics["planes"] if plane["winding"] > limit]
+    null = strictest(metrics["chance"]["winding"])
+    return [plane for plane in metrics["planes"] if null is None or plane["winding"] > null.limit]
 
 
 def winds(metrics: Metrics) -> bool:
     """Return whether the claim about winding holds."""
-    return metrics["winding"] >= FEWEST_TURNS and bool(winding_planes(metrics))
+    return metrics["sines"] is not None or (metrics["winding"] >= FEWEST_TURNS and bool(winding_planes(metrics)))
 
 
 def _winding(measured: Measurements[Metrics]) -> Tested | Untested:
     metrics = measured.metrics
-    null, planes = metrics["chance"]["winding"], metrics["planes"]
-    if not planes:
-        return Tested(0.0, "The curve turns in no plane: it is a line.", chance=chance(null))
-    by_chance = f"a featureless curve as smooth reaches {null['median']:.2f} (1 in 100 more than {null['limit']:.2f})"
-    strongest = f"In its strongest plane{_in_words(planes[0])}; {by_chance}"
+    null, planes = strictest(metrics["chance"]["winding"]), metrics["planes"]
+    interval = pair(metrics["intervals"]["winding"])
+    if metrics["sines"]:
+        return Tested(metrics["sines"]["turns"], _many_circles(metrics["sines"]))
+    if not planes or null is None:
+        return Tested(0.0, "The curve turns in no plane: it is a line.", chance=null, interval=interval)
+    said = f"In its strongest plane ({planes[0]['share']:.0%} of the variance) the curve turns {_turns(planes[0])}"
+    beyond = f"{said}; {null.null} make {null.median:.2f}, 1 in 100 more than {null.limit:.2f}"
     tested = Tested(
         metrics["winding"],
         {
-            "holds": f"{strongest}. {_others(metrics)}{_formula(metrics)}",
-            "partly": f"{strongest}: more than chance, but less than one turn of the whole. {_others(metrics)}",
-            "fails": f"{strongest}.{_many_circles(metrics)}",
+            "holds": f"{beyond}. {_others(metrics)}{_formula(metrics)}",
+            "partly": f"{beyond}: more than chance, but less than one turn of the whole. {_others(metrics)}",
+            "fails": f"{beyond}.",
         },
-        chance=chance(null),
-        interval=pair(metrics["intervals"]["winding"]),
+        chance=null,
+        interval=interval,
+        partly_at=null.limit,
     )
-    said = f"In its strongest plane{_in_words(planes[0])}"
-    return _unless_chance_does(said, tested, chance(null), "at least", FEWEST_TURNS, null["limit"])
+    return _unless_chance_does(said, tested, "at least", FEWEST_TURNS)
 
 
-def _in_words(plane: Plane) -> str:
+def _turns(plane: Plane) -> str:
     period = plane["tokens_per_turn"]
-    pace = "" if period is None else f", once every {period:.3g} positions"
+    pace = "" if period is None else f"once every {period:.3g} positions, "
     return (
-        f", which holds {plane['share']:.0%} of the variance, the curve turns {plane['turns']:.1f} times{pace}, with a "
-        f"steadiness of {plane['steadiness']:.2f}: that makes {plane['winding']:.2f} turns of the whole"
+        f"{plane['turns']:.1f} times, {pace}with steadiness {plane['steadiness']:.2f}: "
+        f"{plane['winding']:.2f} turns of the whole"
     )
 
 
@@ -115,38 +129,35 @@ def _others(metrics: Metrics) -> str:
     others = winding_planes(metrics)[1:]
     if not others:
         return "No other plane winds more than chance."
-    each = " and ".join(f"{plane['turns']:.1f} times in one with {plane['share']:.0%}" for plane in others)
-    return f"It also turns {each}."
+    each = [f"{plane['turns']:.1f} times in a plane with {plane['share']:.0%}" for plane in others]
+    return f"It also turns {_listed(each)}."
 
 
 def _formula(metrics: Metrics) -> str:
     return " P is computed by a formula: it does so by construction." if metrics["by_formula"] else ""
 
 
-def _many_circles(metrics: Metrics) -> str:
-    table = metrics["sines"]
-    if table is None:
-        return ""
+def _many_circles(table: Sines) -> str:
     series = " in a geometric series" if table["geometric"] else ""
     return (
-        f" P is a table of sines, {table['circles']} circles with periods from {table['shortest_period']:.3g} to "
-        f"{table['longest_period']:.3g} positions{series}: each turns steadily, but none holds more than "
-        f"{table['largest_share']:.1%} of the variance. Together they turn the average of it {table['turns']:.1f} times."
+        f"P is a table of sines, not learned: {table['circles']} circles with periods from "
+        f"{table['shortest_period']:.3g} to {table['longest_period']:.3g} positions{series}. None holds more than "
+        f"{table['largest_share']:.1%} of the variance; together they make {table['turns']:.1f} turns of the whole, "
+        f"by construction."
     )
 
 
 def _fraying(measured: Measurements[Metrics]) -> Tested | Untested:
-    value, null = measured.metrics["fraying"], chance(measured.metrics["chance"]["fraying"])
+    value, null = measured.metrics["fraying"], strictest(measured.metrics["chance"]["fraying"])
     if value is None or null is None:
         return Untested(f"With fewer than {FEWEST_FOR_START} positions there is no start to leave out.")
     dropped = (
         f"Leaving out the first {LATE} positions instead of the last {LATE} changes what three components hold by "
-        f"{value:+.3f} of the variance; 1 in 100 featureless curves as smooth would change it by more than "
-        f"{null.limit:+.3f}"
+        f"{value:+.3f} of the variance; 1 in 100 {null.null} changes it by more than {null.limit:+.3f}"
     )
     fails = "the start lies on the curve no worse than the end"
     if value >= FRAYED:
-        fails = "that is within what the ends of such a curve differ by"
+        fails = "the two ends of such a curve differ as much by chance"
     return Tested(
         value,
         {"holds": f"{dropped}: the start lies off the curve of the rest.", "fails": f"{dropped}: {fails}."},
@@ -157,16 +168,18 @@ def _fraying(measured: Measurements[Metrics]) -> Tested | Untested:
 
 def _first_position(measured: Measurements[Metrics]) -> Tested:
     metrics = measured.metrics
-    value, null = metrics["first_position_distance"], metrics["chance"]["first_position_distance"]
+    value, null = metrics["first_position_distance"], strictest(metrics["chance"]["first_position_distance"])
     far = f"Position 0 lies {value:.1f} median neighbour distances from position 1"
-    others = f"1 in 100 steps between other neighbours is longer than {null['limit']:.1f}"
-    fails = f"{far}, no outlier by the factor of {OUTLIER_FACTOR:g}; {others}."
+    others = (
+        "" if null is None else f"; 1 in 100 other positions is farther than {null.limit:.1f} from both neighbours"
+    )
+    fails = f"{far}, no outlier by the factor of {OUTLIER_FACTOR:g}{others}."
     if value > OUTLIER_FACTOR:
-        fails = f"{far}, but other positions stand apart as far: {others}."
+        fails = f"{far}, but other positions stand apart as far{others}."
     return Tested(
         value,
-        {"holds": f"{far}; {others}.", "fails": fails},
-        chance=chance(null),
+        {"holds": f"{far}{others}.", "fails": fails},
+        chance=null,
         interval=pair(metrics["intervals"]["first_position_distance"]),
         also=0 in metrics["outlier_positions"],
     )
@@ -174,71 +187,82 @@ def _first_position(measured: Measurements[Metrics]) -> Tested:
 
 def _constant_norms(measured: Measurements[Metrics]) -> Tested | Untested:
     metrics = measured.metrics
-    value, null = metrics["norm_cv"], metrics["chance"]["norm_cv"]
+    value, null = metrics["norm_cv"], strictest(metrics["chance"]["norm_cv"], "at most")
     spread = f"The norms of later positions vary by {value:.1%} of their mean"
-    if value <= EXACTLY_EVEN:
-        return Tested(value, f"The norms of later positions are all the same.{_formula(metrics)}", baseline=null["median"])
-    by_chance = (
-        f"those of a featureless curve as smooth, with P's mean and spread in every channel, by {null['median']:.1%} "
-        f"(1 in 100 by less than {null['limit']:.1%})"
-    )
+    if null is None or value <= EXACTLY_EVEN:
+        return Tested(value, f"The norms of later positions are all the same.{_formula(metrics)}")
+    by_chance = f"those of {null.null} by {null.median:.1%} (1 in 100 by less than {null.limit:.1%})"
     fails = f"{spread}; {by_chance}."
     if value <= EVEN_PARTLY:
-        fails = f"{spread}, which is not less than chance: {by_chance}."
+        fails = f"{spread}, but that is nothing beyond chance: {by_chance}."
     tested = Tested(
         value,
         {"holds": f"{spread}; {by_chance}.", "partly": f"{spread}, nearly constant; {by_chance}.", "fails": fails},
-        chance=chance(null),
+        chance=null,
         interval=pair(metrics["intervals"]["norm_cv"]),
     )
-    return _unless_chance_does(spread, tested, chance(null), "at most", EVEN, EVEN_PARTLY)
+    return _unless_chance_does(spread, tested, "at most", EVEN)
 
 
 def _look_back(measured: Measurements[Metrics]) -> Tested | Untested:
     metrics = measured.metrics
-    value, null = metrics["median_gain"], chance(metrics["chance"]["median_gain"])
+    value, null = metrics["median_gain"], strictest(metrics["chance"]["median_gain"])
+    if metrics["sines"]:
+        return Tested(EXACT_GAIN, "P is a table of sines: a step of any length turns each of its circles, exactly.")
     if value is None or null is None:
         first, last = metrics["rows_without_outliers"]
-        return Untested(f"Positions {first} to {last}, the longest run without an outlier, are too few to look back on.")
-    judged = [look for look in metrics["look_back"] if look["k"] in (1, 5, 10)]
-    offsets, gains = (_listed([form(look) for look in judged]) for form in (_offset, _gain))
+        return Untested(
+            f"Positions {first} to {last}, the longest run without an outlier, are too few to look back on."
+        )
+    judged = [look for look in metrics["look_back"] if look["k"] in JUDGED_OFFSETS]
+    offsets = _listed([str(look["k"]) for look in judged])
+    gains = _listed([f"{look['gain']:.2f}" for look in judged])
     fit = (
-        f"A rotation fitted on one half of the positions, tried on the other, explains {gains} of what standing still "
-        f"leaves {offsets} tokens back (median {value:.2f}; a featureless curve as smooth has {null.median:.2f}, 1 in "
-        f"100 more than {null.limit:.2f})"
+        f"A rotation fitted on one half of the positions and tried on the other has gains over standing still of "
+        f"{gains} at {offsets} tokens back (median {value:.2f})"
     )
-    moved = max(judged, key=lambda look: abs(look["translation_gain"]))
-    line = f"A translation, which is what a straight line would need, explains at most {moved['translation_gain']:.0%}"
-    if moved["translation_gain"] < 0:
-        line = "A translation, which is what a straight line would need, explains nothing of it"
-    fails = f"{fit}: what fits one half does not carry over to the other."
+    by_chance = f"{null.null} have {null.median:.2f} (1 in 100 more than {null.limit:.2f})"
+    most = max(look["translation_gain"] for look in judged)
+    gained = "nothing" if most < NOTHING else f"{most:.2f} at most"
+    line = f"a translation, which a straight line would need, gains {gained}"
+    fails = f"{fit}: what fits one half does not carry over to the other; {by_chance}."
     if value >= GAIN_PARTLY:
-        fails = f"{fit}: no more than smoothness gives."
+        fails = f"{fit}, but that is within what chance gives: {by_chance}."
     tested = Tested(
         value,
-        {"holds": f"{fit}. {line}.{_formula(metrics)}", "partly": f"{fit}: a fair fit. {line}.", "fails": fails},
+        {
+            "holds": f"{fit}; {by_chance}, {line}.{_formula(metrics)}",
+            "partly": f"{fit}, a fair fit; {by_chance}, {line}.",
+            "fails": fails,
+        },
         chance=null,
         interval=pair(metrics["intervals"]["median_gain"]),
     )
-    return _unless_chance_does(fit, tested, null, "at least", GAIN, GAIN_PARTLY)
+    return _unless_chance_does(fit, tested, "at least", GAIN)
+
+
+def _listed(words: list[str]) -> str:
+    """Return "a", "a and b" or "a, b and c"."""
+    return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + words[-1:])
 
 
 def _low_rank(measured: Measurements[Metrics]) -> Tested | Untested:
     metrics = measured.metrics
-    value, null = metrics["energy_top30"], metrics["chance"]["energy_top30"]
-    smooth = metrics["featureless"]["smooth_energy_top30"]
-    share = f"{value:.2%} of P's energy lies in its top {TOP_ENERGY} directions; Gaussian rows have {null['median']:.1%}"
-    if LOW_RANK_FACTOR * null["median"] > 1:
+    value, null = metrics["energy_top30"], strictest(metrics["chance"]["energy_top30"])
+    smooth = metrics["beside"]["energy_top30_smooth"]
+    gaussian = 0.0 if null is None else null.median
+    share = f"{value:.2%} of P's energy lies in its top {TOP_ENERGY} directions; Gaussian rows have {gaussian:.1%}"
+    if LOW_RANK_FACTOR * gaussian > 1:
         return Untested(f"{share}, and nothing can have {LOW_RANK_FACTOR:g} times as much.")
-    why = f"a curve as smooth, without features, {smooth:.1%}"
-    if smooth >= value:
-        why += ": being smooth is enough"
+    why = f"featureless curves as smooth as P {smooth:.1%}"
+    if smooth >= LOW_RANK:
+        why += ": smoothness alone makes it so"
     return Tested(
         value,
         {"holds": f"{share}, {why}.", "partly": f"{share}, {why}.", "fails": f"Only {share}, {why}."},
-        chance=chance(null),
+        chance=null,
         interval=pair(metrics["intervals"]["energy_top30"]),
-        also=value >= LOW_RANK_FACTOR * null["median"],
+        also=value >= LOW_RANK_FACTOR * gaussian,
     )
 
 
@@ -301,7 +325,7 @@ RULES = (
         id="look-back",
         short="look-back",
         statement="Looking back is a rotation.",
-        value="median gain of the rotation over standing still, 1, 5 and 10 tokens back, from half to half (median_gain)",
+        value="median gain of a rotation over standing still, 1, 5 and 10 tokens back, half to half (median_gain)",
         sense="at least",
         holds=GAIN,
         partly=GAIN_PARTLY,

@@ -10,10 +10,10 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure, Measurements
-from generators.findings.helix.claims import winds
-from generators.findings.helix.curves import LookBack
-from generators.findings.helix.measure import LATE, Metrics
+from generators.findings.helix.claims import winding_planes, winds
+from generators.findings.helix.measure import LATE, LookBack, Metrics
 
+FIRST_POSITIONS = 30  # drawn once more, large
 TOKEN_GREY = "#878d98"  # seen on white and on slate
 
 
@@ -28,7 +28,7 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
             partial(draw_helix, measured),
             partial(turn_helix, measured),
         ),
-        Figure("plane", "The curve seen along its axis", partial(draw_plane, arrays["scores"], _pair(metrics))),
+        Figure("plane", "The curve in the planes in which it turns", partial(draw_planes, measured)),
         Figure(
             "waves", "The waves of the top singular vectors", partial(draw_waves, arrays["left_singular_vectors"])
         ),
@@ -38,17 +38,17 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
             "How long the position embeddings are",
             partial(draw_norms, arrays["norms"], metrics["outlier_positions"]),
         ),
+        Figure(
+            "steps",
+            "How far it is from one position to the next",
+            partial(draw_steps, arrays["steps"], metrics["outlier_positions"]),
+        ),
         Figure("look-back", "Looking back k tokens", partial(draw_look_back, metrics["look_back"])),
     ]
     if "token_scores" in arrays:
         title = "Tokens and positions in the space of the positions"
         shown.append(Figure("tokens-and-positions", title, partial(draw_tokens_and_positions, arrays)))
     return shown
-
-
-def _pair(metrics: Metrics) -> list[int]:
-    """Return the two components that turn, counted from 1; the leading two where none do."""
-    return metrics["circle"]["pcs"] if metrics["circle"] else [1, 2]
 
 
 def turn_helix(measured: Measurements[Metrics]) -> Curve:
@@ -62,11 +62,10 @@ def turn_helix(measured: Measurements[Metrics]) -> Curve:
         rows.append(Rows(f"positions 1 to {LATE - 1}", 1, _three_wide(arrays["scores_early"])))
     colourings = [Colouring("position", np.arange(n)), Colouring("norm", arrays["norms"])]
     if winds(metrics):
-        first, second = _pair(metrics)
-        pair = arrays["scores"][:, [first - 1, second - 1]]
-        angle = np.degrees(np.arctan2(*(pair / pair.std(axis=0)).T[::-1]))
-        name = f"angle in components {first} and {second} (degrees)"
-        colourings.append(Colouring(name, np.concatenate([[np.nan], angle]), cyclic=True))
+        plane = arrays["planes"][:, :2]
+        angle = np.full(n, np.nan)
+        angle[_positions(metrics)] = np.degrees(np.arctan2(plane[:, 1], plane[:, 0]))
+        colourings.append(Colouring("angle in the strongest plane (degrees)", angle, cyclic=True))
     return Curve(tuple(rows), tuple(colourings))
 
 
@@ -91,16 +90,29 @@ def draw_helix(measured: Measurements[Metrics]) -> Any:
     return figure
 
 
-def draw_plane(scores: Float[Array, "rows c"], pair: list[int]) -> Any:
-    """Draw two scaled scores against each other, coloured by position."""
-    figure = style.canvas(width=5.4, height=4.6)
-    ax = figure.add_subplot()
-    x, y = (scores[:, pc - 1] / scores[:, pc - 1].std() for pc in pair)
-    points = style.curve_2d(ax, x, y, np.arange(1, len(scores) + 1))
-    ax.set_xlabel(f"component {pair[0]} (unit spread)")
-    ax.set_ylabel(f"component {pair[1]} (unit spread)")
-    ax.set_aspect("equal", "datalim")
-    figure.colorbar(points, ax=ax, label="position (tokens)", shrink=0.8)
+def _positions(metrics: Metrics) -> slice:
+    """Return the longest run of positions without an outlier, on which turning is measured."""
+    first, last = metrics["rows_without_outliers"]
+    return slice(first, last + 1)
+
+
+def draw_planes(measured: Measurements[Metrics]) -> Any:
+    """Draw the curve in its strongest plane and, where two wind more than chance, in the second, by position."""
+    metrics, points = measured.metrics, measured.arrays["planes"]
+    positions = np.arange(metrics["n_positions"])[_positions(metrics)]
+    shown = min(points.shape[1] // 2, max(1, len(winding_planes(metrics))))
+    figure = style.canvas(width=1.0 + 4.2 * shown, height=4.4)
+    axes = np.atleast_1d(figure.subplots(1, shown))
+    for index, ax in enumerate(axes):
+        x, y = points[:, 2 * index : 2 * index + 2].T
+        dots = style.curve_2d(ax, x, y, positions)
+        ax.set_aspect("equal", "datalim")
+        if metrics["planes"]:
+            plane = metrics["planes"][index]
+            ax.set_title(f"{plane['turns']:.1f} turns, {plane['share']:.1%} of variance")
+        else:
+            ax.set_title("leading components: there is no plane")
+    figure.colorbar(dots, ax=list(axes), label="position (tokens)", shrink=0.8)
     return figure
 
 
@@ -153,18 +165,42 @@ def draw_norms(norms: Float[Array, " n"], outliers: list[int]) -> Any:
     return figure
 
 
+def draw_steps(steps: Float[Array, " steps"], outliers: list[int]) -> Any:
+    """Draw the distance from every position to the next, and once more for the first positions."""
+    figure = style.canvas(width=8.6, height=3.2)
+    whole, start = figure.subplots(1, 2, width_ratios=(2, 1), sharey=True)
+    from_position = np.arange(len(steps))
+    beside = np.array(sorted({t for at in outliers for t in (at - 1, at) if 0 <= t < len(steps)}), int)
+    for ax, count in ((whole, len(steps)), (start, min(FIRST_POSITIONS, len(steps)))):
+        ax.plot(
+            from_position[:count], steps[:count], "-" if ax is whole else "o-", lw=1, ms=3, color=style.COLOURS[0]
+        )
+        ringed = beside[beside < count]
+        if len(ringed):
+            ax.plot(ringed, steps[ringed], "o", ms=8, mfc="none", color=style.COLOURS[1], label="beside an outlier")
+        ax.set_xlabel("position (tokens)")
+    if len(beside):
+        whole.legend()
+    if np.all(steps > 0):
+        whole.set_yscale("log")
+    whole.set_ylabel("distance to the next position")
+    return figure
+
+
 def draw_look_back(looks: list[LookBack]) -> Any:
-    """Draw the share of variance that each of the three maps leaves unexplained, for each offset."""
+    """Draw the share of variance that each of the four maps leaves unexplained, for each offset."""
     figure = style.canvas(width=6.4, height=3.4)
     ax = figure.add_subplot()
     maps = (
         ([look["r2_identity"] for look in looks], "standing still", "^"),
+        ([look["r2_translation"] for look in looks], "translation", "x"),
         ([look["r2_rotation"] for look in looks], "rotation", "o"),
         ([look["r2_affine"] for look in looks], "affine map", "s"),
     )
     for index, (explained, label, marker) in enumerate(maps):
         left = [max(1 - r2, 1e-6) for r2 in explained]
         ax.plot(range(len(looks)), left, marker + "-", ms=6, lw=1.2, color=style.COLOURS[index], label=label)
+    ax.axhline(1, ls="--", lw=1, color=style.INK, alpha=0.6)
     ax.set_xticks(range(len(looks)), [f"{look['k']}" for look in looks])
     ax.set_yscale("log")
     ax.set_xlabel("tokens back (k)")

@@ -9,6 +9,7 @@ EXACT = 1e-3  # of a channel's bends, what may remain of them under its recurren
 ROUNDING = 1e-6  # of a channel's size; float32 has 6e-8, a few of which add up
 FEWEST = 3  # circles that make a table
 ALIKE = 1e-3  # relative difference of two periods that are one
+LEAST_ROUND = 0.5  # ratio of the axes of an ellipse that counts as a circle
 EVEN = 0.05  # variation of the ratios of neighbouring periods that are a geometric series
 
 
@@ -16,7 +17,7 @@ class Sines(TypedDict):
     """A table in which every channel is a wave of one period: its circles that turn at least once.
 
     `geometric` says whether every period is the same multiple of the one before; `largest_share` is the share of P's
-    variance that one circle holds, `turns` the mean of turns over P's variance.
+    variance that one circle holds, `turns` the mean of the circles' turns, each weighed by its share.
     """
 
     circles: int
@@ -30,31 +31,39 @@ class Sines(TypedDict):
 def sines(P: Float[Array, "n d"]) -> Sines | None:
     """Return what table of sines P is, None where it is none.
 
-    A wave of one period is what satisfies x(t+1) + x(t-1) = 2 cos(omega) x(t) at every t, whatever its phase.
+    A wave of one period is what satisfies x(t+1) + x(t-1) = 2 cos(omega) x(t) at every t, whatever its phase; two
+    of one period but different phases make a circle.
     """
     periods = channel_periods(P)
     if periods is None:
         return None
-    variances = P.var(axis=0)
-    turning = periods <= len(P)
-    found = np.sort(periods[turning])
+    order = np.argsort(periods)
+    order = order[periods[order] <= len(P)]
+    found = periods[order]
     first = np.flatnonzero(np.diff(found, prepend=0) > ALIKE * found)  # of each circle
-    if len(first) < FEWEST:
+    circles = np.split(P[:, order], first[1:], axis=1)
+    if len(first) < FEWEST or not all(_is_circle(channels) for channels in circles):
         return None
+    shares = np.array([channels.var(axis=0).sum() for channels in circles]) / P.var(axis=0).sum()
     ratios = np.diff(np.log(found[first]))
-    of_circle = np.add.reduceat(variances[turning][np.argsort(periods[turning])], first)
     return {
         "circles": len(first),
         "shortest_period": float(found[0]),
         "longest_period": float(found[first[-1]]),
         "geometric": bool(ratios.std() <= EVEN * ratios.mean()),
-        "largest_share": float(of_circle.max() / variances.sum()),
-        "turns": float(np.sum(variances * (len(P) - 1) / periods) / variances.sum()),
+        "largest_share": float(shares.max()),
+        "turns": float(shares @ ((len(P) - 1) / found[first])),
     }
 
 
+def _is_circle(channels: Float[Array, "n c"]) -> bool:
+    """Return whether waves of one period have phases that differ."""
+    strengths = np.linalg.svd(channels, compute_uv=False)
+    return len(strengths) > 1 and bool(strengths[1] >= LEAST_ROUND * strengths[0])
+
+
 def channel_periods(P: Float[Array, "n d"]) -> Float[Array, " d"] | None:
-    """Return the period of every channel, in positions (infinite where it hardly bends); None where one is no wave."""
+    """Return the period of every channel, in positions (infinite where it does not bend); None if one is no wave."""
     here, beside = P[1:-1], P[2:] + P[:-2]
     size = np.sum(here**2, axis=0)
     factor = np.divide(np.sum(here * beside, axis=0), size, out=np.full(P.shape[1], 2.0), where=size > 0)

@@ -35,7 +35,7 @@ def information(scores: Float[Array, "rows c"], plane: Float[Array, "rows 2"] | 
 
 
 def told_by(values: Float[Array, " rows"], groups: int) -> float:
-    """Return the share of the variance of the row index between groups of rows of like value, equally many in each."""
+    """Return the share of the variance of the row index that lies between groups of rows of like value."""
     order = np.argsort(values, kind="stable")
     rows = order - order.mean()
     total = float(np.sum(rows**2))

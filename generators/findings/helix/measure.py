@@ -1,12 +1,12 @@
 """The shape of the position embeddings: spectrum, turning, looking back, where it breaks, its lengths."""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.contract import Inputs, Interval, Measurements, NotApplicableError, Table, Weights, table_of
-from generators.findings.helix.chance import ByClaim, Featureless, Smoothness, draw_nulls
+from generators.findings.helix.chance import Drawn, draw
 from generators.findings.helix.formula import Sines, sines
 from generators.findings.helix.information import Information, information
 from generators.findings.nulls import RESAMPLES, interval
@@ -99,9 +99,10 @@ class Intervals(TypedDict):
 
 
 class Spectrum(TypedDict):
-    """How P's variance and energy fall off."""
+    """How P's variance and energy fall off; `explained_variance_3d_kept` is without position 0 and all outliers."""
 
     explained_variance_3d: Ranges
+    explained_variance_3d_kept: float
     fraying: float | None
     explained_variance_ratio: list[float]
     components_for_90: int
@@ -121,7 +122,7 @@ class Turning(TypedDict):
     information: Information
 
 
-class Metrics(Spectrum, Turning):
+class Metrics(Spectrum, Turning, Drawn):
     """Numbers of the position curve; `token_share` needs tokens."""
 
     waves: list[Wave]
@@ -136,9 +137,6 @@ class Metrics(Spectrum, Turning):
     token_share: TokenShare | None
     by_formula: bool
     sines: Sines | None
-    smoothness: Smoothness
-    chance: ByClaim
-    featureless: Featureless
     intervals: Intervals
     n_positions: int
 
@@ -179,11 +177,11 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     run = curve.longest_run(len(P), outliers)
     leading = curve.principal_scores(P[run], turning.COMPONENTS)
     planes = turning.planes(leading.values, leading.energy)
-    nulls = draw_nulls(P, outliers)
     waves = _waves(components.scores[:, : turning.COMPONENTS])
     metrics: Metrics = {
         **_spectrum(P, components),
         **_turning(leading, planes, run),
+        **draw(P),
         "waves": waves,
         "roughness": curve.roughness(components.scores[:, :3], min(wave["period_tokens"] for wave in waves[:3])),
         "roughness_baseline": curve.ROUGHNESS_OF_NOISE,
@@ -196,9 +194,6 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         "token_share": None if E is None else _token_share(E, components.components[:3], P),
         "by_formula": inputs.architecture.positions == "formula",
         "sines": sines(P),
-        "smoothness": nulls.smoothness,
-        "chance": nulls.chance,
-        "featureless": nulls.featureless,
         "intervals": _intervals(P),
         "n_positions": len(P),
     }
@@ -226,6 +221,9 @@ def _spectrum(P: Float[Array, "n d"], components: PCA) -> Spectrum:
             "late": curve.explained_variance(P[LATE:]) if long_enough else None,
             "early": curve.explained_variance(P[1:LATE]) if long_enough else None,
         },
+        "explained_variance_3d_kept": float(
+            statistics(P, ("explained_variance_3d_kept",))["explained_variance_3d_kept"][0]
+        ),
         "fraying": curve.fraying(P),
         "explained_variance_ratio": components.variance_ratio[:10].tolist(),
         "components_for_90": components_for(components.variance_ratio, 0.90),

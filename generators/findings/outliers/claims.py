@@ -1,32 +1,78 @@
 """What is claimed of outliers: one rule, and its sentences."""
 
+from dataclasses import dataclass
+
 from generators.findings.contract import Measurements, Rule, Tested
+from generators.findings.nulls import chance
 from generators.findings.outliers.clump import FEWEST_MEMBERS
 from generators.findings.outliers.measure import Metrics
 from generators.findings.outliers.members import ClumpMetrics
 
+FEWEST_KNOWN = 10  # tokens known to be unused, from which on they decide what the clump is
+MOST_OF_THEM = 0.5  # that the clump must hold
+
+
+@dataclass(frozen=True)
+class Known:
+    """Tokens that are known to be unused, how many of them huddle, and how they are known."""
+
+    tokens: int
+    in_clump: int
+    how: str
+    most_often: int | None = None  # how often any token of the clump occurs, where that was counted
+
+    @property
+    def elsewhere(self) -> bool:
+        """Return whether there are enough to tell that what huddles is something else."""
+        return self.tokens >= FEWEST_KNOWN and self.in_clump < MOST_OF_THEM * self.tokens
+
+
+def known(metrics: Metrics, clump: ClumpMetrics) -> Known | None:
+    """Return which tokens are known to be unused: by counts of the training text, else by their names."""
+    counted, named = metrics["known_unused"], clump["named_unused"]
+    if counted is not None:
+        never = "that the training text never has"
+        return Known(counted["count"], counted["in_clump"], never, counted["largest_count_in_clump"])
+    if named is not None and named["tokens"]:
+        return Known(named["tokens"], named["in_clump"], "named as unused")
+    return None
+
 
 def _huddle(measured: Measurements[Metrics]) -> Tested:
     m = measured.metrics
-    clump = m["clump"]
+    clump, null = m["clump"], chance(m["chance"]["clump"])
     if clump is None:
         answer = (
             f"No ten tokens huddle apart from the rest: {m['crowded']} of {m['n_tokens']} have nine others within "
             f"half the typical distance to the nearest, {m['typical_distance']:.3g}."
         )
-        return Tested(None, answer, baseline=0.0)
+        return Tested(None, answer, chance=null)
+    sure = known(m, clump)
     answer = (
         f"{clump['size']} tokens lie within {clump['radius']:.3g} of one spot, where a token's nearest neighbour is "
-        f"typically {m['typical_distance']:.3g} away{_named_there(clump)}."
+        f"typically {m['typical_distance']:.3g} away; {_what_is_known(clump['size'], sure)}."
     )
-    return Tested(clump["size"], answer, baseline=0.0)
+    return Tested(clump["size"], answer, chance=null, also=sure is None or not sure.elsewhere)
 
 
-def _named_there(clump: ClumpMetrics) -> str:
-    named = clump["named_unused"]
-    if not named or not named["tokens"]:
-        return ""
-    return f"; {named['in_clump']} of the {named['tokens']} tokens named as unused are among them"
+def _what_is_known(size: int, sure: Known | None) -> str:
+    """Return what is known of the clump's tokens, and what is only inferred."""
+    if sure is None:
+        return "that they were hardly trained is inferred from where they lie, nothing here says so"
+    if not sure.tokens:
+        return f"the training text has every token, none of these more than {sure.most_often} times"
+    of_them = "all" if sure.in_clump == sure.tokens else str(sure.in_clump)
+    found = f"{of_them} of the {sure.tokens} tokens {sure.how} are among them"
+    if sure.elsewhere:
+        return (
+            f"only {sure.in_clump} of the {sure.tokens} tokens {sure.how} are among them: something else huddles here"
+        )
+    rest = size - sure.in_clump
+    if not rest:
+        return f"{found}, and no other"
+    if sure.most_often is not None:
+        return f"{found}; the other {rest} occur there at most {sure.most_often} times each"
+    return f"{found}; that the other {rest} were hardly trained is inferred from where they lie"
 
 
 RULES = (
@@ -38,6 +84,7 @@ RULES = (
         sense="at least",
         holds=FEWEST_MEMBERS,
         unit="tokens",
+        also=f"and at least half of the tokens known to be unused, if there are {FEWEST_KNOWN}",
         test=_huddle,
     ),
 )

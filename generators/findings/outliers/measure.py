@@ -4,18 +4,19 @@ import numpy as np
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Measurements, NotApplicableError, Table, table_of
+from generators.findings.contract import Inputs, Measurements, StoredChance
 from generators.findings.outliers import members, untrained
+from generators.findings.outliers.chance import scattered_clumps
 from generators.findings.outliers.clump import crowding, find_clump, spread
-from generators.findings.outliers.members import ClumpMetrics
+from generators.findings.outliers.ends import Ends, Places
+from generators.findings.outliers.members import ClumpMetrics, InPositions, in_positions
 from generators.findings.outliers.tokens import Tokens
 from generators.findings.outliers.untrained import Candidates, KnownUnused
-from generators.findings.token_cells import TokenCells, cells, names
+from generators.findings.sizes import check_tokens
+from generators.findings.token_cells import names
 from generators.maths.blocks import norms
 from generators.maths.ranks import strongest_channel
 
-FEWEST_TOKENS = 20
-EXTREMES = 20  # tokens listed at either end of the norms
 DRAWN = 8192  # tokens drawn by norm
 BINS = 60
 
@@ -29,24 +30,26 @@ class Norms(TypedDict):
     max: float
 
 
+class ByClaim(TypedDict):
+    """By number that is claimed about."""
+
+    clump: StoredChance
+
+
 class Metrics(TypedDict):
     """Numbers of the clump and its surroundings; `frequency_channel` is the one that pictures show norms against."""
 
     norm: Norms
+    ends: Ends
     typical_distance: float
     crowded: int
     clump: ClumpMetrics | None
+    in_positions: InPositions | None
     known_unused: KnownUnused | None
     candidates: Candidates | None
     n_tokens: int
     frequency_channel: int | None
-
-
-class ExtremeRow(TokenCells):
-    """One of the longest or shortest embeddings."""
-
-    end: str
-    norm: float
+    chance: ByClaim
 
 
 def measure(inputs: Inputs) -> Measurements[Metrics]:
@@ -55,14 +58,13 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     Reads `token_embedding` (V, d), whether outputs are another matrix, the vocabulary, for names, groups, and what
     contains a token, and frequencies, for the channel that the picture shows norms against and, where they are counts
     of the training text, for the tokens that are known to be unused. The clump is found without either of these;
-    counts only judge it.
+    counts and names only judge it. `position_embedding` says how much of the clump lies in positions' directions.
 
     Raises:
-        NotApplicableError: fewer than 20 tokens.
+        NotApplicableError: fewer than 100 tokens or 16 channels.
     """
     E = inputs.weights["token_embedding"]
-    if len(E) < FEWEST_TOKENS:
-        raise NotApplicableError(f"There are only {len(E)} tokens; a clump among so few would say nothing.")
+    check_tokens(E)
     tokens = Tokens(E, norms(E), inputs.vocabulary)
     crowd = crowding(E)
     clump = find_clump(E, crowd)
@@ -70,17 +72,22 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     best = inputs.frequencies[0] if inputs.frequencies else None
     counts = None if best is None else best.training_counts
     channel = None if best is None else strongest_channel(E, best.log_frequency)
+    known = None if best is None or best.proxy else best.log_frequency
+    places = Places(tokens, clump, channel, known)
     metrics = Metrics(
         norm=_norms(tokens),
         typical_distance=crowd.typical,
         crowded=int(crowd.crowded.sum()),
+        ends=places.ends(),
         clump=None if clump is None else members.describe(clump, tokens.vocabulary),
+        in_positions=None if clump is None else in_positions(tokens, clump, inputs.weights.get("position_embedding")),
         known_unused=None if counts is None else untrained.known_unused(counts, clump),
         candidates=None if indicator is None else untrained.candidates(indicator, tokens.vocabulary),
         n_tokens=len(E),
         frequency_channel=channel,
+        chance={"clump": scattered_clumps(E)},
     )
-    tables = {"norms": _extremes(tokens)}
+    tables = places.tables()
     arrays = {**_sample(tokens, channel), "nearest": crowd.nearest}
     if clump is not None:
         near = members.nearest_others(tokens, clump)
@@ -102,16 +109,6 @@ def _norms(tokens: Tokens) -> Norms:
         "min": float(values.min()),
         "max": float(values.max()),
     }
-
-
-def _extremes(tokens: Tokens) -> Table:
-    order = np.argsort(tokens.norms, kind="stable").tolist()
-    count = min(EXTREMES, len(order) // 2)
-    listed = [(i, "longest") for i in order[::-1][:count]] + [(i, "shortest") for i in order[:count]]
-    rows: list[ExtremeRow] = [
-        {**cells(tokens.vocabulary, i), "end": end, "norm": float(tokens.norms[i])} for i, end in listed
-    ]
-    return table_of("The longest and the shortest token embeddings", list(ExtremeRow.__annotations__), rows)
 
 
 def _sample(tokens: Tokens, channel: int | None) -> dict[str, Array]:

@@ -13,7 +13,7 @@ from generators.findings.outliers.clump import Clump, spread
 from generators.findings.outliers.tokens import Tokens
 from generators.findings.token_cells import TokenCells, cells, names
 from generators.maths.neighbours import nearest_distance
-from generators.maths.spectra import pca
+from generators.maths.spectra import pca, right_singular_vectors, subspace_size
 
 UNUSED = re.compile(rb"\[unused\d+\]|<\|?(unused|reserved)[^<>]*>|madeupword\d+")  # what vocabularies call them
 AROUND = 400  # members, and as many tokens nearest to them, drawn around the clump
@@ -37,6 +37,15 @@ class ClumpMetrics(TypedDict):
     groups: dict[str, int] | None
     named_unused: NamedUnused | None
     members: list[int]
+
+
+class InPositions(TypedDict):
+    """Mean share of a token's energy in P's top k directions: of the clump's members, and of all other tokens."""
+
+    k: int
+    chance: float
+    members: float
+    others: float
 
 
 class PlacedRow(TokenCells):
@@ -68,6 +77,23 @@ def _groups(members: list[int], vocabulary: Vocabulary) -> dict[str, int]:
 def _named_unused(members: list[int], vocabulary: Vocabulary) -> NamedUnused:
     unused = {i for i, text in enumerate(vocabulary.texts) if UNUSED.fullmatch(text)}
     return {"tokens": len(unused), "in_clump": len(unused.intersection(members))}
+
+
+def in_positions(tokens: Tokens, clump: Clump, P: Float[Array, "n d"] | None) -> InPositions | None:
+    """Return how much of members, and of other tokens, lies where positions do; None without positions."""
+    if P is None or P.shape[1] != tokens.E.shape[1] or len(clump.members) == len(tokens.E):
+        return None
+    k = subspace_size(*P.shape)
+    inside = tokens.E @ right_singular_vectors(P, k).astype(np.float32)
+    lengths = np.where(tokens.norms > 0, tokens.norms**2, 1)
+    shares = np.einsum("ij,ij->i", inside, inside, dtype=np.float64) / lengths
+    others = np.delete(shares, clump.members)
+    return {
+        "k": k,
+        "chance": k / P.shape[1],
+        "members": float(shares[clump.members].mean()),
+        "others": float(others.mean()),
+    }
 
 
 def nearest_others(tokens: Tokens, clump: Clump) -> Int[Array, " n"]:

@@ -86,7 +86,7 @@ def _best_areas(planes: Float[Array, "n draws 2"], marked: Array) -> Float[Array
     from scipy.stats import rankdata
 
     means = [planes[marked].mean(axis=0), planes[~marked].mean(axis=0)]
-    within = sum(_scatter(planes[chosen] - mean) for chosen, mean in zip((marked, ~marked), means, strict=True))
+    within = _scatter(planes[marked] - means[0]) + _scatter(planes[~marked] - means[1])
     diagonal = np.trace(within, axis1=1, axis2=2)[:, None] / 2
     within[:, [0, 1], [0, 1]] += RIDGE * diagonal + np.finfo(np.float32).tiny
     lines = np.linalg.solve(within, (means[0] - means[1])[..., None])[..., 0]

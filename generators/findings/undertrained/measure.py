@@ -144,7 +144,7 @@ def _speakable(vocabulary: Vocabulary | None, V: int) -> Bool[Array, " V"]:
 
 def matched(
     candidates: Int[Array, " n"], log_frequency: Float[Array, " V"], allowed: Bool[Array, " V"]
-) -> Int[Array, " n"]:
+) -> Int[Array, " matched"]:
     """Return for each candidate the allowed token nearest in frequency that is no candidate and not taken yet."""
     free = allowed & np.isfinite(log_frequency)
     free[candidates] = False

@@ -14,13 +14,24 @@ from generators.drawing.labels import label
 from generators.findings import token_cells
 from generators.findings.contract import Figure, Measurements, Table
 from generators.findings.zero_layer.measure import GROUPS, Metrics
+from generators.findings.zero_layer.variants import Variant
 
 MOST_PAIRS = 32  # in the picture of pairs
 PLAIN_GROUPS = ("leading space", "byte or unprintable")  # too many and too dull to be drawn pair by pair
 
 
 def figures(measured: Measurements[Metrics]) -> list[Figure]:
-    """Return the exceptions by norm, pair by pair, by group, and the hubs; nothing where there are none."""
+    """Return the exceptions by norm, pair by pair, by group, and the hubs, as far as there are any; the variants."""
+    return [*_exceptions(measured), *_variants(measured.metrics["variants"])]
+
+
+def _variants(found: list[Variant]) -> list[Figure]:
+    """Return self shares by treatment, where there is any but the plain one."""
+    title = "With the final norm, and at positions"
+    return [Figure("zero-layer-variants", title, partial(draw_variants, found))] if len(found) > 1 else []
+
+
+def _exceptions(measured: Measurements[Metrics]) -> list[Figure]:
     metrics, arrays = measured.metrics, measured.arrays
     if not metrics["exceptions"]:
         return []
@@ -112,6 +123,31 @@ def draw_norms(arrays: dict[str, Array]) -> Any:
     if "group" in arrays:
         ax.legend()
     return figure
+
+
+def draw_variants(found: Sequence[Variant]) -> Any:
+    """Draw how many tokens yield themselves by every treatment, beside Gaussian ones."""
+    figure = style.canvas(width=6.8, height=0.3 * len(found) + 1.0)
+    ax = figure.add_subplot()
+    at = np.arange(len(found))[::-1]
+    series = (
+        ("tokens among all", [variant["self_share"] for variant in found], "o"),
+        ("as many as the Gaussian ones", [variant["same_number"] for variant in found], "D"),
+        ("Gaussian tokens", [variant["gaussian"] for variant in found], "x"),
+    )
+    for colour, (name, values, marker) in zip(style.COLOURS, series, strict=False):
+        ax.plot(values, at, marker, ms=5, color=colour, label=name)
+    ax.set_yticks(at, [treatment(variant) for variant in found])
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_xlabel("share of tokens that yield themselves")
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    return figure
+
+
+def treatment(variant: Variant) -> str:
+    """Return how a picture names what stands between the embeddings."""
+    place = "no position" if variant["position"] is None else f"position {variant['position']}"
+    return f"{place}, final norm" if variant["final_norm"] else place
 
 
 def draw_pairs(pairs: Sequence[tuple[str, str]]) -> Any:

@@ -9,12 +9,16 @@ from typing_extensions import TypedDict
 
 from generators.findings import token_cells
 from generators.findings.contract import Inputs, Measurements, NotApplicableError, Table, Vocabulary, table_of
+from generators.findings.sizes import check_tokens
 from generators.findings.token_cells import TokenCells
+from generators.findings.zero_layer.variants import Variant, answers, variants, ways_of
+from generators.maths.blocks import spread_ids
 from generators.maths.neighbours import best_match
 
 # What a vocabulary says of two tokens that differ; the array `group` counts in this order.
 GROUPS = ("leading space", "byte or unprintable", "plural", "case", "digits", "other")
 BASELINE_TOKENS = 2048
+VARIANT_TOKENS = 1024  # that are asked with the final norm and at positions, of all tokens
 MOST_ROWS = 10_000  # exceptions in the table; an untied model can have as many as it has tokens
 MOST_HUBS = 20
 SEED = 20211215
@@ -46,6 +50,8 @@ class Metrics(TypedDict):
     equal: int
     hubs: list[Hub]
     baseline: Baseline
+    variants: list[Variant]
+    n_variant_tokens: int
     tied: bool
     n_tokens: int
 
@@ -72,17 +78,19 @@ class HubRow(TokenCells):
 def measure(inputs: Inputs) -> Measurements[Metrics]:
     """Measure which token has the largest logit for every token, without any layer in between.
 
-    Reads `token_embedding` (V, d), and `unembedding` (V, d) where that is another matrix. The vocabulary gives
-    names and groups.
+    Reads `token_embedding` (V, d), and `unembedding` (V, d) where that is another matrix; `final_norm.gain`, its
+    bias and `position_embedding` for what tokens yield with these. The vocabulary gives names and groups.
 
     Raises:
-        NotApplicableError: the output embedding is another matrix, which isn't here.
+        NotApplicableError: the output embedding is another matrix, which isn't here, or there are too few tokens.
     """
     E = inputs.weights["token_embedding"]
     U = inputs.weights.get("unembedding")
     if U is None and not inputs.architecture.tied:
         raise NotApplicableError("The output embedding is a matrix of its own, which this checkpoint lacks.")
+    check_tokens(E)
     best = best_match(E, U)
+    found, baseline = _variants(inputs, E, U)
     arrays = _arrays(E, E if U is None else U, best, inputs.vocabulary)
     count, others = len(arrays["ids"]), int(np.sum(best != np.arange(len(E))))
     metrics = Metrics(
@@ -91,11 +99,16 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         exceptions_by_group=_by_group(arrays["group"]) if "group" in arrays else None,
         equal=others - count,
         hubs=_hubs(arrays["best"]),
-        baseline=_baseline(E, U),
+        baseline=baseline,
+        variants=found,
+        n_variant_tokens=min(VARIANT_TOKENS, len(E)),
         tied=U is None,
         n_tokens=len(E),
     )
-    return Measurements(metrics, _tables(metrics["hubs"], arrays, inputs.vocabulary), arrays)
+    tables = _tables(metrics["hubs"], arrays, inputs.vocabulary)
+    title = "What tokens yield with the final norm between the embeddings, and with a position added"
+    tables["variants"] = table_of(title, list(Variant.__annotations__), found)
+    return Measurements(metrics, tables, arrays)
 
 
 def _arrays(
@@ -168,46 +181,53 @@ def _hubs(yielded: Int[Array, " n"]) -> list[Hub]:
     return [{"id": hub, "absorbs": count} for hub, count in counts if count > 1]
 
 
-# The baseline
+# With the final norm, at positions, and by chance
 
 
-def _baseline(E: Float[Array, "V d"], U: Float[Array, "V d"] | None) -> Baseline:
-    """Return the self share of Gaussian tokens with the model's mean and covariance, and of as many real ones."""
-    n = min(BASELINE_TOKENS, len(E))
-    chosen = np.unique(np.linspace(0, len(E) - 1, n).astype(np.int64))
-    inputs, outputs = gaussian_like(E, U, n)
-    return {
-        "self_share": _self_share(inputs, outputs),
-        "same_number_of_tokens": _self_share(E[chosen], None if U is None else U[chosen]),
-        "n_tokens": n,
+def _variants(
+    inputs: Inputs, E: Float[Array, "V d"], U: Float[Array, "V d"] | None
+) -> tuple[list[Variant], Baseline]:
+    """Return what tokens yield of all and of some, beside Gaussian ones, by all ways; and the plain way's shares."""
+    ways, keys = ways_of(inputs, E.shape[1]), E if U is None else U
+    ids, some = spread_ids(len(E), VARIANT_TOKENS), spread_ids(len(E), BASELINE_TOKENS)
+    drawn_inputs, drawn_outputs = gaussian_like(E, U, len(some))
+    own = np.arange(len(some))
+    found = variants(
+        answers(E[ids], ids, keys, ways),
+        answers(E[some], own, keys[some], ways),
+        answers(drawn_inputs, own, drawn_inputs if drawn_outputs is None else drawn_outputs, ways),
+        ways,
+        inputs.vocabulary,
+    )
+    plain = found[0]
+    return found, {
+        "self_share": plain["gaussian"],
+        "same_number_of_tokens": plain["same_number"],
+        "n_tokens": len(some),
     }
 
 
 def gaussian_like(
     E: Float[Array, "V d"], U: Float[Array, "V d"] | None, n: int
 ) -> tuple[Float[Array, "n d"], Float[Array, "n d"] | None]:
-    """Return n Gaussian tokens, inputs and outputs, with the joint mean and covariance of all tokens.
-
-    Mixing all centred tokens with Gaussian weights has exactly their covariance, and needs no covariance matrix.
-    """
-    rng = np.random.default_rng(SEED)
+    """Return n Gaussian tokens, inputs and outputs, with the joint mean and covariance of all tokens."""
     sides = [E] if U is None else [E, U]
-    mixed = [np.zeros((n, side.shape[1])) for side in sides]
-    weight = np.zeros(n)
-    for begin in range(0, len(E), BLOCK):
-        mixture = rng.standard_normal((n, len(E[begin : begin + BLOCK])), dtype=np.float32)
-        weight += mixture.sum(axis=1)
-        for side, total in zip(sides, mixed, strict=True):
-            total += mixture @ side[begin : begin + BLOCK]
-    drawn = []
-    for side, total in zip(sides, mixed, strict=True):
-        mean = side.mean(axis=0, dtype=np.float64)
-        drawn.append((mean + (total - np.outer(weight, mean)) / np.sqrt(len(E))).astype(np.float32))
-    return drawn[0], None if U is None else drawn[1]
+    widths = [side.shape[1] for side in sides]
+    mean = np.concatenate([side.mean(axis=0, dtype=np.float64) for side in sides])
+    variances, vectors = np.linalg.eigh(_covariance(sides, mean.astype(np.float32)))
+    spread = (vectors * np.sqrt(np.clip(variances, 0, None))) @ vectors.T  # the root that is the same everywhere
+    drawn = np.random.default_rng(SEED).standard_normal((n, sum(widths)), dtype=np.float32)
+    drawn = drawn @ spread.astype(np.float32) + mean.astype(np.float32)
+    return drawn[:, : widths[0]], None if U is None else drawn[:, widths[0] :]
 
 
-def _self_share(E: Float[Array, "n d"], U: Float[Array, "n d"] | None) -> float:
-    return 1 - len(exceptions(E, E if U is None else U, best_match(E, U))[0]) / len(E)
+def _covariance(sides: list[Float[Array, "V _"]], mean: Float[Array, " d"]) -> Float[Array, "d d"]:
+    """Return the joint covariance of matrices side by side; blocks are multiplied in float32, summed in float64."""
+    total = np.zeros((len(mean), len(mean)))
+    for begin in range(0, len(sides[0]), BLOCK):
+        block = np.concatenate([side[begin : begin + BLOCK].astype(np.float32) for side in sides], axis=1) - mean
+        total += block.T @ block
+    return total / len(sides[0])
 
 
 # Tables
