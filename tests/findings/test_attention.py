@@ -1,14 +1,16 @@
+import html
 import json
 from collections import defaultdict
 
 import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
+from scipy.stats import ortho_group
 
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.attention.measure import PANEL_PIXELS
 from generators.findings.contract import Inputs, NotApplicableError
-from generators.site.words import caption
+from generators.site.words import caption, environment
 from tests import synthetic
 
 MATRICES = {"Q": "attn.q", "K": "attn.k", "V": "attn.v", "O": "attn.o", "MLP in": "mlp.in"}
@@ -49,12 +51,26 @@ def decoder():
     return synthetic.gaussian_weights(arch, seed=0), arch
 
 
+@pytest.fixture(scope="module")
+def noise(decoder):
+    """Return what is measured of a decoder without any structure."""
+    return compute(*decoder)
+
+
 def compute(weights, arch):
     return synthetic.measure(ATTENTION, weights, arch)
 
 
 def claims_of(weights, arch):
     return synthetic.claims_of(ATTENTION, weights, arch)
+
+
+def null(median, limit):
+    return {"null": "draws", "median": median, "limit": limit, "draws": 200}
+
+
+def without(weights, *endings):
+    return {role: array for role, array in weights.items() if not role.endswith(endings)}
 
 
 def folded(weights, layer, name):
@@ -105,7 +121,7 @@ def test_a_planted_share_is_measured(decoder, inside):
     assert result.metrics["shares"]["P"]["MLP in"][1]["raw"] == pytest.approx(inside, abs=1e-6)
 
 
-@pytest.mark.parametrize("d", [8, 12, 16])
+@pytest.mark.parametrize("d", [16, 20, 30])
 def test_a_subspace_holds_no_more_than_everything(d):
     """k directions of fewer channels are all of them: chance is 1, and no claim can hold."""
     arch = synthetic.architecture(n_ctx=400, d_model=d)
@@ -177,6 +193,59 @@ def test_queries_and_keys_that_read_positions(decoder, q, k, verdict):
     claim = claims_of(planted, arch)["qk-read-positions"]
     assert claim.threshold == pytest.approx(5 * 25 / 48)
     assert claim.verdict == verdict
+    assert claim.interval is None  # weights are no sample
+    assert claim.baseline == claim.chance.median < 25 / 48  # of the smaller of two
+
+
+def qk_judged(noise, q, k, limit=0.8):
+    """Judge sums of overlaps given as (raw, folded), in times chance."""
+    chance = noise.metrics["chance_top5"]
+    corners = {
+        name: {
+            how: None if value is None else value * chance for how, value in zip(("raw", "folded"), both, strict=True)
+        }
+        for name, both in (("Q", q), ("K", k))
+    }
+    changed = synthetic.measured_with(
+        noise.metrics,
+        top5={"P": {**noise.metrics["top5"]["P"], **corners}},
+        chance={**noise.metrics["chance"], "top5": null(0.5, limit)},
+    )
+    return {claim.id: claim for claim in ATTENTION.claims(changed)}["qk-read-positions"]
+
+
+@pytest.mark.parametrize(("q", "k", "verdict"), [
+    ((5.01, 5.01), (5.01, 5.01), "holds"),
+    ((5.01, 4.99), (5.01, 5.01), "partly"),  # raw only
+    ((5.01, 5.01), (5.01, 4.99), "partly"),
+    ((9, 0.1), (9, 0.1), "partly"),
+    ((4.99, 9), (9, 9), "fails"),  # folded only
+    ((9, 9), (4.99, 9), "fails"),
+    ((5.01, None), (5.01, None), "holds"),  # no norm before the first attention
+    ((4.99, None), (5.01, None), "fails"),
+])  # fmt: skip
+def test_reading_positions_holds_raw_and_folded_and_partly_only_raw(noise, q, k, verdict):
+    claim = qk_judged(noise, q, k)
+    assert claim.verdict == verdict
+    assert claim.value == pytest.approx(min(q[0], k[0]) * 25 / 48)
+    assert ("folded in" in claim.answer) is (q[1] is not None)
+
+
+def test_reading_positions_lies_beyond_chance(noise):
+    assert qk_judged(noise, (6, 6), (6, 6), limit=6 * 25 / 48).verdict == "fails"
+    assert qk_judged(noise, (6, 6), (6, 6), limit=5.9 * 25 / 48).verdict == "holds"
+
+
+def test_chance_of_the_corner_is_that_of_directions_drawn_at_random(noise):
+    """Of two sums of squared overlaps of five random directions with five others, the smaller."""
+    drawn = np.sort([
+        min(np.sum(ortho_group.rvs(48, random_state=[seed, side])[:5, :5] ** 2) for side in range(2))
+        for seed in range(200)
+    ])  # fmt: skip
+    chance = noise.metrics["chance"]["top5"]
+    assert chance["draws"] == 200
+    assert chance["median"] == pytest.approx(np.median(drawn), rel=0.05)
+    assert chance["limit"] == pytest.approx(drawn[-2], rel=0.15)
 
 
 def test_what_layer_1_reads_does_not_count(decoder):
@@ -198,10 +267,16 @@ def test_a_gain_can_take_back_what_a_matrix_reads():
     gain = np.ones(60)
     gain[:6] = 1e-3
     Q = synthetic.reading(np.eye(60)[:, :6], 60, noise=0.1)
-    result = compute({**weights, "position_embedding": P, "blocks.0.attn.q": Q, "blocks.0.ln1.gain": gain}, arch)
+    planted = {**weights, "position_embedding": P, "blocks.0.ln1.gain": gain}
+    result = compute({**planted, "blocks.0.attn.q": Q, "blocks.0.attn.k": Q}, arch)
     found = result.metrics["top5"]["P"]["Q"]
     assert found["raw"] > 2.5
     assert found["folded"] < 0.5
+    claim = {claim.id: claim for claim in ATTENTION.claims(result)}["qk-read-positions"]
+    assert claim.verdict == "partly"
+    words = environment().get_template("findings/attention.md.j2").make_module({"root": "../../"})
+    said = html.unescape(str(words.details(result.metrics)))
+    assert "the five leading directions of Q and K overlap with P's less than chance would" in said
 
 
 @pytest.mark.parametrize(("inside", "verdict"), [(0.0, "holds"), (0.21, "holds"), (0.23, "fails"), (0.6, "fails")])
@@ -212,8 +287,137 @@ def test_an_mlp_that_ignores_positions(decoder, inside, verdict):
     W = np.hstack([np.sqrt(inside) * vectors[:, :20], np.sqrt(1 - inside) * vectors[:, 21:41]])
     claim = claims_of({**weights, "blocks.0.mlp.in": W}, arch)["mlp-ignores-positions"]
     assert claim.value == pytest.approx(inside, abs=1e-6)
-    assert claim.baseline == 21 / 48
+    assert claim.baseline == claim.chance.median == pytest.approx(21 / 48, abs=0.01)
+    assert claim.threshold == 21 / 48 / 2
     assert claim.verdict == verdict
+
+
+# What is read and written, against matrices turned at random
+
+
+def with_share(vectors, k, inside):
+    """Return a matrix of which a share lies along the first k of these directions and the rest along the others."""
+    return np.hstack([np.sqrt(inside) * vectors[:, : k - 1], np.sqrt(1 - inside) * vectors[:, k : 2 * k - 1]])
+
+
+def directions(weights, source):
+    role = {"P": "position_embedding", "E": "token_embedding"}[source]
+    return np.linalg.svd(weights[role].astype(np.float64))[2].T
+
+
+SHARE_CLAIMS = {  # claim -> embedding, matrices, what it is called in `chance`
+    "qkv-read-tokens": ("E", ("Q", "K", "V"), "reads_tokens"),
+    "writes-positions": ("P", ("O",), "writes_positions"),
+    "mlp-reads-tokens": ("E", ("MLP in",), "mlp_reads_tokens"),
+}
+
+
+@pytest.mark.parametrize(("inside", "verdict"), [(1.0, "holds"), (0.88, "holds"), (0.87, "fails"), (0.2, "fails")])
+@pytest.mark.parametrize("claim", SHARE_CLAIMS)
+def test_planted_reading_and_writing_is_found(decoder, claim, inside, verdict):
+    """Chance is 21 of 48 directions, twice that 0.875."""
+    weights, arch = decoder
+    source, names, _ = SHARE_CLAIMS[claim]
+    W = with_share(directions(weights, source), 21, inside)
+    found = claims_of({**weights, **{f"blocks.0.{MATRICES[name]}": W for name in names}}, arch)[claim]
+    assert found.value == pytest.approx(inside, abs=1e-6)
+    assert found.threshold == pytest.approx(2 * 21 / 48)
+    assert found.baseline == found.chance.median == pytest.approx(21 / 48, abs=0.05)
+    assert found.verdict == verdict
+    assert found.interval is None
+
+
+@pytest.mark.parametrize("left_out", ["Q", "K", "V"])
+def test_the_smallest_share_of_q_k_and_v_counts(decoder, left_out):
+    weights, arch = decoder
+    W = with_share(directions(weights, "E"), 21, 1.0)
+    planted = {f"blocks.0.{MATRICES[name]}": W for name in "QKV" if name != left_out}
+    claim = claims_of({**weights, **planted}, arch)["qkv-read-tokens"]
+    assert claim.verdict == "fails"
+    rest = directions(weights, "E")[:, :21].T @ weights[f"blocks.0.{MATRICES[left_out]}"]
+    total = np.sum(weights[f"blocks.0.{MATRICES[left_out]}"].astype(float) ** 2)
+    assert claim.value == pytest.approx(np.sum(rest.astype(float) ** 2) / total, rel=1e-4)
+
+
+def test_what_is_planted_in_layer_1_or_in_the_other_embeddings_directions_does_not_count(decoder):
+    weights, arch = decoder
+    of_P, of_E = (with_share(directions(weights, source), 21, 1.0) for source in "PE")
+    planted = {f"blocks.0.{MATRICES[name]}": of_P for name in ("Q", "K", "V", "MLP in")}
+    planted |= {"blocks.0.attn.o": of_E, "blocks.1.attn.o": of_P, "blocks.1.mlp.in": of_E}
+    found = claims_of({**weights, **planted}, arch)
+    assert {claim: found[claim].verdict for claim in SHARE_CLAIMS} == dict.fromkeys(SHARE_CLAIMS, "fails")
+
+
+@pytest.mark.parametrize(("times", "limit", "verdict"), [
+    (2.0, 1.9, "holds"), (1.99, 1.1, "fails"), (2.0, 2.0, "fails"), (2.1, 2.05, "holds"),
+])  # fmt: skip
+@pytest.mark.parametrize("claim", SHARE_CLAIMS)
+def test_thresholds_of_reading_and_writing(noise, claim, times, limit, verdict):
+    m = noise.metrics
+    source, names, stored = SHARE_CLAIMS[claim]
+    share = times * m["chance_share"]
+    rows = {name: [{**m["shares"][source][name][0], "raw": share}] for name in names}
+    changed = synthetic.measured_with(
+        m,
+        shares={**m["shares"], source: {**m["shares"][source], **rows}},
+        chance={**m["chance"], stored: null(m["chance_share"], limit * m["chance_share"])},
+    )
+    found = {claim.id: claim for claim in ATTENTION.claims(changed)}[claim]
+    assert (found.verdict, found.value) == (verdict, share)
+
+
+@pytest.mark.parametrize(("times", "limit", "verdict"), [
+    (0.5, 0.9, "holds"), (0.51, 0.9, "fails"), (0.5, 0.5, "fails"), (0.49, 0.5, "holds"),
+])  # fmt: skip
+def test_thresholds_of_ignoring(noise, times, limit, verdict):
+    m = noise.metrics
+    rows = {"MLP in": [{**m["shares"]["P"]["MLP in"][0], "raw": times * m["chance_share"]}]}
+    changed = synthetic.measured_with(
+        m,
+        shares={**m["shares"], "P": {**m["shares"]["P"], **rows}},
+        chance={**m["chance"], "mlp_reads_positions": null(m["chance_share"], limit * m["chance_share"])},
+    )
+    assert {claim.id: claim for claim in ATTENTION.claims(changed)}["mlp-ignores-positions"].verdict == verdict
+
+
+def test_chance_turns_each_matrix_and_keeps_its_spectrum(decoder):
+    """As in a plain loop; of Q, K and V each is turned by itself, and the smallest share counts."""
+    weights, arch = decoder
+    rng = np.random.default_rng(3)
+    low_rank = {
+        f"blocks.0.{MATRICES[name]}": rng.standard_normal((48, 3)) @ rng.standard_normal((3, 48))
+        for name in ("Q", "K", "V", "O", "MLP in")
+    }
+    turned = {
+        name: np.array([
+            plain_share(ortho_group.rvs(48, random_state=[seed, index]) @ W, np.eye(48)[:21]) for seed in range(200)
+        ])
+        for index, (name, W) in enumerate(low_rank.items())
+    }  # fmt: skip
+    chance = compute({**weights, **low_rank}, arch).metrics["chance"]
+    q, k, v, o, mlp = turned.values()
+    for name, drawn, limit in (
+        ("reads_tokens", np.minimum(np.minimum(q, k), v), -2),
+        ("writes_positions", o, -2),
+        ("mlp_reads_tokens", mlp, -2),
+        ("mlp_reads_positions", mlp, 1),  # small ones are evidence
+    ):
+        assert chance[name]["draws"] == 200
+        assert chance[name]["median"] == pytest.approx(np.median(drawn), abs=0.4 * drawn.std())
+        assert chance[name]["limit"] == pytest.approx(np.sort(drawn)[limit], abs=1.2 * drawn.std())
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("rank", [2, 8, 64])
+def test_on_noise_of_any_rank_nothing_is_found(rank, seed):
+    arch = synthetic.architecture(n_ctx=256, d_model=64, n_layer=1)
+    rng = np.random.default_rng([seed, rank])
+    weights = synthetic.gaussian_weights(arch, seed=seed)
+    for role in MATRICES.values():
+        width = weights[f"blocks.0.{role}"].shape[1]
+        weights[f"blocks.0.{role}"] = rng.standard_normal((64, rank)) @ rng.standard_normal((rank, width))
+    found = claims_of(weights, arch)
+    assert {claim: found[claim].verdict for claim in found if found[claim].verdict != "fails"} == {}
 
 
 # Positional kernels

@@ -10,7 +10,16 @@ from typing_extensions import TypedDict
 
 from generators.findings.attention.heads import Head, positional_heads
 from generators.findings.attention.with_tokens import Seen, TokenHead, TokenKernels, kernels_with_tokens
-from generators.findings.contract import Inputs, Interval, Measurements, StoredChance, Table, Weights, table_of
+from generators.findings.contract import (
+    Inputs,
+    Interval,
+    Measurements,
+    NotApplicableError,
+    StoredChance,
+    Table,
+    Weights,
+    table_of,
+)
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.sizes import check_positions
 from generators.maths.kernels import first_query
@@ -128,12 +137,14 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     say which tokens are drawn.
 
     Raises:
-        NotApplicableError: P is too small.
+        NotApplicableError: P is too small, or has other channels than the stream.
     """
     weights, architecture = inputs.weights, inputs.architecture
     P = np.asarray(weights["position_embedding"], np.float64)
     n, d = P.shape
     check_positions(P)
+    if (stream := weights["blocks.0.attn.q"].shape[0]) != d:
+        raise NotApplicableError(f"Embeddings have {d} channels of their own, which are not the stream's {stream}.")
     k = subspace_size(n, d)
     bases = _bases(weights, P)
     shares = _share_rows(weights, architecture.n_layer, bases, k)
