@@ -33,7 +33,12 @@ def plain_planes(scores, energy):
             net = abs(sum(steps))
             radius = np.abs(z)
             found.append(
-                (sum(radius**2) / energy, net / 2 / np.pi, net / sum(map(abs, steps)), np.std(radius) / np.mean(radius))
+                (
+                    sum(radius**2) / energy,
+                    net / 2 / np.pi,
+                    net / sum(map(abs, steps)),
+                    np.std(radius) / np.mean(radius),
+                )
             )
     return sorted(found, key=lambda plane: -plane[0] * plane[1] * plane[2])
 
@@ -242,7 +247,9 @@ def test_a_curve_that_does_not_move_gains_nothing():
     assert (found.gain, found.r2_rotation, found.tokens_per_turn) == (0, 0, ())
 
 
-@pytest.mark.parametrize(("n", "ks"), [(1020, (1, 5, 10, 50)), (200, (1, 5, 10)), (41, (1, 5, 10)), (40, (1, 5)), (4, ())])
+@pytest.mark.parametrize(
+    ("n", "ks"), [(1020, (1, 5, 10, 50)), (200, (1, 5, 10)), (41, (1, 5, 10)), (40, (1, 5)), (4, ())]
+)
 def test_one_looks_back_less_than_a_quarter(n, ks):
     assert turning.offsets(n) == ks
 
