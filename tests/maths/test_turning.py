@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -22,14 +24,14 @@ def looks_of(rows):
 
 
 def plain_planes(scores, energy):
-    """Return (share, turns, steadiness, radius_cv) of each plane from the rotation's eigenvectors, by complex numbers."""
+    """Return (share, turns, steadiness, radius_cv) of each plane, from the rotation's complex eigenvectors."""
     u, _, vt = np.linalg.svd(scores[:-1].T @ scores[1:])
     values, vectors = np.linalg.eig(u @ vt)
     found = []
     for value, vector in zip(values, vectors.T, strict=True):
         if value.imag > 1e-9:
             z = scores @ vector.conj() * np.sqrt(2)
-            steps = [np.angle(b / a) for a, b in zip(z[:-1], z[1:], strict=True)]
+            steps = [np.angle(b / a) for a, b in pairwise(z)]
             net = abs(sum(steps))
             radius = np.abs(z)
             found.append(

@@ -11,6 +11,7 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import Model, PackageSource
+from generators.checkpoint.sources import Files, Hub, in_folder, locate
 from generators.tokens.vocabulary import (
     GROUPS,
     PAIR_GROUPS,
@@ -20,7 +21,6 @@ from generators.tokens.vocabulary import (
     load_vocabulary,
     readable_form,
 )
-from generators.checkpoint.sources import Files, Hub, in_folder, locate
 
 GPT2_SIZE = 50257
 MINILM_SIZE = 30522
