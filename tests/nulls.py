@@ -117,7 +117,7 @@ NULLS = (
 )
 
 
-# Nulls that keep what a claim speaks of, with why: claim -> null -> reason. They are measured and published all the same.
+# Nulls that keep what a claim speaks of: claim -> null -> why. They are measured and published all the same.
 NOT_OPPOSITE: dict[str, dict[str, str]] = {
     "clump": {"permuted rows of a trained E": "A clump does not depend on which token has which row."},
     "first-is-mean": {"permuted rows of a trained E": "The mean does not depend on the order of rows."},

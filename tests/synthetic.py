@@ -11,8 +11,8 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 from scipy.signal import lfilter
 
-from generators.findings.contract import Claim, Finding, Inputs, Measurements
 from generators.base.architecture import Architecture
+from generators.findings.contract import Claim, Finding, Inputs, Measurements
 
 Array = np.ndarray
 Weights = dict[str, Array]

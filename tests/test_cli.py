@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from generators.base.text import SYMBOLS
-from generators.checkpoint.registry import load_registry
+from generators.checkpoint.registry import Registry, load_registry
 from generators.compute import run as room
 from generators.compute.judged import judged_model
 from generators.compute.records import ModelFindings
@@ -679,6 +679,94 @@ def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
     assert is_a_sentence(run.err)
 
 
+# A report on one model; tests/site/test_report.py looks at it
+
+
+@pytest.fixture
+def nothing_made(monkeypatch) -> None:
+    """Have no report made: bad input is found before anything is."""
+    from generators.site import report
+
+    for work in ("compute_model", "make_pages", "run_mkdocs"):
+        monkeypatch.setattr(report, work, lambda *_, **__: pytest.fail("something was made"))
+
+
+@pytest.mark.parametrize("model", ["nonsense", "./nowhere", "<script>"])
+def test_a_report_on_what_is_no_model_is_a_sentence(atlas, project, nothing_made, model):
+    run = atlas("report", model)
+    assert run.code == BAD_INPUT
+    assert is_a_sentence(run.err)
+    assert not (project / "report").exists()
+
+
+@pytest.mark.parametrize("harm", ["no-config", "nan", "truncated-data"])
+def test_a_report_on_a_broken_checkpoint_is_a_sentence_and_the_old_report_stays(atlas, project, harm):
+    write_checkpoint(project / "broken")
+    (project / "report").mkdir()
+    (project / "report" / "index.html").write_text("the old report")
+    BROKEN[harm][0](project / "broken")
+    run = atlas("report", "./broken")
+    assert run.code == BAD_INPUT
+    assert is_a_sentence(run.err)
+    assert [(path.name, path.read_text()) for path in (project / "report").iterdir()] == [
+        ("index.html", "the old report")
+    ]
+
+
+@pytest.mark.parametrize("taken", ["file", "folder"])
+def test_a_report_takes_the_place_of_nothing_else(atlas, project, nothing_made, taken):
+    place = project / "my-thesis"
+    if taken == "folder":
+        place.mkdir()
+        (place / "chapter-1.txt").write_text("years of work")
+    else:
+        place.write_text("years of work")
+    run = atlas("report", "./good", "--output", "my-thesis")
+    assert run.code == BAD_INPUT
+    assert run.err == "atlas: my-thesis is there and is no report; name another place with --output.\n"
+    assert (place / "chapter-1.txt" if taken == "folder" else place).read_text() == "years of work"
+
+
+@pytest.fixture
+def only_computed(monkeypatch) -> list[tuple[Registry, Path]]:
+    """Have two findings computed, of which one breaks, and nothing drawn; note what would be made into pages."""
+    from generators.site import report
+    from generators.site.build import Made
+    from generators.site.pages import Rendered
+
+    noted: list[tuple[Registry, Path]] = []
+
+    def breaking(inputs):
+        raise ZeroDivisionError("a bug")
+
+    def make_pages(registry, store, *_, **__):
+        assert store.finding("good", "whole").status == "computed"
+        noted.append((registry, store.root))
+        return Made(Rendered([], [], ["A figure is damaged."]), [])
+
+    monkeypatch.setattr(room, "FINDINGS", (toy("broken", measure=breaking), toy("whole")))
+    monkeypatch.setattr(report, "make_pages", make_pages)
+    monkeypatch.setattr(report, "run_mkdocs", lambda *_, **__: None)
+    return noted
+
+
+def test_a_report_that_lacks_something_says_so_and_is_exit_1(atlas, project, only_computed):
+    run = atlas("report", "./good", "--output", "there")
+    assert run.code == SOME_FAILED
+    assert "atlas: broken failed: ZeroDivisionError: a bug\natlas: A figure is damaged.\n" in run.err
+    assert run.out == "The report is in there/; open there/index.html in a browser.\n"
+
+
+def test_a_report_needs_no_registry_and_keeps_no_results(atlas, project, only_computed):
+    (project / "models.yml").unlink()
+    before = results_of(project)
+    assert "report/" in atlas("report", "./good").out
+    ((registry, root),) = only_computed
+    assert [model.name for model in registry.models] == ["good"]
+    assert not root.exists(), "the results of a report are thrown away"
+    assert results_of(project) == before
+
+
 # Are results what was stored?
 
 
@@ -712,15 +800,15 @@ def test_verify_names_everything_that_is_wrong(atlas, project):
     assert (run.code, run.out) == (SOME_FAILED, "")
     lines = sorted(run.err.splitlines())
     assert all(is_a_sentence(line) for line in lines)
-    wrong = {
-        "attention": "atlas: The stored arrays results/good/attention.*.npz can't be read: No such file or directory.",
-        "channels": "atlas: The stored arrays results/good/channels.*.npz are damaged: their digest is another one.",
-        "gains": "atlas: The stored results results/good/gains.json are damaged: they aren't JSON.",
-        "helix": "atlas: The stored results results/good/helix.json are damaged: their digest is another one.",
-        "model": "atlas: The stored results results/good/model.json are damaged: their digest is another one.",
-        "headless": "atlas: results/headless has results but does not say of which model.",
-    }
-    assert sorted(re.sub(r"\.[0-9a-f]{16}\.npz", ".*.npz", line) for line in lines) == sorted(wrong.values())
+    wrong = [
+        "The stored arrays results/good/attention.*.npz can't be read: No such file or directory.",
+        "The stored arrays results/good/channels.*.npz are damaged: their digest is another one.",
+        "The stored results results/good/gains.json are damaged: they aren't JSON.",
+        "The stored results results/good/helix.json are damaged: their digest is another one.",
+        "The stored results results/good/model.json are damaged: their digest is another one.",
+        "results/headless has results but does not say of which model.",
+    ]
+    assert [re.sub(r"\.[0-9a-f]{16}\.npz", ".*.npz", line).removeprefix("atlas: ") for line in lines] == wrong
 
 
 def test_what_verify_found_is_computed_again_and_sound(atlas, project):

@@ -17,6 +17,10 @@ MODULES = {
 }
 
 
+# Findings that ask about what another one names, and take it from there.
+ASKS_ABOUT = {("undertrained", "outliers")}  # are its candidates unspeakable?
+
+
 def imported(path: Path) -> Iterator[str]:
     """Yield the modules of ours that a file imports, wherever in it, but not for types alone."""
     tree = ast.parse(path.read_text("utf-8"))
@@ -85,6 +89,8 @@ def test_no_finding_reads_disks_or_templates_or_other_findings():
             where = other.split(".")
             assert where[1] in ("base", "maths", "drawing", "findings"), f"{module} imports {other}"
             if where[1] == "findings" and len(where) > 2 and (ROOT / "generators/findings" / where[2]).is_dir():
+                if (parts[2], where[2]) in ASKS_ABOUT:
+                    continue
                 assert where[2] == parts[2], f"{module} imports another finding: {other}"
             if parts[-1] == "measure":
                 assert where[1] != "drawing", f"{module} draws"

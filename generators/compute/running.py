@@ -15,7 +15,9 @@ LIBRARIES = ("torch", "transformers", "tokenizers")
 # What is read of a checkpoint when it is run, beside the tensors.
 READ = (CONFIG, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "held_out_tokens.npy")
 # The code that runs: findings get a model that is open, so what they import does not name it.
-ROOM = ("generators.runner.opening", "generators.runner.run", "generators.runner.texts")
+ROOM = tuple(
+    f"generators.runner.{module}" for module in ("opening", "run", "losses", "modules", "positions", "texts")
+)
 
 
 def why_not(files: Files, checkpoint: Checkpoint) -> str | None:

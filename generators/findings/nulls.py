@@ -1,6 +1,6 @@
 """What chance gives, as findings store it and as claims read it."""
 
-from jaxtyping import Float
+from jaxtyping import Float, Real
 from numpy import ndarray as Array
 
 from generators.findings.contract import Chance, Interval, StoredChance
@@ -11,7 +11,7 @@ DRAWS = 200  # of a null
 RESAMPLES = 400  # of an interval
 
 
-def drawn(null: str, values: Float[Array, " draws"], sense: Sense = "at least") -> StoredChance:
+def drawn(null: str, values: Real[Array, " draws"], sense: Sense = "at least") -> StoredChance:
     """Return draws under a null as they are stored among metrics; `null` says what was drawn, in the plural."""
     found = resampling.chance(values, sense)
     return {"null": null, "median": found.median, "limit": found.limit, "draws": found.draws}

@@ -82,7 +82,8 @@ def fraying(rows: Float[Array, "n d"]) -> float | None:
     """
     if len(rows) < FEWEST_FOR_START:
         return None
-    late, without_end = (explained_variance(rows[part]) for part in (late_rows(len(rows)), rows_without_end(len(rows))))
+    n = len(rows)
+    late, without_end = explained_variance(rows[late_rows(n)]), explained_variance(rows[rows_without_end(n)])
     return None if late is None or without_end is None else late - without_end
 
 
@@ -154,7 +155,7 @@ def waves(scores: Float[Array, "rows components"]) -> list[Wave]:
     return found
 
 
-def roughness(curve: Float[Array, "rows 3"], shortest_period: float) -> float | None:
+def roughness(curve: Float[Array, "rows components"], shortest_period: float) -> float | None:
     """Return mean |second difference|^2 / mean |first difference|^2 after averaging blocks of positions."""
     block = int(np.clip(round(shortest_period / ROUGHNESS_BLOCKS_PER_PERIOD), 1, ROUGHNESS_LARGEST_BLOCK))
     blocks = curve[: len(curve) // block * block].reshape(-1, block, curve.shape[1]).mean(axis=1)

@@ -16,6 +16,7 @@ from generators.maths import curve, turning
 
 Name = Literal[
     "explained_variance_3d",  # without row 0
+    "explained_variance_3d_kept",  # without row 0 and without outlier positions
     "winding",
     "median_gain",  # of looking back 1, 5 and 10 rows
     "fraying",
@@ -25,6 +26,7 @@ Name = Literal[
 ]
 NAMES: tuple[Name, ...] = (
     "explained_variance_3d",
+    "explained_variance_3d_kept",
     "winding",
     "median_gain",
     "fraying",
@@ -32,7 +34,7 @@ NAMES: tuple[Name, ...] = (
     "norm_cv",
     "energy_top30",
 )
-OF_SHAPE: tuple[Name, ...] = NAMES[:4]  # those that surrogates of 64 like channels speak about
+OF_SHAPE: tuple[Name, ...] = ("explained_variance_3d", "winding", "median_gain")  # judged against smooth surrogates
 TOP_ENERGY = 30  # singular directions of P in which its energy is counted
 
 
@@ -42,15 +44,16 @@ class MeasuredCurve:
 
     rows: Float[Array, "n d"]
 
-    def statistic(
-        self, name: Name, weights: Float[Array, "draws n"] | None = None
-    ) -> Float[Array, " draws"] | None:
-        """Return a statistic for every row of weights, or of the curve as it is; None where it is too short for it."""
+    def statistic(self, name: Name, weights: Float[Array, "draws n"] | None = None) -> Float[Array, " draws"] | None:
+        """Return a statistic for every row of weights, or of the curve as it is; None where it is too short."""
         weights = np.ones((1, len(self.rows))) if weights is None else weights
         return getattr(self, f"_{name}")(weights)
 
     def _explained_variance_3d(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
         return self._three(slice(1, len(self.rows)), weights)
+
+    def _explained_variance_3d_kept(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+        return self._three(np.setdiff1d(np.arange(1, len(self.rows)), self._outliers), weights)
 
     def _fraying(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"] | None:
         n = len(self.rows)
@@ -61,7 +64,7 @@ class MeasuredCurve:
     def _energy_top30(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
         return _leading_share(self.rows, TOP_ENERGY, weights)
 
-    def _three(self, part: slice, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+    def _three(self, part: slice | Int[Array, " kept"], weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
         chosen = self.rows[part]
         return _leading_share(chosen - chosen.mean(axis=0), 3, weights[:, part])
 
@@ -86,9 +89,9 @@ class MeasuredCurve:
             if k in turning.JUDGED_OFFSETS:
                 errors = turning.look_back_residuals(self._scores, k, ("rotation", "identity"))
                 drawn = weights[:, errors.rows]
-                identity = drawn @ errors.identity
+                identity = drawn @ errors.of["identity"]
                 moves = identity > turning.NO_RESIDUAL * (drawn @ errors.spread)
-                gains.append(1 - _ratio(drawn @ errors.rotation, identity, moves, 1.0))
+                gains.append(1 - _ratio(drawn @ errors.of["rotation"], identity, moves, 1.0))
         return np.median(gains, axis=0) if gains else None
 
     def _first_position_distance(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:

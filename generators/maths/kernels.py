@@ -41,6 +41,11 @@ def layer_norm(
     return scaled if bias is None else scaled + bias
 
 
+def rms_norm(x: Float[Array, "n d"], gain: Float[Array, " d"], eps: float) -> Float[Array, "n d"]:
+    """Return rows scaled to a root mean square of 1, times the gain."""
+    return x / np.sqrt(np.mean(x**2, axis=1, keepdims=True) + eps) * gain
+
+
 def by_head(
     read: Float[Array, "n d"], weight: Float[Array, "d a"], bias: Float[Array, " a"] | None, n_head: int
 ) -> Float[Array, "heads n d_head"]:

@@ -1,9 +1,9 @@
 """What chance gives for a number, and how sure the number is.
 
-Chance is a set of draws under a null, kept as their median and the limit that a value has to pass. Intervals come from
-resampling: positions in blocks, since neighbours go together (Künsch 1989; blocks wrap around as in Politis and
-Romano 1992, so that every position is drawn as often), tokens and windows of text one by one. A resampling is a
-row of weights, how often each item was drawn, so that whatever is a sum over items is a matrix product.
+Chance is a set of draws under a null, kept as their median and the limit that a value has to pass. Intervals come
+from resampling: positions in blocks, since neighbours go together (Künsch 1989; blocks wrap around as in Politis and
+Romano 1992, so that every position is drawn as often), tokens and windows of text one by one. A resampling is a row
+of weights, how often each item was drawn, so that whatever is a sum over items is a matrix product.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Real
 from numpy import ndarray as Array
 
 Sense = Literal["at least", "at most"]
@@ -33,10 +33,10 @@ class Chance:
     sense: Sense
 
 
-def chance(draws: Float[Array, " draws"], sense: Sense = "at least") -> Chance:
+def chance(draws: Real[Array, " draws"], sense: Sense = "at least") -> Chance:
     """Return the median of draws under a null, and the limit that at most 1 % of further ones lie beyond.
 
-    The limit is the draw that leaves fewer than 1 % of draws + 1 beyond it: the extreme one of 100, the second of 200.
+    It is the draw that leaves fewer than 1 % of draws + 1 beyond it: the extreme one of 100, the second of 200.
 
     Raises:
         ValueError: fewer than 99 draws, too few for a limit that 1 % lie beyond.
@@ -52,7 +52,7 @@ def chance(draws: Float[Array, " draws"], sense: Sense = "at least") -> Chance:
 
 def beyond(value: float, null: Chance) -> bool:
     """Return whether a value passes the limit of a null, on the side that is evidence."""
-    return value > null.limit if null.sense == "at least" else value < null.limit
+    return bool(value > null.limit if null.sense == "at least" else value < null.limit)
 
 
 def interval(draws: Float[Array, " draws"]) -> tuple[float, float]:
@@ -64,9 +64,7 @@ def interval(draws: Float[Array, " draws"]) -> tuple[float, float]:
 # Resampling
 
 
-def block_weights(
-    n: int, draws: int, rng: np.random.Generator, block: int | None = None
-) -> Float[Array, "draws n"]:
+def block_weights(n: int, draws: int, rng: np.random.Generator, block: int | None = None) -> Float[Array, "draws n"]:
     """Return how often each position is drawn when blocks of neighbouring positions are, n positions in all.
 
     Args:
@@ -92,9 +90,7 @@ def _counts(drawn: Int[Array, "draws m"], n: int) -> Float[Array, "draws n"]:
     return np.bincount(flat, minlength=draws * n).reshape(draws, n).astype(np.float64)
 
 
-def resample_items(
-    statistic: Statistic, n: int, draws: int, rng: np.random.Generator
-) -> Float[Array, " draws"]:
+def resample_items(statistic: Statistic, n: int, draws: int, rng: np.random.Generator) -> Float[Array, " draws"]:
     """Return a statistic of weights for many resamplings of n items, a batch of them at a time."""
     return np.concatenate([statistic(weights) for weights in _batches(n, draws, rng)])
 
@@ -132,7 +128,7 @@ def pearson_of(x: Float[Array, " n"], y: Float[Array, " n"]) -> Statistic:
 
 
 def spearman_of(x: Float[Array, " n"], y: Float[Array, " n"]) -> Statistic:
-    """Return the statistic Spearman's correlation: items are ranked anew in every resampling, without sorting them."""
+    """Return the statistic Spearman's correlation: every resampling is ranked anew, without sorting it."""
     ranked_x, ranked_y = _ranking(x), _ranking(y)
 
     def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:

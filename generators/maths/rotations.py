@@ -121,7 +121,7 @@ def turned_mean_cosines(
 
     Args:
         variances: eigenvalues of the rows' covariance.
-        mean_energy: squared length of their mean. From a length on, the first direction is the mean wherever it points.
+        mean_energy: squared length of their mean. A long one is the first direction wherever it points.
     """
     means = rng.standard_normal((draws, len(variances)))
     means *= np.sqrt(mean_energy) / np.linalg.norm(means, axis=1, keepdims=True)
@@ -200,13 +200,13 @@ def loud_and_quiet(loud: Float[Array, "draws d"], quiet: Float[Array, "draws d"]
     return np.take_along_axis(there, most, axis=1).sum(axis=1)
 
 
-def rank_correlations(a: Float[Array, "draws d"], b: Float[Array, "draws d"]) -> Float[Array, " draws"]:
-    """Return Spearman's correlation of every row of a with that of b (or with the one row of b); values must differ."""
+def rank_correlations(a: Float[Array, "draws d"], b: Float[Array, "#draws d"]) -> Float[Array, " draws"]:
+    """Return Spearman's correlation of every row of a with that of b, or with its one row; no values may tie."""
     return correlations(*(np.argsort(np.argsort(side, axis=1), axis=1).astype(np.float64) for side in (a, b)))
 
 
-def correlations(a: Float[Array, "draws d"], b: Float[Array, "draws d"]) -> Float[Array, " draws"]:
-    """Return Pearson's correlation of every row of a with that of b, or with the one row of b; 0 for constant rows."""
+def correlations(a: Float[Array, "draws d"], b: Float[Array, "#draws d"]) -> Float[Array, " draws"]:
+    """Return Pearson's correlation of every row of a with that of b, or with its one row; 0 for constant rows."""
     a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
     scale = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     return np.divide(np.sum(a * b, axis=1), scale, out=np.zeros_like(scale), where=scale > 0)

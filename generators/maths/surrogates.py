@@ -1,29 +1,35 @@
 """Curves without a feature: as smooth as a given one, or a random walk, or noise.
 
-What such a curve shows, any curve of its kind shows. Surrogates of a time series that keep its autocorrelation and
-nothing else: Theiler et al., "Testing for nonlinearity in time series", Physica D (1992).
+What such a curve shows, any curve of its kind shows. Surrogates of a series that keep its autocorrelation and nothing
+else: Theiler et al., "Testing for nonlinearity in time series: the method of surrogate data", Physica D (1992).
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 import scipy.fft
+import scipy.linalg
 from jaxtyping import Float
 from numpy import ndarray as Array
 from scipy.signal import lfilter
 
-from generators.maths.curve import principal_scores, smaller_gram
+from generators.maths.curve import leading_axes, principal_scores
 from generators.maths.turning import COMPONENTS
 
 CHANNELS = 64
+LARGEST_RANK = 128  # of smoothed noise, up to which it is made in more channels than that
 WIDEST = 0.5  # of the number of rows: from there on all smooth curves are alike, an arc
 NARROWEST = 0.25  # rows: neighbours correlate by less than 2 %
 WIDTHS_TRIED = 16
 CURVES_TRIED = 4  # for each width
 MEMORY = 8.0  # widths beyond which smoothed noise has forgotten where it was
-SMALLEST_AMPLITUDE = 1e-8  # of a Fourier coefficient, against the largest
-ROUNDING = 1e-15
+SMALLEST_AMPLITUDE = 1e-6  # of a Fourier coefficient, against the largest; rounding alone makes 1e-8
 LEFT_OUT = 1e-3  # share of variance in channels so quiet that they count as constant
+ROUNDING = 1e-15
+ALIKE = np.ones(CHANNELS)
+
+
+# How smooth a curve is
 
 
 def lag_one(scores: Float[Array, "rows c"]) -> float:
@@ -36,7 +42,7 @@ def lag_one(scores: Float[Array, "rows c"]) -> float:
 
 
 def width(correlation: float, n: int) -> float:
-    """Return the standard deviation, in rows, of the Gaussian by which white noise gets this lag-1 correlation.
+    """Return the standard deviation, in rows, of the Gaussian that gives endless noise this lag-1 correlation.
 
     0 where neighbours do not go together, n / 2 at most.
     """
@@ -48,24 +54,24 @@ def width(correlation: float, n: int) -> float:
 
 
 def matched_widths(
-    correlation: float, n: int, draws: int, rng: np.random.Generator, channels: int = CHANNELS
+    correlation: float, n: int, draws: int, rng: np.random.Generator, spreads: Float[Array, " channels"] = ALIKE
 ) -> Float[Array, " draws"]:
-    """Return widths at which smoothed noise has this lag-1 correlation in its own leading components.
+    """Return widths at which `smooth_curve` has this lag-1 correlation in its own leading components.
 
     `width` holds for endless noise with all its components. Seen through a window of n rows, noise that hardly turns
     in it looks rougher (its mean is gone); its leading components, of which a curve's correlation is taken, look
     smoother than all of it. How exactly one curve tells its width is a matter of luck, too: the widths spread as
-    those do that noise of one and the same width would be given.
+    those do that curves of one and the same width would be given.
     """
     widths = np.geomspace(NARROWEST, max(WIDEST * n, 2 * NARROWEST), WIDTHS_TRIED)
-    seen = [np.mean([_lag_one_of_noise(n, each, rng, channels) for _ in range(CURVES_TRIED)]) for each in widths]
+    seen = [np.mean([_seen_correlation(n, each, rng, spreads) for _ in range(CURVES_TRIED)]) for each in widths]
     falling = np.minimum.accumulate(_log_roughness(np.array(seen)))
 
     def width_at(correlations: Float[Array, " m"]) -> Float[Array, " m"]:
         return np.exp(np.interp(-_log_roughness(correlations), -falling, np.log(widths)))
 
     typical = float(width_at(np.array([correlation]))[0])
-    return width_at(np.array([_lag_one_of_noise(n, typical, rng, channels) for _ in range(draws)]))
+    return width_at(np.array([_seen_correlation(n, typical, rng, spreads) for _ in range(draws)]))
 
 
 def _log_roughness(correlations: Float[Array, " m"]) -> Float[Array, " m"]:
@@ -73,8 +79,43 @@ def _log_roughness(correlations: Float[Array, " m"]) -> Float[Array, " m"]:
     return np.log(np.clip(1 - correlations, ROUNDING, None))
 
 
-def _lag_one_of_noise(n: int, smoothing: float, rng: np.random.Generator, channels: int) -> float:
-    return lag_one(principal_scores(smooth_noise(n, smoothing, rng, channels), COMPONENTS).values)
+def _seen_correlation(
+    n: int, smoothing: float, rng: np.random.Generator, spreads: Float[Array, " channels"]
+) -> float:
+    return lag_one(principal_scores(smooth_curve(n, smoothing, rng, spreads), COMPONENTS).values)
+
+
+def channel_spreads(rows: Float[Array, "n d"]) -> Float[Array, " loud"]:
+    """Return the spread of each channel among those that hold all but a thousandth of the variance, loudest first."""
+    variances = np.sort(rows.var(axis=0))[::-1]
+    return np.sqrt(variances[: _strong(variances)])
+
+
+def _strong(variances: Float[Array, " d"]) -> int:
+    """Return how many of the sorted variances hold all but a thousandth of their sum."""
+    upto = np.cumsum(variances)
+    return int(np.searchsorted(upto, (1 - LEFT_OUT) * upto[-1])) + 1
+
+
+# Curves of a kind
+
+
+def smooth_curve(
+    n: int, smoothing: float, rng: np.random.Generator, spreads: Float[Array, " channels"] = ALIKE
+) -> Float[Array, "n columns"]:
+    """Return a featureless curve: smoothed noise in channels of these standard deviations, in some orthonormal axes.
+
+    The more channels a smooth curve has, the better a rotation looks back along it, for all its stretches have
+    nearly the same inner products. A rough one shows nothing of that and is made in 64 of its channels, evenly
+    chosen from the loudest to the quietest.
+    """
+    amplitudes, length = _spectrum(n, smoothing)
+    if 2 * len(amplitudes) > LARGEST_RANK and len(spreads) > CHANNELS:
+        spreads = spreads[np.linspace(0, len(spreads) - 1, CHANNELS).round().astype(int)]
+    noise = rng.standard_normal((len(spreads), 2 * len(amplitudes))) * spreads[:, None]
+    if len(spreads) > noise.shape[1]:  # more channels than it can fill: their inner products in fewer
+        noise = scipy.linalg.qr(noise, mode="r", check_finite=False)[0][: noise.shape[1]]
+    return _waves(noise, amplitudes, length)[:n]
 
 
 def smooth_noise(
@@ -84,26 +125,34 @@ def smooth_noise(
 
     Rows k apart correlate by exp(-k^2 / 4 s^2) for a Gaussian of standard deviation s = `smoothing`, exactly.
     """
-    if smoothing <= 0:
-        return rng.standard_normal((n, channels))
-    length = scipy.fft.next_fast_len(int(np.ceil(n + MEMORY * smoothing)) + 1, real=True)
-    amplitudes = _amplitudes(length, smoothing)
-    noise = rng.standard_normal((2, channels, len(amplitudes)))
-    coefficients = (noise[0] + 1j * noise[1]) * amplitudes
-    return scipy.fft.irfft(coefficients, length, axis=1)[:, :n].T
+    amplitudes, length = _spectrum(n, smoothing)
+    return _waves(rng.standard_normal((channels, 2 * len(amplitudes))), amplitudes, length)[:n]
 
 
-def _amplitudes(length: int, smoothing: float) -> Float[Array, " frequencies"]:
-    """Return the size of each Fourier coefficient of smoothed noise, up to the last that matters."""
+def _spectrum(n: int, smoothing: float) -> tuple[Float[Array, " frequencies"], int]:
+    """Return the size of each Fourier coefficient of smoothed noise, up to the last that matters, and its length.
+
+    The noise runs on a circle so long that the last of n rows is far from the first.
+    """
+    length = int(scipy.fft.next_fast_len(int(np.ceil(n + MEMORY * smoothing)) + 1, real=True))
     lag = np.arange(length)
     lag = np.minimum(lag, length - lag)
-    power = np.clip(scipy.fft.rfft(np.exp(-(lag**2) / (4 * smoothing**2))).real, 0, None)
+    correlations = np.exp(-(lag**2) / (4 * smoothing**2)) if smoothing > 0 else (lag == 0).astype(float)
+    power = np.clip(scipy.fft.rfft(correlations).real, 0, None)
     amplitudes = np.sqrt(power * length / 2)
     amplitudes[0] *= np.sqrt(2)  # the constant and, for an even length, the fastest wave have one real coefficient
     if length % 2 == 0:
         amplitudes[-1] *= np.sqrt(2)
     matters = np.flatnonzero(amplitudes > SMALLEST_AMPLITUDE * amplitudes.max())
-    return amplitudes[: matters[-1] + 1]
+    return amplitudes[: matters[-1] + 1], length
+
+
+def _waves(
+    noise: Float[Array, "channels twice"], amplitudes: Float[Array, " frequencies"], length: int
+) -> Float[Array, "length channels"]:
+    """Return the sum of waves whose real and imaginary parts are noise."""
+    real, imaginary = np.hsplit(noise, 2)
+    return scipy.fft.irfft((real + 1j * imaginary) * amplitudes, length, axis=1).T
 
 
 def autoregressive(
@@ -120,32 +169,57 @@ def random_walk(n: int, rng: np.random.Generator, channels: int = CHANNELS) -> F
     return np.cumsum(rng.standard_normal((channels, n)), axis=1).T
 
 
+def gaussian_energy_shares(
+    n: int, d: int, count: int, draws: int, rng: np.random.Generator
+) -> Float[Array, " draws"]:
+    """Return the share of energy that n Gaussian rows of d channels have in their leading singular directions.
+
+    Their singular values are those of a bidiagonal matrix of chi variables (Dumitriu & Edelman, "Matrix models for
+    beta ensembles", 2002), so no rows are made.
+    """
+    few, many = sorted((n, d))
+    first = max(0, few - count)
+    shares = np.empty(draws)
+    for draw in range(draws):
+        diagonal = rng.chisquare(np.arange(many, many - few, -1))
+        below = rng.chisquare(np.arange(few - 1, 0, -1))
+        squares = diagonal + np.append(0.0, below)
+        products = np.sqrt(diagonal[:-1] * below)
+        leading = scipy.linalg.eigvalsh_tridiagonal(squares, products, select="i", select_range=(first, few - 1))
+        shares[draw] = leading.sum() / squares.sum()
+    return shares
+
+
+# Curves with something of a given one
+
+
 def with_channels_of(
     rows: Float[Array, "n d"], smoothing: float, rng: np.random.Generator, draws: int
 ) -> Iterator[Float[Array, "n c"]]:
-    """Yield smoothed noise with the mean and the spread that every channel of `rows` has: for the length of rows.
+    """Yield smoothed noise with the mean and the spread that every channel of `rows` has, for the length of rows.
 
     Channels that together hold a thousandth of the variance stay at their mean, in one column.
     """
     mean, spread = rows.mean(axis=0), rows.std(axis=0)
     order = np.argsort(spread)[::-1]
-    held = np.cumsum(spread[order] ** 2)
-    loud = order[: int(np.searchsorted(held, (1 - LEFT_OUT) * held[-1])) + 1]
-    quiet = np.delete(np.arange(len(mean)), loud)
+    loud, quiet = np.split(order, [_strong(spread[order] ** 2)])
     still = np.sqrt(np.sum(mean[quiet] ** 2) + np.sum(spread[quiet] ** 2))
     for _ in range(draws):
         moving = mean[loud] + spread[loud] * smooth_noise(len(rows), smoothing, rng, len(loud))
         yield np.column_stack([moving, np.full(len(rows), still)])
 
 
-def with_components_of(
-    rows: Float[Array, "n d"], smoothing: float, rng: np.random.Generator, draws: int
+def at_other_times(
+    rows: Float[Array, "n d"], rng: np.random.Generator, draws: int
 ) -> Iterator[Float[Array, "n channels"]]:
-    """Yield smoothed noise that varies in 64 directions as much as `rows` do in their first 64 components."""
-    energies = np.linalg.eigvalsh(smaller_gram(rows - rows.mean(axis=0)))[::-1][:CHANNELS]
-    spread = np.sqrt(np.clip(energies, 0, None) / len(rows))
+    """Yield curves with the waves of the first 64 components of `rows`, each begun at a random time.
+
+    Every component keeps its power at every frequency; what happened at one end of the curve happens anywhere.
+    """
+    centred = rows - rows.mean(axis=0)
+    waves = scipy.fft.rfft(centred @ leading_axes(centred, CHANNELS), axis=0)
     for _ in range(draws):
-        yield spread * smooth_noise(len(rows), smoothing, rng, len(spread))
+        yield scipy.fft.irfft(waves * np.exp(2j * np.pi * rng.random(waves.shape)), len(rows), axis=0)
 
 
 def permuted_scores(

@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 Map = Literal["rotation", "affine", "identity", "translation"]
+ALL_MAPS: tuple[Map, ...] = ("rotation", "affine", "identity", "translation")
 
 COMPONENTS = 8  # principal scores in which turning is sought
 LOOK_BACK_OFFSETS = (1, 5, 10, 50)
@@ -57,18 +58,11 @@ class LookBack:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Squared errors of looking back k rows, one per pair of rows, of maps fitted on the other half.
+    """Squared errors of looking back k rows, one per pair of rows, by maps fitted on the other half of the curve."""
 
-    `rows` are the positions looked back from; `spread` is the squared distance of the row looked for from the mean
-    of its half. Maps that were not asked for have no errors.
-    """
-
-    rows: Int[Array, " pairs"]
-    spread: Float[Array, " pairs"]
-    rotation: Float[Array, " pairs"]
-    affine: Float[Array, " pairs"]
-    identity: Float[Array, " pairs"]
-    translation: Float[Array, " pairs"]
+    rows: Int[Array, " pairs"]  # the positions looked back from
+    spread: Float[Array, " pairs"]  # squared distance of the row looked for from the mean of its half
+    of: Mapping[Map, Float[Array, " pairs"]]
 
 
 def rotation_onto(source: Float[Array, "rows c"], target: Float[Array, "rows c"]) -> Float[Array, "c c"]:
@@ -173,24 +167,22 @@ def look_back(scores: Float[Array, "rows c"], k: int) -> LookBack:
     The errors of both are added. The rotation is about the curve's mean, without any shift of its own.
     """
     errors = look_back_residuals(scores, k)
-    spread, identity = float(errors.spread.sum()), float(errors.identity.sum())
-
-    def r2(residuals: Float[Array, " pairs"]) -> float:
-        return 1 - float(residuals.sum()) / spread if spread else 0.0
-
+    left = {name: float(values.sum()) for name, values in errors.of.items()}
+    spread = float(errors.spread.sum())
+    r2 = {name: 1 - residual / spread if spread else 0.0 for name, residual in left.items()}
     return LookBack(
         k,
-        r2(errors.rotation),
-        r2(errors.affine),
-        r2(errors.identity),
-        r2(errors.translation),
-        gain_over(float(errors.rotation.sum()), identity, spread),
+        r2["rotation"],
+        r2["affine"],
+        r2["identity"],
+        r2["translation"],
+        gain_over(left["rotation"], left["identity"], spread),
         _tokens_per_turn(rotation_onto(scores[k:], scores[:-k]), k),
     )
 
 
 def gain_over(rotation: float, identity: float, spread: float) -> float:
-    """Return the share of what standing still leaves that a rotation explains; 0 where standing still leaves nothing."""
+    """Return the share that a rotation explains of what standing still leaves; 0 where that is nothing."""
     return 1 - rotation / identity if identity > NO_RESIDUAL * spread else 0.0
 
 
@@ -200,9 +192,7 @@ def median_gain(found: list[LookBack]) -> float | None:
     return float(np.median(gains)) if gains else None
 
 
-def look_back_residuals(
-    scores: Float[Array, "rows c"], k: int, maps: tuple[Map, ...] = tuple(MAPS)
-) -> Residuals:
+def look_back_residuals(scores: Float[Array, "rows c"], k: int, maps: tuple[Map, ...] = ALL_MAPS) -> Residuals:
     """Return the squared errors of looking back k rows across halves.
 
     The halves are as many rows and leave k rows out between them: no row of one is near a row of the other.
@@ -211,14 +201,15 @@ def look_back_residuals(
     half = (n - k) // 2
     sides = (slice(0, half), slice(half + k, n))
     rows = np.concatenate([np.arange(n)[tested][k:] for tested in sides])
-    errors: dict[Map | Literal["spread"], list[Array]] = {name: [] for name in ("spread", *maps)}
+    spread: list[Array] = []
+    errors: dict[Map, list[Array]] = {name: [] for name in maps}
     for fitted, tested in (sides[::-1], sides):
         source, target = scores[tested][k:], scores[tested][:-k]
-        errors["spread"].append(_squared_distances(target, target.mean(axis=0)))
+        spread.append(_squared_distances(target, target.mean(axis=0)))
         for name in maps:
             guess = MAPS[name](scores[fitted][k:], scores[fitted][:-k], source)
             errors[name].append(_squared_distances(target, guess))
-    return Residuals(rows, **{name: np.concatenate(errors.get(name, [np.empty(0)])) for name in ("spread", *MAPS)})
+    return Residuals(rows, np.concatenate(spread), {name: np.concatenate(errors[name]) for name in maps})
 
 
 def _squared_distances(a: Float[Array, "rows c"], b: Array) -> Float[Array, " rows"]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
 from generators.runner.errors import CannotRunError
@@ -17,7 +17,7 @@ MASKED_SHARE = 0.15
 MASK_SEED = 20231115
 
 # Called with the first window of a batch, log-probabilities (tokens, V) and the tokens that stand there (tokens,).
-SeePredictions = Callable[[int, Any, Any], None]
+SeePredictions = Callable[[int, Float[Array, "tokens V"], Int[Array, " tokens"]], None]
 
 
 class Loss(Protocol):
@@ -28,7 +28,7 @@ class Loss(Protocol):
         """Return what the number is."""
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure; `see` is shown the predictions, tensors, where the model makes any."""
+        """Measure; `see` is shown the predictions where the model makes any."""
 
 
 class NextToken:
@@ -52,7 +52,7 @@ class NextToken:
             costs = _costs(begin, logits[:, :-1].flatten(0, 1), wanted.flatten(), see)
             losses[at] = costs.reshape(wanted.shape).mean(axis=1, dtype=np.float64)
 
-        self._run.logits(self._ids, measure)
+        self._run.logits_on_device(self._ids, measure)
         return losses
 
 
@@ -85,7 +85,7 @@ class MaskedTokens:
             for window, first, last in parts:
                 losses[window] = costs[first:last].mean(dtype=np.float64)
 
-        self._run.logits(self._given, measure)
+        self._run.logits_on_device(self._given, measure)
         return losses
 
 
@@ -97,7 +97,7 @@ class Drift:
     def __init__(self, run: "Run", windows: Windows) -> None:
         self._run, self._ids = run, windows.ids
         self._before: dict[int, Any] = {}
-        run.last_states(self._ids, lambda begin, states: self._before.update({begin: _unit(states).cpu()}))
+        run.states_on_device(self._ids, lambda begin, states: self._before.update({begin: _unit(states).cpu()}))
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
         """Measure; nothing is predicted, so `see` is shown nothing."""
@@ -108,7 +108,7 @@ class Drift:
             apart = (_unit(states).cpu() - self._before[begin]).square().sum(dim=-1) / 2
             losses[begin : begin + len(states)] = apart.double().mean(dim=1).numpy()
 
-        self._run.last_states(self._ids, measure)
+        self._run.states_on_device(self._ids, measure)
         return losses
 
 
@@ -130,7 +130,7 @@ def _costs(begin: int, logits: Any, wanted: Any, see: SeePredictions | None) -> 
     if see is None:
         return torch.nn.functional.cross_entropy(logits, wanted, reduction="none").cpu().numpy()
     predictions = torch.log_softmax(logits, dim=-1)
-    see(begin, predictions, wanted)
+    see(begin, predictions.cpu().numpy(), wanted.cpu().numpy())
     return -predictions.gather(1, wanted[:, None])[:, 0].cpu().numpy()
 
 

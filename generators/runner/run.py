@@ -20,7 +20,7 @@ from generators.runner import modules
 from generators.runner.errors import CannotRunError
 from generators.runner.losses import Drift, Loss, MaskedTokens, NextToken
 from generators.runner.positions import Kind, find_positions
-from generators.runner.texts import Text, Windows, text_for
+from generators.runner.texts import Text, Windows, encode, text_for
 
 # Bytes that the largest arrays of a batch may take; small enough to stay near the processor.
 BATCH_BYTES = 128 * 2**20
@@ -116,6 +116,14 @@ class Run:
         seconds = 2 * length * (parameters + scores) / (ASSUMED_SPEED * self.threads)
         return min(count, max(FEWEST_WINDOWS, int(self.budget_s / (passes * seconds))))
 
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Return a piece of text as token ids, nothing put around it.
+
+        Raises:
+            CannotRunError: the checkpoint has no tokenizer.
+        """
+        return encode(self._folder, text)
+
     # What it gives
 
     def loss(self, windows: Windows) -> Loss:
@@ -128,17 +136,27 @@ class Run:
             return Drift(self, windows)
         return NextToken(self, windows) if self.architecture.causal else MaskedTokens(self, windows)
 
-    def last_states(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
-        """Call `see` with the first window of every batch and its last hidden states, a tensor."""
-        for begin, batch in self._batches(ids, self._base_bytes(ids)):
-            see(begin, self._base_states(batch))
+    def last_states(
+        self, ids: Int[Array, "windows n"], see: Callable[[int, Float[Array, "batch n d"]], None]
+    ) -> None:
+        """Call `see` with the first window of every batch and its last hidden states."""
+        self.states_on_device(ids, lambda begin, states: see(begin, states.cpu().numpy()))
 
-    def logits(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
-        """Call `see` with the first window of every batch and its logits, a tensor (windows, n, V).
+    def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None:
+        """Call `see` with the first window of every batch and its logits, (windows, n, V).
 
         Raises:
             CannotRunError: the model has no head that predicts tokens.
         """
+        self.logits_on_device(ids, lambda begin, logits: see(begin, logits.cpu().numpy()))
+
+    def states_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
+        """Do as `last_states`, with tensors."""
+        for begin, batch in self._batches(ids, self._base_bytes(ids)):
+            see(begin, self._base_states(batch))
+
+    def logits_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
+        """Do as `logits`, with tensors."""
         if not self.predicts:
             raise CannotRunError("This checkpoint has no head that predicts tokens.")
         wide = self._base_bytes(ids) + 3 * FLOAT_BYTES * ids.shape[1] * self.architecture.vocab_size

@@ -14,7 +14,7 @@ from generators.site.navigation import NAVIGATION, read_navigation
 from generators.site.notebook_markup import as_theme_expects, with_downloads
 
 # A link to a folder: relative, and ending there or before a query or fragment.
-TO_FOLDER = re.compile(r'(href=")(?!/)([^":?#]+/|\.\.?)((?:[?#][^"]*)?")')
+TO_FOLDER = re.compile(r'(href=")(?!/)((?:[^":?#]+/)?\.\.?|[^":?#]+/)((?:[?#][^"]*)?")')
 # Pages and notebooks about the atlas itself, which a report on a model does without.
 HAND_WRITTEN = (".md", ".py")
 

@@ -7,6 +7,9 @@ from generators.runner import CannotRunError, open_model
 from generators.runner.texts import Windows
 from tests.runner.models import HEADS, KINDS, LAYERS, D, N, V, architecture, random_ids, write_model
 
+pytest.importorskip("torch", reason="torch isn't installed")
+pytest.importorskip("transformers", reason="transformers isn't installed")
+
 N_IDS = 24
 
 
@@ -58,7 +61,7 @@ def removed(run, n=N_IDS):
 
 def last_states(run, ids):
     parts = []
-    run.last_states(ids, lambda _, states: parts.append(states.cpu().numpy()))
+    run.last_states(ids, lambda _, states: parts.append(states.copy()))
     return np.concatenate(parts)
 
 
@@ -222,7 +225,7 @@ def test_predictions_are_shown_with_what_stands_there(opened):
     for name, count in (("gpt2", N_IDS - 1), ("bert", round(0.15 * N_IDS))):
         run, ids, seen = opened(name), random_ids(3, N_IDS), []
         loss = run.loss(as_windows(ids))
-        losses = loss.per_window(lambda _, p, wanted, seen=seen: seen.append((p.numpy(), wanted.numpy())))
+        losses = loss.per_window(lambda _, p, wanted, seen=seen: seen.append((p, wanted)))
         predictions, wanted = (np.concatenate(part) for part in zip(*seen, strict=True))
         assert predictions.shape == (3 * count, V)
         np.testing.assert_allclose(np.exp(predictions).sum(axis=1), 1, atol=1e-5)

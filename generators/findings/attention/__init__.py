@@ -7,7 +7,7 @@ Adam Yedidia, "The positional embedding matrix and previous-token heads: how do 
 from generators.findings.attention.claims import RULES
 from generators.findings.attention.figures import figures
 from generators.findings.attention.measure import Metrics, measure
-from generators.findings.contract import Finding
+from generators.findings.contract import FREQUENCIES, Finding
 
 FINDING = Finding(
     name="attention",
@@ -22,8 +22,10 @@ FINDING = Finding(
         "blocks.*.ln2.gain",
         "blocks.*.mlp.in",
         "token_embedding",
+        "token_type_embedding",
+        FREQUENCIES,
     ),
-    config=("n_layer", "n_head", "norm_eps", "causal", "scaled_by_layer"),
+    config=("n_layer", "n_head", "norm", "norm_eps", "causal", "scaled_by_layer", "score_scale", "embedding_scale"),
     metrics=Metrics,
     measure=measure,
     rules=RULES,

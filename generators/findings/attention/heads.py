@@ -3,16 +3,29 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.architecture import Architecture
-from generators.findings.contract import Weights
-from generators.maths.kernels import Kernel, by_head, layer_norm, positional_kernel, uniform_kernel
+from generators.findings.contract import Interval, Weights
+from generators.findings.nulls import RESAMPLES, interval
+from generators.maths.kernels import (
+    Kernel,
+    attention,
+    by_head,
+    first_query,
+    kernel_of,
+    layer_norm,
+    rms_norm,
+    uniform_kernel,
+)
+from generators.maths.resampling import block_weights, ratio_of
 
 SMALLEST_WEIGHT = 0.5  # of a previous-token head at offset 1
 REACH = 32  # offsets kept for the figures, on either side
+PAIRINGS = 100  # of every query with a key at random, where positions have no order
+SEED = 20230810
 
 Head = TypedDict(
     "Head",
@@ -32,11 +45,16 @@ Head = TypedDict(
 
 @dataclass(frozen=True)
 class Heads:
-    """Every head's kernel in words and in numbers, layer by layer, and that of uniform attention."""
+    """Every head's kernel in words and in numbers, layer by layer, and that of uniform attention.
+
+    The interval is that of the best head's weight at offset 1, queries resampled in blocks: `best_of` says which.
+    """
 
     described: list[Head]
+    interval_of_best: Interval
     kernels: Float[Array, "heads offsets"]
     uniform: Kernel
+    unordered: Float[Array, " draws"]  # the largest mean weight of any head, keys drawn at random
 
     def near(self) -> dict[str, Array]:
         """Return the kernels at the offsets that figures show."""
@@ -50,34 +68,67 @@ class Heads:
 
 def positional_heads(weights: Weights, architecture: Architecture, P: Float[Array, "n d"]) -> Heads:
     """Return what every head attends to if P is all that its layer reads; beyond layer 0 a caricature."""
-    described, means = [], []
+    described, means, at_1 = [], [], []
+    keys_at_random = random_keys(np.arange(first_query(len(P)), len(P)), len(P), architecture.causal)
+    unordered = np.zeros(PAIRINGS)
     for layer in range(architecture.n_layer):
         queries, keys = queries_and_keys(weights, architecture, P, layer)
         for head in range(architecture.n_head):
-            kernel = positional_kernel(queries[head], keys[head], architecture.causal)
+            weights_of_head = attention(queries[head], keys[head], architecture.causal)
+            kernel = kernel_of(weights_of_head, architecture.causal)
+            late = weights_of_head[first_query(len(P)) :]
+            unordered = np.maximum(unordered, np.take_along_axis(late, keys_at_random, axis=1).mean(axis=0))
             described.append(_described(kernel, layer, head, architecture.causal))
             means.append(kernel.mean)
-    return Heads(described, np.stack(means), uniform_kernel(len(P), architecture.causal))
+            at_1.append(np.diagonal(weights_of_head, -1)[first_query(len(P)) - 1 :])
+    best = _interval(at_1[described.index(best_of(described))])
+    return Heads(described, best, np.stack(means), uniform_kernel(len(P), architecture.causal), unordered)
+
+
+def best_of(heads: list[Head]) -> Head:
+    """Return the head that looks most at the previous token, of previous-token heads where there are any."""
+    return max(heads, key=lambda head: (head["previous_token_head"], head["weight_at_1"]))
+
+
+def _interval(values: Float[Array, " queries"]) -> Interval:
+    """Return the 95 % interval of a mean over queries."""
+    weights = block_weights(len(values), RESAMPLES, np.random.default_rng(SEED))
+    return interval(ratio_of(values, np.ones(len(values)))(weights))
+
+
+def random_keys(queries: Int[Array, " queries"], n: int, causal: bool) -> Int[Array, "queries draws"]:
+    """Return `PAIRINGS` keys at random for every query position, of those it may see: positions without order."""
+    rng = np.random.default_rng(SEED)
+    seen = queries + 1 if causal else np.full(len(queries), n)
+    return (rng.random((len(queries), PAIRINGS)) * seen[:, None]).astype(np.intp)
 
 
 def queries_and_keys(
     weights: Weights, architecture: Architecture, P: Float[Array, "n d"], layer: int
 ) -> tuple[Float[Array, "heads n d_head"], Float[Array, "heads n d_head"]]:
     """Return what positions alone give as queries (scaled as the model scales scores) and keys."""
-    read = _normed(weights, f"blocks.{layer}.ln1", P, architecture.norm_eps)
+    read = _normed(weights, f"blocks.{layer}.ln1", P, architecture)
     queries, keys = (
         by_head(read, weights[role], weights.get(f"{role}.bias"), architecture.n_head)
         for role in (f"blocks.{layer}.attn.q", f"blocks.{layer}.attn.k")
     )
-    scale = np.sqrt(queries.shape[-1]) * (layer + 1 if architecture.scaled_by_layer else 1)
-    return queries / np.float32(scale), keys
+    return queries * np.float32(score_scale(architecture, queries.shape[-1], layer)), keys
 
 
-def _normed(weights: Weights, norm: str, x: Float[Array, "n d"], eps: float) -> Float[Array, "n d"]:
-    """Apply a layer norm; where the first layer has none before its attention, x passes unchanged."""
+def score_scale(architecture: Architecture, d_head: int, layer: int) -> float:
+    """Return what the model multiplies scores of a layer by."""
+    scale = 1 / float(np.sqrt(d_head)) if architecture.score_scale is None else architecture.score_scale
+    return scale / (layer + 1) if architecture.scaled_by_layer else scale
+
+
+def _normed(weights: Weights, norm: str, x: Float[Array, "n d"], architecture: Architecture) -> Float[Array, "n d"]:
+    """Apply a norm; where the first layer has none before its attention, x passes unchanged."""
     if f"{norm}.gain" not in weights:
         return x
-    return layer_norm(x, weights[f"{norm}.gain"], weights.get(f"{norm}.bias"), eps)
+    gain, eps = weights[f"{norm}.gain"], architecture.norm_eps
+    if architecture.norm == "rms":
+        return rms_norm(x, gain, eps)
+    return layer_norm(x, gain, weights.get(f"{norm}.bias"), eps)
 
 
 def _described(kernel: Kernel, layer: int, head: int, causal: bool) -> Head:

@@ -9,8 +9,13 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.attention.heads import Head, positional_heads
-from generators.findings.contract import Inputs, Measurements, NotApplicableError, Table, Weights, table_of
+from generators.findings.attention.with_tokens import Seen, TokenHead, TokenKernels, kernels_with_tokens
+from generators.findings.contract import Inputs, Measurements, StoredChance, Table, Weights, table_of
+from generators.findings.nulls import DRAWS, drawn
+from generators.findings.sizes import check_positions
 from generators.maths.kernels import first_query
+from generators.maths.resampling import Sense
+from generators.maths.rotations import shares_in_subspace, top_overlaps
 from generators.maths.spectra import (
     block_means,
     energy_share,
@@ -23,7 +28,7 @@ Source = Literal["P", "E"]
 Matrix = Literal["Q", "K", "V", "O", "MLP in"]
 ROLES: dict[Matrix, str] = {"Q": "attn.q", "K": "attn.k", "V": "attn.v", "O": "attn.o", "MLP in": "mlp.in"}
 PRECEDING_NORM: dict[Matrix, str] = {"Q": "ln1", "K": "ln1", "V": "ln1", "MLP in": "ln2"}  # O writes: none before it
-FEWEST_POSITIONS = 3
+SEED = 20240820
 CORNER = 5
 PANEL_PIXELS = 96
 Bases = dict[Source, Float[Array, "d d"]]
@@ -60,6 +65,21 @@ class PositionalKernels(TypedDict):
     heads: list[Head]
 
 
+class ByClaim(TypedDict):
+    """What chance gives, by claim; None where what it is about isn't there.
+
+    Layer-0 matrices turned at random, each with its own spectrum; of two or three of them the smallest share. For the
+    kernels, queries paired with keys at random.
+    """
+
+    top5: StoredChance
+    reads_tokens: StoredChance | None
+    writes_positions: StoredChance | None
+    mlp_reads_tokens: StoredChance | None
+    mlp_reads_positions: StoredChance | None
+    previous_token: StoredChance
+
+
 class Metrics(TypedDict):
     """Overlaps of weights with the k strongest directions of P and E, and the positional kernels."""
 
@@ -69,6 +89,8 @@ class Metrics(TypedDict):
     shares: Shares
     top5: dict[Source, dict[Matrix, RawAndFolded]]
     positional_kernels: PositionalKernels
+    token_kernels: TokenKernels | None
+    chance: ByClaim
     n_layers: int
     n_heads: int
 
@@ -98,21 +120,22 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     """Measure how attention weights and MLP inputs overlap with P (and E), and what positions alone attend to.
 
     Reads `position_embedding` (n, d) and `blocks.*.attn.q/k/v/o` (d, m) with their norms and biases;
-    `blocks.*.mlp.in` (d, f) and `token_embedding` (V, d) when there.
+    `blocks.*.mlp.in` (d, f), `token_embedding` (V, d) and `token_type_embedding` (types, d) when there; frequencies
+    say which tokens are drawn.
 
     Raises:
-        NotApplicableError: P has fewer than three rows.
+        NotApplicableError: P is too small.
     """
     weights, architecture = inputs.weights, inputs.architecture
     P = np.asarray(weights["position_embedding"], np.float64)
     n, d = P.shape
-    if n < FEWEST_POSITIONS:
-        raise NotApplicableError(f"P has only {n} positions; there is nothing to look back at.")
+    check_positions(P)
     k = subspace_size(n, d)
     bases = _bases(weights, P)
     shares = _share_rows(weights, architecture.n_layer, bases, k)
     top5, panels = _layer_0(weights, bases)
     heads = positional_heads(weights, architecture, P)
+    seen = kernels_with_tokens(inputs, P) if "token_embedding" in weights else None
     metrics = Metrics(
         k=k,
         chance_share=k / d,
@@ -125,10 +148,45 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
             "uniform_at_1": heads.uniform.at(1),
             "heads": heads.described,
         },
+        token_kernels=None if seen is None else seen.kernels,
+        chance=_chance(weights, k, d, "E" in bases, heads.unordered if seen is None else seen.unordered),
         n_layers=architecture.n_layer,
         n_heads=architecture.n_head,
     )
-    return Measurements(metrics, _tables(metrics, shares), {**panels, **heads.near()})
+    return Measurements(metrics, _tables(metrics, shares), {**panels, **heads.near(), **_near(seen)})
+
+
+def _near(seen: Seen | None) -> dict[str, Array]:
+    if seen is None:
+        return {}
+    return {
+        "token_kernel_offsets": seen.offsets.astype(np.int32),
+        "token_kernels": seen.near.astype(np.float32),
+    }
+
+
+def _chance(weights: Weights, k: int, d: int, with_tokens: bool, unordered: Float[Array, " draws"]) -> ByClaim:
+    rng = np.random.default_rng(SEED)
+    spectra = {
+        name: np.linalg.svd(np.asarray(W, np.float64), compute_uv=False) ** 2 for name, W, _ in _matrices(weights, 0)
+    }
+
+    def shares(*names: Matrix, sense: Sense = "at least") -> StoredChance | None:
+        if any(name not in spectra or not spectra[name].any() for name in names):
+            return None
+        least = np.min([shares_in_subspace(spectra[name], k, d, DRAWS, rng) for name in names], axis=0)
+        what = "matrices" if len(names) > 1 else "a matrix"
+        return drawn(f"shares of {what} with the same spectrum, turned at random", least, sense)
+
+    corners = np.min([top_overlaps(CORNER, d, DRAWS, rng) for _ in range(2)], axis=0)
+    return {
+        "top5": drawn("overlaps of five directions with five drawn at random", corners),
+        "reads_tokens": shares("Q", "K", "V") if with_tokens else None,
+        "writes_positions": shares("O"),
+        "mlp_reads_tokens": shares("MLP in") if with_tokens else None,
+        "mlp_reads_positions": shares("MLP in", sense="at most"),
+        "previous_token": drawn("the best head's weights on keys drawn at random", unordered),
+    }
 
 
 def _bases(weights: Weights, P: Float[Array, "n d"]) -> Bases:
@@ -244,4 +302,12 @@ def _tables(metrics: Metrics, shares: list[ShareRow]) -> dict[str, Table]:
             list(Head.__annotations__),
             metrics["positional_kernels"]["heads"],
         ),
+        **_token_table(metrics["token_kernels"]),
     }
+
+
+def _token_table(kernels: TokenKernels | None) -> dict[str, Table]:
+    if kernels is None:
+        return {}
+    title = f"What each head attends to with tokens on the positions ({kernels['draws']} draws)"
+    return {"token_kernels": table_of(title, list(TokenHead.__annotations__), kernels["heads"])}

@@ -11,6 +11,7 @@ SMALLEST_RHO = 0.30  # below this a channel does not track frequency, so it is n
 SHORTER = -0.3
 CLEARLY = 0.02  # of a correlation: by how much it must be beyond those that drift makes
 FEWEST_TO_PICK_FROM = 100  # channels: of fewer, one in a hundred random picks is the frequency channel
+MOST_NAMED = 4  # of channels that tie
 PROBE_READS = 0.5  # what the probe must reach for frequency to be called spread
 
 NO_FREQUENCIES = Untested("No token frequencies are known for this model; the token index is only a proxy.")
@@ -55,7 +56,7 @@ def _of_the_channel(m: Metrics, axes: StoredChance, drift: StoredChance) -> str:
     tracked = f"{tracked} {m['n_channels']}"
     turned = f"the best of axes turned at random typically reaches {axes['median']:.2f}"
     if abs(rho) <= axes["limit"]:
-        return f"{tracked}, but {turned} and 1 % of them pass {axes['limit']:.2f}: {_spread(m)}."
+        return f"{tracked}, but {turned}, and {axes['limit']:.2f} in one draw of a hundred: {_spread(m)}."
     if not _beyond_drift(abs(rho), drift):
         return f"{tracked}; {_only_drift(drift['limit'])}."
     return f"{tracked}; {turned}, which it is beyond."
@@ -67,11 +68,11 @@ def _spread(m: Metrics) -> str:
     if probe is None or probe["rho"] < PROBE_READS:
         reached = "" if probe is None else f", and a linear probe on all of them reaches only {probe['rho']:.2f}"
         return f"no channel stands out{reached}"
-    return f"frequency is spread over the channels, from all of which a linear probe reads it at rho {probe['rho']:.2f}"
+    return f"frequency is spread over the channels, from all of which a linear probe reads it at {probe['rho']:.2f}"
 
 
 def _only_drift(limit: float) -> str:
-    return f"what merely drifts along the token ids as frequency does reaches {abs(limit):.2f}, so that this may be drift"
+    return f"what only drifts along the token ids as frequency does reaches {abs(limit):.2f}, so this may be drift"
 
 
 # And the one that ln2 raises
@@ -88,8 +89,10 @@ def _is_ln2(measured: Measurements[Metrics]) -> Tested | Untested:
         return Untested("The gains of ln2 are constant or not in this checkpoint.")
     if m["n_channels"] < FEWEST_TO_PICK_FROM:
         return Untested(
-            f"There are only {m['n_channels']} channels: any pick would be the frequency channel too often by accident."
+            f"There are only {m['n_channels']} channels: a random pick is the frequency channel too often."
         )
+    if len(m["ln2_tied"]) > 1:
+        return Untested(f"ln2 singles out no one channel: {_listed(m['ln2_tied'])} top as many layers.")
     axes = nulls["frequency_channel"]
     stands_out = abs(rho) > axes["limit"] and _beyond_drift(abs(rho), nulls["drift"])
     tracked = f"Channel {channel}, which ln2 raises most often, goes with frequency at rho {rho:+.2f}"
@@ -108,6 +111,11 @@ def _is_ln2(measured: Measurements[Metrics]) -> Tested | Untested:
         interval=pair(intervals["ln2_channel_rank"]),
         also=abs(rho) >= SMALLEST_RHO and stands_out,
     )
+
+
+def _listed(channels: list[int]) -> str:
+    named = ", ".join(map(str, channels[:MOST_NAMED]))
+    return f"{named} and {len(channels) - MOST_NAMED} more" if len(channels) > MOST_NAMED else named
 
 
 # The norm
@@ -166,7 +174,7 @@ RULES = (
         sense="at most",
         holds=1,
         unit="rank of the channel",
-        also=f"and its |rho| is at least {SMALLEST_RHO:g} and beyond the best of axes turned at random and beyond drift",
+        also=f"and its |rho| is at least {SMALLEST_RHO:g}, beyond the best of axes turned at random and beyond drift",
         test=_is_ln2,
     ),
     Rule(

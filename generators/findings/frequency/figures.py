@@ -9,9 +9,10 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.drawing.interactive import Group, Scatter
-from generators.findings.contract import Figure, Measurements
-from generators.findings.frequency.intervals import Correlation
+from generators.findings.contract import Figure, Measurements, StoredChance
+from generators.findings.frequency.intervals import FREQUENCY, Correlation
 from generators.findings.frequency.measure import Metrics
+from generators.findings.frequency.probe import Probe
 
 QUANTITIES = {
     "log_frequency": "log-frequency",
@@ -25,7 +26,8 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
     """Return the frequency channel beside a contrast channel, the candidates' correlations, and all channels."""
     m, arrays = measured.metrics, measured.arrays
     channel, contrast = m["frequency_channel"]["channel"], m["contrast_channel"]["channel"]
-    return [
+    turned = None if m["chance"] is None else m["chance"]["frequency_channel"]
+    shown = [
         Figure(
             "frequency-channel",
             f"Channel {channel} beside an ordinary one",
@@ -38,16 +40,15 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
             partial(search_norms, arrays, m["n_tokens"]),
         ),
         Figure(
-            "frequency-candidates",
-            "Three candidates for a frequency feature",
-            partial(draw_candidates, m["correlations"]),
-        ),
-        Figure(
             "frequency-by-channel",
             "Every channel's correlation with frequency",
-            partial(draw_all_channels, arrays["rho_frequency"], m["chance_rho"], m["ln2_channel"]),
+            partial(draw_all_channels, arrays["rho_frequency"], m["chance_rho"], turned, m["ln2_channel"]),
         ),
     ]
+    if m["correlations"]:
+        draw = partial(draw_candidates, m["correlations"], m["probe"])
+        shown.insert(2, Figure("frequency-candidates", "Three candidates for a frequency feature", draw))
+    return shown
 
 
 def draw_channels(arrays: dict[str, Array], channel: int, contrast: int) -> Any:
@@ -84,25 +85,30 @@ def search_norms(arrays: dict[str, Array], n_tokens: int) -> Scatter:
     return Scatter("log-frequency", "norm of the token embedding", (tokens,), n_tokens)
 
 
-def draw_candidates(rows: list[Correlation]) -> Any:
-    """Draw the correlations with their intervals."""
-    figure = style.canvas(width=7.2, height=0.42 * len(rows) + 0.9)
+def draw_candidates(rows: list[Correlation], probe: Probe | None) -> Any:
+    """Draw the correlations with their intervals, and what a probe on all channels reaches, if there is one."""
+    labels = [f"{QUANTITIES[row['with']]} with {QUANTITIES[row['of']]}" for row in rows]
+    colours = [style.COLOURS[1 if row["of"] == FREQUENCY else 0] for row in rows]
+    points = [(row["rho"], row["low"], row["high"]) for row in rows]
+    if probe is not None:
+        labels.append("a probe on all channels with log-frequency")
+        colours.append(style.COLOURS[2])
+        points.append((probe["rho"], *probe["interval"]))
+    figure = style.canvas(width=7.2, height=0.42 * len(points) + 0.9)
     ax = figure.add_subplot()
-    at = np.arange(len(rows))[::-1]
-    rho = np.array([row["rho"] for row in rows])
-    spread = np.abs(np.array([[row["low"], row["high"]] for row in rows]).T - rho)
-    with_frequency = np.array([row["of"] == "log_frequency" for row in rows])
-    for chosen, colour in ((with_frequency, style.COLOURS[1]), (~with_frequency, style.COLOURS[0])):
-        ax.errorbar(rho[chosen], at[chosen], xerr=spread[:, chosen], fmt="o", ms=5, capsize=3, color=colour)
-    ax.set_yticks(at, [f"{QUANTITIES[row['with']]} with {QUANTITIES[row['of']]}" for row in rows])
+    at = np.arange(len(points))[::-1]
+    for y, (rho, low, high), colour in zip(at, points, colours, strict=True):
+        ax.plot((low, high), (y, y), color=colour, lw=1.5, marker="|", ms=7)
+        ax.plot(rho, y, "o", ms=5, color=colour)
+    ax.set_yticks(at, labels)
     ax.axvline(0, color=style.INK, lw=0.8, alpha=0.6)
     ax.set_xlim(-1, 1)
     ax.set_xlabel("rank correlation")
     return figure
 
 
-def draw_all_channels(rho: Float[Array, " d"], chance: float, marked: int | None) -> Any:
-    """Draw |rho| of all channels, sorted, with the chance line."""
+def draw_all_channels(rho: Float[Array, " d"], chance: float, turned: StoredChance | None, marked: int | None) -> Any:
+    """Draw |rho| of all channels, sorted, with what shuffled frequencies and the best of turned axes reach."""
     figure = style.canvas(width=6.4, height=3.2)
     ax = figure.add_subplot()
     order = np.argsort(np.abs(rho))[::-1]
@@ -111,6 +117,9 @@ def draw_all_channels(rho: Float[Array, " d"], chance: float, marked: int | None
         place = int(np.flatnonzero(order == marked)[0])
         ring = {"ms": 9, "mfc": "none", "color": style.COLOURS[1], "label": f"channel {marked}"}
         ax.plot(place + 1, abs(rho[marked]), "o", **ring)
+    if turned is not None:
+        band = {"color": style.COLOURS[1], "alpha": 0.2, "lw": 0, "label": "best of turned axes, median to 99 %"}
+        ax.axhspan(turned["median"], turned["limit"], **band)
     ax.axhline(chance, ls="--", lw=1, color=style.INK, label="shuffled frequencies")
     ax.set_xlabel("channels, strongest first")
     ax.set_ylabel("|rank correlation with log-frequency|")

@@ -63,9 +63,7 @@ def strength(row: Correlation) -> Interval:
     return ends if row["low"] * row["high"] > 0 else [0.0, ends[1]]
 
 
-def _weighted_rhos(
-    groups: dict[str, Int[Array, " n"]], pairs: list[Pair], weights: Real[Array, " n"]
-) -> list[float]:
+def _weighted_rhos(groups: dict[str, Int[Array, " n"]], pairs: list[Pair], weights: Real[Array, " n"]) -> list[float]:
     """Return Spearman's correlations of a sample in which token i occurs weights[i] times; no sorting needed."""
     total = float(weights.sum())
     ranks = {}

@@ -6,7 +6,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.contract import Frequency, Inputs, Interval, Measurements
-from generators.findings.frequency.chances import Chances, chances, rank_interval
+from generators.findings.frequency.chances import Chances, Compared
 from generators.findings.frequency.intervals import Contest, Correlation, correlations, strength
 from generators.findings.frequency.probe import Probe, probe
 from generators.findings.frequency.tables import ChannelRhos, tables
@@ -14,7 +14,7 @@ from generators.findings.frequency.tokens import Tokens
 from generators.findings.sizes import FEWEST_TOKENS, check_tokens
 from generators.findings.token_cells import names
 from generators.maths.blocks import norms
-from generators.maths.channels import consistent_channel
+from generators.maths.channels import ConsistentChannel, consistent_channel
 from generators.maths.ranks import channel_correlations, rank, spearman
 from generators.maths.spectra import right_singular_vectors
 
@@ -39,7 +39,7 @@ class ChannelRho(TypedDict):
 
 
 class Intervals(TypedDict):
-    """95 % intervals over tokens: of the frequency channel's |rho|, of the norm's rho, of the place of ln2's channel."""
+    """95 % intervals over tokens: of the frequency channel's |rho|, the norm's rho, the place of ln2's channel."""
 
     frequency_channel: Interval
     norm_rho: Interval
@@ -62,6 +62,7 @@ class Metrics(TypedDict):
     chance_rho: float
     contrast_channel: ChannelRho
     ln2_channel: int | None
+    ln2_tied: list[int]
     ln2_channel_rho: float | None
     ln2_channel_rank: int | None
     norm_rho: float | None
@@ -94,7 +95,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     values = E[:, channel].astype(np.float64)
     first = E @ _first_direction(E)
     candidates = {"log_frequency": log_frequency, "frequency_channel": values, "norm": tokens.norms, "svd_0": first}
-    metrics = _metrics(sources, tokens, rho, (channel, contrast), _ln2_channel(inputs))
+    metrics = _metrics(sources, tokens, rho, (channel, contrast), _singled_out(inputs))
     if tokens.known.sum() >= FEWEST_TOKENS:
         _compare(metrics, E, tokens, {name: column[tokens.known] for name, column in candidates.items()})
     columns = {"norm": tokens.norms, "channel": values, "contrast": E[:, contrast], "svd_0": first}
@@ -135,12 +136,11 @@ def _first_direction(E: Float[Array, "V d"]) -> Float[Array, " d"]:
     return (vector if along >= 0 else -vector).astype(np.float32)
 
 
-def _ln2_channel(inputs: Inputs) -> int | None:
-    """Return the channel whose gain of ln2 is the largest in the most layers."""
+def _singled_out(inputs: Inputs) -> ConsistentChannel | None:
+    """Return the channel whose gain of ln2 is the largest in the most layers, and those that tie with it."""
     roles = [f"blocks.{layer}.ln2.gain" for layer in range(inputs.architecture.n_layer)]
     gains = [np.abs(np.asarray(inputs.weights[role], np.float64)) for role in roles if role in inputs.weights]
-    found = consistent_channel(gains)
-    return None if found is None else found["channel"]
+    return consistent_channel(gains)
 
 
 def _metrics(
@@ -148,9 +148,10 @@ def _metrics(
     tokens: Tokens,
     rho: dict[str, Float[Array, " d"]],
     channels: tuple[int, int],
-    ln2: int | None,
+    singled_out: ConsistentChannel | None,
 ) -> Metrics:
     """Return the numbers of every channel and of the norm; nothing is compared with chance yet."""
+    ln2 = None if singled_out is None else singled_out["channel"]
     best, known = sources[0], tokens.known
     frequency, norm, index = (rho[name] for name in ("frequency", "norm", "index"))
     strengths = np.abs(frequency)
@@ -166,6 +167,7 @@ def _metrics(
         chance_rho=float(np.abs(rho["chance"]).max()),
         contrast_channel=contrast,
         ln2_channel=ln2,
+        ln2_tied=[] if singled_out is None else singled_out["tied"],
         ln2_channel_rho=None if ln2 is None else float(frequency[ln2]),
         ln2_channel_rank=None if ln2 is None else int(np.sum(strengths > strengths[ln2])) + 1,
         norm_rho=spearman(tokens.norms[known], tokens.log_frequency[known]),
@@ -189,12 +191,13 @@ def _compare(
         return
     with_frequency = {row["with"]: row for row in metrics["correlations"] if row["of"] == "log_frequency"}
     norm, ln2 = with_frequency["norm"], metrics["ln2_channel"]
+    compared = Compared(E, tokens, SEED)
+    metrics["chance"] = compared.chances()
     metrics["intervals"] = {
         "frequency_channel": strength(with_frequency["frequency_channel"]),
         "norm_rho": [norm["low"], norm["high"]],
-        "ln2_channel_rank": None if ln2 is None else rank_interval(E, tokens, ln2, SEED),
+        "ln2_channel_rank": None if ln2 is None else compared.rank_interval(ln2),
     }
-    metrics["chance"] = chances(E, tokens, SEED)
     metrics["probe"] = probe(E, tokens, SEED)
 
 

@@ -1,4 +1,4 @@
-"""How well frequency can be read from all channels together, by a linear probe on tokens that it was not fitted on."""
+"""How well frequency can be read from all channels together: a linear probe, on tokens that it was not fitted on."""
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -8,9 +8,10 @@ from typing_extensions import TypedDict
 from generators.findings.contract import Interval
 from generators.findings.frequency.tokens import Tokens
 from generators.findings.nulls import RESAMPLES, interval
-from generators.maths.resampling import resample_items, spearman_of
+from generators.maths.resampling import Statistic, item_weights, spearman_of
 
 FOLDS = 5  # of neighbouring ids, so that what drifts along the ids doesn't help
+BATCH = 40  # resamplings at a time
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of the mean energy of a channel
 
 
@@ -35,8 +36,13 @@ def probe(E: Float[Array, "V d"], tokens: Tokens, seed: int) -> Probe:
     read = _held_out(E, ids, ranks / len(ranks))
     rhos = [float(spearman_of(column, ranks)(np.ones((1, len(ids))))[0]) for column in read.T]
     best = int(np.argmax(rhos))
-    drawn = resample_items(spearman_of(read[:, best], ranks), len(ids), RESAMPLES, np.random.default_rng(seed))
+    drawn = _resampled(spearman_of(read[:, best], ranks), len(ids), np.random.default_rng(seed))
     return {"rho": rhos[best], "interval": interval(drawn), "n_tokens": len(ids), "folds": FOLDS}
+
+
+def _resampled(statistic: Statistic, n: int, rng: np.random.Generator) -> Float[Array, " draws"]:
+    """Return a statistic of resampled tokens, few draws at a time: each takes several arrays of n numbers."""
+    return np.concatenate([statistic(item_weights(n, BATCH, rng)) for _ in range(RESAMPLES // BATCH)])
 
 
 def _held_out(

@@ -95,7 +95,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         ln2_channel=None if found["ln2"] is None else _ranks(found["ln2"]["channel"], std, inputs.weights),
         n_channels=len(next(iter(gains["ln2"].values()))),
         n_layers=inputs.architecture.n_layer,
-        chance=_chance(gains, inputs.weights),
+        chance=_chance(gains, inputs.weights, _lead(found["ln2"])),
         intervals={"dials_down": _interval(std, gains["ln1"].get(0))},
     )
     title = "Every norm: correlation with position std and its largest gains"
@@ -156,7 +156,13 @@ def _rank(values: Float[Array, " d"], channel: int) -> int:
     return int(np.sum(values > values[channel])) + 1
 
 
-def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights) -> ByClaim:
+def _lead(found: ConsistentChannel | None) -> float:
+    """Return by which factor a channel leads in the median of the layers it tops, at least what is asked for."""
+    ratios = [] if found is None else found["ratios"]
+    return max(SMALLEST_RATIO, float(np.median(ratios))) if ratios else SMALLEST_RATIO
+
+
+def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights, lead: float) -> ByClaim:
     """Return the same numbers with the stream turned at random: P against the gains, and the gains themselves."""
     rng = np.random.default_rng(SEED)
     first, every = gains["ln1"].get(0), np.stack(list(gains["ln2"].values()))
@@ -172,8 +178,7 @@ def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights) 
             down = drawn("correlations with the channels of P turned at random", drawn_at_random, "at most")
     if np.ptp(every, axis=1).any():
         layers, ratios = turned_gain_tops(every, TURNS, rng)
-        null = f"axes turned at random that lead by a median factor of {SMALLEST_RATIO:g}"
-        topped = drawn(null, np.where(ratios >= SMALLEST_RATIO, layers, 0))
+        topped = drawn("axes turned at random that lead by as much", np.where(ratios >= lead, layers, 0))
     return {"dials_down": down, "layers_topped": topped}
 
 

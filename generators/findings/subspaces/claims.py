@@ -36,6 +36,7 @@ def _tokens_in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
         f"{share:.1%} of the tokens' energy lies in the tenth of the directions where positions vary least; chance "
         f"gives {metrics['chance_in_tail']:.1%}.",
         chance=chance(metrics["chance"]["token_energy_in_tail"]),
+        interval=pair(metrics["intervals"]["token_energy_in_tail"]),
     )
 
 

@@ -18,7 +18,8 @@ from generators.findings.contract import (
 )
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
 from generators.findings.sizes import check_positions, check_tokens
-from generators.maths.resampling import block_weights, ratio_of
+from generators.maths.blocks import blocks
+from generators.maths.resampling import block_weights, ratio_of, resample_items
 from generators.maths.rotations import rivalries, shares_in_subspace
 from generators.maths.spectra import block_means, gram, squared_overlaps, subspace_size, svd
 
@@ -58,10 +59,11 @@ class ByClaim(TypedDict):
 
 
 class Intervals(TypedDict):
-    """95 % intervals, by number; positions are resampled in blocks."""
+    """95 % intervals, by number: positions are resampled in blocks, tokens one by one."""
 
     rivalry: Interval
     position_energy_in_tail: Interval
+    token_energy_in_tail: Interval
 
 
 class Metrics(TypedDict):
@@ -113,6 +115,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     capture = np.sum((top @ right_E) ** 2, axis=0)
     spread, right_centred = _spectrum(centred)
     quiet = right_centred[:, -tail:]
+    unused, counted = _quiet_of(positions, tail)
     metrics = Metrics(
         k=k,
         chance_share=k / d,
@@ -126,12 +129,12 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
             "centred": float(np.trace(top @ centred @ top.T) / np.trace(centred)),
         },
         position_energy_in_tail=float(np.sum((positions @ quiet) ** 2) / np.sum(positions**2)),
-        token_energy_in_tail=_energy_in_tail_of(positions, centred, tail),
+        token_energy_in_tail=counted * float(np.sum((unused @ centred) * unused) / np.trace(centred)),
         chance_in_tail=tail / d,
         rivalry=_rivalry(positions, centred),
         first_capture=_first_capture(top, right_E[:, 0], right_centred[:, 0], mean),
         chance=_chance(np.linalg.svd(positions, compute_uv=False) ** 2, spread, tail, d),
-        intervals=_intervals(positions, centred, quiet),
+        intervals=_intervals(positions, centred, quiet, _token_interval(E, mean, unused, counted)),
         n_channels=d,
     )
     overlaps = squared_overlaps(right_P.T, right_E)
@@ -150,18 +153,16 @@ def _rivalry(positions: Float[Array, "n d"], token_gram: Float[Array, "d d"]) ->
     return float(positions.shape[1] * shared / (np.sum(positions**2) * np.trace(token_gram)))
 
 
-def _energy_in_tail_of(positions: Float[Array, "n d"], token_gram: Float[Array, "d d"], tail: int) -> float:
-    """Return the share of the tokens' energy in the directions, `tail` of them, in which positions vary least.
+def _quiet_of(positions: Float[Array, "n d"], tail: int) -> tuple[Float[Array, "quiet d"], float]:
+    """Return the directions, `tail` of them, in which positions vary least, and what share of them counts.
 
     Where positions leave out more directions than that altogether, which of these are the last can't be said: then
-    it is what a random choice among them holds on average.
+    they are all given, and what they hold counts as much as a random choice among them would hold on average.
     """
     lengths, right = np.linalg.svd(positions)[1:]
     rank = int(np.sum(lengths > lengths[0] * max(positions.shape) * np.finfo(np.float64).eps))
-    unused = len(right) - rank
-    quiet = right[-max(tail, unused) :]
-    held = float(np.einsum("ij,jk,ik->", quiet, token_gram, quiet, optimize=True) / np.trace(token_gram))
-    return held * tail / len(quiet)
+    quiet = right[-max(tail, len(right) - rank) :]
+    return quiet, tail / len(quiet)
 
 
 def _first_capture(
@@ -190,7 +191,10 @@ def _chance(positions: Float[Array, " r"], tokens: Float[Array, " d"], tail: int
 
 
 def _intervals(
-    positions: Float[Array, "n d"], token_gram: Float[Array, "d d"], quiet: Float[Array, "d tail"]
+    positions: Float[Array, "n d"],
+    token_gram: Float[Array, "d d"],
+    quiet: Float[Array, "d tail"],
+    of_tokens: Interval,
 ) -> Intervals:
     n, d = positions.shape
     weights = block_weights(n, RESAMPLES, np.random.default_rng(SEED))
@@ -200,7 +204,21 @@ def _intervals(
     return {
         "rivalry": interval(ratio_of(shared, energy)(weights)),
         "position_energy_in_tail": interval(ratio_of(in_tail, energy)(weights)),
+        "token_energy_in_tail": of_tokens,
     }
+
+
+def _token_interval(
+    E: Float[Array, "V d"], mean: Float[Array, " d"], quiet: Float[Array, "quiet d"], counted: float
+) -> Interval:
+    """Return the interval of the tokens' energy in directions, of which a share counts."""
+    inside, energy = np.empty((2, len(E)))
+    for part, block in blocks(E):
+        block -= mean
+        energy[part] = np.einsum("ij,ij->i", block, block)
+        inside[part] = np.sum((block @ quiet.T) ** 2, axis=1)
+    rng = np.random.default_rng(SEED)
+    return interval(resample_items(ratio_of(counted * inside, energy), len(E), RESAMPLES, rng))
 
 
 def _table(capture: Float[Array, " d"], chance: float) -> Table:

@@ -1,4 +1,4 @@
-"""The plane of the second and third directions, and the first direction against the norm."""
+"""The plane of the second and third directions; the first against the norm and against overlap with positions."""
 
 from functools import partial
 from typing import Any
@@ -8,7 +8,9 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.interactive import Group, Scatter
 from generators.findings.contract import Figure, Measurements
-from generators.findings.token_svd.measure import LEFT_OUT, MARKED, UNMARKED, Metrics
+from generators.findings.token_svd.measure import Metrics
+from generators.findings.token_svd.overlap import Overlap
+from generators.findings.token_svd.separation import LEFT_OUT, MARKED, UNMARKED
 
 # Kinds of tokens: their label and their colour's place in the palette.
 KINDS = (
@@ -20,9 +22,9 @@ SECOND, THIRD = "projection on the second direction", "projection on the third d
 
 
 def figures(measured: Measurements[Metrics]) -> list[Figure]:
-    """Return the plane of the second and third directions, and the first against the norm."""
+    """Return the plane of the second and third directions, and the first against norm and overlap with positions."""
     arrays = measured.arrays
-    return [
+    shown = [
         Figure(
             "svd-plane",
             "The second and third directions",
@@ -31,6 +33,10 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
         ),
         Figure("svd-first", "The first direction and the norm", partial(draw_first, arrays)),
     ]
+    if overlap := measured.metrics["overlap"]:
+        draw = partial(draw_overlap, arrays, overlap)
+        shown.append(Figure("svd-overlap", "The first direction and what tokens share with positions", draw))
+    return shown
 
 
 def turn_plane(arrays: dict[str, Array], n_tokens: int) -> Scatter:
@@ -70,4 +76,18 @@ def draw_first(arrays: dict[str, Array]) -> Any:
     ax.plot(arrays["token_norm"], first, ".", ms=2.5, alpha=0.4, color=style.COLOURS[0], rasterized=True)
     ax.set_xlabel("norm of the token embedding")
     ax.set_ylabel("projection on the first direction")
+    return figure
+
+
+def draw_overlap(arrays: dict[str, Array], overlap: Overlap) -> Any:
+    """Draw tokens' share of energy in P's top directions against the first projection."""
+    figure = style.canvas(width=6.4, height=3.8)
+    ax = figure.add_subplot()
+    first = arrays["token_scores"][:, 0]
+    ax.plot(first, arrays["token_overlap"], ".", ms=2.5, alpha=0.4, color=style.COLOURS[0], rasterized=True)
+    chance = overlap["chance_share"]
+    ax.axhline(chance, ls="--", lw=1, color=style.INK, label=f"chance, {chance:.3f}")
+    ax.set_xlabel("projection on the first direction")
+    ax.set_ylabel(f"share of energy in P's top {overlap['k']}")
+    ax.legend()
     return figure

@@ -1,43 +1,79 @@
 """The leading right singular directions of E, and what they tell apart."""
 
 import numpy as np
-from jaxtyping import Float, Int8
+from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings import token_cells
-from generators.findings.contract import Inputs, Measurements, NotApplicableError, Vocabulary
+from generators.findings.contract import (
+    Inputs,
+    Interval,
+    Measurements,
+    NotApplicableError,
+    StoredChance,
+    Vocabulary,
+)
+from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
+from generators.findings.sizes import check_tokens
+from generators.findings.token_svd.extremes import Extremes, extremes
+from generators.findings.token_svd.overlap import Overlap, overlap
+from generators.findings.token_svd.separation import (
+    FEWEST,
+    MARKED,
+    UNMARKED,
+    Areas,
+    Kinds,
+    area_interval,
+    areas,
+    best_line,
+    kinds_of,
+    other_planes,
+)
+from generators.maths.blocks import norms
+from generators.maths.resampling import first_direction_cosine_of, resample_items
+from generators.maths.rotations import accidental_mean_cosines, turned_mean_cosines
 from generators.maths.spectra import gram
 
-Kinds = Int8[Array, " V"]
-
-MARKED, UNMARKED, LEFT_OUT = 1, 0, -1  # with the space marker, without, special or not known
 SINGULAR_VALUES = 10  # that are told
+RESAMPLED_IN = 8  # leading directions in which the first of a resampling is sought
 SAMPLE = 6000  # tokens drawn in figures
 SEED = 20211201
-BLOCK = 4096  # rows brought to float64 at once
-RIDGE = 1e-6  # of the mean variance, so that a direction without spread can't blow up
-FEWEST = 20  # tokens of either kind
+NOTHING = 1e-12  # of the energy, below which what varies is rounding
 
 
-class Areas(TypedDict):
-    """Areas under the ROC curve for telling tokens with the space marker from those without; chance is 0.5."""
+class ByClaim(TypedDict):
+    """By number that is claimed about; `turned_mean` is of a mean as long as the tokens', pointing anywhere."""
 
-    second: float
-    third: float
-    plane: float
-    held_out_all_channels: float
+    cosine_first_mean: StoredChance
+    turned_mean: StoredChance
+    plane: StoredChance | None
+
+
+class Intervals(TypedDict):
+    """95 % intervals, tokens resampled."""
+
+    cosine_first_mean: Interval
+    plane: Interval | None
 
 
 class Metrics(TypedDict):
-    """Cosine of the first direction with the mean, strengths, and what the next two tell apart."""
+    """Cosine of the first direction with the mean, strengths, and what the next two tell apart.
+
+    `mean_energy` is the squared length of the mean in units of the tokens' mean variance in a direction, tr(C) / d.
+    """
 
     cosine_first_mean: float
+    mean_energy: float
     singular_values: list[float]
     energy_first: float
-    chance_cosine: float
     space_share: float | None
     auc: Areas | None
+    extremes: Extremes
+    overlap: Overlap | None
+    chance: ByClaim
+    intervals: Intervals
+    n_channels: int
     n_tokens: int
 
 
@@ -45,24 +81,53 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     """Measure the leading right singular directions of E and what they tell apart.
 
     Reads `token_embedding` (V, d). The vocabulary says which tokens carry the space marker; without it, or with
-    hardly a token of one kind, those parts are None.
+    hardly a token of one kind, those parts are None, as is what is said of positions without `position_embedding`.
 
     Raises:
-        NotApplicableError: E has fewer than three channels, or is all zeros.
+        NotApplicableError: E is too small, or does not vary.
     """
     E = inputs.weights["token_embedding"]
-    energies, vectors = np.linalg.eigh(gram(E))
-    if len(energies) < 3 or energies[-1] <= 0:
-        raise NotApplicableError("The token embedding has no three leading directions.")
+    check_tokens(E)
+    total = gram(E)
     mean = E.mean(axis=0, dtype=np.float64)
-    top = _oriented(vectors[:, ::-1][:, :3], mean)
-    scores = (E @ top.astype(np.float32)).astype(np.float64)
-    kinds = _kinds(inputs.vocabulary, len(E))
-    metrics = _metrics(energies[::-1], _cosine(top[:, 0], mean), E, scores, kinds)
-    return Measurements(metrics, arrays=_arrays(E, scores, kinds, inputs.vocabulary))
+    variances = np.clip(np.linalg.eigvalsh(total / len(E) - np.outer(mean, mean)), 0, None)
+    if variances.sum() <= NOTHING * np.trace(total) / len(E):
+        raise NotApplicableError("The token embeddings do not vary: they have no leading directions.")
+    energies, vectors = np.linalg.eigh(total)
+    energies, leading = energies[::-1], _oriented(vectors[:, ::-1][:, :RESAMPLED_IN], mean)
+    scores = (E @ leading.astype(np.float32)).astype(np.float64)
+    kinds = kinds_of(inputs.vocabulary, len(E))
+    lengths = norms(E)
+    told_apart = min(int(np.sum(kinds == kind)) for kind in (MARKED, UNMARKED)) >= FEWEST
+    P = inputs.weights.get("position_embedding")
+    overlapping, shares = (None, None) if P is None else overlap(E, P, leading[:, 0], lengths, SEED)
+    metrics = Metrics(
+        cosine_first_mean=_cosine(leading[:, 0], mean),
+        mean_energy=float(mean @ mean / variances.mean()),
+        singular_values=np.sqrt(np.clip(energies[:SINGULAR_VALUES], 0, None)).tolist(),
+        energy_first=float(energies[0] / energies.sum()),
+        space_share=float(np.mean(kinds[kinds >= 0] == MARKED)) if told_apart else None,
+        auc=areas(E, scores[:, 1:3], kinds) if told_apart else None,
+        extremes=extremes(scores[:, 0], lengths, SEED),
+        overlap=overlapping,
+        chance={
+            **_of_the_mean(variances, mean, len(E)),
+            "plane": other_planes(E, kinds, SEED) if told_apart else None,
+        },
+        intervals={
+            "cosine_first_mean": _cosine_interval(scores, mean - leading @ (leading.T @ mean)),
+            "plane": area_interval(best_line(scores[:, 1:3], kinds), kinds, SEED) if told_apart else None,
+        },
+        n_channels=len(energies),
+        n_tokens=len(E),
+    )
+    columns = {"token_scores": scores[:, :3], "token_norm": lengths}
+    if shares is not None:
+        columns["token_overlap"] = shares
+    return Measurements(metrics, arrays=_arrays(columns, kinds, inputs.vocabulary))
 
 
-def _oriented(vectors: Float[Array, "d 3"], mean: Float[Array, " d"]) -> Float[Array, "d 3"]:
+def _oriented(vectors: Float[Array, "d m"], mean: Float[Array, " d"]) -> Float[Array, "d m"]:
     """Turn the first to the side of the mean, and the others so that their largest entry is positive."""
     largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(vectors.shape[1])]
     signs = np.where(largest >= 0, 1.0, -1.0)
@@ -77,83 +142,33 @@ def _cosine(direction: Float[Array, " d"], mean: Float[Array, " d"]) -> float:
     return float(direction @ mean) / length if length else 0.0
 
 
-def _kinds(vocabulary: Vocabulary | None, count: int) -> Kinds:
-    """Return for every token whether it carries the space marker, -1 for special ones and without a vocabulary."""
-    if vocabulary is None:
-        return np.full(count, LEFT_OUT, np.int8)
-    return np.where(vocabulary.special, LEFT_OUT, vocabulary.marks_space).astype(np.int8)
+class _OfTheMean(TypedDict):
+    cosine_first_mean: StoredChance
+    turned_mean: StoredChance
 
 
-def _metrics(
-    energies: Float[Array, " d"], cosine: float, E: Float[Array, "V d"], scores: Float[Array, "V 3"], kinds: Kinds
-) -> Metrics:
-    marked, unmarked = (int(np.sum(kinds == kind)) for kind in (MARKED, UNMARKED))
-    told_apart = min(marked, unmarked) >= FEWEST
-    return {
-        "cosine_first_mean": cosine,
-        "singular_values": np.sqrt(np.clip(energies[:SINGULAR_VALUES], 0, None)).tolist(),
-        "energy_first": float(energies[0] / energies.sum()),
-        "chance_cosine": float(1 / np.sqrt(len(energies))),
-        "space_share": marked / (marked + unmarked) if told_apart else None,
-        "auc": _areas(E, scores, kinds) if told_apart else None,
-        "n_tokens": len(E),
-    }
-
-
-def _areas(E: Float[Array, "V d"], scores: Float[Array, "V 3"], kinds: Kinds) -> Areas:
-    plane = scores[:, 1:]
-    return {
-        "second": auc(scores[:, 1], kinds),
-        "third": auc(scores[:, 2], kinds),
-        "plane": auc(plane @ _lda(plane, kinds), kinds),
-        "held_out_all_channels": _held_out(E, kinds),
-    }
-
-
-def auc(scores: Float[Array, " V"], kinds: Kinds) -> float:
-    """Return the area under the ROC curve for telling both kinds apart, at least 0.5: the direction has no sign."""
-    from scipy.stats import mannwhitneyu
-
-    scores = scores.astype(np.float64)  # SciPy would sum the ranks in the precision of the scores
-    marked, unmarked = scores[kinds == MARKED], scores[kinds == UNMARKED]
-    # Only the statistic is used: no exact distribution is needed.
-    area = float(mannwhitneyu(marked, unmarked, method="asymptotic").statistic) / (len(marked) * len(unmarked))
-    return max(area, 1 - area)
-
-
-def _held_out(E: Float[Array, "V d"], kinds: Kinds) -> float:
-    """Return the AUC of a linear discriminant on all channels, fitted on even ids and tested on odd ones."""
-    even = np.arange(len(E)) % 2 == 0
-    direction = _lda(E, np.where(even, kinds, LEFT_OUT))
-    return auc(E @ direction.astype(E.dtype), np.where(even, LEFT_OUT, kinds))
-
-
-def _lda(rows: Float[Array, "V c"], kinds: Kinds) -> Float[Array, " c"]:
-    """Return Fisher's linear discriminant of tokens with the marker against those without, block by block."""
-    c = rows.shape[1]
-    scatter, sums, counts = np.zeros((c, c)), np.zeros((2, c)), np.zeros(2)
-    for begin in range(0, len(rows), BLOCK):
-        part = slice(begin, begin + BLOCK)
-        for kind in (UNMARKED, MARKED):
-            block = np.asarray(rows[part][kinds[part] == kind], np.float64)
-            scatter += block.T @ block
-            sums[kind] += block.sum(axis=0)
-            counts[kind] += len(block)
-    means = sums / counts[:, None]
-    within = scatter - sum(counts[kind] * np.outer(means[kind], means[kind]) for kind in (UNMARKED, MARKED))
-    within[np.diag_indices(c)] += RIDGE * np.trace(within) / c + np.finfo(np.float64).tiny
-    return np.linalg.solve(within, means[MARKED] - means[UNMARKED])
-
-
-def _arrays(
-    E: Float[Array, "V d"], scores: Float[Array, "V 3"], kinds: Kinds, vocabulary: Vocabulary | None
-) -> dict[str, Array]:
+def _of_the_mean(variances: Float[Array, " d"], mean: Float[Array, " d"], count: int) -> _OfTheMean:
+    """Return the cosine where the mean is an accident, and where it is as long as it is and points anywhere."""
     rng = np.random.default_rng(SEED)
-    ids = np.sort(rng.choice(len(E), min(SAMPLE, len(E)), replace=False))
+    accidental = accidental_mean_cosines(variances, count, DRAWS, rng)
+    turned = turned_mean_cosines(variances, float(mean @ mean), DRAWS, rng) if mean.any() else np.zeros(DRAWS)
     return {
-        "token_scores": scores[ids].astype(np.float32),
+        "cosine_first_mean": drawn("tokens of this spectrum about zero, whose mean is an accident", accidental),
+        "turned_mean": drawn("means of this length that point anywhere", turned),
+    }
+
+
+def _cosine_interval(scores: Float[Array, "V m"], rest: Float[Array, " d"]) -> Interval:
+    statistic = first_direction_cosine_of(scores, rest)
+    return interval(resample_items(statistic, len(scores), RESAMPLES, np.random.default_rng(SEED)))
+
+
+def _arrays(columns: dict[str, Array], kinds: Kinds, vocabulary: Vocabulary | None) -> dict[str, Array]:
+    rng = np.random.default_rng(SEED)
+    ids = np.sort(rng.choice(len(kinds), min(SAMPLE, len(kinds)), replace=False))
+    return {
+        **{name: column[ids].astype(np.float32) for name, column in columns.items()},
         "token_kind": kinds[ids],
-        "token_norm": np.linalg.norm(E[ids], axis=1).astype(np.float32),
         "token_id": ids.astype(np.int32),
         **token_cells.names(vocabulary, ids),
     }

@@ -81,6 +81,15 @@ def text_for(folder: Path, vocab_size: int) -> Text:
     return text
 
 
+def encode(folder: Path, text: str) -> tuple[int, ...]:
+    """Return a piece of text in the tokens of the model in `folder`, nothing put around it.
+
+    Raises:
+        CannotRunError: it has no tokenizer.
+    """
+    return tuple(_tokenizer(folder).encode(text, add_special_tokens=False).ids)
+
+
 def _carried(path: Path) -> Text:
     try:
         ids = np.load(path, allow_pickle=False)

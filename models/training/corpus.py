@@ -1,7 +1,7 @@
-"""The text that `stdlib-gpt2` was made of: the source of Python's standard library, and its tokens.
+"""The text that the atlas's own models are made of: the source of Python's standard library, and its tokens.
 
 The tokenizer is trained on more than the model is, which is how GPT-2 came by its never-trained tokens. Here both
-sides are known: `Corpus.trained` is what the model reads, `token_counts` says how often it meets every token there.
+sides are known: `Corpus.trained` is what a model reads, `token_counts` says how often it meets every token there.
 """
 
 import hashlib
@@ -109,6 +109,23 @@ def encode(texts: dict[str, str], tokenizer: Tokenizer) -> np.ndarray:
 def token_counts(ids: np.ndarray) -> np.ndarray:
     """How often every token occurs in `ids`: int64 (N_VOCAB,)."""
     return np.bincount(ids, minlength=N_VOCAB).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A corpus as its own tokenizer gives it: ids of what is trained on and held out, and the counts of the first."""
+
+    tokenizer: Tokenizer
+    trained: np.ndarray
+    held_out: np.ndarray
+    counts: np.ndarray
+
+
+def encoded(corpus: Corpus) -> Encoded:
+    """Train a tokenizer on all of `corpus` and return what it makes of both parts that a model meets."""
+    tokenizer = train_tokenizer(corpus.everything)
+    trained = encode(corpus.trained, tokenizer)
+    return Encoded(tokenizer, trained, encode(corpus.held_out, tokenizer), token_counts(trained))
 
 
 def xz_bits_per_byte(text: str, known: str = "") -> float:

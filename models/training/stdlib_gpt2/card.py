@@ -1,17 +1,20 @@
 """The model's card, `README.md`, and its picture of the losses, from `training.json` alone.
 
-Written by `train.py` as the last of the model's files; `python card.py` writes it anew, without PyTorch.
+Written by `train.py` as the last of the model's files; `python -m models.training.stdlib_gpt2.card` writes it anew,
+without PyTorch.
 """
 
 import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import jinja2
 import typer
 
+from models.training.cards import filled
+
 HERE = Path(__file__).resolve().parent
-TEMPLATE = "card.md.j2"
+FOLDER = HERE.parents[1] / "stdlib-gpt2"
+TEMPLATE = HERE / "card.md.j2"
 CARD = "README.md"
 PICTURES = ("loss.svg", "loss-dark.svg")
 
@@ -32,24 +35,7 @@ def write_card(folder: Path) -> None:
 
 def card_of(record: dict[str, Any]) -> str:
     """Return the card of a training record, in Markdown."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["thousands"] = lambda number: f"{number:,}"
-    environment.filters["fenced"] = fenced
-    return environment.get_template(TEMPLATE).render(**record)
-
-
-def fenced(text: str) -> str:
-    """Return text as a block of Python code in Markdown that nothing in the text can end."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return f"{fence}python\n{text.rstrip()}\n{fence}"
+    return filled(TEMPLATE, record)
 
 
 def draw_losses(record: dict[str, Any]) -> tuple[bytes, bytes]:
@@ -68,7 +54,7 @@ def draw_losses(record: dict[str, Any]) -> tuple[bytes, bytes]:
     return style.svg_pair(figure)
 
 
-def main(folder: Annotated[Path, typer.Argument(help="Where training.json is.")] = HERE) -> None:
+def main(folder: Annotated[Path, typer.Argument(help="Where training.json is.")] = FOLDER) -> None:
     """Write the card of the model in a folder."""
     write_card(folder)
 

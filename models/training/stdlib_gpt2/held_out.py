@@ -7,10 +7,11 @@ Another release of Python has other files, so the ids are kept and not made anew
 from pathlib import Path
 
 import numpy as np
-from corpus import encode, read_library
 from tokenizers import Tokenizer
 
-HERE = Path(__file__).parent
+from models.training.corpus import encode, read_library
+
+HERE = Path(__file__).resolve().parents[2] / "stdlib-gpt2"
 FILE = HERE / "held_out_tokens.npy"
 SHA256 = "3c1ac24291c220bf85dc41952aed5418ce1496562d9abbcf8652ec166e2e7689"
 

@@ -1,0 +1,174 @@
+"""What chance gives for the statistics of a curve: each doubt has its null.
+
+*Would any smooth curve do?* Featureless curves as smooth as this one, in 64 like channels and in channels that
+differ as much as its own; a random walk; Gaussian rows. *Would any stretch do?* The same waves at other times, the
+same rows in another order, another position than the first.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+
+from generators.maths import curve, surrogates, turning
+from generators.maths.curve_statistics import OF_SHAPE, TOP_ENERGY, Name, statistics
+from generators.maths.resampling import Chance, Sense, chance
+
+Null = Literal[
+    "smooth",  # as smooth as the curve, 64 like channels
+    "own channels",  # as smooth, in channels that differ as much as the curve's
+    "walk",  # a random walk in 64 like channels
+    "gaussian",  # Gaussian rows
+    "other times",  # the waves of each component, begun at random times
+    "other order",  # the rows in a random order
+    "other positions",  # what the other positions have
+]
+Draws = dict[Name, Float[Array, " draws"]]
+
+SENSES: dict[Name, Sense] = {"norm_cv": "at most"}  # of the others, large values are evidence
+# A value is beyond chance where it is beyond each of these.
+JUDGES: dict[Name, tuple[Null, ...]] = {
+    "explained_variance_3d": ("smooth", "own channels", "walk"),
+    "winding": ("smooth", "own channels"),
+    "median_gain": ("smooth", "own channels"),
+    "fraying": ("other times", "other order"),
+    "first_position_distance": ("other positions",),
+    "norm_cv": ("own channels",),
+    "energy_top30": ("gaussian",),
+}
+BESIDE: tuple[Null, ...] = ("walk", "gaussian")  # given beside those, for statistics of shape
+REDUCED = 64  # components in which reordered rows are measured; what they leave out counts as spread out
+
+
+@dataclass(frozen=True)
+class CurveNulls:
+    """Draws of a curve's statistics under its nulls, made when asked for and kept; the same for the same seed."""
+
+    rows: Float[Array, "n d"]
+    draws: int
+    seed: int
+
+    def chances(self, name: Name) -> dict[Null, Chance]:
+        """Return what each null that judges a statistic gives; nothing where the curve is too short to have it."""
+        return self._chances(name, JUDGES[name])
+
+    def beside(self, name: Name) -> dict[Null, Chance]:
+        """Return what a random walk and Gaussian rows give, where they don't judge; nothing for some statistics."""
+        others = tuple(null for null in BESIDE if null not in JUDGES[name])
+        return self._chances(name, others if name in OF_SHAPE else ())
+
+    def _chances(self, name: Name, nulls: tuple[Null, ...]) -> dict[Null, Chance]:
+        drawn = {null: self._drawn(name, null) for null in nulls}
+        sense = SENSES.get(name, "at least")
+        return {null: chance(values, sense) for null, values in drawn.items() if values is not None}
+
+    def _drawn(self, name: Name, null: Null) -> Float[Array, " draws"] | None:
+        if name == "fraying":
+            return self._frayings(null) if len(self.rows) >= curve.FEWEST_FOR_START else None
+        if name == "first_position_distance":
+            return curve.outlier_positions(self.rows)[1][1:]
+        if name == "norm_cv":
+            return self._norm_cvs()
+        if name == "energy_top30":
+            n, d = self.rows.shape
+            return surrogates.gaussian_energy_shares(n, d, TOP_ENERGY, self.draws, self._rng(null))
+        shapes = {"smooth": "_like", "own channels": "_own", "walk": "_walk", "gaussian": "_gaussian"}
+        found: Draws = getattr(self, shapes[null])
+        return found.get(name)
+
+    @cached_property
+    def lag_one(self) -> float:
+        """Return how much neighbouring rows go together, where no outlier stands between."""
+        return surrogates.lag_one(curve.principal_scores(self._run, turning.COMPONENTS).values)
+
+    @cached_property
+    def own_widths(self) -> Float[Array, " draws"]:
+        """Return widths of smoothing that make noise in channels like the curve's as smooth as the curve."""
+        return self._widths("own channels", self._own_spreads)
+
+    @cached_property
+    def like_widths(self) -> Float[Array, " draws"]:
+        """Return the same for 64 like channels."""
+        return self._widths("smooth", surrogates.ALIKE)
+
+    def _widths(self, null: Null, spreads: Float[Array, " channels"]) -> Float[Array, " draws"]:
+        return surrogates.matched_widths(self.lag_one, len(self.rows), self.draws, self._rng(null, 1), spreads)
+
+    @cached_property
+    def _like(self) -> Draws:
+        return self._smooth("smooth", self.like_widths, surrogates.ALIKE)
+
+    @cached_property
+    def _own(self) -> Draws:
+        return self._smooth("own channels", self.own_widths, self._own_spreads)
+
+    @cached_property
+    def _gaussian(self) -> Draws:
+        return self._smooth("gaussian", np.zeros(self.draws), surrogates.ALIKE)
+
+    @cached_property
+    def _walk(self) -> Draws:
+        rng = self._rng("walk")
+        return _of_each(surrogates.random_walk(len(self.rows), rng) for _ in range(self.draws))
+
+    def _smooth(self, null: Null, widths: Float[Array, " draws"], spreads: Float[Array, " channels"]) -> Draws:
+        rng = self._rng(null)
+        return _of_each(surrogates.smooth_curve(len(self.rows), width, rng, spreads) for width in widths)
+
+    def _frayings(self, null: Null) -> Float[Array, " draws"]:
+        if null == "other order":
+            return reordered_frayings(self.rows, self.draws, self._rng(null))
+        elsewhere = surrogates.at_other_times(self.rows, self._rng(null), self.draws)
+        return np.array([curve.fraying(rows) or 0.0 for rows in elsewhere])
+
+    def _norm_cvs(self) -> Float[Array, " draws"]:
+        kept = self.rows[curve.late_positions(len(self.rows), self._outliers)]
+        rng = self._rng("own channels", 2)
+        curves = surrogates.with_channels_of(kept, float(np.median(self.own_widths)), rng, self.draws)
+        return np.array([curve.coefficient_of_variation(np.linalg.norm(rows, axis=1)) for rows in curves])
+
+    @cached_property
+    def _outliers(self) -> Int[Array, " outliers"]:
+        return curve.outlier_positions(self.rows)[0]
+
+    @cached_property
+    def _run(self) -> Float[Array, "rows d"]:
+        return self.rows[curve.longest_run(len(self.rows), self._outliers)]
+
+    @cached_property
+    def _own_spreads(self) -> Float[Array, " channels"]:
+        return surrogates.channel_spreads(self._run)
+
+    def _rng(self, null: Null, part: int = 0) -> np.random.Generator:
+        return np.random.default_rng([self.seed, get_args(Null).index(null), part])
+
+
+def _of_each(curves: Iterable[Float[Array, "n d"]]) -> Draws:
+    found = [statistics(rows, OF_SHAPE) for rows in curves]
+    return {name: np.concatenate([values[name] for values in found]) for name in found[0]}
+
+
+def reordered_frayings(rows: Float[Array, "n d"], draws: int, rng: np.random.Generator) -> Float[Array, " draws"]:
+    """Return the fraying of the same rows in random orders."""
+    centred = rows - rows.mean(axis=0)
+    scores = centred @ curve.leading_axes(centred, REDUCED)
+    energies = np.einsum("ij,ij->i", centred, centred)
+    parts = curve.late_rows(len(rows)), curve.rows_without_end(len(rows))
+    found = np.empty(draws)
+    for draw in range(draws):
+        order = rng.permutation(len(rows))
+        late, without_end = (_three_of(scores[order[part]], energies[order[part]]) for part in parts)
+        found[draw] = late - without_end
+    return found
+
+
+def _three_of(scores: Float[Array, "rows c"], energies: Float[Array, " rows"]) -> float:
+    """Return the share of variance in three components of rows whose scores leave out some of their energy."""
+    mean = scores.mean(axis=0)
+    gram = scores.T @ scores - len(scores) * np.outer(mean, mean)
+    total = float(energies.sum() - len(scores) * mean @ mean)
+    return float(np.linalg.eigvalsh(gram)[-3:].sum()) / total if total > 0 else 0.0

@@ -1,4 +1,0 @@
-import pytest
-
-pytest.importorskip("torch", reason="torch isn't installed")
-pytest.importorskip("transformers", reason="transformers isn't installed")
