@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from numpy import ndarray as Array
@@ -29,10 +30,21 @@ class Origin:
 
 @dataclass
 class Traffic:
-    """Bytes that came over the network, and bytes of tensors that were asked for."""
+    """Bytes that came over the network, and bytes of tensors that were asked for; several threads may count."""
 
     fetched: int = 0
     needed: int = 0
+    _counting: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    def came(self, count: int) -> None:
+        """Count bytes that came."""
+        with self._counting:
+            self.fetched += count
+
+    def was_needed(self, count: int) -> None:
+        """Count bytes that were asked for."""
+        with self._counting:
+            self.needed += count
 
 
 @dataclass(frozen=True)

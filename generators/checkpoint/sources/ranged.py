@@ -165,11 +165,11 @@ class RangedFiles(Files):
             self._whole.add(file)
             return
         for place in places:
-            self.traffic.needed += place.end - place.start
+            self.traffic.was_needed(place.end - place.start)
             self.kept.keep_tensor(self._content_of(file), place.name, data[place.start - start : place.end - start])
 
     def _fetch_one(self, place: Place) -> bytearray:
-        self.traffic.needed += place.end - place.start
+        self.traffic.was_needed(place.end - place.start)
         return self._same(place.file).read(place.start, place.end)
 
     def _same(self, file: str) -> RemoteFile:
