@@ -477,7 +477,7 @@ BROKEN = {
     "other-family": (config(config_of("bert")), "has no tensor of the family 'bert'"),
     "empty-folder": (empty, "The checkpoint broken has no config.json"),
     "no-weights": (lambda folder: (folder / WEIGHTS).unlink(), "has no model.safetensors"),
-    "only-pickle": (only_pickle, "has no model.safetensors (the atlas reads safetensors only, never pickle)"),
+    "only-pickle": (only_pickle, "pytorch_model.bin is"),
     "pickle-in-disguise": (pickle_named_safetensors, "isn't a whole safetensors file"),
     "shard-is-pickle": (shard_is_pickle, "pytorch_model.bin isn't a whole safetensors file"),
     "directory": (directory, "has no model.safetensors"),

@@ -15,7 +15,7 @@ from generators.checkpoint.families import UnknownFamilyError, choose_family
 from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Family, Slot
-from generators.checkpoint.sources import Files, Origin, Traffic
+from generators.checkpoint.sources import FLOATING, Files, Origin, Traffic
 from generators.checkpoint.untabled import without_a_table
 
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # as safetensors calls them
@@ -39,11 +39,12 @@ class Checkpoint(Mapping[str, Array]):
     normal: iterating yields only the roles whose tensors are there.
     """
 
-    def __init__(self, files: Files, family: Family, architecture: Architecture) -> None:
+    def __init__(self, files: Files, family: Family, architecture: Architecture, *, quantised: bool = False) -> None:
         self.origin: Origin = files.origin
         self.family = family
         self.architecture = architecture
         self._files = files
+        self._quantised = quantised
         self._names = set(files.names())
         self._sizes = architecture.sizes()
         self._digests: dict[str, TensorRecord] = {}
@@ -113,7 +114,10 @@ class Checkpoint(Mapping[str, Array]):
     def lacking(self, role: str) -> str:
         """Return what a partial checkpoint lacks for a role, by the name its family gives the tensor."""
         slot = dict(self.family.roles(self.architecture.n_layer)).get(role)
-        return f"{slot.tensor} ({role})" if slot else role
+        if slot is None:
+            return role
+        quantised = " as numbers that can be read: it is quantised" if self._quantised and slot.shape != "d" else ""
+        return f"{slot.tensor} ({role}){quantised}"
 
     def missing_for(self, role: str) -> list[str]:
         """Return the roles without which one can't be computed with though the family has them: itself, or the
@@ -128,8 +132,12 @@ class Checkpoint(Mapping[str, Array]):
                 yield role, slot
                 continue
             name = next((name for name in self.family.spellings(slot.tensor) if name in self._names), None)
-            if name is not None:
+            if name is not None and not self._is_quantised(name):
                 yield role, replace(slot, tensor=name)
+
+    def _is_quantised(self, name: str) -> bool:
+        """Return whether a tensor of a quantised model is one of those stored as something else than floats."""
+        return self._quantised and self._files.header(name).dtype not in FLOATING
 
     def _read(self, slot: Slot) -> Array:
         """Return the tensor behind a slot as stored, widened to float32 (float64 stays)."""
@@ -182,7 +190,7 @@ def open_checkpoint(files: Files, family: str | None = None) -> Checkpoint:
         if found is None:
             raise
         return Checkpoint(files, *found)
-    return Checkpoint(files, *understood(config, table))
+    return Checkpoint(files, *understood(config, table), quantised=bool(config.get("quantization_config")))
 
 
 def _times(sizes: Sequence[int | None]) -> str:

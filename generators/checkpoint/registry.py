@@ -81,6 +81,7 @@ class Model(Entry):
         default=None,
         description="Token counts of a corpus, as `atlas count-tokens` writes them; beside `models.yml`.",
     )
+    group: Title | None = Field(default=None, description="Models of a group stand together on pages.")
     licence: Text | None = None
     notes: Text | None = None
 

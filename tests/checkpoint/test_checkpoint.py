@@ -97,6 +97,7 @@ EXPECTED = {
     "bert": {
         "position_embedding": ("embeddings.position_embeddings.weight", whole),
         "token_embedding": ("embeddings.word_embeddings.weight", whole),
+        "token_type_embedding": ("embeddings.token_type_embeddings.weight", whole),
         **norms(
             blocks_0_ln1="embeddings.LayerNorm",
             blocks_0_ln2="encoder.layer.0.attention.output.LayerNorm",

@@ -43,8 +43,8 @@ def test_when_no_source_has_them_each_says_why(fake):
     with pytest.raises(WeightsUnavailableError) as error:
         locate(model(*sources), (), Hub())
     assert str(error.value) == (
-        "The package no-such-package-here isn't installed. owner/empty on the hub has no safetensors. The hub "
-        "refuses owner/none: there is no such repository, or it is private and needs a token in HF_TOKEN."
+        "The package no-such-package-here isn't installed. owner/empty on the hub has no safetensors (no weights). "
+        "The hub refuses owner/none: there is no such repository, or it is private and needs a token in HF_TOKEN."
     )
 
 

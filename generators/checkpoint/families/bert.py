@@ -93,6 +93,7 @@ ROBERTA = like(
     extra=positions_after_padding,
 )
 
+NO_TYPES = {"token_type_embedding": None}
 DISTILBERT_LAYER = "transformer.layer.{i}"
 
 DISTILBERT = like(
@@ -101,6 +102,7 @@ DISTILBERT = like(
     ("distilbert",),
     prefixes=("distilbert.", ""),
     config={"n_layer": "n_layers", "n_head": "n_heads", "d_model": "dim"},
+    slots=NO_TYPES,
     block_slots={
         **norm("ln1", "transformer.layer.{j}.output_layer_norm"),
         **norm("ln2", f"{DISTILBERT_LAYER}.sa_layer_norm"),
@@ -136,6 +138,7 @@ def _projection(tensor: str) -> dict[str, Slot]:
 OWN_WIDTH = {
     "position_embedding": Slot("embeddings.position_embeddings.weight", "n e"),
     "token_embedding": Slot("embeddings.word_embeddings.weight", "V e"),
+    "token_type_embedding": Slot("embeddings.token_type_embeddings.weight", "t e"),
     **_embedding_norm("embeddings.LayerNorm"),
 }
 NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection stands between it and attention
@@ -209,6 +212,7 @@ MPNET = like(
     "mpnet",
     ("mpnet",),
     prefixes=("mpnet.", ""),
+    slots=NO_TYPES,
     block_slots={
         **norm("ln2", f"{LAYER}.attention.LayerNorm"),
         **linear("attn.q", f"{LAYER}.attention.attn.q"),
@@ -258,6 +262,7 @@ ESM = like(
     "esm",
     ("esm",),
     prefixes=("esm.", ""),
+    slots=NO_TYPES,
     block_slots={**norm("ln1", f"{LAYER}.attention.LayerNorm"), **norm("ln2", f"{LAYER}.LayerNorm")},
     first_block_slots={
         "ln1.gain": norm("ln1", f"{LAYER}.attention.LayerNorm")["ln1.gain"],
@@ -280,7 +285,7 @@ def _deberta(family: Family, settings: Settings) -> Family:
     """Return the table with or without a table of positions, and of distances."""
     relative, added = settings.flag("relative_attention"), settings.flag("position_biased_input")
     settings.must_be("conv_kernel_size", 0, None)
-    slots: dict[str, Slot | None] = {}
+    slots: dict[str, Slot | None] = {} if settings.get("type_vocab_size") else dict(NO_TYPES)
     if relative:
         slots["relative_embedding"] = Slot("encoder.rel_embeddings.weight", "r d")
     if relative and "layer_norm" in str(settings.get("norm_rel_ebd") or ""):

@@ -7,9 +7,10 @@ from pathlib import Path
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource, Source
+from generators.checkpoint.sources import pickled
 from generators.checkpoint.sources.files import FLOATING, SHARD_INDEX, WEIGHTS, Files, Header, Origin, Traffic
 from generators.checkpoint.sources.folder import in_folder
-from generators.checkpoint.sources.hub import Hub
+from generators.checkpoint.sources.hub import Hub, OlderFilesError
 from generators.checkpoint.sources.package import in_package
 
 __all__ = [
@@ -44,12 +45,17 @@ def _found(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
         for folder in models_dirs:
             if (folder / model.whole).is_dir():
                 return in_folder(folder / model.whole)
-    reasons = []
+    reasons, older = [], []
     for source in model.sources:
         try:
             return _open(source, hub)
         except WeightsUnavailableError as error:
             reasons.append(str(error))
+            if isinstance(error, OlderFilesError) and isinstance(source, HubSource):
+                older.append(source)
+    if pickled.can_be_read():  # safetensors anywhere come before older files
+        for source in older:
+            return hub.files(source, older=True)
     raise WeightsUnavailableError(" ".join(reasons))
 
 

@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.checkpoint.config import CONFIG, parse_object
+from generators.checkpoint.sources import pickled
 
 WEIGHTS = "model.safetensors"
 SHARD_INDEX = "model.safetensors.index.json"
@@ -28,10 +30,21 @@ class Origin:
 
 @dataclass
 class Traffic:
-    """Bytes that came over the network, and bytes of tensors that were asked for."""
+    """Bytes that came over the network, and bytes of tensors that were asked for; several threads may count."""
 
     fetched: int = 0
     needed: int = 0
+    _counting: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    def came(self, count: int) -> None:
+        """Count bytes that came."""
+        with self._counting:
+            self.fetched += count
+
+    def was_needed(self, count: int) -> None:
+        """Count bytes that were asked for."""
+        with self._counting:
+            self.needed += count
 
 
 @dataclass(frozen=True)
@@ -66,8 +79,11 @@ class Files:
             KeyError: there is none of that name.
             InputError: the file is damaged, or lacks what its index says it holds.
         """
-        with opened(self._path(self._file_of[name])) as file:
-            return _header(file, name, self._file_of[name])
+        path = self._path(self._file_of[name])
+        if self._are_pickles:
+            return Header(*pickled.header(path, name))
+        with opened(path) as file:
+            return _header(file, name, path.name)
 
     def read(self, name: str) -> Array:
         """Return a tensor as it is stored; the file is opened and closed around it so that no page stays mapped.
@@ -78,6 +94,9 @@ class Files:
         from safetensors import SafetensorError
 
         path = self._path(self._file_of[name])
+        if self._are_pickles:
+            check_dtype(name, pickled.header(path, name)[0], path.name)
+            return pickled.read(path, name)
         with opened(path) as file:
             check_dtype(name, _header(file, name, path.name).dtype, path.name)
             try:
@@ -121,15 +140,39 @@ class Files:
         index = self.content(SHARD_INDEX)
         if index is not None:
             return weight_map(index, f"In the checkpoint {self.origin.place}, {SHARD_INDEX}")
+        if self._are_pickles and (older := self._older_files()) is not None:
+            return older
         with opened(self._path(WEIGHTS)) as file:
             return dict.fromkeys(file.keys(), WEIGHTS)
+
+    @cached_property
+    def _are_pickles(self) -> bool:
+        """Whether there are older files only; an index of safetensors that names a pickle doesn't make it one."""
+        return self.content(SHARD_INDEX) is None and self.fetch(WEIGHTS) is None
+
+    def _older_files(self) -> Mapping[str, str] | None:
+        """Return which file holds each tensor where they are pickles; None where there are none of those.
+
+        Raises:
+            InputError: only PyTorch may open them, and it isn't here.
+        """
+        index = self.content(pickled.PICKLED_INDEX)
+        path = None if index is not None else self.fetch(pickled.PICKLED)
+        if index is None and path is None:
+            return None
+        if not pickled.can_be_read():
+            raise InputError(
+                f"The checkpoint {self.origin.place} has no {WEIGHTS}; its {pickled.PICKLED} is a pickle, which only "
+                "PyTorch's weights-only reader may open, and PyTorch isn't installed here."
+            )
+        if path is not None:
+            return dict.fromkeys(pickled.names(path), pickled.PICKLED)
+        return weight_map(index or b"", f"In the checkpoint {self.origin.place}, {pickled.PICKLED_INDEX}")
 
     def _path(self, name: str) -> Path:
         path = self.fetch(name)
         if path is None:
-            raise InputError(
-                f"The checkpoint {self.origin.place} has no {name} (the atlas reads safetensors only, never pickle)."
-            )
+            raise InputError(f"The checkpoint {self.origin.place} has no {name}.")
         return path
 
 

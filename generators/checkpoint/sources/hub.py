@@ -18,10 +18,15 @@ from generators.checkpoint.sources.network import (
     patiently,
     refusal,
 )
+from generators.checkpoint.sources.pickled import PICKLED, PICKLED_INDEX
 from generators.checkpoint.sources.ranged import RangedFiles
 
 HUB_TIMEOUT_S = 10.0
 REFUSED = 400  # HTTP statuses from here on are refusals
+
+
+class OlderFilesError(WeightsUnavailableError):
+    """A repository has older files only."""
 
 
 @dataclass
@@ -41,15 +46,24 @@ class Hub:
         if self.offline:
             self.unreachable = "it may not be asked"
 
-    def files(self, source: HubSource) -> Files:
+    def files(self, source: HubSource, older: bool = False) -> Files:
         """Return the files of a hub repository at the commit that its revision means now.
+
+        Args:
+            older: take files that are no safetensors.
 
         Raises:
             InputError: the hub allows no such name.
+            OlderFilesError: there are only older files, and those are not taken.
             WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such repository.
         """
         _check_id(source.hub)
         commit, names = self._commit(source)
+        ranged = names is None or bool(names & {WEIGHTS, SHARD_INDEX})
+        if not ranged and not (names or frozenset()) & {PICKLED, PICKLED_INDEX}:
+            raise WeightsUnavailableError(f"{_named(source)} on the hub has no safetensors (no weights).")
+        if not ranged and not older:
+            raise OlderFilesError(f"{_named(source)} on the hub has no safetensors (only older files).")
         origin = Origin("hub", source.hub, source.revision, commit)
         return RangedFiles(
             origin,
@@ -57,6 +71,7 @@ class Hub:
             remote=partial(self._remote, source, commit),
             kept=self.kept,
             key=f"{source.hub}@{commit}",
+            ranged=ranged,
         )
 
     def _commit(self, source: HubSource) -> tuple[str, frozenset[str] | None]:
@@ -70,8 +85,6 @@ class Hub:
         except Exception as error:  # whatever the network library of the day raises
             return self._after(error, source), None
         names = frozenset(file.rfilename for file in info.siblings or ())
-        if names and not names & {WEIGHTS, SHARD_INDEX}:
-            raise WeightsUnavailableError(f"{_named(source)} on the hub has no safetensors.")
         commit = info.sha or source.revision
         self.kept.keep_note({"commit": commit}, "revisions", source.hub, source.revision)
         return commit, names or None

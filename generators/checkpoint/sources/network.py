@@ -79,7 +79,7 @@ class RemoteFile:
             with get_session().stream("GET", self.url, headers=asked, timeout=TIMEOUT_S) as response:
                 self._check(response, start)
                 for chunk in response.iter_raw():
-                    self.traffic.fetched += len(chunk)
+                    self.traffic.came(len(chunk))
                     yield chunk
         except ConnectionError:  # offline mode
             raise WeightsUnavailableError(f"{self.named} isn't kept here, and the hub may not be asked.") from None

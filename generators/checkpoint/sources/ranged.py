@@ -48,11 +48,13 @@ class RangedFiles(Files):
         remote: gives a file of the repository, to be read by ranges.
         kept: what was read before.
         key: names repository and commit.
+        ranged: False where there are older files only, which are read whole.
     """
 
     remote: Callable[[str, Traffic], RemoteFile] = field(kw_only=True)
     kept: Kept = field(kw_only=True)
     key: str = field(kw_only=True)
+    ranged: bool = field(default=True, kw_only=True)
     traffic: Traffic = field(default_factory=Traffic, kw_only=True)
     _headers: dict[str, dict[str, Any]] = field(default_factory=dict, kw_only=True)
     _files: dict[str, RemoteFile] = field(default_factory=dict, kw_only=True)
@@ -104,7 +106,7 @@ class RangedFiles(Files):
         index = self.content(SHARD_INDEX)
         if index is not None:
             return weight_map(index, f"In the checkpoint {self.origin.place}, {SHARD_INDEX}")
-        header = self._header(WEIGHTS)
+        header = self._header(WEIGHTS) if self.ranged else None
         if header is None:
             return super()._file_of
         return dict.fromkeys(header["tensors"], WEIGHTS)
@@ -121,7 +123,7 @@ class RangedFiles(Files):
         return Place(file, name, start, end, Header(dtype, tuple(shape)))
 
     def _header(self, file: str) -> dict[str, Any] | None:
-        if file in self._whole:
+        if file in self._whole or not self.ranged:
             return None
         if file not in self._headers:
             note = self.kept.note("headers", self.key, file)
@@ -163,11 +165,11 @@ class RangedFiles(Files):
             self._whole.add(file)
             return
         for place in places:
-            self.traffic.needed += place.end - place.start
+            self.traffic.was_needed(place.end - place.start)
             self.kept.keep_tensor(self._content_of(file), place.name, data[place.start - start : place.end - start])
 
     def _fetch_one(self, place: Place) -> bytearray:
-        self.traffic.needed += place.end - place.start
+        self.traffic.was_needed(place.end - place.start)
         return self._same(place.file).read(place.start, place.end)
 
     def _same(self, file: str) -> RemoteFile:

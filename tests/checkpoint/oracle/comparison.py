@@ -185,10 +185,9 @@ class Oracle:
             found.compare("positions", np.broadcast_to(token + self._type(), rest.shape), rest)
 
     def _type(self) -> Array | float:
-        for name, parameter in self.model.named_parameters():
-            if name.endswith("token_type_embeddings.weight"):
-                return parameter.detach().double().numpy()[0]
-        return 0.0
+        """Return what the type of the first segment adds, where the family has such types."""
+        types = self.roles.get("token_type_embedding")
+        return 0.0 if types is None else types[0].astype(np.float64)
 
     def _entering(self, trace: Trace) -> Array:
         """Return the sum of embeddings, before any norm."""

@@ -1,0 +1,155 @@
+"""Older files are read by PyTorch's weights-only unpickler or not at all, and safetensors come first."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from generators.base.errors import InputError, WeightsUnavailableError
+from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.registry import HubSource, Model
+from generators.checkpoint.sources import Hub, in_folder, locate, pickled
+from tests.checkpoint.fake_hub import serving
+from tests.checkpoint.test_hub import at_hub
+from tests.checkpoints import WEIGHTS, tensors_of, write_checkpoint, write_json
+
+OLDER = "pytorch_model.bin"
+
+
+class Evil:
+    def __init__(self, where: Path) -> None:
+        self.where = where
+
+    def __reduce__(self):
+        return Path.touch, (self.where,)
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="PyTorch isn't installed here")
+
+
+def older(torch, folder: Path, *, dtype=None, shards: int = 1, legacy: bool = False) -> Path:
+    """Turn a checkpoint into what it was before safetensors."""
+    write_checkpoint(folder)
+    (folder / WEIGHTS).unlink()
+    tensors = {name: torch.tensor(array) for name, array in tensors_of("gpt2").items()}
+    tensors = {name: tensor.to(dtype) if dtype else tensor for name, tensor in tensors.items()}
+    if shards == 1:
+        torch.save(tensors, folder / OLDER, _use_new_zipfile_serialization=not legacy)
+        return folder
+    names = {name: f"pytorch_model-{1 + i % shards:05}-of-{shards:05}.bin" for i, name in enumerate(tensors)}
+    for file in set(names.values()):
+        torch.save({name: tensors[name] for name in tensors if names[name] == file}, folder / file)
+    write_json(folder / f"{OLDER}.index.json", {"weight_map": names})
+    return folder
+
+
+@pytest.mark.parametrize("legacy", [False, True], ids=["mapped", "before-1.6"])
+def test_an_older_file_is_read_as_its_copy_in_safetensors(torch, tmp_path, legacy):
+    checkpoint = open_checkpoint(in_folder(older(torch, tmp_path / "a", legacy=legacy)))
+    copy = open_checkpoint(in_folder(write_checkpoint(tmp_path / "b")))
+    assert set(checkpoint) == set(copy)
+    for role in copy:
+        np.testing.assert_array_equal(checkpoint[role], copy[role], strict=True)
+        assert checkpoint.record(role) == copy.record(role)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+def test_its_numbers_are_those_stored(torch, tmp_path, dtype):
+    kind = getattr(torch, dtype)
+    checkpoint = open_checkpoint(in_folder(older(torch, tmp_path, dtype=kind)))
+    stored = torch.tensor(tensors_of("gpt2")["wpe.weight"]).to(kind)
+    np.testing.assert_array_equal(checkpoint["position_embedding"], stored.double().numpy())
+    assert checkpoint.record("position_embedding").dtype in ("F16", "BF16", "F64")
+
+
+def test_shards_are_opened_when_asked_for(torch, tmp_path):
+    checkpoint = open_checkpoint(in_folder(older(torch, tmp_path, shards=3)))
+    for path in tmp_path.glob("*-00002-*.bin"):
+        path.write_bytes(b"damaged")
+    assert checkpoint["token_embedding"].shape == (50, 24)
+    with pytest.raises(InputError, match="is not opened"):
+        _ = [checkpoint[role] for role in checkpoint]
+
+
+def test_a_hostile_pickle_is_a_sentence_and_runs_nothing(torch, tmp_path):
+    folder = older(torch, tmp_path / "model")
+    (folder / OLDER).write_bytes(pickle.dumps({"wpe.weight": Evil(tmp_path / "ran")}))
+    with pytest.raises(InputError, match=r"pytorch_model\.bin is not opened"):
+        open_checkpoint(in_folder(folder))
+    torch.save({"wpe.weight": Evil(tmp_path / "ran")}, folder / OLDER)
+    with pytest.raises(InputError, match=r"pytorch_model\.bin is not opened"):
+        open_checkpoint(in_folder(folder))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_safetensors_come_first(torch, tmp_path):
+    folder = older(torch, tmp_path)
+    (folder / OLDER).write_bytes(b"never opened")
+    write_checkpoint(folder, seed=2)
+    assert open_checkpoint(in_folder(folder))["position_embedding"].size
+
+
+def test_without_pytorch_it_is_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+    (write_checkpoint(tmp_path) / WEIGHTS).rename(tmp_path / OLDER)
+    with pytest.raises(InputError, match=r"only PyTorch's weights-only reader may open"):
+        open_checkpoint(in_folder(tmp_path))
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    with serving(tmp_path / "hub") as server:
+        at_hub(server, tmp_path, monkeypatch)
+        yield server
+
+
+def found(*repos: str):
+    sources = tuple(HubSource(hub=repo) for repo in repos)
+    return locate(Model(name="tiny", title="tiny", sources=sources), (), Hub())
+
+
+def test_a_repository_of_older_files_alone_is_read(torch, fake):
+    older(torch, fake.repository("owner/older"))
+    checkpoint = open_checkpoint(found("owner/older"))
+    np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
+
+
+def test_a_copy_in_safetensors_elsewhere_comes_before_older_files(torch, fake):
+    older(torch, fake.repository("owner/older"))
+    write_checkpoint(fake.repository("owner/converted"))
+    assert found("owner/older", "owner/converted").origin.place == "owner/converted"
+
+
+def test_without_pytorch_a_repository_of_older_files_is_not_had(fake, monkeypatch):
+    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+    (write_checkpoint(fake.repository("owner/older")) / WEIGHTS).rename(fake.repository("owner/older") / OLDER)
+    with pytest.raises(WeightsUnavailableError, match=r"has no safetensors \(only older files\)"):
+        found("owner/older")
+
+
+# Quantised
+
+
+def test_of_a_quantised_model_norms_and_embeddings_are_read_and_the_rest_is_missing(tmp_path):
+    tensors = {name: np.ones(t.shape, np.int8) for name, t in tensors_of("gpt2").items() if ".c_fc.weight" in name}
+    folder = write_checkpoint(tmp_path, changed=tensors, dtype=None, config={"quantization_config": {"bits": 8}})
+    checkpoint = open_checkpoint(in_folder(folder))
+    assert checkpoint["position_embedding"].size
+    assert checkpoint["blocks.0.ln2.gain"].size
+    assert checkpoint.missing_for("blocks.0.mlp.in") == ["blocks.0.mlp.in"]
+    said = checkpoint.lacking("blocks.0.mlp.in")
+    assert said == "h.0.mlp.c_fc.weight (blocks.0.mlp.in) as numbers that can be read: it is quantised"
+
+
+def test_matrices_by_other_names_are_quantised_too(tmp_path):
+    names = [name for name in tensors_of("gpt2") if ".c_attn.weight" in name]
+    packed = {name.replace("weight", "qweight"): np.ones((3, 4), np.int32) for name in names}
+    folder = write_checkpoint(
+        tmp_path, without=names, changed=packed, dtype=None, config={"quantization_config": {"quant_method": "gptq"}}
+    )
+    checkpoint = open_checkpoint(in_folder(folder))
+    assert "it is quantised" in checkpoint.lacking("blocks.0.attn.q")
+    assert checkpoint.missing_for("blocks.0.attn.q")[0] == "blocks.0.attn.q"
