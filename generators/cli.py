@@ -395,8 +395,8 @@ def _done(store: "Store", model: "Model") -> str:
 def _show(judged: "JudgedModel") -> None:
     m = judged.record
     terminal.line(
-        f"{m.title}: {m.family}, {m.n_layer} layers, {m.n_head} heads, d_model {m.d_model}, {number(m.n_ctx)} positions, "
-        f"{number(m.vocab_size)} tokens; from the {m.source.kind} {m.source.place}"
+        f"{m.title}: {m.family}, {m.n_layer} layers, {m.n_head} heads, d_model {m.d_model}, "
+        f"{number(m.n_ctx)} positions, {number(m.vocab_size)} tokens; from the {m.source.kind} {m.source.place}"
     )
     for each in judged.findings:
         if each.record.status != "computed":

@@ -21,7 +21,7 @@ ROOM = tuple(
 
 
 def why_not(files: Files, checkpoint: Checkpoint) -> str | None:
-    """Return why a model can't be run here, as far as that can be said without opening it; None if nothing is seen."""
+    """Return why a model can't be run here, as far as that can be said without opening it; else None."""
     absent = [name for name in LIBRARIES if find_spec(name) is None]
     if absent:
         return f"The model can't be run here: {' and '.join(absent)} isn't installed."

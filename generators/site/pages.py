@@ -24,10 +24,9 @@ from generators.site.staging import Staging
 from generators.site.view import Absent, ModelPage, all_models, model_page
 from generators.site.words import environment
 
-
 # The figure on the home page: this finding's signature, of the first model for which this claim holds.
 HERO = "helix"
-HERO_CLAIM = "circle"
+HERO_CLAIM = "winding"
 
 
 @dataclass(frozen=True)

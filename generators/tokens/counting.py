@@ -27,10 +27,10 @@ from jaxtyping import Int
 from numpy import ndarray as Array
 
 from generators.base.errors import AtlasError, InputError
-from generators.checkpoint.registry import HUB_ID
-from generators.tokens.vocabulary import TOKENIZER
 from generators.checkpoint.families import choose_family, read_architecture
+from generators.checkpoint.registry import HUB_ID
 from generators.checkpoint.sources import Files
+from generators.tokens.vocabulary import TOKENIZER
 
 CHUNK_BYTES = 1 << 20  # a worker then takes about 150 MB
 LONGEST_PIECE = 1 << 18

@@ -9,8 +9,8 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.tokens.vocabulary import Vocabulary
 from generators.checkpoint.sources import Files
+from generators.tokens.vocabulary import Vocabulary
 
 COUNTS = "token_counts.npy"
 

@@ -102,8 +102,9 @@ print(f"{len(holding)} of {(claims.verdict != 'untested').sum()} tested claims h
 for claim, answer in holding.answer.items():
     print(f"- {claim}: {answer}")
 
-measured = found.findings["helix"].metrics["explained_variance_3d"]["no_first"]
-print(f"\nPlanted: {turns} turns in three dimensions. Found: {abs(claims.value['circle']):.2f} turns,", end=" ")
+helix_metrics = found.findings["helix"].metrics
+plane, measured = helix_metrics["planes"][0], helix_metrics["explained_variance_3d"]["no_first"]
+print(f"\nPlanted: {turns} turns in three dimensions. Found: {plane['turns']:.2f} turns,", end=" ")
 print(f"and three components that hold {measured:.1%} of the variance.")
 
 # %% [markdown]

@@ -69,6 +69,10 @@ def null(median, limit):
     return {"null": "draws", "median": median, "limit": limit, "draws": 200}
 
 
+def turned_at_random(*seed, d=48):
+    return ortho_group.rvs(d, random_state=np.random.default_rng(seed))
+
+
 def without(weights, *endings):
     return {role: array for role, array in weights.items() if not role.endswith(endings)}
 
@@ -239,7 +243,7 @@ def test_reading_positions_lies_beyond_chance(noise):
 def test_chance_of_the_corner_is_that_of_directions_drawn_at_random(noise):
     """Of two sums of squared overlaps of five random directions with five others, the smaller."""
     drawn = np.sort([
-        min(np.sum(ortho_group.rvs(48, random_state=[seed, side])[:5, :5] ** 2) for side in range(2))
+        min(np.sum(turned_at_random(seed, side)[:5, :5] ** 2) for side in range(2))
         for seed in range(200)
     ])  # fmt: skip
     chance = noise.metrics["chance"]["top5"]
@@ -296,8 +300,11 @@ def test_an_mlp_that_ignores_positions(decoder, inside, verdict):
 
 
 def with_share(vectors, k, inside):
-    """Return a matrix of which a share lies along the first k of these directions and the rest along the others."""
-    return np.hstack([np.sqrt(inside) * vectors[:, : k - 1], np.sqrt(1 - inside) * vectors[:, k : 2 * k - 1]])
+    """Return a square matrix of which a share lies along the first k of these directions, the rest along the others."""
+    d = len(vectors)
+    rows = ortho_group.rvs(d, random_state=1)
+    W = np.sqrt(inside / k) * vectors[:, :k] @ rows[:k]
+    return W + np.sqrt((1 - inside) / (d - k)) * vectors[:, k:] @ rows[k:]
 
 
 def directions(weights, source):
@@ -390,7 +397,7 @@ def test_chance_turns_each_matrix_and_keeps_its_spectrum(decoder):
     }
     turned = {
         name: np.array([
-            plain_share(ortho_group.rvs(48, random_state=[seed, index]) @ W, np.eye(48)[:21]) for seed in range(200)
+            plain_share(turned_at_random(seed, index) @ W, np.eye(48)[:21]) for seed in range(200)
         ])
         for index, (name, W) in enumerate(low_rank.items())
     }  # fmt: skip
@@ -602,24 +609,36 @@ def test_without_mlp_matrices_only_their_claim_is_untested(decoder):
     assert "MLP in" not in result.metrics["top5"]["P"]
     verdicts = {claim.id: claim.verdict for claim in ATTENTION.claims(result)}
     assert verdicts == {
-        "qk-read-positions": "fails", "mlp-ignores-positions": "untested", "previous-token-head": "fails",
+        "qk-read-positions": "fails", "qkv-read-tokens": "fails", "writes-positions": "fails",
+        "mlp-reads-tokens": "untested", "mlp-ignores-positions": "untested", "previous-token-head": "fails",
     }  # fmt: skip
+    assert result.metrics["chance"]["mlp_reads_tokens"] is result.metrics["chance"]["mlp_reads_positions"] is None
 
 
 def test_an_mlp_of_layer_1_does_not_stand_in_for_layer_0(decoder):
     weights, arch = decoder
     without = {role: w for role, w in weights.items() if role != "blocks.0.mlp.in"}
     assert [row["layer"] for row in compute(without, arch).metrics["shares"]["P"]["MLP in"]] == [1]
-    assert claims_of(without, arch)["mlp-ignores-positions"].verdict == "untested"
+    for claim in ("mlp-ignores-positions", "mlp-reads-tokens"):
+        assert claims_of(without, arch)[claim].verdict == "untested"
 
 
-@pytest.mark.parametrize("role", ["ln1.gain", "ln2.gain", "attn.q", "attn.o", "mlp.in"])
-def test_zeros_have_no_share(decoder, role):
+@pytest.mark.parametrize(("role", "untested"), [
+    ("ln1.gain", set()),
+    ("ln2.gain", set()),
+    ("attn.q", {"qkv-read-tokens"}),
+    ("attn.v", {"qkv-read-tokens"}),
+    ("attn.o", {"writes-positions"}),
+    ("mlp.in", {"mlp-reads-tokens", "mlp-ignores-positions"}),
+])  # fmt: skip
+def test_zeros_have_no_share(decoder, role, untested):
     weights, arch = decoder
     role = f"blocks.0.{role}"
     result = compute({**weights, role: np.zeros_like(weights[role])}, arch)
     json.dumps(result.metrics, allow_nan=False)
-    assert len(ATTENTION.claims(result)) == 3
+    claims = ATTENTION.claims(result)
+    assert len(claims) == 6
+    assert {claim.id for claim in claims if claim.verdict == "untested"} == untested
 
 
 def test_heads_that_see_nothing_attend_alike(decoder):

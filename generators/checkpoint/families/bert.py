@@ -114,7 +114,6 @@ DISTILBERT = like(
         **linear("mlp.out", f"{DISTILBERT_LAYER}.ffn.lin2"),
     },
     ignores=("sinusoidal_pos_embds", "tie_weights_"),  # sines or not, the table is in the file
-    slots={"token_type_embedding": None},
 )
 
 SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
@@ -157,7 +156,7 @@ ALBERT = like(
     ("albert",),
     prefixes=("albert.", ""),
     config={"d_embedding": "embedding_size"},
-    slots={"token_type_embedding": None, **OWN_WIDTH, **_projection("encoder.embedding_hidden_mapping_in")},
+    slots={**OWN_WIDTH, **_projection("encoder.embedding_hidden_mapping_in")},
     block_slots={
         **norm("ln1", f"{SHARED}.full_layer_layer_norm"),
         **norm("ln2", f"{SHARED}.attention.LayerNorm"),
@@ -191,7 +190,6 @@ ELECTRA = like(
     config={"d_embedding": "embedding_size"},
     defaults={"embedding_size": 128},
     variant=_electra,
-    slots={"token_type_embedding": None},
 )
 
 MPNET_PADDING = 2  # its software counts from 2 whatever the config says of padding
@@ -224,7 +222,6 @@ MPNET = like(
     defaults={"relative_attention_num_buckets": 32},
     variant=_mpnet,
     extra=_mpnet_numbers,
-    slots={"token_type_embedding": None},
 )
 
 KEPT = 1 - 0.15 * 0.8  # of embeddings, as after the masking that ESM was trained with
@@ -272,7 +269,6 @@ ESM = like(
     defaults={"position_embedding_type": "absolute", "rope_theta": 10000.0},
     variant=_esm,
     extra=_esm_numbers,
-    slots={"token_type_embedding": None},
 )
 
 MIXED = (
@@ -330,7 +326,6 @@ DEBERTA = like(
     defaults={"position_biased_input": True, "layer_norm_eps": 1e-7},
     variant=_deberta,
     extra=_deberta_numbers,
-    slots={"token_type_embedding": None},
 )
 
 FAMILIES = (BERT, ROBERTA, DISTILBERT, ALBERT, ELECTRA, MPNET, ESM, DEBERTA)

@@ -106,7 +106,7 @@ def _winding(measured: Measurements[Metrics]) -> Tested | Untested:
         {
             "holds": f"{beyond}. {_others(metrics)}{_formula(metrics)}",
             "partly": f"{beyond}: more than chance, but less than one turn of the whole. {_others(metrics)}",
-            "fails": f"{beyond}.",
+            "fails": f"{beyond}{': no more than chance' if metrics['winding'] >= FEWEST_TURNS else ''}.",
         },
         chance=null,
         interval=interval,
@@ -153,7 +153,7 @@ def _fraying(measured: Measurements[Metrics]) -> Tested | Untested:
         return Untested(f"With fewer than {FEWEST_FOR_START} positions there is no start to leave out.")
     dropped = (
         f"Leaving out the first {LATE} positions instead of the last {LATE} changes what three components hold by "
-        f"{value:+.3f} of the variance; 1 in 100 {null.null} changes it by more than {null.limit:+.3f}"
+        f"{value:+z.3f} of the variance; 1 in 100 {null.null} changes it by more than {null.limit:+z.3f}"
     )
     fails = "the start lies on the curve no worse than the end"
     if value >= FRAYED:
@@ -216,12 +216,12 @@ def _look_back(measured: Measurements[Metrics]) -> Tested | Untested:
         )
     judged = [look for look in metrics["look_back"] if look["k"] in JUDGED_OFFSETS]
     offsets = _listed([str(look["k"]) for look in judged])
-    gains = _listed([f"{look['gain']:.2f}" for look in judged])
+    gains = _listed([f"{look['gain']:z.2f}" for look in judged])
     fit = (
         f"A rotation fitted on one half of the positions and tried on the other has gains over standing still of "
-        f"{gains} at {offsets} tokens back (median {value:.2f})"
+        f"{gains}, {offsets} {'token' if offsets == '1' else 'tokens'} back (median {value:z.2f})"
     )
-    by_chance = f"{null.null} have {null.median:.2f} (1 in 100 more than {null.limit:.2f})"
+    by_chance = f"{null.null} have {null.median:z.2f} (1 in 100 more than {null.limit:z.2f})"
     most = max(look["translation_gain"] for look in judged)
     gained = "nothing" if most < NOTHING else f"{most:.2f} at most"
     line = f"a translation, which a straight line would need, gains {gained}"
@@ -254,12 +254,11 @@ def _low_rank(measured: Measurements[Metrics]) -> Tested | Untested:
     share = f"{value:.2%} of P's energy lies in its top {TOP_ENERGY} directions; Gaussian rows have {gaussian:.1%}"
     if LOW_RANK_FACTOR * gaussian > 1:
         return Untested(f"{share}, and nothing can have {LOW_RANK_FACTOR:g} times as much.")
-    why = f"featureless curves as smooth as P {smooth:.1%}"
-    if smooth >= LOW_RANK:
-        why += ": smoothness alone makes it so"
+    beside = f"{share}, featureless curves as smooth as P {smooth:.1%}"
+    enough = ": being smooth is enough for it" if smooth >= value else ""
     return Tested(
         value,
-        {"holds": f"{share}, {why}.", "partly": f"{share}, {why}.", "fails": f"Only {share}, {why}."},
+        {"holds": f"{beside}{enough}.", "partly": f"{beside}{enough}.", "fails": f"Only {beside}."},
         chance=null,
         interval=pair(metrics["intervals"]["energy_top30"]),
         also=value >= LOW_RANK_FACTOR * gaussian,
