@@ -31,6 +31,19 @@ def check_tokens(E: Array) -> None:
     check_channels(E.shape[1])
 
 
+def check_width(embedding: Array, gain_or_matrix: Array) -> None:
+    """Refuse embeddings that do not live in the stream itself.
+
+    Raises:
+        NotApplicableError: they are narrower or wider than what the blocks read; a projection stands in between.
+    """
+    width, d = embedding.shape[1], gain_or_matrix.shape[0]
+    if width != d:
+        raise NotApplicableError(
+            f"The embeddings have {width} channels and the stream has {d}: a projection stands in between."
+        )
+
+
 def check_channels(d: int) -> None:
     """Refuse a stream that is too narrow.
 

@@ -110,10 +110,12 @@ def queries_and_keys(
 ) -> tuple[Float[Array, "heads n d_head"], Float[Array, "heads n d_head"]]:
     """Return what positions alone give as queries (scaled as the model scales scores) and keys."""
     read = _normed(weights, f"blocks.{layer}.ln1", P, architecture)
+    heads = {"q": architecture.n_head, "k": architecture.n_kv_head or architecture.n_head}
     queries, keys = (
-        by_head(read, weights[role], weights.get(f"{role}.bias"), architecture.n_head)
+        by_head(read, weights[role], weights.get(f"{role}.bias"), heads[role[-1]])
         for role in (f"blocks.{layer}.attn.q", f"blocks.{layer}.attn.k")
     )
+    keys = np.repeat(keys, len(queries) // len(keys), axis=0)  # where several heads share one's keys
     return queries * np.float32(score_scale(architecture, queries.shape[-1], layer)), keys
 
 

@@ -21,7 +21,7 @@ from generators.findings.contract import (
     table_of,
 )
 from generators.findings.nulls import DRAWS, drawn
-from generators.findings.sizes import check_positions
+from generators.findings.sizes import check_positions, check_width
 from generators.maths.kernels import first_query
 from generators.maths.resampling import Sense
 from generators.maths.rotations import shares_in_subspace, top_overlaps
@@ -143,6 +143,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     P = np.asarray(weights["position_embedding"], np.float64)
     n, d = P.shape
     check_positions(P)
+    check_width(P, weights["blocks.0.attn.q"])
     if (stream := weights["blocks.0.attn.q"].shape[0]) != d:
         raise NotApplicableError(f"Embeddings have {d} channels of their own, which are not the stream's {stream}.")
     k = subspace_size(n, d)

@@ -199,7 +199,9 @@ class _Projected:
         from scipy.special import softmax
 
         n = len(tokens)
-        keys = self._rows(self.keys, tokens, np.arange(n)).reshape(n, architecture.n_head, -1)
+        kept = architecture.n_kv_head or architecture.n_head
+        keys = self._rows(self.keys, tokens, np.arange(n)).reshape(n, kept, -1)
+        keys = np.repeat(keys, architecture.n_head // kept, axis=1)  # where several heads share one's keys
         asked = self._rows(self.queries, tokens[queries], queries).reshape(len(queries), architecture.n_head, -1)
         scores = np.matmul(asked.transpose(1, 0, 2), keys.transpose(1, 2, 0)) * np.float32(self.score_scale)
         if architecture.causal:

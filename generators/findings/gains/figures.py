@@ -77,5 +77,3 @@ def draw_correlations(correlation: dict[Norm, dict[str, float | None]]) -> Any:
     ax.set_ylabel("correlation, log gain with log position std")
     ax.legend()
     return figure
-
-

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from generators.findings.contract import Inputs, Interval, Measurements, StoredChance, Weights, table_of
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
-from generators.findings.sizes import check_channels
+from generators.findings.sizes import check_channels, check_width
 from generators.maths.blocks import mean_and_std
 from generators.maths.channels import ConsistentChannel, consistent_channel, ratio_to_runner_up
 from generators.maths.ranks import pearson
@@ -83,7 +83,11 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         NotApplicableError: fewer than 16 channels.
     """
     gains = {norm: _gains(inputs, norm) for norm in NORMS}
-    check_channels(len(next(iter(gains["ln2"].values()))))
+    first = next(iter(gains["ln2"].values()))
+    check_channels(len(first))
+    for role in ("position_embedding", "token_embedding"):
+        if role in inputs.weights:
+            check_width(inputs.weights[role], first)
     std = _position_std(inputs.weights)
     found = {norm: consistent_channel(list(gains[norm].values())) for norm in NORMS}
     rows = [_describe(norm, layer, gain, std) for norm in NORMS for layer, gain in gains[norm].items()]
@@ -93,7 +97,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         },
         consistent_channel=found,
         ln2_channel=None if found["ln2"] is None else _ranks(found["ln2"]["channel"], std, inputs.weights),
-        n_channels=len(next(iter(gains["ln2"].values()))),
+        n_channels=len(first),
         n_layers=inputs.architecture.n_layer,
         chance=_chance(gains, inputs.weights, _lead(found["ln2"])),
         intervals={"dials_down": _interval(std, gains["ln1"].get(0))},

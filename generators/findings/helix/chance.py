@@ -1,7 +1,8 @@
 """What chance gives for everything that is claimed of the positions, as it is stored.
 
-Which null answers which doubt is said in `maths/curve_chance.py`; a value counts as beyond chance where it is beyond
-each of the nulls that judge it.
+Which null answers which doubt is said in `maths/curve_chance.py`. Where it matters how far a curve wanders, for the
+variance in three components and for norms, there is one more: smoothed noise that forgets as slowly as P. Neighbours
+in a random walk or in P tell little of that. A value counts as beyond chance where it is beyond each null.
 """
 
 import numpy as np
@@ -28,7 +29,7 @@ IN_WORDS: dict[Null, str] = {
     "other order": "reorderings of P's rows",
     "other positions": "other positions",
 }
-LASTING = "featureless curves as slow to forget as P in channels as loud as its own"
+LASTING, IN_WORDS_LASTING = "own memory", "featureless curves as slow to forget as P in channels as loud as its own"
 ByNull = dict[str, StoredChance]  # null -> what it gives; empty where P is too short for the number
 
 
@@ -80,29 +81,29 @@ def draw(P: Float[Array, "n d"]) -> Drawn:
     outliers, _ = curve.outlier_positions(P)
     run = P[curve.longest_run(len(P), outliers)]
     memory = half_life(curve.principal_scores(run, turning.COMPONENTS).values)
+    lasting = max(float(np.median(nulls.own_widths)), min(width_of(memory), surrogates.WIDEST * len(run)))
 
     def judging(name: Name) -> ByNull:
-        return {null: _stored(found, null) for null, found in nulls.chances(name).items()}
+        return {null: _stored(found, null) for null, found in nulls.chances(name).items() if null != "walk"}
 
     def beside(name: Name) -> ByNull:
-        return {null: _stored(found, null) for null, found in nulls.beside(name).items()}
+        walks = {null: found for null, found in nulls.chances(name).items() if null == "walk"}
+        return {null: _stored(found, null) for null, found in (walks | nulls.beside(name)).items()}
 
     return {
         "smoothness": {"lag_one": nulls.lag_one, "width": float(np.median(nulls.like_widths)), "memory": memory},
         "chance": {
-            "explained_variance_3d": judging("explained_variance_3d"),
+            "explained_variance_3d": {
+                **judging("explained_variance_3d"),
+                LASTING: drawn(IN_WORDS_LASTING, wandering(P, run, lasting)),
+            },
             "winding": judging("winding"),
             "median_gain": judging("median_gain"),
             "fraying": judging("fraying"),
             "first_position_distance": {"other positions": drawn(IN_WORDS["other positions"], others_of(P))},
             "norm_cv": {
-                "own channels": drawn(
-                    LASTING,
-                    norm_cvs(
-                        P[curve.late_positions(len(P), outliers)],
-                        max(float(np.median(nulls.own_widths)), min(width_of(memory), surrogates.WIDEST * len(run))),
-                    ),
-                    "at most",
+                LASTING: drawn(
+                    IN_WORDS_LASTING, norm_cvs(P[curve.late_positions(len(P), outliers)], lasting), "at most"
                 )
             },
             "energy_top30": {null: _stored(found, null) for null, found in aside.chances("energy_top30").items()},
@@ -138,10 +139,17 @@ def width_of(memory: int) -> float:
 
 
 def others_of(P: Float[Array, "n d"]) -> Float[Array, " draws"]:
-    """Return how far the other positions stand apart; where they are too few for a percentile, drawn anew from them."""
+    """Return how far other positions stand apart; drawn from them anew where they are too few for a percentile."""
     _, relative = curve.outlier_positions(P)
     others = relative[1:]
     return others if len(others) >= DRAWS_BESIDE else np.random.default_rng([SEED, 3]).choice(others, DRAWS)
+
+
+def wandering(P: Float[Array, "n d"], run: Float[Array, "rows d"], width: float) -> Float[Array, " draws"]:
+    """Return the variance in three components of smoothed noise in channels as loud as those of a run of P."""
+    rng, spreads = np.random.default_rng([SEED, 4]), surrogates.channel_spreads(run)
+    curves = (surrogates.smooth_curve(len(P), width, rng, spreads) for _ in range(DRAWS))
+    return np.array([curve.explained_variance(rows[1:]) or 0.0 for rows in curves])
 
 
 def norm_cvs(rows: Float[Array, "rows d"], width: float) -> Float[Array, " draws"]:

@@ -52,14 +52,11 @@ def _unless_chance_does(said: str, tested: Tested, sense: Sense, holds: float) -
 def _three_components(measured: Measurements[Metrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, kept = metrics["explained_variance_3d"]["no_first"], metrics["explained_variance_3d_kept"]
-    nulls = metrics["chance"]["explained_variance_3d"]
-    null = strictest(nulls)
+    null = strictest(metrics["chance"]["explained_variance_3d"])
+    walk = metrics["beside"]["explained_variance_3d"]["walk"]["median"]
     share = f"{value:.1%} of the variance of positions 1 to {metrics['n_positions'] - 1}"
-    by_chance = (
-        f"featureless curves as smooth have {nulls['smooth']['median']:.1%} there "
-        f"({nulls['own channels']['median']:.1%} with channels as loud as here), random walks "
-        f"{nulls['walk']['median']:.1%}"
-    )
+    by_chance = "" if null is None else f"{null.null} have {null.median:.1%} there, "
+    by_chance += f"random walks {walk:.1%}"
     needed = f"It takes {metrics['components_for_90']} components to reach 90 %"
     fails = f"Three components hold only {share}; {by_chance}. {needed}."
     if value >= THREE_PARTLY:
@@ -158,11 +155,15 @@ def _fraying(measured: Measurements[Metrics]) -> Tested | Untested:
     fails = "the start lies on the curve no worse than the end"
     if value >= FRAYED:
         fails = "the two ends of such a curve differ as much by chance"
+    kept = measured.metrics["fraying_kept"]
+    if kept is None or kept < FRAYED <= value:
+        fails = "outlier positions make the difference"
     return Tested(
         value,
         {"holds": f"{dropped}: the start lies off the curve of the rest.", "fails": f"{dropped}: {fails}."},
         chance=null,
         interval=pair(measured.metrics["intervals"]["fraying"]),
+        also=kept is not None and kept >= FRAYED,
     )
 
 
@@ -219,7 +220,7 @@ def _look_back(measured: Measurements[Metrics]) -> Tested | Untested:
     gains = _listed([f"{look['gain']:z.2f}" for look in judged])
     fit = (
         f"A rotation fitted on one half of the positions and tried on the other has gains over standing still of "
-        f"{gains}, {offsets} {'token' if offsets == '1' else 'tokens'} back (median {value:z.2f})"
+        f"{gains} at {offsets} {'token' if offsets == '1' else 'tokens'} back (median {value:z.2f})"
     )
     by_chance = f"{null.null} have {null.median:z.2f} (1 in 100 more than {null.limit:z.2f})"
     most = max(look["translation_gain"] for look in judged)

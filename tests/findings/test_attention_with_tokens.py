@@ -1,0 +1,383 @@
+"""Kernels with tokens on the positions, against a slow computation: one input row, one query, one key at a time."""
+
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.sources import in_folder
+from generators.findings.attention import FINDING as ATTENTION
+from generators.findings.attention import with_tokens
+from generators.findings.attention.heads import random_keys
+from generators.findings.contract import Inputs
+from generators.tokens.frequency import Frequency
+from tests import synthetic
+from tests.checkpoints import Sizes, tensors_of, write_checkpoint
+
+D = 16
+SMALL = synthetic.architecture(n_ctx=26, d_model=D, n_layer=1, vocab_size=120)
+NO_BIASES = ("ln1.bias", "attn.q.bias", "attn.k.bias")
+
+# name -> what differs from a layer-normed decoder with biases: in the architecture, and roles that are left out
+CASES = {
+    "layer norm": ({}, ()),
+    "layer norm, both ways": ({"causal": False}, ()),
+    "root mean square": ({"norm": "rms"}, ("ln1.bias",)),
+    "root mean square, both ways": ({"norm": "rms", "causal": False}, NO_BIASES),
+    "no first norm": ({"post_norm": True, "n_layer": 2}, ("blocks.0.ln1.gain", "blocks.0.ln1.bias")),
+    "no first norm, both ways": ({"causal": False}, ("ln1.gain", "ln1.bias")),
+    "no biases": ({}, NO_BIASES),
+    "biases of queries and keys alone": ({}, ("ln1.bias",)),
+    "a norm with a bias before none": ({}, ("attn.q.bias", "attn.k.bias")),
+    "scores scaled by layer": ({"n_layer": 2, "scaled_by_layer": True}, ()),
+    "scores not scaled": ({"score_scale": 1.0}, ()),
+    "tokens multiplied": ({"embedding_scale": 4.0}, ()),
+    "a large eps": ({"norm_eps": 0.5}, ()),
+    "the shortest": ({"n_ctx": 16}, ()),
+    "the shortest, both ways": ({"n_ctx": 16, "causal": False}, ()),
+    "as long as reaches, both ways": ({"n_ctx": 40, "causal": False}, ()),
+    "late queries": ({"n_ctx": 200, "n_head": 1}, ()),
+}
+
+
+def weights_of(arch, left_out=(), seed=0, types=False):
+    weights = synthetic.gaussian_weights(arch, seed, vocab_size=arch.vocab_size)
+    rng = np.random.default_rng([seed, 1])
+    weights["token_embedding"] = (0.5 * rng.standard_normal((arch.vocab_size, D)) + 0.2).astype(np.float32)
+    if types:
+        weights["token_type_embedding"] = 2 * rng.standard_normal((2, D)).astype(np.float32)
+    return {role: array for role, array in weights.items() if not role.endswith(left_out)}
+
+
+def compute(weights, arch, frequencies=()):
+    return synthetic.measure(ATTENTION, weights, arch, frequencies=frequencies)
+
+
+def claim_of(result):
+    (claim,) = [claim for claim in ATTENTION.claims(result) if claim.id == "previous-token-head"]
+    return claim
+
+
+# The plain way
+
+
+def norm(row, gain, bias, arch):
+    if gain is None:
+        return row
+    mean = sum(row) / len(row) if arch.norm == "layer" else 0
+    mean_square = sum((x - mean) ** 2 for x in row) / len(row)
+    return (row - mean) / np.sqrt(mean_square + arch.norm_eps) * gain + bias
+
+
+class Plain:
+    """What heads attend to in every draw. Only which tokens stand where is taken from what is tested."""
+
+    def __init__(self, weights, arch, frequencies=()):
+        self.weights = {role: array.astype(np.float64) for role, array in weights.items()}
+        self.arch, self.n = arch, arch.n_ctx
+        self.sample = with_tokens._sample(Inputs(weights, arch, frequencies=tuple(frequencies)), self.n)[0]
+        E = self.weights["token_embedding"]
+        ids = {row.tobytes(): token for token, row in enumerate(E)}
+        pool = [ids[(row / arch.embedding_scale).tobytes()] for row in self.sample.pool]
+        self.tokens = [[pool[index] for index in tokens] for tokens in self.sample.tokens]
+
+    def inputs(self, draw):
+        """Return E[u] + P, times and plus whatever the model multiplies and adds."""
+        weights = self.weights
+        rows = []
+        for position, token in enumerate(self.tokens[draw]):
+            row = weights["token_embedding"][token] * self.arch.embedding_scale
+            row = row + weights["position_embedding"][position]
+            rows.append(row + weights["token_type_embedding"][0] if "token_type_embedding" in weights else row)
+        return rows
+
+    def attention(self, layer, head, draw):
+        """Return {query: its weights on the keys it sees}."""
+        block, arch, size = f"blocks.{layer}", self.arch, self.arch.d_head
+        columns = range(head * size, (head + 1) * size)
+        gain, bias = self.weights.get(f"{block}.ln1.gain"), self.weights.get(f"{block}.ln1.bias", 0)
+        read = np.array([norm(row, gain, bias, arch) for row in self.inputs(draw)])
+        of = {
+            name: read @ self.weights[f"{block}.attn.{name}"][:, columns]
+            + np.take(self.weights.get(f"{block}.attn.{name}.bias", np.zeros(D)), columns)
+            for name in "qk"
+        }
+        scale = (arch.score_scale or 1 / np.sqrt(size)) / (layer + 1 if arch.scaled_by_layer else 1)
+        found = {}
+        for query in self.sample.queries[draw]:
+            keys = range(query + 1) if arch.causal else range(self.n)
+            weight = [np.exp(of["q"][query] @ of["k"][key] * scale) for key in keys]
+            found[query] = np.array(weight) / sum(weight)
+        return found
+
+    def heads(self):
+        """Yield every head's mean weight by offset, its mean at offset 1 in every draw, and its means on random keys."""
+        for layer in range(self.arch.n_layer):
+            for head in range(self.arch.n_head):
+                by_offset, at_1, at_random = defaultdict(list), [], []
+                for draw in range(len(self.tokens)):
+                    attention = self.attention(layer, head, draw)
+                    here = defaultdict(list)
+                    for query, weight in attention.items():
+                        for key, value in enumerate(weight):
+                            here[query - key].append(value)
+                    for offset, values in here.items():
+                        by_offset[offset].append(np.mean(values))
+                    at_1.append(np.mean(here[1]))
+                    keys = random_keys(np.array(list(attention)), self.n, self.arch.causal)
+                    rows = [weight[keys[row]] for row, weight in enumerate(attention.values())]
+                    at_random.append(np.mean(rows, axis=0))
+                mean = {offset: np.mean(values) for offset, values in by_offset.items()}
+                yield (layer, head), mean, np.array(at_1), np.mean(at_random, axis=0)
+
+
+@pytest.mark.parametrize("types", [False, True], ids=["", "token types"])
+@pytest.mark.parametrize("case", CASES)
+def test_kernels_with_tokens_are_those_of_a_plain_computation(case, types):
+    changed, left_out = CASES[case]
+    arch = replace(SMALL, **changed, d_head=D // changed.get("n_head", SMALL.n_head))
+    if types and (arch.n_ctx or 0) > 100:
+        pytest.skip("long")
+    weights = weights_of(arch, left_out, len(case), types)
+    result = compute(weights, arch)
+    described = result.metrics["token_kernels"]["heads"]
+    offsets, kernels = result.arrays["token_kernel_offsets"].tolist(), result.arrays["token_kernels"]
+    plain = list(Plain(weights, arch).heads())
+    assert len(described) == len(kernels) == arch.n_layer * arch.n_head
+    for ((layer, head), mean, _, _), told, kernel in zip(plain, described, kernels, strict=True):
+        assert offsets == sorted(offset for offset in mean if abs(offset) <= 32)
+        np.testing.assert_allclose(kernel, [mean[offset] for offset in offsets], rtol=1e-3, atol=1e-6)
+        peak = max(offsets, key=mean.__getitem__)
+        assert (told["layer"], told["head"], told["peak_offset"]) == (layer, head, peak)
+        assert told["weight_at_0"] == pytest.approx(mean[0], rel=1e-3)
+        assert told["weight_at_1"] == pytest.approx(mean[1], rel=1e-3)
+        assert told["previous_token_head"] is bool(peak == 1 and mean[1] >= 0.5)
+    chance = np.max([at_random for *_, at_random in plain], axis=0)
+    assert result.metrics["chance"]["previous_token"]["median"] == pytest.approx(np.median(chance), rel=1e-3)
+    assert result.metrics["chance"]["previous_token"]["limit"] == pytest.approx(chance.max(), rel=1e-3)  # of 100
+
+
+def test_the_interval_of_the_best_head_draws_draws_again():
+    arch = replace(SMALL, causal=False, n_head=4, d_head=4)
+    weights = weights_of(arch, seed=2)
+    kernels = compute(weights, arch).metrics["token_kernels"]
+    (at_1,) = [at_1 for name, mean, at_1, _ in [max(Plain(weights, arch).heads(), key=lambda head: head[1][1])]]
+    low, high = kernels["interval_of_best"]
+    best = max(head["weight_at_1"] for head in kernels["heads"])
+    assert low < best < high
+    assert (high - low) / 2 == pytest.approx(1.96 * at_1.std() / np.sqrt(64), rel=0.2)
+    assert claim_of(compute(weights, arch)).interval == (low, high)
+
+
+# Which tokens are drawn
+
+
+def frequency(source, log_frequency, proxy=False):
+    return Frequency(source, f"the {source}", log_frequency, 1.0, proxy, "0")
+
+
+def drawn_tokens(frequencies, arch=SMALL):
+    weights = weights_of(arch)
+    sample, drawn_by = with_tokens._sample(Inputs(weights, arch, frequencies=frequencies), arch.n_ctx)
+    rows = weights["token_embedding"].astype(np.float64)
+    found = [int(np.flatnonzero((rows == row).all(axis=1))[0]) for row in sample.pool]
+    return np.bincount(found, minlength=len(rows)) / len(found), sample, drawn_by
+
+
+def test_tokens_are_drawn_by_their_counts():
+    counts = np.zeros(120)
+    counts[[3, 7, 50]] = [600, 300, 100]
+    shares, _, drawn_by = drawn_tokens((frequency("counts", np.log1p(counts)),))
+    np.testing.assert_allclose(shares[[3, 7, 50]], [0.6, 0.3, 0.1], atol=0.05)
+    assert shares.sum() == pytest.approx(shares[[3, 7, 50]].sum())
+    assert drawn_by == "the counts"
+
+
+def test_tokens_are_drawn_by_the_frequency_of_words_and_those_that_are_none_not_at_all():
+    logs = np.full(120, np.nan)
+    logs[[3, 7]] = np.log([0.09, 0.01])
+    shares, _, drawn_by = drawn_tokens((frequency("wordfreq", logs), frequency("index", -np.arange(120.0), True)))
+    np.testing.assert_allclose(shares[[3, 7]], [0.9, 0.1], atol=0.04)
+    assert shares[[3, 7]].sum() == pytest.approx(1)
+    assert drawn_by == "the wordfreq"
+
+
+@pytest.mark.parametrize("frequencies", [(), (frequency("index", -np.arange(120.0), True),)])
+def test_where_no_frequency_is_known_all_tokens_are_drawn_alike(frequencies):
+    shares, _, drawn_by = drawn_tokens(frequencies)
+    assert np.count_nonzero(shares) > 110
+    assert shares.max() < 3 / 120
+    assert drawn_by == "lot, all alike"
+
+
+@pytest.mark.parametrize(("n", "causal", "first", "last"), [
+    (16, True, 1, 15), (16, False, 1, 14), (199, True, 1, 198), (200, True, 100, 199), (300, False, 100, 298),
+])  # fmt: skip
+def test_64_draws_of_tokens_are_each_looked_at_from_16_positions(n, causal, first, last):
+    """In an encoder the last position has no next token."""
+    _, sample, _ = drawn_tokens((), replace(SMALL, n_ctx=n, causal=causal))
+    assert sample.tokens.shape == (64, n)
+    assert sample.queries.shape == (64, min(16, last - first + 1))
+    assert (sample.queries.min(), sample.queries.max()) == (first, last)
+    assert all(len({*queries}) == len(queries) for queries in sample.queries)
+
+
+def test_frequent_tokens_decide_what_a_head_sees():
+    """A head of positions alone, and tokens that drown them: no matter where these are never drawn."""
+    arch = synthetic.architecture(n_ctx=128, vocab_size=120)
+    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, 0, vocab_size=120), arch, {(0, 1): 1})
+    weights["token_embedding"][:60] *= 0.02
+    weights["token_embedding"][60:] *= 20
+    faint, loud = (np.log1p(1000.0 * there) for there in (np.arange(120) < 60, np.arange(120) >= 60))
+    assert claim_of(compute(weights, arch, (frequency("counts", faint),))).verdict == "holds"
+    assert claim_of(compute(weights, arch, (frequency("counts", loud),))).verdict == "fails"
+
+
+# The claim
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("tokens", "verdict"), [(0.02, "holds"), (5.0, "fails")])
+def test_the_claim_is_judged_with_tokens_on_the_positions(tokens, verdict, causal):
+    """Positions alone would make the head find the previous token in both."""
+    arch = synthetic.architecture(n_ctx=128, causal=causal)
+    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, {(0, 1): 1})
+    weights["token_embedding"] *= np.float32(tokens)
+    result = compute(weights, arch)
+    claim = claim_of(result)
+    assert result.metrics["positional_kernels"]["heads"][1]["previous_token_head"]
+    assert result.metrics["token_kernels"]["heads"][1]["previous_token_head"] is (verdict == "holds")
+    assert claim.verdict == verdict
+    assert (claim.value > 0.9) is (verdict == "holds")
+    assert claim.baseline < 0.05
+    assert claim.answer.endswith("positions alone would make it 1 of 4.")
+    said = "L0H1 alone attends mainly" if verdict == "holds" else "no head attends mainly"
+    assert claim.answer.startswith(f"With tokens on the positions {said} to the previous token")
+
+
+@pytest.mark.parametrize(("offset", "causal"), [(0, True), (2, True), (-1, False)])
+def test_heads_that_look_elsewhere_do_not_find_the_previous_token(offset, causal):
+    arch = synthetic.architecture(n_ctx=128, causal=causal)
+    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, {(0, 1): offset})
+    weights["token_embedding"] *= np.float32(0.02)
+    result = compute(weights, arch)
+    assert result.metrics["token_kernels"]["heads"][1]["peak_offset"] == offset
+    assert claim_of(result).verdict == "fails"
+
+
+def test_heads_beyond_layer_0_are_called_a_caricature():
+    arch = synthetic.architecture(n_ctx=128, n_layer=3)
+    weights = synthetic.gaussian_weights(arch, seed=0)
+    weights["token_embedding"] *= np.float32(0.02)
+
+    def said(*planted):
+        heads = dict.fromkeys(planted, 1)
+        return claim_of(compute(synthetic.with_positional_heads(weights, arch, heads), arch)).answer
+
+    assert "caricature" not in said((0, 1))
+    assert said((1, 0)).endswith(" It is beyond layer 0, where the input is another: a caricature.")
+    several = said((0, 1), (1, 0), (2, 1))
+    assert several.startswith("With tokens on the positions 3 heads attend mainly to the previous token, L")
+    assert several.endswith(" 2 of them are beyond layer 0, where the input is another: a caricature.")
+
+
+def judged(heads, limit=0.1):
+    """Judge heads given as (peak, weight at offset 1)."""
+    metrics = compute(weights_of(SMALL), SMALL).metrics
+    described = [
+        {
+            "layer": 0, "head": index, "peak_offset": peak, "weight_at_0": 0.1, "weight_at_1": at_1,
+            "previous_token_head": peak == 1 and at_1 >= 0.5,
+        }
+        for index, (peak, at_1) in enumerate(heads)
+    ]  # fmt: skip
+    null = {"null": "keys drawn at random", "median": 0.05, "limit": limit, "draws": 100}
+    return claim_of(
+        synthetic.measured_with(
+            metrics,
+            token_kernels={**metrics["token_kernels"], "heads": described},
+            chance={**metrics["chance"], "previous_token": null},
+        )
+    )
+
+
+@pytest.mark.parametrize(("heads", "limit", "value", "verdict"), [
+    ([(1, 0.49), (0, 0.1)], 0.1, 0.49, "fails"),
+    ([(1, 0.50), (0, 0.1)], 0.1, 0.50, "holds"),
+    ([(1, 0.50), (0, 0.1)], 0.5, 0.50, "fails"),  # as much on keys at random
+    ([(1, 0.50), (-20, 0.6)], 0.1, 0.50, "holds"),  # a far offset exists for few queries and can hold more than 1
+    ([(-20, 0.6), (0, 0.1)], 0.1, 0.60, "fails"),
+    ([(0, 0.25), (0, 0.1)], 0.1, 0.25, "fails"),
+])  # fmt: skip
+def test_thresholds_of_a_previous_token_head(heads, limit, value, verdict):
+    claim = judged(heads, limit)
+    assert (claim.verdict, claim.value, claim.baseline, claim.threshold) == (verdict, value, 0.05, 0.5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("causal", [True, False])
+def test_on_noise_no_head_finds_the_previous_token(causal, seed):
+    arch = synthetic.architecture(n_ctx=128, d_model=32, n_layer=4, n_head=4, causal=causal)
+    assert claim_of(compute(synthetic.gaussian_weights(arch, seed), arch)).verdict == "fails"
+
+
+@pytest.mark.parametrize("width", [2, 10])
+@pytest.mark.parametrize("seed", range(3))
+def test_on_smooth_noise_heads_look_nearby_but_at_nothing_in_particular(width, seed):
+    arch = synthetic.architecture(n_ctx=128, d_model=32, n_layer=2, n_head=4)
+    weights = synthetic.gaussian_weights(arch, seed)
+    weights["position_embedding"] = synthetic.smoothed_noise(128, 32, seed, width).astype(np.float32) * 10
+    assert claim_of(compute(weights, arch)).verdict == "fails"
+
+
+def test_without_tokens_positions_alone_are_judged():
+    arch = synthetic.architecture(n_ctx=128)
+    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, 0, tokens=False), arch, {(0, 1): 1})
+    result = compute(weights, arch)
+    assert result.metrics["token_kernels"] is None
+    assert "token_kernels" not in result.arrays
+    assert "token_kernels" not in result.tables
+    claim = claim_of(result)
+    assert claim.verdict == "holds"
+    assert claim.answer.startswith("1 of 4 heads would attend to the previous token by position alone, L0H1 most")
+
+
+def test_the_table_names_every_head():
+    result = compute(weights_of(SMALL), SMALL)
+    assert result.tables["token_kernels"].named() == result.metrics["token_kernels"]["heads"]
+    assert "64 draws" in result.tables["token_kernels"].title
+
+
+# The row that BERT's kin add for the type of a token
+
+
+def test_the_row_of_the_first_type_is_read_from_a_bert(tmp_path):
+    """A checkpoint on disk: what heads see of it is what a plain computation sees of its tensors."""
+    sizes = Sizes(n_layer=1, d_model=D, n_ctx=20, vocab_size=120)
+    name = "embeddings.token_type_embeddings.weight"
+    types = {name: 30 * tensors_of("bert", sizes)[name]}
+    written = {"whole": {"changed": types}, "none": {"without": [name]}}
+    found = {}
+    for kind, options in written.items():
+        checkpoint = open_checkpoint(in_folder(write_checkpoint(tmp_path / kind, "bert", sizes=sizes, **options)))
+        weights = dict(checkpoint)
+        assert ("token_type_embedding" in weights) is (kind == "whole")
+        result = compute(weights, checkpoint.architecture)
+        found[kind] = [head["weight_at_1"] for head in result.metrics["token_kernels"]["heads"]]
+        plain = [mean[1] for _, mean, *_ in Plain(weights, checkpoint.architecture).heads()]
+        assert found[kind] == pytest.approx(plain, rel=1e-3)
+    assert found["whole"] != pytest.approx(found["none"], rel=1e-3)
+
+
+def test_the_row_enters_kernels_with_tokens_alone():
+    """Positions alone are what the definition says: P."""
+    arch = replace(SMALL, causal=False)
+    weights = weights_of(arch, types=True)
+    kept, left_out = (
+        compute(weights, arch),
+        compute({**weights, "token_type_embedding": 0 * weights["token_type_embedding"]}, arch),
+    )
+    assert kept.metrics["positional_kernels"] == left_out.metrics["positional_kernels"]
+    assert kept.metrics["token_kernels"] != left_out.metrics["token_kernels"]
