@@ -5,6 +5,7 @@ array, made for an `Architecture`; functions called `with_...` return a new dict
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,11 @@ def architecture(
         post_norm=post_norm,
         scaled_by_layer=scaled_by_layer,
     )
+
+
+def with_formula(arch: Architecture) -> Architecture:
+    """Return the same architecture with positions that are computed."""
+    return replace(arch, positions="formula")
 
 
 def claims_of(finding: Finding, weights: Mapping[str, Array], arch: Architecture | None = None) -> dict[str, Claim]:

@@ -95,6 +95,11 @@ class Absent:
     model: Model
     reason: str
 
+    @property
+    def group(self) -> str:
+        """Return with which models it stands together."""
+        return self.model.group or "Other models"
+
 
 def all_models(registry: Registry, store: Store) -> Iterator[Model]:
     """Yield the models of the registry, then those that have results and no entry there."""

@@ -49,7 +49,7 @@ print(", ".join(f"{count} x {verdict}" for verdict, count in claims.verdict.valu
 
 # %% shows="Claims by models: unit, verdict and value of every claim in every model"
 order = claims.id.unique()
-rounded = claims.assign(value=claims.value.round(3))
+rounded = claims.assign(value=pd.to_numeric(claims.value).round(3))
 table = rounded.pivot(index=["id", "unit"], columns="model", values=["verdict", "value"])
 table = table.swaplevel(axis=1).sort_index(axis=1, level=0, sort_remaining=False)
 table.reindex(order, level="id")

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from scipy.stats import ortho_group
 
 from generators.findings.attention import FINDING as ATTENTION
+from generators.findings.attention.heads import random_keys
 from generators.findings.attention.measure import PANEL_PIXELS
 from generators.findings.contract import Inputs, NotApplicableError
 from generators.site.words import caption, environment
@@ -300,7 +301,7 @@ def test_an_mlp_that_ignores_positions(decoder, inside, verdict):
 
 
 def with_share(vectors, k, inside):
-    """Return a square matrix of which a share lies along the first k of these directions, the rest along the others."""
+    """Return a square matrix; a share of it lies along the first k of these directions, the rest along the others."""
     d = len(vectors)
     rows = ortho_group.rvs(d, random_state=1)
     W = np.sqrt(inside / k) * vectors[:, :k] @ rows[:k]
@@ -397,7 +398,7 @@ def test_chance_turns_each_matrix_and_keeps_its_spectrum(decoder):
     }
     turned = {
         name: np.array([
-            plain_share(turned_at_random(seed, index) @ W, np.eye(48)[:21]) for seed in range(200)
+            np.sum((turned_at_random(seed, index) @ W)[:21] ** 2) / np.sum(W**2) for seed in range(200)
         ])
         for index, (name, W) in enumerate(low_rank.items())
     }  # fmt: skip
@@ -436,8 +437,8 @@ def layer_norm(row, gain, bias, eps):
     return (row - mean) / np.sqrt(variance + eps) * gain + bias
 
 
-def plain_kernel(weights, arch, layer, head):
-    """Return {offset: mean attention}, one query and one key at a time, and the first query that counts."""
+def plain_attention(weights, arch, layer, head):
+    """Return what every query has on every key it sees, one query and one key at a time."""
     block, n, size = f"blocks.{layer}", arch.n_ctx, arch.d_head
     columns = range(head * size, (head + 1) * size)
     scale = np.sqrt(size) * (layer + 1 if arch.scaled_by_layer else 1)
@@ -449,12 +450,20 @@ def plain_kernel(weights, arch, layer, head):
         + np.take(weights.get(f"{block}.attn.{name}.bias", np.zeros(arch.d_model)), columns)
         for name in "qk"
     }
-    found = defaultdict(list)
-    for query in range(100 if n >= 200 else 1, n):
+    found = []
+    for query in range(n):
         keys = range(query + 1) if arch.causal else range(n)
         weight = [np.exp(projected["q"][query] @ projected["k"][key] / scale) for key in keys]
-        for key in keys:
-            found[query - key].append(weight[key] / sum(weight))
+        found.append(np.array(weight) / sum(weight))
+    return found
+
+
+def plain_kernel(weights, arch, layer, head):
+    """Return {offset: mean attention} over the queries that count."""
+    attention, found = plain_attention(weights, arch, layer, head), defaultdict(list)
+    for query in range(100 if arch.n_ctx >= 200 else 1, arch.n_ctx):
+        for key, weight in enumerate(attention[query]):
+            found[query - key].append(weight)
     return {offset: np.mean(values) for offset, values in found.items()}
 
 
@@ -538,13 +547,49 @@ def test_planted_heads_peak_where_they_were_planted(n, causal, offsets):
     [(True, 1, "holds"), (False, 1, "holds"), (True, 0, "fails"), (False, -1, "fails"), (True, 2, "fails")],
 )
 def test_some_head_finds_the_previous_token(causal, offset, verdict):
+    """Without tokens, positions alone are judged."""
     arch = synthetic.architecture(n_ctx=128, causal=causal)
-    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, {(0, 1): offset})
-    claim = claims_of(weights, arch)["previous-token-head"]
+    gaussian = synthetic.gaussian_weights(arch, seed=0, tokens=False)
+    claim = claims_of(synthetic.with_positional_heads(gaussian, arch, {(0, 1): offset}), arch)["previous-token-head"]
     assert claim.verdict == verdict
     assert (claim.value > 0.9) is (verdict == "holds")
     assert claim.baseline < 0.05
+    assert claim.interval[0] <= claim.value <= claim.interval[1]
     assert "caricature" not in claim.answer
+
+
+def test_chance_of_a_head_is_its_weight_on_keys_at_random(decoder):
+    """Queries from 100 on, each with one of the keys it sees: what the best head has there, 100 times."""
+    weights, arch = decoder
+    result = compute(without(weights, "token_embedding"), arch)
+    keys = random_keys(np.arange(100, 210), 210, causal=True)
+    assert keys.shape == (110, 100)
+    assert (keys <= np.arange(100, 210)[:, None]).all()
+    means = []
+    for layer in range(2):
+        for head in range(2):
+            attention = plain_attention(weights, arch, layer, head)
+            means.append(np.mean([attention[q][keys[q - 100]] for q in range(100, 210)], axis=0))
+    best = np.max(means, axis=0)
+    chance = result.metrics["chance"]["previous_token"]
+    assert chance["draws"] == 100
+    assert chance["median"] == pytest.approx(np.median(best), rel=1e-3)
+    assert chance["limit"] == pytest.approx(best.max(), rel=1e-3)
+
+
+def test_the_interval_of_the_best_head_draws_queries_again_in_blocks():
+    """Its weight changes from one half of the context to the other: blocks move the mean more than single ones."""
+    arch = synthetic.architecture(n_ctx=128, n_layer=1)
+    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, 0, tokens=False), arch, {(0, 1): 1})
+    weights["position_embedding"][64:] = np.random.default_rng(0).standard_normal((64, 48))
+    attention = plain_attention(weights, arch, 0, 1)
+    at_1 = np.array([attention[query][query - 1] for query in range(1, 128)])
+    assert at_1[:63].mean() > 0.9 > 0.2 > at_1[64:].mean()
+    kernels = compute(weights, arch).metrics["positional_kernels"]
+    low, high = kernels["interval_of_best"]
+    assert kernels["heads"][1]["weight_at_1"] == pytest.approx(at_1.mean(), rel=1e-3)
+    assert low < at_1.mean() < high
+    assert (high - low) / 2 > 2 * 1.96 * at_1.std() / np.sqrt(127)
 
 
 @pytest.mark.parametrize(("sharpness", "weight"), [(4.1, 0.489), (4.2, 0.507)])
@@ -561,9 +606,10 @@ def test_a_previous_token_head_puts_half_its_weight_there(sharpness, weight):
 
 def test_a_previous_token_head_beyond_layer_0_is_called_a_caricature(decoder):
     weights, arch = decoder
-    claim = claims_of(synthetic.with_positional_heads(weights, arch, {(1, 0): 1}), arch)["previous-token-head"]
+    planted = synthetic.with_positional_heads(without(weights, "token_embedding"), arch, {(1, 0): 1})
+    claim = claims_of(planted, arch)["previous-token-head"]
     assert claim.verdict == "holds"
-    assert "caricature" in claim.answer
+    assert claim.answer.endswith(" It is beyond layer 0, where the input is another: a caricature.")
 
 
 def head_of(index, peak, at_1):
@@ -574,19 +620,24 @@ def head_of(index, peak, at_1):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("heads", "value", "verdict"), [
-    ([(1, 0.49), (0, 0.1)], 0.49, "fails"),
-    ([(1, 0.51), (0, 0.1)], 0.51, "holds"),
-    ([(1, 0.51), (200, 0.60)], 0.51, "holds"),  # a far offset exists for few queries and can hold more than 1
-    ([(0, 0.25), (0, 0.1)], 0.25, "fails"),
+@pytest.mark.parametrize(("heads", "limit", "value", "verdict"), [
+    ([(1, 0.49), (0, 0.1)], 0.1, 0.49, "fails"),
+    ([(1, 0.50), (0, 0.1)], 0.1, 0.50, "holds"),
+    ([(1, 0.50), (0, 0.1)], 0.5, 0.50, "fails"),  # no more than on keys at random
+    ([(1, 0.51), (200, 0.60)], 0.1, 0.51, "holds"),  # a far offset exists for few queries and can hold more than 1
+    ([(0, 0.25), (0, 0.1)], 0.1, 0.25, "fails"),
 ])  # fmt: skip
-def test_previous_token_claim(decoder, heads, value, verdict):
-    m = compute(*decoder).metrics
+def test_previous_token_claim_without_tokens(noise, heads, limit, value, verdict):
+    m = noise.metrics
     described = [head_of(i, peak, at_1) for i, (peak, at_1) in enumerate(heads)]
-    kernels = {**m["positional_kernels"], "heads": described}
-    claims = {c.id: c for c in ATTENTION.claims(synthetic.measured_with(m, positional_kernels=kernels))}
-    assert claims["previous-token-head"].verdict == verdict
-    assert claims["previous-token-head"].value == value
+    changed = synthetic.measured_with(
+        m,
+        positional_kernels={**m["positional_kernels"], "heads": described},
+        token_kernels=None,
+        chance={**m["chance"], "previous_token": null(0.02, limit)},
+    )
+    claim = {claim.id: claim for claim in ATTENTION.claims(changed)}["previous-token-head"]
+    assert (claim.verdict, claim.value, claim.baseline) == (verdict, value, 0.02)
 
 
 # What is absent, and what is hostile
@@ -600,6 +651,13 @@ def test_without_tokens_their_parts_are_null(decoder):
     assert less["top5"]["P"] == full["top5"]["P"]
     assert not less["top5"].get("E")
     assert less["positional_kernels"] == full["positional_kernels"]
+    assert less["token_kernels"] is less["chance"]["reads_tokens"] is less["chance"]["mlp_reads_tokens"] is None
+    claims = claims_of(without(weights, "token_embedding"), arch)
+    assert [claim for claim in claims if claims[claim].verdict == "untested"] == [
+        "qkv-read-tokens",
+        "mlp-reads-tokens",
+    ]
+    assert claims["qkv-read-tokens"].answer == "The token embedding isn't in this checkpoint."
 
 
 def test_without_mlp_matrices_only_their_claim_is_untested(decoder):
@@ -649,10 +707,23 @@ def test_heads_that_see_nothing_attend_alike(decoder):
     np.testing.assert_allclose(kernel["kernels"][0], kernel["uniform_kernel"], rtol=1e-5)
 
 
-def test_two_positions_have_nothing_to_look_back_at():
-    arch = synthetic.architecture(n_ctx=2)
-    with pytest.raises(NotApplicableError, match="P has only 2 positions"):
+@pytest.mark.parametrize(("n", "d", "why"), [
+    (2, 48, "P has only 2 positions"),
+    (15, 48, "P has only 15 positions"),
+    (40, 14, "The stream has only 14 channels"),
+])  # fmt: skip
+def test_smaller_ones_are_not_spoken_about(n, d, why):
+    arch = synthetic.architecture(n_ctx=n, d_model=d)
+    with pytest.raises(NotApplicableError, match=why):
         compute(synthetic.gaussian_weights(arch, seed=0), arch)
+
+
+def test_embeddings_of_a_width_of_their_own_are_not_compared(decoder):
+    """As in ALBERT, which projects them into the stream."""
+    weights, arch = decoder
+    narrow = {role: weights[role][:, :24] for role in ("position_embedding", "token_embedding")}
+    with pytest.raises(NotApplicableError, match="The embeddings have 24 channels and the stream has 48"):
+        compute({**weights, **narrow}, arch)
 
 
 # What is stored, declared, drawn and told
@@ -700,6 +771,7 @@ def test_tables_name_what_they_hold(decoder):
         both = result.metrics["top5"][row["embedding"]][row["matrix"]]
         assert (row["raw"], row["folded"], row["chance"]) == (*both.values(), 25 / 48)
     assert result.tables["positional_kernels"].named() == result.metrics["positional_kernels"]["heads"]
+    assert result.tables["token_kernels"].named() == result.metrics["token_kernels"]["heads"]
     without = compute({r: w for r, w in weights.items() if r != "token_embedding"}, arch)
     assert without.tables["shares"].columns == ("layer", "matrix", "in_P", "in_P_folded")
     assert set(without.tables["top5"].column("embedding")) == {"P"}

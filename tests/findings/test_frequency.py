@@ -5,15 +5,19 @@ import json
 import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
-from scipy.stats import spearmanr
+from scipy.fft import dct, idct
+from scipy.stats import rankdata, spearmanr
 
+from generators.findings.contract import NotApplicableError
 from generators.findings.frequency import FINDING as FREQUENCY
-from generators.findings.frequency.claims import NO_FREQUENCIES
-from generators.site.words import caption
+from generators.findings.frequency.chances import rank_of_any
+from generators.findings.frequency.claims import NO_FREQUENCIES, TOO_FEW
+from generators.maths.drift import drifting_correlations, unit_ranks
+from generators.site.words import caption, environment
 from generators.tokens.frequency import Frequency
 from tests import synthetic
 
-V, D, PLANTED = 3000, 32, 11
+V, D, PLANTED = 2000, 128, 11
 
 
 def frequencies(log_frequency: np.ndarray, proxy: bool = False) -> tuple[Frequency, ...]:
@@ -42,8 +46,8 @@ def planted(strength: float, sign: float = 1.0) -> tuple[np.ndarray, np.ndarray]
     return E, log_frequency
 
 
-def raising(channel: int) -> dict[int, np.ndarray]:
-    gains = {i: np.random.default_rng(i).uniform(0.9, 1.1, D) for i in range(4)}
+def raising(channel: int, channels: int = D) -> dict[int, np.ndarray]:
+    gains = {i: np.random.default_rng(i).uniform(0.9, 1.1, channels) for i in range(4)}
     for gain in gains.values():
         gain[channel] = 2
     return gains
@@ -102,20 +106,195 @@ def test_without_any_frequency_the_index_stands_in():
 def test_noise_has_no_frequency_channel(seed):
     rng = np.random.default_rng(seed)
     known = frequencies(np.log1p(rng.zipf(1.3, V).clip(max=10**6).astype(float)))
-    result = compute(rng.standard_normal((V, D)), known, {i: rng.standard_normal(D) for i in range(4)})
+    result = compute(rng.standard_normal((V, D)), known, raising(seed))
     assert set(verdicts(result).values()) == {"fails"}
 
 
-def test_a_tiny_vocabulary_of_noise_does_not_pass():
+@pytest.mark.parametrize(("tokens", "channels"), [(99, 64), (1, 64), (500, 15)])
+def test_too_few_tokens_or_channels_say_nothing(tokens, channels):
     rng = np.random.default_rng(0)
-    known = frequencies(rng.standard_normal(14))
-    assert verdicts(compute(rng.standard_normal((14, 64)), known))["frequency-channel"] == "fails"
+    with pytest.raises(NotApplicableError, match="only"):
+        compute(rng.standard_normal((tokens, channels)), frequencies(rng.standard_normal(tokens)))
+
+
+def test_of_few_tokens_with_a_frequency_nothing_is_claimed():
+    E, log_frequency = planted(3)
+    log_frequency[99:] = np.nan
+    result = compute(E, frequencies(log_frequency))
+    assert set(verdicts(result).values()) == {"untested"}
+    assert {claim.answer for claim in FREQUENCY.claims(result)} == {TOO_FEW.reason}
+    assert result.metrics["contest"] is result.metrics["probe"] is result.metrics["chance"] is None
+
+
+# What chance gives
+
+
+def claim_of(result, claim: str):
+    return {c.id: c for c in FREQUENCY.claims(result)}[claim]
+
+
+def spread_over_all_channels() -> tuple[np.ndarray, np.ndarray]:
+    """Frequency along a random direction, strong enough for every channel to have some of it."""
+    rng = np.random.default_rng(5)
+    log_frequency = rng.uniform(0, 10, V)
+    direction = synthetic.orthonormal(16, 1, seed=3)[:, 0]
+    E = 0.5 * rng.standard_normal((V, 16)) + np.outer(log_frequency - 5, direction)
+    return E, log_frequency
+
+
+def test_a_frequency_that_is_spread_over_all_channels_is_no_channels():
+    result = compute(*spread_over_all_channels_and_known())
+    claim, chance = claim_of(result, "frequency-channel"), result.metrics["chance"]["frequency_channel"]
+    assert abs(result.metrics["frequency_channel"]["rho"]) > 0.9
+    assert claim.verdict == "fails"
+    assert claim.threshold == chance["limit"] > chance["median"] > 0.5
+    assert result.metrics["probe"]["rho"] > 0.95
+    probed = f"a linear probe reads it at {result.metrics['probe']['rho']:.2f}."
+    assert "frequency is spread over the channels" in claim.answer
+    assert claim.answer.endswith(probed)
+
+
+def spread_over_all_channels_and_known():
+    E, log_frequency = spread_over_all_channels()
+    return E, frequencies(log_frequency)
+
+
+def test_without_frequency_in_any_direction_the_probe_reads_none():
+    rng = np.random.default_rng(6)
+    result = compute(rng.standard_normal((V, D)), frequencies(rng.uniform(0, 10, V)))
+    assert abs(result.metrics["probe"]["rho"]) < 0.1
+    assert "a linear probe on all of them reaches only" in claim_of(result, "frequency-channel").answer
+
+
+def falling(rng: np.random.Generator) -> np.ndarray:
+    """Return log-frequencies that fall with the id, not quite steadily."""
+    return -np.arange(V) / V + 0.05 * rng.standard_normal(V)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_only_drifts_along_the_ids_does_not_track_frequency(seed):
+    """The channel and the norm walk; with falling frequencies both correlate far beyond what shuffling gives."""
+    rng = np.random.default_rng(seed)
+    E = rng.standard_normal((V, 128))
+    E[:, 5] += 8 * np.cumsum(rng.standard_normal(V)) / np.sqrt(V)
+    E *= np.exp(0.8 * np.cumsum(rng.standard_normal(V)) / np.sqrt(V))[:, None]
+    result = compute(E, frequencies(falling(rng)), raising(5, 128))
+    assert "holds" not in verdicts(result).values()
+
+
+def test_a_norm_that_falls_with_the_id_may_be_drift():
+    rng = np.random.default_rng(7)
+    log_frequency = falling(rng)
+    E = rng.standard_normal((V, 32)) * (1 + np.arange(V) / V)[:, None]
+    claim = claim_of(compute(E, frequencies(log_frequency)), "frequent-shorter")
+    assert claim.value < -0.7
+    assert claim.verdict == "fails"
+    assert claim.answer.endswith("so this may be drift.")
+
+
+def test_a_norm_that_follows_frequency_and_not_the_id_is_no_drift():
+    rng = np.random.default_rng(8)
+    log_frequency = -np.arange(V) / V + 0.3 * rng.standard_normal(V)
+    E = rng.standard_normal((V, 32)) * np.exp(-0.5 * log_frequency)[:, None]
+    claim = claim_of(compute(E, frequencies(log_frequency)), "frequent-shorter")
+    assert claim.verdict == "holds"
+    assert claim.value < claim.chance.limit - 0.02
+    assert claim.chance.median == 0
+    assert claim.interval[0] < claim.value < claim.interval[1]
+
+
+def test_a_walk_correlates_with_falling_values_no_more_than_drift_does():
+    held, plain = 0, 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        walk, values = np.cumsum(rng.standard_normal(400)), -np.arange(400.0)
+        rho = spearmanr(walk, values)[0]
+        drawn = drifting_correlations(unit_ranks(walk[None]), values, 200, rng)[:, 0]
+        plain += abs(rho) > 0.3
+        held += rho > np.sort(drawn)[-2] + 0.01
+        assert np.median(drawn) == 0
+    assert plain > 40
+    assert held <= 1
+
+
+def test_drifting_correlations_are_those_of_values_with_waves_turned_round():
+    rng = np.random.default_rng(9)
+    rows, values = rng.standard_normal((3, 200)), rng.standard_normal(200)
+    found = drifting_correlations(unit_ranks(rows), values, 2, np.random.default_rng(4))
+    signs = np.where(np.random.default_rng(4).random((1, 200), dtype=np.float32) < 0.5, -1, 1)[0]
+    ranks = rankdata(values) - 100.5
+    turned = idct(signs * dct(ranks, norm="ortho"), norm="ortho")
+    expected = [np.corrcoef(rankdata(row), turned)[0, 1] for row in rows]
+    np.testing.assert_allclose(found[0], expected, atol=0.02)  # but for the constant wave, which has no sign to have
+    np.testing.assert_array_equal(found[1], -found[0])
+    assert not unit_ranks(np.ones((1, 5))).any()
+
+
+@pytest.mark.parametrize(("channels", "limit"), [(128, 2), (199, 2), (200, 3), (768, 8)])
+def test_a_channel_picked_at_random_is_below_the_limit_once_in_a_hundred(channels, limit):
+    chance = rank_of_any(channels)
+    assert (chance["median"], chance["limit"]) == ((channels + 1) / 2, limit)
+    assert (limit - 1) / channels <= 0.01
+
+
+def test_of_few_channels_none_can_be_singled_out():
+    E, log_frequency = planted(3)
+    claim = claim_of(compute(E[:, :64], frequencies(log_frequency), raising(PLANTED, 64)), "frequency-is-ln2")
+    assert claim.verdict == "untested"
+    assert "only 64 channels" in claim.answer
+
+
+def test_where_several_channels_top_as_many_layers_none_is_singled_out():
+    E, log_frequency = planted(3)
+    gains = raising(PLANTED)
+    for layer in (0, 1):
+        gains[layer][PLANTED + 1] = 3
+    result = compute(E, frequencies(log_frequency), gains)
+    assert result.metrics["ln2_tied"] == [PLANTED, PLANTED + 1]
+    claim = claim_of(result, "frequency-is-ln2")
+    assert claim.verdict == "untested"
+    assert f"{PLANTED}, {PLANTED + 1} top as many layers" in claim.answer
+
+
+def test_the_place_of_a_channel_has_an_interval():
+    E, log_frequency = planted(3)
+    first = compute(E, frequencies(log_frequency), raising(PLANTED)).metrics
+    other = compute(E, frequencies(log_frequency), raising(PLANTED + 1)).metrics
+    assert first["intervals"]["ln2_channel_rank"] == [1, 1]
+    low, high = other["intervals"]["ln2_channel_rank"]
+    assert low < other["ln2_channel_rank"] < high
+
+
+# The three candidates
+
+
+def said(result) -> str:
+    words = environment().get_template("findings/frequency.md.j2").make_module({"root": ""})
+    return " ".join(words.details(result.metrics).split())
+
+
+def test_the_candidate_that_leads_is_named():
+    E, log_frequency = planted(3)
+    result = compute(E, frequencies(log_frequency))
+    contest = result.metrics["contest"]
+    assert contest["order"][0] == "frequency_channel"
+    low, high = contest["lead_interval"]
+    assert 0 < low < contest["lead"] < high
+    assert f"Of the three candidates channel {PLANTED} goes with frequency most" in said(result)
+
+
+def test_candidates_that_cannot_be_told_apart_are_said_to_be():
+    rng = np.random.default_rng(3)
+    log_frequency = rng.uniform(0, 10, V)
+    result = compute(rng.standard_normal((V, 16)) + 5, frequencies(log_frequency))
+    assert result.metrics["contest"]["lead_interval"][0] < 0
+    assert "none leads" in said(result)
 
 
 def test_intervals_hold_the_correlation_and_shrink_with_more_tokens():
     E, log_frequency = planted(1)
     many = compute(E, frequencies(log_frequency)).metrics["correlations"]
-    few = compute(E[:300], frequencies(log_frequency[:300])).metrics["correlations"]
+    few = compute(E[:200], frequencies(log_frequency[:200])).metrics["correlations"]
     for row in many:
         assert row["low"] <= row["rho"] <= row["high"]
     first = many[0]
@@ -154,39 +333,66 @@ def test_where_no_frequency_is_known_no_channel_tracks_it():
     E, log_frequency = planted(3)
     result = compute(E, frequencies(np.full_like(log_frequency, np.nan)), raising(PLANTED))
     assert result.metrics["frequency_channel"]["rho"] == result.metrics["chance_rho"] == 0
-    assert verdicts(result) == {
-        "frequency-channel": "fails",
-        "frequency-is-ln2": "fails",
-        "frequent-shorter": "untested",
-    }
+    assert set(verdicts(result).values()) == {"untested"}
     assert set(result.tables["against_the_trend"].column("rank_residual")) == {0}
 
 
+def null(median: float, limit: float) -> dict[str, object]:
+    return {"null": "others", "median": median, "limit": limit, "draws": 100}
+
+
+@pytest.fixture(scope="module")
+def metrics():
+    E, log_frequency = planted(3)
+    return compute(E, frequencies(log_frequency), raising(PLANTED)).metrics
+
+
 @pytest.mark.parametrize(
-    ("rho", "chance", "verdict"),
+    ("rho", "axes", "drift", "verdict", "threshold"),
     [
-        (0.51, 0.25, "holds"),
-        (0.51, 0.26, "fails"),
-        (0.49, 0.1, "partly"),
-        (0.29, 0.1, "fails"),
-        (-0.51, 0.1, "holds"),
+        (0.51, 0.2, 0.1, "holds", 0.5),
+        (0.49, 0.2, 0.1, "partly", 0.5),
+        (0.29, 0.2, 0.1, "fails", 0.5),
+        (-0.51, 0.2, 0.1, "holds", 0.5),
+        (0.63, 0.74, 0.1, "fails", 0.74),
+        (0.75, 0.74, 0.1, "holds", 0.74),
+        (0.51, 0.2, 0.495, "fails", 0.5),
+        (0.51, 0.2, 0.485, "holds", 0.5),
+        (0.35, 0.36, 0.1, "fails", 0.5),
     ],
 )
-def test_frequency_channel_claim(rho, chance, verdict):
-    E, log_frequency = planted(3)
-    metrics = compute(E, frequencies(log_frequency)).metrics
+def test_frequency_channel_claim(metrics, rho, axes, drift, verdict, threshold):
+    chance = {**metrics["chance"], "frequency_channel": null(axes - 0.1, axes), "drift": null(drift / 2, drift)}
     found = {"channel": PLANTED, "rho": rho}
-    changed = synthetic.measured_with(metrics, frequency_channel=found, chance_rho=chance)
-    claim = {c.id: c for c in FREQUENCY.claims(changed)}["frequency-channel"]
-    assert (claim.value, claim.baseline, claim.verdict) == (abs(rho), chance, verdict)
+    claim = claim_of(synthetic.measured_with(metrics, frequency_channel=found, chance=chance), "frequency-channel")
+    assert (claim.value, claim.verdict, claim.threshold) == (abs(rho), verdict, threshold)
 
 
-@pytest.mark.parametrize(("place", "rho", "verdict"), [(1, 0.31, "holds"), (1, 0.29, "fails"), (2, 0.9, "fails")])
-def test_frequency_is_ln2_claim(place, rho, verdict):
-    E, log_frequency = planted(3)
-    metrics = compute(E, frequencies(log_frequency), raising(PLANTED)).metrics
-    changed = synthetic.measured_with(metrics, ln2_channel_rank=place, ln2_channel_rho=rho)
+@pytest.mark.parametrize(
+    ("place", "rho", "axes", "verdict"),
+    [(1, 0.31, 0.2, "holds"), (1, 0.29, 0.2, "fails"), (2, 0.9, 0.2, "fails"), (1, 0.63, 0.74, "fails")],
+)
+def test_frequency_is_ln2_claim(metrics, place, rho, axes, verdict):
+    chance = {**metrics["chance"], "frequency_channel": null(axes - 0.1, axes)}
+    changed = synthetic.measured_with(metrics, ln2_channel_rank=place, ln2_channel_rho=rho, chance=chance)
     assert verdicts(changed)["frequency-is-ln2"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("rho", "drift", "verdict", "end"),
+    [
+        (-0.31, -0.1, "holds", "frequent tokens are shorter."),
+        (-0.29, -0.1, "fails", "hardly shorter or longer than others."),
+        (-0.45, -0.44, "fails", "this may be drift."),
+        (-0.47, -0.44, "holds", "frequent tokens are shorter."),
+        (0.45, -0.44, "fails", "this may be drift."),
+        (0.82, -0.44, "fails", "the opposite, frequent tokens are longer."),
+    ],
+)
+def test_frequent_shorter_claim(metrics, rho, drift, verdict, end):
+    chance = {**metrics["chance"], "norm_rho": null(0.0, drift)}
+    claim = claim_of(synthetic.measured_with(metrics, norm_rho=rho, chance=chance), "frequent-shorter")
+    assert (claim.verdict, claim.answer.endswith(end)) == (verdict, True)
 
 
 # Figures, and what is stored

@@ -14,7 +14,6 @@ from generators.findings.contract import (
     Inputs,
     Interval,
     Measurements,
-    NotApplicableError,
     StoredChance,
     Table,
     Weights,
@@ -144,8 +143,6 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     n, d = P.shape
     check_positions(P)
     check_width(P, weights["blocks.0.attn.q"])
-    if (stream := weights["blocks.0.attn.q"].shape[0]) != d:
-        raise NotApplicableError(f"Embeddings have {d} channels of their own, which are not the stream's {stream}.")
     k = subspace_size(n, d)
     bases = _bases(weights, P)
     shares = _share_rows(weights, architecture.n_layer, bases, k)
