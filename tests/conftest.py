@@ -1,6 +1,7 @@
 """What all tests share: where real weights are, the `atlas` command, and no network."""
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -71,18 +72,31 @@ def minilm() -> str:
 
 
 @pytest.fixture(scope="session")
-def stdlib_gpt2(tmp_path_factory: pytest.TempPathFactory) -> "ModelFindings":
-    """Return the results of the model that this repository carries, computed from its files and judged now."""
+def stdlib_gpt2_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of results of the model that this repository carries: what is at hand, and the rest computed.
+
+    Running it takes minutes, so what `make site` has computed by the same code from the same files isn't again.
+    """
     from generators.checkpoint.registry import load_registry
-    from generators.compute.judged import judged_model
     from generators.compute.results import Store
     from generators.compute.run import Places, compute_model
 
-    store = Store(tmp_path_factory.mktemp("stdlib-gpt2"))
+    results, at_hand = tmp_path_factory.mktemp("stdlib-gpt2"), ROOT / "results" / "stdlib-gpt2"
+    if at_hand.is_dir():
+        shutil.copytree(at_hand, results / "stdlib-gpt2", ignore=shutil.ignore_patterns(".*"))
     model = load_registry(ROOT / "models.yml").find("stdlib-gpt2")
     assert model is not None
-    compute_model(model, Places(), store)
-    judged = judged_model(store, "stdlib-gpt2")
+    compute_model(model, Places(), Store(results))
+    return results
+
+
+@pytest.fixture(scope="session")
+def stdlib_gpt2(stdlib_gpt2_results: Path) -> "ModelFindings":
+    """Return the results of that model, judged now."""
+    from generators.compute.judged import judged_model
+    from generators.compute.results import Store
+
+    judged = judged_model(Store(stdlib_gpt2_results), "stdlib-gpt2")
     assert judged is not None
     return judged.published()
 

@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from generators.compute import run as room
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
 from generators.compute.verify import verify
-from generators.findings import FINDINGS
 from tests.checkpoints import SMALL, Sizes, write_checkpoint
 
 SLOWER = Sizes(n_layer=2, n_head=2, d_model=48, n_ctx=256)
@@ -23,12 +21,8 @@ NAMES = ("helix", "channels", "gains", "attention")  # what is added to the atla
 KILLS = 10
 SEED = 138
 MOMENTS = 12  # three for each finding: its arrays, its JSON, the arrays of what was there before
-RUN = f"""
-from generators.cli import main
-from generators.compute import run
-run.FINDINGS = tuple(finding for finding in run.FINDINGS if finding.name in {NAMES})
-main()
-"""
+ONLY = [part for name in NAMES for part in ("--only", name)]
+RUN = "from generators.cli import main; main()"
 RUN_UNTIL_MOMENT = """
 import os, pathlib, signal, sys
 left, replace, unlink = int(sys.argv.pop(1)), pathlib.Path.replace, pathlib.Path.unlink
@@ -49,7 +43,7 @@ pathlib.Path.replace, pathlib.Path.unlink = replaced, unlinked
 
 
 def computing(results: str, code: str = RUN, *arguments: str) -> list[str]:
-    return [sys.executable, "-c", code, *arguments, "compute", "./model", "--results", results]
+    return [sys.executable, "-c", code, *arguments, "compute", "./model", *ONLY, "--results", results]
 
 
 @dataclass(frozen=True)
@@ -75,12 +69,6 @@ def template(project: Path, sizes: Sizes) -> Template:
         subprocess.run(computing(results), cwd=project, check=True, capture_output=True)
         run_times.append(time.monotonic() - began)
     return Template(project, min(run_times))
-
-
-@pytest.fixture(autouse=True)
-def _four_findings(monkeypatch):
-    """Let the runs in this process compute the same findings as those in others."""
-    monkeypatch.setattr(room, "FINDINGS", tuple(finding for finding in FINDINGS if finding.name in NAMES))
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +113,7 @@ def assert_readable(store: Store, *possible: Store) -> bool:
 
 
 def assert_next_run_finishes(atlas, store: Store, new: Store) -> None:
-    assert atlas("compute", "./model").code == 0
+    assert atlas("compute", "./model", *ONLY).code == 0
     assert judged(store) == judged(new)
     assert_readable(store, new)
     left = {path.name for path in (store.root / "model").iterdir()}

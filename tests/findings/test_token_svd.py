@@ -5,12 +5,13 @@ import json
 import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
-from scipy.stats import rankdata
+from scipy.stats import rankdata, spearmanr
 
 from generators.findings.contract import NotApplicableError
 from generators.findings.token_svd import FINDING as TOKEN_SVD
-from generators.findings.token_svd.measure import auc
-from generators.site.words import caption
+from generators.findings.token_svd.extremes import extremes
+from generators.findings.token_svd.separation import auc
+from generators.site.words import caption, environment
 from generators.tokens.vocabulary import Vocabulary
 from tests import synthetic
 
@@ -27,8 +28,10 @@ def vocabulary(marked: np.ndarray, special: np.ndarray | None = None) -> Vocabul
     )
 
 
-def compute(E: np.ndarray, known: Vocabulary | None = None):
+def compute(E: np.ndarray, known: Vocabulary | None = None, P: np.ndarray | None = None):
     weights = {"token_embedding": E.astype(np.float32)}
+    if P is not None:
+        weights["position_embedding"] = P.astype(np.float32)
     return synthetic.measure(TOKEN_SVD, weights, synthetic.architecture(d_model=E.shape[1]), known)
 
 
@@ -52,6 +55,10 @@ def test_the_planted_mean_and_clouds_are_found():
     assert result.metrics["auc"]["second"] > 0.999
     assert result.metrics["auc"]["held_out_all_channels"] > 0.999
     assert result.metrics["space_share"] == pytest.approx(marked.mean())
+    for claim in TOKEN_SVD.claims(result):
+        assert claim.chance.limit < claim.value
+        assert claim.interval[0] <= claim.value <= claim.interval[1]
+        assert not claim.close
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -111,15 +118,179 @@ def test_the_first_direction_is_that_of_a_full_svd():
     )
 
 
-def test_an_embedding_of_zeros_has_no_directions():
-    with pytest.raises(NotApplicableError):
-        compute(np.zeros((V, D)))
+@pytest.mark.parametrize("row", [0.0, 1.0])
+def test_an_embedding_that_does_not_vary_has_no_directions(row):
+    with pytest.raises(NotApplicableError, match="do not vary"):
+        compute(np.full((V, D), row))
+
+
+@pytest.mark.parametrize(("tokens", "channels"), [(99, 24), (1, 24), (500, 15)])
+def test_too_few_tokens_or_channels_say_nothing(tokens, channels):
+    with pytest.raises(NotApplicableError, match="only"):
+        compute(np.random.default_rng(0).standard_normal((tokens, channels)))
+
+
+# The first direction and the mean
+
+
+def of_the_mean(result):
+    return {claim.id: claim for claim in TOKEN_SVD.claims(result)}["first-is-mean"]
+
+
+def test_the_accidental_mean_of_a_steep_spectrum_is_no_mean():
+    """A third of them would pass by the cosine alone."""
+    scales, plain = np.arange(1, D + 1) ** -1.0, 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        result = compute(rng.standard_normal((300, D)) * scales)
+        claim = of_the_mean(result)
+        plain += claim.value >= 0.95
+        assert claim.verdict == "fails"
+        assert result.metrics["mean_energy"] < 1
+    assert plain > 3
+
+
+def test_the_energy_of_the_mean_is_in_units_of_the_mean_variance():
+    rng = np.random.default_rng(1)
+    E = (rng.standard_normal((V, D)) * np.linspace(0.5, 2, D) + rng.standard_normal(D)).astype(np.float32)
+    E = E.astype(np.float64)
+    expected = np.sum(E.mean(axis=0) ** 2) / np.mean(E.var(axis=0))
+    assert compute(E).metrics["mean_energy"] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(("length", "verdict"), [(3.0, "fails"), (3.3, "holds")])
+def test_a_mean_must_have_ten_times_the_mean_variance(length, verdict):
+    E = np.random.default_rng(2).standard_normal((20_000, 16))
+    E = (E - E.mean(axis=0)) / E.std(axis=0)
+    E[:, 0] += length
+    claim = of_the_mean(compute(E))
+    assert claim.value > 0.99
+    assert claim.verdict == verdict
+    assert ("wherever it pointed" if verdict == "holds" else "too short a mean") in claim.answer
+
+
+def test_a_mean_along_the_widest_spread_is_said_to_be():
+    rng = np.random.default_rng(3)
+    scales = np.where(np.arange(D) < 2, 8.0, 0.5)
+    E = rng.standard_normal((V, D)) * scales
+    E -= E.mean(axis=0)
+    E[:, 0] += 9
+    claim = of_the_mean(compute(E))
+    assert claim.verdict == "holds"
+    assert "lies along the tokens' widest spread: pointing elsewhere it would have" in claim.answer
+
+
+# Planes
+
+
+def test_where_any_plane_does_as_well_the_plane_is_nothing_special():
+    """Tokens with the marker are apart in every channel."""
+    rng = np.random.default_rng(4)
+    marked = rng.random(V) < 0.5
+    E = rng.standard_normal((V, D)) + 3 * np.where(marked, 1.0, -1.0)[:, None] * rng.choice([-1, 1], D)
+    result = compute(E, vocabulary(marked))
+    assert result.metrics["chance"]["plane"]["median"] > 0.9
+    claim = {c.id: c for c in TOKEN_SVD.claims(result)}["space-plane"]
+    assert claim.verdict == "untested"
+    assert "planes of tokens turned at random give" in claim.answer
+
+
+@pytest.mark.parametrize(("area", "verdict"), [(0.9, "holds"), (0.89, "fails")])
+def test_the_plane_holds_from_its_threshold_on(area, verdict):
+    E, marked = planted(np.random.default_rng(0))
+    metrics = compute(E, vocabulary(marked)).metrics
+    changed = synthetic.measured_with(metrics, auc={**metrics["auc"], "plane": area})
+    assert verdicts(changed)["space-plane"] == verdict
+
+
+# The longest and shortest tokens
+
+
+def test_lengths_alone_make_the_longest_extreme_and_no_more():
+    rng = np.random.default_rng(5)
+    along, rest = 5 + rng.standard_normal(4000), np.abs(3 + rng.standard_normal(4000))
+    found = extremes(along, np.hypot(along, rest), seed=1)
+    for end in (found["longest"], found["shortest"]):
+        assert end["low"] <= end["value"] <= end["high"]
+    assert found["longest"]["value"] > 1 > -1 > found["shortest"]["value"]
+
+
+def test_tokens_scaled_as_a_whole_are_more_extreme_than_length_implies():
+    rng = np.random.default_rng(6)
+    E = rng.standard_normal((4000, D)) + 2 * np.eye(D)[0]
+    E *= rng.lognormal(0, 0.5, (4000, 1))
+    found = compute(E).metrics["extremes"]
+    assert found["count"] == 40
+    assert found["longest"]["value"] > found["longest"]["high"] + 0.5
+    assert "the longest are more extreme than that" in told(compute(E))
+
+
+def test_long_tokens_on_the_other_side_are_told():
+    rng = np.random.default_rng(7)
+    along = 1 + 0.3 * rng.standard_normal(4000)
+    E = rng.standard_normal((4000, D)) * np.exp(-2 * (along - 1))[:, None]
+    E[:, 0] = 8 * along
+    assert "the longest are on the other side" in told(compute(E))
+
+
+def told(result) -> str:
+    words = environment().get_template("findings/token_svd.md.j2").make_module({"root": ""})
+    return " ".join(words.details(result.metrics).split())
+
+
+# The first direction and positions
+
+
+def overlapping(rng: np.random.Generator, together: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens of which a tenth has energy in P's direction; together with being far along the first, or not."""
+    n, d = 2000, 48
+    P = np.outer(np.sin(np.arange(200) / 9), np.eye(d)[1]) + 1e-3 * rng.standard_normal((200, d))
+    E = rng.standard_normal((n, d))
+    E[:, 0] += 20
+    E[: n // 10, 1] += 15
+    if together:
+        E[: n // 10, 0] += 20
+    return E, P
+
+
+@pytest.mark.parametrize(("together", "said"), [(True, "those that don't? It does"), (False, "don't? No more than")])
+def test_whether_the_first_direction_separates_tokens_that_overlap_with_positions(together, said):
+    E, P = overlapping(np.random.default_rng(8), together)
+    result = compute(E, P=P)
+    found = result.metrics["overlap"]
+    assert found["k"] == 20
+    assert (found["auc"]["value"] > 0.95) == together
+    assert (found["rho_share"]["value"] > found["rho_share"]["high"]) == together
+    assert said in told(result)
+    assert "svd-overlap" in {figure.name for figure in TOKEN_SVD.figures(result)}
+
+
+def test_overlaps_computed_the_plain_way():
+    E, P = overlapping(np.random.default_rng(9), True)
+    E, P = (rows.astype(np.float32).astype(np.float64) for rows in (E, P))
+    found = compute(E, P=P).metrics["overlap"]
+    first, top = np.linalg.svd(E, full_matrices=False)[2][0], np.linalg.svd(P)[2][:20]
+    along = E @ first * np.sign(first @ E.mean(axis=0))
+    energy = np.sum((E @ top.T) ** 2, axis=1)
+    share = energy / np.sum(E**2, axis=1)
+    assert found["rho"]["value"] == pytest.approx(spearmanr(along, energy)[0], abs=1e-4)
+    assert found["rho_share"]["value"] == pytest.approx(spearmanr(along, share)[0], abs=1e-4)
+    far, others = along[np.argsort(share)[-200:]], along[np.argsort(share)[:-200]]
+    assert found["auc"]["value"] == pytest.approx(np.mean(far[:, None] > others), abs=1e-3)
+    assert found["first_in_positions"] == pytest.approx(np.sum((top @ first) ** 2), abs=1e-4)
+
+
+def test_without_positions_nothing_is_said_of_them():
+    result = compute(planted(np.random.default_rng(0))[0])
+    assert result.metrics["overlap"] is None
+    assert "overlap with positions" not in told(result)
 
 
 def test_every_figure_is_drawn():
     E, marked = planted(np.random.default_rng(0))
-    for known in (None, vocabulary(marked)):
-        result = compute(E, known)
+    P = np.random.default_rng(1).standard_normal((200, D))
+    for known, positions in ((None, None), (vocabulary(marked), P)):
+        result = compute(E, known, positions)
         for figure in TOKEN_SVD.figures(result):
             told = caption("token_svd", figure.name, result)
             assert told.how_to_read
@@ -140,8 +311,9 @@ def test_what_the_pictures_show_is_told():
 def test_metrics_are_of_their_type_when_they_come_back_from_json():
     E, marked = planted(np.random.default_rng(0))
     metrics = TypeAdapter(TOKEN_SVD.metrics)
-    for known in (None, vocabulary(marked)):
-        stored = json.loads(json.dumps(compute(E, known).metrics, allow_nan=False))
+    P = np.random.default_rng(1).standard_normal((200, D))
+    for known, positions in ((None, None), (vocabulary(marked), P)):
+        stored = json.loads(json.dumps(compute(E, known, positions).metrics, allow_nan=False))
         assert metrics.validate_python(stored, strict=True) == stored
     for missing in stored:
         with pytest.raises(ValidationError, match=missing):

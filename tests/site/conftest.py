@@ -20,13 +20,14 @@ NOISE = "pure-noise"
 
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(stdlib_gpt2_results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy what a site is made from into a folder of its own, with a checkpoint of noise beside it."""
     project = tmp_path_factory.mktemp("project")
     for name in ("mkdocs.yml", "models.yml"):
         shutil.copy(ROOT / name, project)
     for name in ("results", "models", "site_src"):
         shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(stdlib_gpt2_results, project / "results", dirs_exist_ok=True)
     write_checkpoint(project / NOISE, "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256))
     return project
 

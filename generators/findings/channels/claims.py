@@ -28,7 +28,7 @@ def _tokens_avoid(measured: Measurements[Metrics]) -> Tested | Untested:
     overlap, by_chance = metrics["low_variance_overlap"], metrics["low_variance_overlap_chance"]
     turned = metrics["chance"]["low_variance_overlap"]
     if overlap is None or by_chance is None or turned is None:
-        return Untested("There are no position channels to avoid: no gap sets any apart.")
+        return Untested("There are no position channels to avoid: no gap sets any apart that hold half of P.")
     return Tested(
         overlap,
         f"{overlap} of the {k} position channels are among the {k} channels in which tokens vary least; {k} drawn "

@@ -1,0 +1,93 @@
+"""Findings of real weights, measured in this process when a test first asks for one, and what tests read in them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from generators.checkpoint.registry import load_registry
+from generators.compute.plan import Opened, inputs, plan
+from generators.compute.run import Places, open_model
+from generators.findings import FINDINGS
+from generators.findings.contract import Claim, Measurements
+from tests.conftest import ROOT
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one finding of one model came to; `status` and `reason` as they are published."""
+
+    status: str
+    reason: str | None
+    measured: Measurements | None
+    claims: Mapping[str, Claim]
+
+    @property
+    def metrics(self) -> Any:
+        assert self.measured is not None, self.reason
+        return self.measured.metrics
+
+    def verdicts(self) -> dict[str, str]:
+        return {name: claim.verdict for name, claim in self.claims.items()}
+
+
+@dataclass(frozen=True)
+class RealModel:
+    """A model of the registry whose weights are here."""
+
+    name: str
+    folder: Path | None = None  # that holds a folder of its name
+
+    @property
+    def opened(self) -> Opened:
+        return _opened(self.name, self.folder)
+
+    def tensor(self, role: str) -> np.ndarray:
+        """Return a tensor in float64, stream side first."""
+        return self.opened.checkpoint[role].astype(np.float64)
+
+    def __getitem__(self, finding: str) -> Found:
+        return _found(self.name, self.folder, finding)
+
+
+@cache
+def _opened(name: str, folder: Path | None) -> Opened:
+    model = load_registry(ROOT / "models.yml").find(name)
+    assert model is not None
+    return open_model(model, Places(() if folder is None else (folder,)))
+
+
+@cache
+def _found(name: str, folder: Path | None, of: str) -> Found:
+    (finding,) = (finding for finding in FINDINGS if finding.name == of)
+    opened = _opened(name, folder)
+    planned = plan(finding, opened)
+    if planned.status != "computed":
+        claims = finding.untested(planned.reason or "")
+        return Found(planned.status, planned.reason, None, {claim.id: claim for claim in claims})
+    measured = finding.measure(inputs(finding, opened))
+    return Found("computed", None, measured, {claim.id: claim for claim in finding.claims(measured)})
+
+
+# Values as they are written down
+
+
+def assert_shown(value: float, shown: str) -> None:
+    """Check that a value, rounded to as many digits as are shown, is what is shown."""
+    digits = len(shown.partition(".")[2])
+    assert f"{value:.{digits}f}" == shown
+
+
+def row(name: str, shown: str, read: Callable[[Any], float]) -> Any:
+    """Return one parameter: how a value is read from metrics, and what it is."""
+    return pytest.param(read, shown, id=name)
+
+
+def each(name: str, values: str, read: Callable[[Any], list[float]]) -> Iterator[Any]:
+    """Yield one parameter for each of several values that stand in a list."""
+    for index, value in enumerate(values.split()):
+        yield row(f"{name}-{index + 1}", value, lambda metrics, i=index: read(metrics)[i])
