@@ -171,6 +171,24 @@ def test_compute_says_what_it_computed_and_then_that_it_knows(atlas, project):
     assert re.search(r"^good: already stored: helix, channels, gains, attention", second.err, re.MULTILINE)
 
 
+def test_one_finding_alone_is_computed_and_the_others_are_left_alone(atlas, project):
+    whole = results_of(project)
+    for name in ("gains", "helix"):
+        (project / "results" / "good" / f"{name}.json").unlink()
+    run = atlas("compute", "good", "--only", "gains")
+    assert run.code == 0
+    assert run.err.splitlines()[-1] == "good: computed gains"
+    assert results_of(project) == {name: content for name, content in whole.items() if "helix.json" not in name}
+
+
+def test_a_finding_that_the_atlas_has_not_is_a_sentence(atlas, project):
+    before = results_of(project)
+    run = atlas("compute", "good", "--only", "horoscope")
+    assert run.code == BAD_INPUT
+    assert run.err.startswith("atlas: There is no finding 'horoscope'; there are helix, channels, gains")
+    assert results_of(project) == before
+
+
 def test_show_tells_every_claim(atlas, project):
     run = atlas("show", "good")
     assert run.code == 0
@@ -274,7 +292,7 @@ def test_a_finding_that_fails_is_exit_1_and_the_rest_is_done(atlas, project, mon
     def breaking(inputs):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(room, "FINDINGS", (toy("broken", measure=breaking), toy("whole")))
+    monkeypatch.setattr("generators.findings.FINDINGS", (toy("broken", measure=breaking), toy("whole")))
     write_checkpoint(project / "other")
     run = atlas("compute", "./other")
     assert run.code == SOME_FAILED
