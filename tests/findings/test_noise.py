@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -11,6 +11,8 @@ from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.gains import FINDING as GAINS
 from generators.findings.helix import FINDING as HELIX
+from generators.findings.helix import chance
+from generators.maths.curve_statistics import statistics
 from tests import synthetic
 
 FINDINGS = (HELIX, CHANNELS, GAINS, ATTENTION)
@@ -31,7 +33,21 @@ ARCHITECTURES = (
 
 @pytest.fixture(scope="module")
 def verdicts() -> Counter[tuple[str, str]]:
-    """Count (claim, verdict) over all seeds and architectures."""
+    """Count (claim, verdict) over all seeds and architectures.
+
+    What chance gives for a curve of Gaussian rows depends on their number and width: it is drawn once for each.
+    """
+    drawn: dict[tuple[int, ...], chance.Drawn] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            import_module("generators.findings.helix.measure"),
+            "draw",
+            lambda P: drawn.get(P.shape) or drawn.setdefault(P.shape, chance.draw(P)),
+        )
+        return _counted()
+
+
+def _counted() -> Counter[tuple[str, str]]:
     counts: Counter[tuple[str, str]] = Counter()
     for index, arch in enumerate(ARCHITECTURES):
         for seed in range(SEEDS):
@@ -56,10 +72,9 @@ def test_every_claim_but_one_is_tested_on_gaussian_weights(verdicts):
     assert len(tested) >= 13
 
 
-# Curves that only drift: under the bare definitions (one turn; a rotation that predicts well) many of them would
-# pass, which is why both claims ask for more turns than a drift makes.
+# Curves that only drift: many of them would pass the thresholds, and do not pass what featureless curves give.
 
-SHAPES = [(256, 48), (512, 4), (128, 96), (400, 16)]
+SHAPES = [(256, 48), (512, 16), (128, 96), (400, 24)]
 DRIFTS: dict[str, Callable[[int, int, int], np.ndarray]] = {
     "random walk": synthetic.random_walk,
     **{
@@ -72,17 +87,21 @@ DRIFTS: dict[str, Callable[[int, int, int], np.ndarray]] = {
     },
 }
 DRIFT_SEEDS = 6
+CLAIMS = ("winding", "look-back")
 
 
-def metrics_of(rows: np.ndarray) -> dict[str, Any]:
-    return synthetic.measure(HELIX, {"position_embedding": rows}, ARCHITECTURES[0]).metrics
+def reaches_a_threshold(rows: np.ndarray) -> bool:
+    """Return whether a curve winds once or gains a half: one that does not can't pass, whatever chance gives."""
+    found = statistics(rows, ("winding", "median_gain"))
+    return found["winding"][0] >= 1 or found["median_gain"][0] >= 0.5
 
 
 def winding(rows: np.ndarray) -> list[str]:
-    """Return which of the two claims a curve passes, the second also where it is only partly met."""
+    """Return which of the two claims a curve passes."""
+    if not reaches_a_threshold(rows):
+        return []
     claims = synthetic.claims_of(HELIX, {"position_embedding": rows})
-    passed = ["circle"] if claims["circle"].verdict == "holds" else []
-    return [*passed, "look-back"] if claims["look-back"].verdict in ("holds", "partly") else passed
+    return [claim for claim in CLAIMS if claims[claim].verdict == "holds"]
 
 
 def test_random_drifts_do_not_wind():
@@ -94,7 +113,7 @@ def test_random_drifts_do_not_wind():
         if (found := winding(drift(*shape, seed)))
     }
     curves = len(DRIFTS) * len(SHAPES) * DRIFT_SEEDS
-    for claim in ("circle", "look-back"):
+    for claim in CLAIMS:
         assert sum(claim in found for found in passed.values()) <= 0.01 * curves, passed
 
 
@@ -105,24 +124,11 @@ def test_a_straight_line_does_not_wind(n, d, noise):
 
 
 @pytest.mark.parametrize(("n", "d"), SHAPES)
-@pytest.mark.parametrize("turns", [0.5, 1.0])
-def test_an_arc_of_one_turn_does_not_wind(n, d, turns):
-    assert winding(synthetic.embed(synthetic.helix(n, turns), d, noise=0.01)) == []
+def test_half_an_arc_does_not_wind(n, d):
+    assert "winding" not in winding(synthetic.embed(synthetic.helix(n, 0.5), d, noise=0.01))
 
 
-@pytest.mark.parametrize("axis", [0.3, 1.2])
-@pytest.mark.parametrize("turns", [2.0, 3.0, 8.0])
+@pytest.mark.parametrize("axis", [0.3, 0.7])
+@pytest.mark.parametrize("turns", [3.0, 8.0])
 def test_a_helix_winds(turns, axis):
-    """Two turns behind a stronger axis are too few: see test_helix.py."""
-    expected = [] if (turns, axis) == (2.0, 1.2) else ["circle", "look-back"]
-    assert winding(synthetic.embed(synthetic.helix(512, turns, axis), 48, noise=0.01)) == expected
-
-
-def test_drifts_would_pass_the_bare_definitions():
-    """What the further condition is for: a line is looked back on well, and one drift in ten has a `circle`."""
-    line = metrics_of(synthetic.embed(synthetic.line(256), 48))
-    (look,) = [look for look in line["look_back"] if look["k"] == 10]
-    assert look["r2_rotation"] > 0.95
-    assert look["gain"] > 0.5
-    circles = [metrics_of(synthetic.autoregressive(128, 96, seed, 0.9))["circle"] for seed in range(30)]
-    assert sum(circle is not None and abs(circle["turns"]) >= 1 for circle in circles) >= 2
+    assert winding(synthetic.embed(synthetic.helix(512, turns, axis), 48, noise=0.01)) == list(CLAIMS)

@@ -47,9 +47,13 @@ class Wave(TypedDict):
 
 
 class Plane(TypedDict):
-    """A plane of the rotation that takes a position to the next; `turns` are net, `share` is of P's variance."""
+    """A plane of the rotation that takes a position to the next; `turns` are net.
+
+    `share` is of P's variance, `share_of_scores` of that in the eight leading components.
+    """
 
     share: float
+    share_of_scores: float
     turns: float
     steadiness: float
     winding: float
@@ -263,6 +267,7 @@ def _turning(leading: curve.Scores, planes: tuple[turning.Plane, ...], run: slic
 def _plane(plane: turning.Plane) -> Plane:
     return {
         "share": plane.share,
+        "share_of_scores": plane.share_of_scores,
         "turns": plane.turns,
         "steadiness": plane.steadiness,
         "winding": plane.winding,
@@ -363,7 +368,7 @@ def _tables(metrics: Metrics) -> dict[str, Table]:
     return {
         "planes": table_of(
             "The planes in which the curve turns, strongest first",
-            ("plane", "share", "turns", "steadiness", "winding", "radius_cv", "tokens_per_turn"),
+            ("plane", "share", "share_of_scores", "turns", "steadiness", "winding", "radius_cv", "tokens_per_turn"),
             plane_rows,
         ),
         "look_back": table_of(
