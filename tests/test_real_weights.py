@@ -71,18 +71,6 @@ def three_components(rows: str) -> Callable[[Metrics], float]:
     return lambda m: m["helix"]["explained_variance_3d"][rows]
 
 
-def circle(key: str) -> Callable[[Metrics], Any]:
-    return lambda m: m["helix"]["circle"][key]
-
-
-def turns(m: Metrics) -> float:
-    return abs(m["helix"]["circle"]["turns"])
-
-
-def looking(k: int, key: str) -> Callable[[Metrics], float]:
-    return lambda m: look_back(m, k)[key]
-
-
 def each(name: str, values: str, read: Callable[[Metrics], list[float]]) -> Iterator[Any]:
     """Yield one row for each of several values that stand in a list."""
     for index, value in enumerate(values.split()):
@@ -101,26 +89,12 @@ GPT2 = [
     row("fraying", "0.035", helix("fraying")),
     *each("singular-value", "61.95 60.94 53.24 22.70 15.98", helix("singular_values")),
     row("energy-top30", "0.9991", helix("energy_top30")),
-    *each("circle-component", "1 2", circle("pcs")),
-    row("cycles", "2", circle("cycles")),
-    row("turns", "2.9", turns),
-    row("circularity", "0.865", circle("circularity")),
-    row("radius-cv", "0.25", circle("radius_cv")),
     *each("outlier", "0 1 2 1023", helix("outlier_positions")),
     row("outliers", "4", lambda m: len(m["helix"]["outlier_positions"])),
     row("norm-cv", "0.029", helix("norm_cv")),
-    row("look-back-1", "0.9975", looking(1, "r2_rotation")),
-    row("look-back-10", "0.996", looking(10, "r2_rotation")),
-    row("standing-still-10", "0.981", looking(10, "r2_identity")),
-    row("look-back-10-gain", "0.79", looking(10, "gain")),
 ]
 MINILM = [
     row("three-components", "0.3634", three_components("no_first")),
-    *each("circle-component", "1 2", circle("pcs")),
-    row("turns", "87", turns),
-    row("cycles", "79", circle("cycles")),
-    row("circularity", "0.97", circle("circularity")),
-    row("tokens-per-turn", "6", circle("tokens_per_turn")),
 ]
 
 

@@ -18,6 +18,7 @@ from tests import synthetic
 
 measuring = import_module("generators.findings.helix.measure")  # the package's own `measure` is the function in it
 SHAPES = [(256, 48), (300, 16), (210, 320), (200, 24), (199, 24), (16, 48), (40, 16)]
+SMOOTH = {"lag_one": 0.51, "width": 1.0, "memory": 3}
 FEW = 100  # draws of each null: fewer have no 99th percentile
 
 
@@ -312,12 +313,12 @@ def test_what_norm_and_angle_tell_of_known_curves():
     t = np.arange(400) / 400
     ring = np.column_stack([np.cos(2 * np.pi * t), np.sin(2 * np.pi * t), 0 * t])
     once = information(ring, ring[:, :2])
-    assert once["angle"] > 0.98
+    assert once["angle"] > 0.96
     assert once["norm"] < 0.1
     many = information(ring, np.column_stack([np.cos(2 * np.pi * 20 * t), np.sin(2 * np.pi * 20 * t)]))
     assert many["angle"] < 0.1
     line = information(np.column_stack([1 + t, 0 * t, 0 * t]), None)
-    assert line["norm"] > 0.98
+    assert line["norm"] > 0.96
     assert line["angle"] is None
 
 
@@ -329,10 +330,10 @@ def test_noise_tells_as_much_as_chance():
 
 
 def test_roughness_and_its_baseline():
-    m = metrics_of(np.random.default_rng(0).standard_normal((2000, 8)))
+    m = metrics_of(np.random.default_rng(0).standard_normal((2000, 16)))
     assert m["roughness_baseline"] == 3.0
     assert m["roughness"] == pytest.approx(3.0, abs=0.3)
-    assert metrics_of(synthetic.embed(synthetic.helix(800, 4), 8))["roughness"] < 0.2
+    assert metrics_of(synthetic.embed(synthetic.helix(800, 4), 16))["roughness"] < 0.2
 
 
 # The start
@@ -443,7 +444,7 @@ def rings(n, d, wobble, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("wobble", "verdict"), [(0.0, "holds"), (0.045, "holds"), (0.055, "partly"), (0.095, "partly"), (0.11, "fails")]
+    ("wobble", "verdict"), [(0.0, "holds"), (0.045, "holds"), (0.055, "partly"), (0.08, "partly"), (0.11, "fails")]
 )
 def test_constant_norms_switch(wobble, verdict):
     claim = claims_of(rings(800, 48, wobble))["constant-norms"]
@@ -577,10 +578,10 @@ def test_three_components_at_their_thresholds(claim, changed, null, value, verdi
 
 
 @pytest.mark.parametrize(("claim", "number", "value", "null", "also", "verdict"), [
-    ("fraying", "fraying", 0.0201, (0.0, 0.015), {"fraying_kept": 0.03}, "holds"),
-    ("fraying", "fraying", 0.0201, (0.0, 0.021), {"fraying_kept": 0.03}, "fails"),
-    ("fraying", "fraying", 0.0201, (0.0, 0.015), {"fraying_kept": 0.01}, "fails"),
-    ("fraying", "fraying", 0.0199, (0.0, 0.015), {"fraying_kept": 0.03}, "fails"),
+    ("fraying", "fraying", 0.0201, (0.0, 0.015), {"smoothness": SMOOTH}, "holds"),
+    ("fraying", "fraying", 0.0201, (0.0, 0.021), {"smoothness": SMOOTH}, "fails"),
+    ("fraying", "fraying", 0.0201, (0.0, 0.015), {"smoothness": {**SMOOTH, "lag_one": 0.49}}, "fails"),
+    ("fraying", "fraying", 0.0199, (0.0, 0.015), {"smoothness": SMOOTH}, "fails"),
     ("constant-norms", "norm_cv", 0.0499, (0.1, 0.08), {}, "holds"),
     ("constant-norms", "norm_cv", 0.0501, (0.1, 0.08), {}, "partly"),
     ("constant-norms", "norm_cv", 0.0999, (0.2, 0.15), {}, "partly"),

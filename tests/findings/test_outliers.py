@@ -177,9 +177,113 @@ def test_the_claim_asks_for_ten(size, verdict):
     assert the_claim(changed).verdict == verdict
 
 
-def test_too_few_tokens():
-    with pytest.raises(NotApplicableError, match="only 19 tokens"):
-        compute(np.random.default_rng(0).standard_normal((19, D)))
+@pytest.mark.parametrize(("tokens", "channels"), [(99, D), (1, D), (V, 15)])
+def test_too_few_tokens_or_channels_say_nothing(tokens, channels):
+    with pytest.raises(NotApplicableError, match="only"):
+        compute(np.random.default_rng(0).standard_normal((tokens, channels)))
+
+
+# What chance gives
+
+
+def test_tokens_that_know_nothing_of_one_another_have_no_clump():
+    rng = np.random.default_rng(30)
+    result = compute(planted(rng, NOISE["Gaussian"](rng))[0])
+    chance = the_claim(result).chance
+    assert (chance.median, chance.limit, chance.draws) == (0, 0, 100)
+    assert the_claim(result).interval is None
+
+
+def test_short_tokens_huddle_by_their_length_alone():
+    """A tenth of the tokens is so short that it lies about the mean, in whatever direction."""
+    rng = np.random.default_rng(31)
+    E = NOISE["Gaussian"](rng)
+    E[::10] *= 0.02
+    result = compute(E.astype(np.float32))
+    assert result.metrics["clump"]["size"] == V // 10
+    claim = the_claim(result)
+    assert claim.chance.median > 10
+    assert claim.verdict == "untested"
+    assert "tokens of these lengths in random directions give" in claim.answer
+
+
+def test_a_clump_must_be_beyond_chance():
+    rng = np.random.default_rng(32)
+    metrics = compute(planted(rng, NOISE["Gaussian"](rng))[0]).metrics
+    for limit, verdict in ((59.0, "holds"), (60.0, "fails")):
+        null = {"null": "others", "median": 0.0, "limit": limit, "draws": 100}
+        assert the_claim(synthetic.measured_with(metrics, chance={"clump": null})).verdict == verdict
+
+
+# What is known of the clump, and what is inferred
+
+
+@pytest.mark.parametrize(("named", "inside", "verdict", "answer"), [
+    (30, 25, "holds", "25 of the 30 tokens named as unused are among them; that the other 35 were hardly trained is "
+     "inferred from where they lie."),
+    (60, 60, "holds", "all of the 60 tokens named as unused are among them, and no other."),
+    (30, 14, "fails", "only 14 of the 30 tokens named as unused are among them: something else huddles here."),
+    (9, 0, "holds", "0 of the 9 tokens named as unused are among them; that the other 60 were hardly trained is "
+     "inferred from where they lie."),
+    (0, 0, "holds", "that they were hardly trained is inferred from where they lie, nothing here says so."),
+])  # fmt: skip
+def test_names_judge_the_clump(named, inside, verdict, answer):
+    rng = np.random.default_rng(33)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    others = np.setdiff1d(np.arange(V), ids)[: named - inside]
+    unused = [*ids[:inside].tolist(), *others.tolist()]
+    claim = the_claim(compute(E, vocabulary({i: f"[unused{i}]" for i in unused})))
+    assert claim.verdict == verdict
+    assert claim.answer.endswith(answer)
+
+
+@pytest.mark.parametrize(("inside", "outside", "verdict", "end"), [
+    (57, 4, "holds", "57 of the 61 tokens that the training text never has are among them; the other 3 occur there "
+     "at most 7 times each."),
+    (0, 100, "fails", "only 0 of the 100 tokens that the training text never has are among them: something else "
+     "huddles here."),
+    (0, 0, "holds", "the training text has every token, none of these more than 7 times."),
+])  # fmt: skip
+def test_counts_judge_the_clump_before_names_do(inside, outside, verdict, end):
+    rng = np.random.default_rng(34)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    counts = counts_with([*ids[:inside], *np.setdiff1d(np.arange(V), ids)[:outside]])
+    counts[ids[inside:]] = 7
+    claim = the_claim(compute(E, vocabulary({1: "[unused1]"}), counted(counts)))
+    assert claim.verdict == verdict
+    assert claim.answer.endswith(end)
+
+
+@pytest.mark.parametrize("counted_too", [True, False])
+def test_the_page_tells_what_is_known_from_what_is_inferred(counted_too):
+    rng = np.random.default_rng(35)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    known = vocabulary({int(i): f"[unused{i}]" for i in ids[:20]})
+    said = told(compute(E, known, counted(counts_with(ids[:50])) if counted_too else ()))
+    if counted_too:
+        assert "<em>Known:</em> 50, which the training text never has." in said
+        assert "<em>Inferred</em> from where they lie: nothing, where tokens were counted." in said
+    else:
+        assert "<em>Known:</em> 20, whose names say that they are unused; 20 of them are in the clump." in said
+        assert 'the other 40 of <a href="#outliers-members">the clump</a>' in said
+    assert "<em>Known:</em> none, for neither counts" in told(compute(E))
+
+
+def test_how_much_of_the_clump_lies_where_positions_do():
+    rng = np.random.default_rng(36)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    P = rng.standard_normal((100, D)) * 0.01
+    P[:, 3] += np.linspace(-1, 1, 100)
+    E[ids, 3] += 30
+    weights = {"token_embedding": E, "position_embedding": P.astype(np.float32)}
+    result = synthetic.measure(OUTLIERS, weights, architecture())
+    found, top = result.metrics["in_positions"], np.linalg.svd(P)[2][:10]
+    shares = np.sum((E @ top.T) ** 2, axis=1) / np.sum(E.astype(float) ** 2, axis=1)
+    assert (found["k"], found["chance"]) == (10, 10 / D)
+    assert found["members"] == pytest.approx(shares[ids].mean(), rel=1e-3)
+    assert found["others"] == pytest.approx(np.delete(shares, ids).mean(), rel=1e-3)
+    assert f"Tokens of the clump have {100 * found['members']:.0f} % of their energy in P's top 10" in told(result)
+    assert compute(E).metrics["in_positions"] is None
 
 
 # Extremes
@@ -198,8 +302,48 @@ def test_the_longest_and_the_shortest():
     assert ends["shortest"][:3] == [6, 78, 1235]
     assert ends["longest"] == np.argsort(-norms)[:20].tolist()
     assert [row["norm"] for row in rows[:20]] == pytest.approx(np.sort(norms)[::-1][:20])
+    assert not any(row["in_clump"] for row in rows)
     expected = {"mean": norms.mean(), "std": norms.std(), "min": norms.min(), "max": norms.max()}
     assert result.metrics["norm"] == pytest.approx(expected)
+    assert result.metrics["ends"]["longest"]["first"] == ends["longest"][:5]
+    assert result.metrics["ends"]["shortest"]["first"] == ends["shortest"][:5]
+
+
+def test_where_the_longest_and_the_shortest_stand():
+    rng = np.random.default_rng(37)
+    E = planted(rng, NOISE["Gaussian"](rng))[0]
+    E *= 1 + np.arange(V, dtype=np.float32)[:, None] / 100
+    E[:, 7] = np.arange(V)[::-1] / 10
+    log_frequency = np.arange(V, 0, -1.0)
+    known = (Frequency("counts", "planted", log_frequency, 1.0, False, "0"),)
+    result = compute(E, vocabulary({0: "<first>"}), known)
+    long, short = result.metrics["ends"]["longest"], result.metrics["ends"]["shortest"]
+    rows = result.tables["norms"].named()
+    assert result.metrics["frequency_channel"] == 7
+    assert long["count"] == short["count"] == 20
+    for end, listed in ((long, rows[:20]), (short, rows[20:])):
+        positions = np.array([row["id"] for row in listed])
+        assert end["by_frequency"] == pytest.approx(np.median(V - 1 - positions) / V, abs=1e-3)
+        assert end["on_channel"] == pytest.approx(np.median(V - 1 - positions) / V, abs=1e-3)
+        assert sum(end["groups"].values()) == 20
+    ends = result.tables["channel"].named()
+    assert [row["id"] for row in ends[:20]] == list(range(V - 1, V - 21, -1))
+    assert [row["id"] for row in ends[20:]] == list(range(20))
+    proxy = (Frequency("index", "planted", log_frequency, 1.0, True, "0"),)
+    assert compute(E, None, proxy).metrics["ends"]["longest"]["by_frequency"] is None
+
+
+def test_tokens_that_the_sources_name_are_told_where_they_are():
+    rng = np.random.default_rng(38)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E[5] *= 10
+    texts = {5: "BuyableInstoreAndOnline", int(ids[0]): " natureconservancy", 9: "\u00c3\u00c2" * 4, 11: "\u00c3"}
+    rows = {row["id"]: row for row in compute(E, vocabulary(texts)).tables["named"].named()}
+    assert set(rows) == {5, int(ids[0]), 9}
+    assert rows[5]["place_by_norm"] == 1
+    assert rows[int(ids[0])]["in_clump"]
+    assert rows[9]["place_on_channel"] is None
+    assert "named" not in compute(E, vocabulary({})).tables
 
 
 # Candidates for under-trained tokens

@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections import Counter
 from dataclasses import replace
 from importlib import import_module
 
@@ -16,7 +17,7 @@ from generators.findings.contract import Inputs, NotApplicableError
 from generators.findings.zero_layer import FINDING as ZERO_LAYER
 from generators.findings.zero_layer.figures import MOST_PAIRS, PLAIN_GROUPS, pairs_to_draw
 from generators.findings.zero_layer.measure import GROUPS, gaussian_like
-from generators.site.words import caption
+from generators.site.words import caption, environment
 from generators.tokens.vocabulary import PAIR_GROUPS, Token, Vocabulary, assemble, load_vocabulary, readable_form
 from tests import synthetic
 
@@ -32,9 +33,9 @@ def _few_baseline_tokens(monkeypatch):
     monkeypatch.setattr(MEASURING, "BASELINE_TOKENS", 200)
 
 
-def compute(E, U=None, known=None, tied=None):
-    weights = {"token_embedding": E} | ({} if U is None else {"unembedding": U})
-    arch = replace(synthetic.architecture(d_model=D), tied=U is None if tied is None else tied)
+def compute(E, U=None, known=None, tied=None, others=None, **arch):
+    weights = {"token_embedding": E} | ({} if U is None else {"unembedding": U}) | (others or {})
+    arch = replace(synthetic.architecture(d_model=D), tied=U is None if tied is None else tied, **arch)
     return synthetic.measure(ZERO_LAYER, weights, arch, known)
 
 
@@ -134,6 +135,12 @@ def test_a_token_whose_own_product_is_negative_has_no_margin():
     json.dumps(result.metrics, allow_nan=False)
 
 
+@pytest.mark.parametrize(("tokens", "channels"), [(99, 32), (1, 32), (500, 15)])
+def test_too_few_tokens_or_channels_say_nothing(tokens, channels):
+    with pytest.raises(NotApplicableError, match="only"):
+        compute(np.random.default_rng(0).standard_normal((tokens, channels)).astype(np.float32))
+
+
 def test_an_untied_model_without_its_output_embedding():
     with pytest.raises(NotApplicableError, match="output embedding"):
         compute(planted(), tied=False)
@@ -206,11 +213,94 @@ def test_the_baseline_is_that_of_the_same_number_of_tokens():
     rng = np.random.default_rng(4)
     E = (rng.standard_normal((V, D)) * np.exp(rng.standard_normal((V, 1)))).astype(np.float32)
     baseline = compute(E).metrics["baseline"]
-    chosen = E[np.linspace(0, V - 1, 200).astype(int)].astype(float)
+    chosen = E[np.linspace(0, V - 1, 200).round().astype(int)].astype(float)
     share = np.mean((chosen @ chosen.T).argmax(axis=1) == np.arange(200))
     assert baseline["n_tokens"] == 200
     assert baseline["same_number_of_tokens"] == pytest.approx(share)
     assert share < 0.9 < baseline["self_share"]
+
+
+# With the final norm, and at positions
+
+
+def with_the_rest(seed=6) -> dict[str, np.ndarray]:
+    """Return positions, of which the first is long and near one token, and a final norm."""
+    rng = np.random.default_rng(seed)
+    P = 0.1 * rng.standard_normal((64, D))
+    P[0] = 3 * equal_norms()[HUB]
+    return {
+        "position_embedding": P.astype(np.float32),
+        "final_norm.gain": rng.uniform(0.5, 2, D).astype(np.float32),
+        "final_norm.bias": (0.3 * rng.standard_normal(D)).astype(np.float32),
+    }
+
+
+def normed(rows: np.ndarray, others: dict[str, np.ndarray], kind: str) -> np.ndarray:
+    gain, bias = (others[f"final_norm.{name}"].astype(float) for name in ("gain", "bias"))
+    centred = rows - rows.mean(axis=1, keepdims=True) if kind == "layer" else rows
+    return centred / np.sqrt(np.mean(centred**2, axis=1, keepdims=True) + 1e-5) * gain + bias
+
+
+@pytest.mark.parametrize("kind", ["layer", "rms"])
+@pytest.mark.parametrize("tied", [True, False])
+def test_what_tokens_yield_by_other_ways_computed_the_plain_way(tied, kind):
+    rng = np.random.default_rng(7)
+    E = (rng.standard_normal((V, D)) * np.exp(0.2 * rng.standard_normal((V, 1)))).astype(np.float32)
+    U = None if tied else (E + rng.standard_normal((V, D))).astype(np.float32)
+    others = with_the_rest()
+    result = compute(E, U, others=others, norm=kind, embedding_scale=2.0)
+    found = {(v["final_norm"], v["position"]): v for v in result.metrics["variants"]}
+    assert list(found) == [(norm, place) for norm in (False, True) for place in (None, 0, 1, 32, 63)]
+    ids = np.linspace(0, V - 1, 1024).round().astype(int)
+    assert result.metrics["n_variant_tokens"] == len(ids)
+    keys = (E if U is None else U).astype(float)
+    for (norm, place), variant in found.items():
+        rows = 2 * E[ids].astype(float)
+        if place is not None:
+            rows = rows + others["position_embedding"][place]
+        best = ((normed(rows, others, kind) if norm else rows) @ keys.T).argmax(axis=1)
+        assert variant["self_share"] == pytest.approx(np.mean(best == ids))
+        others_yield = Counter(best[best != ids].tolist())
+        assert variant["absorbed"] == pytest.approx(max(others_yield.values()) / len(ids))
+        assert others_yield[variant["most_yielded"]] == max(others_yield.values())
+    assert found[False, None]["self_share"] == pytest.approx(np.mean(_plain_best(E, keys)[ids] == ids))
+
+
+def _plain_best(E: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    return (E.astype(float) @ keys.T).argmax(axis=1)
+
+
+def test_a_position_near_one_token_makes_it_the_answer_to_all():
+    result = compute(equal_norms().astype(np.float32), known=vocabulary({HUB: b"<hub>"}), others=with_the_rest())
+    first = next(v for v in result.metrics["variants"] if v["position"] == 0 and not v["final_norm"])
+    assert (first["most_yielded"], first["readable"]) == (HUB, "<hub>")
+    assert first["absorbed"] > 0.9
+    words = environment().get_template("findings/zero_layer.md.j2").make_module({"root": ""})
+    said = " ".join(words.details(result.metrics).split())
+    assert "as at position 0: " in said
+    assert "<code>&lt;hub&gt;</code></bdi> instead of themselves." in said
+    names = [figure.name for figure in ZERO_LAYER.figures(result)]
+    assert names == ["zero-layer-variants"], "no token yields another but by other ways"
+
+
+@pytest.mark.parametrize(("left_out", "ways"), [("position_embedding", 2), ("final_norm.gain", 5)])
+def test_without_positions_or_a_final_norm_their_ways_are_left_out(left_out, ways):
+    others = with_the_rest()
+    del others[left_out]
+    assert len(compute(planted(), others=others).metrics["variants"]) == ways
+
+
+def test_what_has_another_width_is_left_out():
+    others = {name: rows[..., :-1] for name, rows in with_the_rest().items()}
+    assert len(compute(planted(), others=others).metrics["variants"]) == 1
+
+
+def test_tokens_that_share_an_embedding_yield_themselves_by_all_ways():
+    E = equal_norms().astype(np.float32)
+    E[1::2] = E[::2]
+    plain = compute(E).metrics["variants"][0]
+    assert plain["self_share"] == plain["same_number"] == 1
+    assert plain["most_yielded"] is None
 
 
 # Figures
@@ -222,10 +312,10 @@ def test_every_figure_is_drawn_whatever_the_tokens(named, tied, recwarn):
     hostile = (b"$x^2$", b"\\alpha$", b"a_b^c", b"<b>&amp;</b>", "漢字".encode(), "שלום".encode(), b"{}%s", b"\xff")
     texts = dict(zip([*PAIRS, *PAIRS.values(), HUB, 500], hostile, strict=True))
     E = planted()
-    result = compute(E, None if tied else E.copy(), vocabulary(texts) if named else None)
+    result = compute(E, None if tied else E.copy(), vocabulary(texts) if named else None, others=with_the_rest())
     shown = ZERO_LAYER.figures(result)
     assert shown[0].name == ZERO_LAYER.signature
-    assert {f.name for f in shown} >= {"zero-layer-pairs", "zero-layer-hubs"}
+    assert {f.name for f in shown} >= {"zero-layer-pairs", "zero-layer-hubs", "zero-layer-variants"}
     for figure in shown:
         told = caption("zero_layer", figure.name, result)
         assert told.how_to_read
@@ -276,7 +366,7 @@ def test_groups_are_those_that_vocabularies_know():
 @pytest.mark.parametrize("tied", [True, False])
 def test_metrics_are_of_their_type_when_they_come_back_from_json(named, tied):
     E = planted()
-    measured = compute(E, None if tied else E.copy(), vocabulary({}) if named else None)
+    measured = compute(E, None if tied else E.copy(), vocabulary({}) if named else None, others=with_the_rest())
     stored = json.loads(json.dumps(measured.metrics, allow_nan=False))
     metrics = TypeAdapter(ZERO_LAYER.metrics)
     assert metrics.validate_python(stored, strict=True) == stored

@@ -17,6 +17,7 @@ Sense = Literal["at least", "at most"]
 THREE, THREE_PARTLY = 0.90, 0.70  # share of variance
 FEWEST_TURNS = 1.0
 FRAYED = 0.02  # share of variance
+SMOOTH = 0.5  # correlation of neighbours, below which rows are no curve that a start could lie off
 EVEN, EVEN_PARTLY = 0.05, 0.10  # std/mean
 EXACTLY_EVEN = 1e-5  # std/mean; norms that differ by rounding only
 GAIN, GAIN_PARTLY = 0.5, 0.25  # over standing still
@@ -155,15 +156,15 @@ def _fraying(measured: Measurements[Metrics]) -> Tested | Untested:
     fails = "the start lies on the curve no worse than the end"
     if value >= FRAYED:
         fails = "the two ends of such a curve differ as much by chance"
-    kept = measured.metrics["fraying_kept"]
-    if kept is None or kept < FRAYED <= value:
-        fails = "outlier positions make the difference"
+    lag_one = measured.metrics["smoothness"]["lag_one"]
+    if lag_one < SMOOTH:
+        fails = f"but neighbours correlate at {lag_one:z.2f} only, so there is no curve to lie off"
     return Tested(
         value,
         {"holds": f"{dropped}: the start lies off the curve of the rest.", "fails": f"{dropped}: {fails}."},
         chance=null,
         interval=pair(measured.metrics["intervals"]["fraying"]),
-        also=kept is not None and kept >= FRAYED,
+        also=lag_one >= SMOOTH,
     )
 
 
@@ -297,6 +298,7 @@ RULES = (
         sense="at least",
         holds=FRAYED,
         unit="share of variance",
+        also=f"and neighbours must correlate at {SMOOTH:g} or more",
         test=_fraying,
     ),
     Rule(

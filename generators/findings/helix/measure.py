@@ -103,12 +103,11 @@ class Intervals(TypedDict):
 
 
 class Spectrum(TypedDict):
-    """How P's variance and energy fall off; `..._kept` are without outlier positions."""
+    """How P's variance and energy fall off; `explained_variance_3d_kept` is without position 0 and all outliers."""
 
     explained_variance_3d: Ranges
     explained_variance_3d_kept: float
     fraying: float | None
-    fraying_kept: float | None
     explained_variance_ratio: list[float]
     components_for_90: int
     components_for_99: int
@@ -230,25 +229,12 @@ def _spectrum(P: Float[Array, "n d"], components: PCA) -> Spectrum:
             statistics(P, ("explained_variance_3d_kept",))["explained_variance_3d_kept"][0]
         ),
         "fraying": curve.fraying(P),
-        "fraying_kept": _fraying_kept(P),
         "explained_variance_ratio": components.variance_ratio[:10].tolist(),
         "components_for_90": components_for(components.variance_ratio, 0.90),
         "components_for_99": components_for(components.variance_ratio, 0.99),
         "singular_values": np.sqrt(energy[:50] * np.sum(P**2)).tolist(),
         "energy_top30": float(energy[:TOP_ENERGY].sum()),
     }
-
-
-def _fraying_kept(P: Float[Array, "n d"]) -> float | None:
-    """Return the fraying of the rows that are no outliers."""
-    n = len(P)
-    if n < curve.FEWEST_FOR_START:
-        return None
-    kept = np.ones(n, bool)
-    kept[curve.outlier_positions(P)[0]] = False
-    parts = (P[part][kept[part]] for part in (curve.late_rows(n), curve.rows_without_end(n)))
-    late, without_end = (curve.explained_variance(rows) if len(rows) else None for rows in parts)
-    return None if late is None or without_end is None else late - without_end
 
 
 def _turning(leading: curve.Scores, planes: tuple[turning.Plane, ...], run: slice) -> Turning:
