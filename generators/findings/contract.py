@@ -42,20 +42,26 @@ class Vocabulary(Protocol):
     @property
     def texts(self) -> tuple[bytes, ...]:
         """Return the raw bytes of every token."""
+
     @property
     def readable(self) -> tuple[str, ...]:
         """Return a form of every token in which each character can be seen; no two are alike."""
+
     @property
     def groups(self) -> tuple[str, ...]:
         """Return what kind of text each token is."""
+
     @property
     def marks_space(self) -> Bool[Array, " V"]:
         """Return whether a token carries the tokenizer's space marker (WordPiece: lacks `##`)."""
+
     @property
     def special(self) -> Bool[Array, " V"]:
         """Return whether a token is none of the text's own."""
+
     def containing(self, token_id: int, limit: int) -> tuple[int, ...]:
         """Return up to `limit` longer tokens that contain this one."""
+
     def pair_group(self, u: int, v: int) -> str:
         """Return how two tokens differ, in one word of a short list."""
 
@@ -67,18 +73,23 @@ class Frequency(Protocol):
     @property
     def source(self) -> str:
         """Return "counts", "corpus", "wordfreq" or "index"."""
+
     @property
     def label(self) -> str:
         """Return how a page names the source."""
+
     @property
     def log_frequency(self) -> Float[Array, " V"]:
         """Return log(count + 1) or the log of a relative frequency; NaN where the source can't tell."""
+
     @property
     def coverage(self) -> float:
         """Return the share of tokens that the source can speak about."""
+
     @property
     def proxy(self) -> bool:
         """Return whether it is no frequency but something that goes with it."""
+
     @property
     def training_counts(self) -> Int[Array, " V"] | None:
         """Return how often each token occurs in the model's own training text, None where that isn't known."""
@@ -289,9 +300,7 @@ def judge(finding: str, rule: Rule[M], measurements: Measurements[M]) -> Claim:
 
 def untested(finding: str, rule: Rule[Any], reason: str) -> Claim:
     """Return a claim that these weights can't test, with why."""
-    return Claim(
-        rule.id, finding, rule.statement, "untested", None, None, rule.holds, None, None, rule.unit, reason
-    )
+    return Claim(rule.id, finding, rule.statement, "untested", None, None, rule.holds, None, None, rule.unit, reason)
 
 
 def _chance_reaches(rule: Rule[Any], chance: Chance, holds_at: float | None) -> str:

@@ -30,5 +30,3 @@ def interval(values: Float[Array, " draws"]) -> Interval:
 def pair(stored: Interval | None) -> tuple[float, float] | None:
     """Return a stored interval as claims bear it."""
     return None if stored is None else (stored[0], stored[1])
-
-

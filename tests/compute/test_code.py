@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from generators.compute.code import PACKAGE, digest, digest_in, modules_in, said
 from generators.findings import FINDINGS
-from tests.test_house import ASKS_ABOUT
 from tests import toy_findings
+from tests.test_house import ASKS_ABOUT
 
 MEASURE = "generators.findings.toy.measure"
 FILES = {

@@ -698,10 +698,9 @@ def test_a_range_that_does_not_vary_is_shown_without_its_share():
 
 @pytest.mark.parametrize("value", [0.0, 0.7])
 def test_norms_of_rows_that_do_not_vary_are_no_finding(value):
-    """No spread is no less than half of no spread, but there is nothing to keep constant."""
     P = np.random.default_rng(0).standard_normal((256, 16))
     P[100:] = value
-    assert claims_of(P)["constant-norms"].verdict in ("fails", "untested")
+    assert claims_of(P)["constant-norms"].verdict == "untested"
 
 
 def test_tokens_that_are_all_alike_have_no_share():

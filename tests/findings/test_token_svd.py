@@ -183,26 +183,18 @@ def test_a_mean_along_the_widest_spread_is_said_to_be():
 # Planes
 
 
-def test_where_any_plane_does_as_well_the_plane_is_nothing_special():
-    """Tokens with the marker are apart in every channel."""
-    rng = np.random.default_rng(4)
-    marked = rng.random(V) < 0.5
-    E = rng.standard_normal((V, D)) + 3 * np.where(marked, 1.0, -1.0)[:, None] * rng.choice([-1, 1], D)
-    result = compute(E, vocabulary(marked))
-    assert result.metrics["chance"]["plane"]["median"] > 0.9
-    claim = {c.id: c for c in TOKEN_SVD.claims(result)}["space-plane"]
-    assert claim.value > 0.9
-    assert claim.verdict == "fails"
-    assert claim.threshold == claim.chance.limit
-    assert "but planes turned at random typically reach" in claim.answer
-
-
-@pytest.mark.parametrize(("area", "verdict"), [(0.9, "holds"), (0.89, "fails")])
-def test_the_plane_holds_from_its_threshold_on(area, verdict):
+@pytest.mark.parametrize(("area", "limit", "verdict"), [
+    (0.9, 0.7, "holds"), (0.89, 0.7, "fails"), (0.95, 0.97, "fails"), (0.98, 0.97, "holds"),
+])  # fmt: skip
+def test_a_plane_must_do_better_than_any_other_would(area, limit, verdict):
     E, marked = planted(np.random.default_rng(0))
     metrics = compute(E, vocabulary(marked)).metrics
-    changed = synthetic.measured_with(metrics, auc={**metrics["auc"], "plane": area})
-    assert verdicts(changed)["space-plane"] == verdict
+    null = {"null": "others", "median": limit - 0.03, "limit": limit, "draws": 200}
+    chance, found = {**metrics["chance"], "plane": null}, {**metrics["auc"], "plane": area}
+    claims = TOKEN_SVD.claims(synthetic.measured_with(metrics, auc=found, chance=chance))
+    claim = {c.id: c for c in claims}["space-plane"]
+    assert (claim.verdict, claim.threshold) == (verdict, max(0.9, limit))
+    assert ("but planes turned at random typically reach" in claim.answer) == (0.9 <= area <= limit)
 
 
 # The longest and shortest tokens
@@ -246,10 +238,10 @@ def told(result) -> str:
 def overlapping(rng: np.random.Generator, together: bool) -> tuple[np.ndarray, np.ndarray]:
     """Tokens of which a tenth has energy in P's direction; together with being far along the first, or not."""
     n, d = 2000, 48
-    P = np.outer(np.sin(np.arange(200) / 9), np.eye(d)[1]) + 1e-3 * rng.standard_normal((200, d))
+    P = rng.standard_normal((40, d)) * np.isin(np.arange(d), (1, 2, 3, 4))
     E = rng.standard_normal((n, d))
     E[:, 0] += 20
-    E[: n // 10, 1] += 15
+    E[: n // 10, 1] += 15 * rng.choice([-1, 1], n // 10)
     if together:
         E[: n // 10, 0] += 20
     return E, P
@@ -260,7 +252,7 @@ def test_whether_the_first_direction_separates_tokens_that_overlap_with_position
     E, P = overlapping(np.random.default_rng(8), together)
     result = compute(E, P=P)
     found = result.metrics["overlap"]
-    assert found["k"] == 20
+    assert found["k"] == 4
     assert (found["auc"]["value"] > 0.95) == together
     assert (found["rho_share"]["value"] > found["rho_share"]["high"]) == together
     assert said in told(result)
@@ -271,7 +263,7 @@ def test_overlaps_computed_the_plain_way():
     E, P = overlapping(np.random.default_rng(9), True)
     E, P = (rows.astype(np.float32).astype(np.float64) for rows in (E, P))
     found = compute(E, P=P).metrics["overlap"]
-    first, top = np.linalg.svd(E, full_matrices=False)[2][0], np.linalg.svd(P)[2][:20]
+    first, top = np.linalg.svd(E, full_matrices=False)[2][0], np.linalg.svd(P)[2][:4]
     along = E @ first * np.sign(first @ E.mean(axis=0))
     energy = np.sum((E @ top.T) ** 2, axis=1)
     share = energy / np.sum(E**2, axis=1)

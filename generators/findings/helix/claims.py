@@ -191,6 +191,8 @@ def _constant_norms(measured: Measurements[Metrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, null = metrics["norm_cv"], strictest(metrics["chance"]["norm_cv"], "at most")
     spread = f"The norms of later positions vary by {value:.1%} of their mean"
+    if metrics["explained_variance_3d"]["late"] is None and metrics["n_positions"] >= FEWEST_FOR_START:
+        return Untested("All later positions are alike: there is nothing to keep constant.")
     if null is None or value <= EXACTLY_EVEN:
         return Tested(value, f"The norms of later positions are all the same.{_formula(metrics)}")
     by_chance = f"those of {null.null} by {null.median:.1%} (1 in 100 by less than {null.limit:.1%})"
