@@ -135,10 +135,9 @@ def _spectrum(n: int, smoothing: float) -> tuple[Float[Array, " frequencies"], i
     The noise runs on a circle so long that the last of n rows is far from the first.
     """
     length = int(scipy.fft.next_fast_len(int(np.ceil(n + MEMORY * smoothing)) + 1, real=True))
-    lag = np.arange(length)
-    lag = np.minimum(lag, length - lag)
-    correlations = np.exp(-(lag**2) / (4 * smoothing**2)) if smoothing > 0 else (lag == 0).astype(float)
-    power = np.clip(scipy.fft.rfft(correlations).real, 0, None)
+    lag = np.arange(length) + length * np.arange(-2, 2)[:, None]  # once round the circle and more, so without a kink
+    correlations = np.exp(-(lag**2) / (4 * smoothing**2)) if smoothing > 0 else lag == 0
+    power = np.clip(scipy.fft.rfft(correlations.sum(axis=0)).real, 0, None)
     amplitudes = np.sqrt(power * length / 2)
     amplitudes[0] *= np.sqrt(2)  # the constant and, for an even length, the fastest wave have one real coefficient
     if length % 2 == 0:

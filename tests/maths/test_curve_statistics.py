@@ -35,7 +35,12 @@ def plain(rows):
 
 @pytest.mark.parametrize(
     "rows",
-    [frayed_helix(), shapes.walk(N, 60, 0), shapes.walk(N + 1, 12, 1), np.random.default_rng(0).standard_cauchy((N, 9))],
+    [
+        frayed_helix(),
+        shapes.walk(N, 60, 0),
+        shapes.walk(N + 1, 12, 1),
+        np.random.default_rng(0).standard_cauchy((N, 9)),
+    ],
 )
 def test_equal_weights_give_the_statistics_themselves(rows):
     found = statistics(rows)
