@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TRAIN := .venv-train
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site test lint bench demo-model test-training serve pins clean
+.PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -13,19 +13,41 @@ site: $(VENV)/.site ## compute what is not known yet and build the site into sit
 test: $(VENV)/.dev ## all tests (those that need real weights look in $$ATLAS_MODELS; those of pages need Chromium)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-lint: $(VENV)/.dev ## style and types
+test-shapes: $(VENV)/.dev ## mathematics and findings held to the types and shapes that they declare
+	$(BIN)/python -m pytest --shapes tests/maths tests/findings $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev ## style, types, spelling, and what a repository should have
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
+	$(BIN)/sp-repo-review --show=err .
+	$(BIN)/pre-commit validate-config
+	$(BIN)/python .ci/hooks.py --check
+
+hooks: $(VENV)/.dev ## give the hooks in .pre-commit-config.yaml the pinned versions
+	$(BIN)/python .ci/hooks.py
 
 bench: $(VENV)/.dev ## how long computing takes and how much memory, against the plain way
 	$(BIN)/python -m tests.benchmark
 
 demo-model: $(TRAIN)/.train ## train models/stdlib-gpt2 anew (needs PyTorch, so in .venv-train; stopped, it goes on where it was)
-	$(TRAIN)/bin/python models/stdlib-gpt2/train.py $(TRAIN_ARGS)
+	$(TRAIN)/bin/python -m models.training.stdlib_gpt2.train $(TRAIN_ARGS)
 
-test-training: $(TRAIN)/.train ## the tests of its training, which need PyTorch too
-	$(TRAIN)/bin/python -m pytest -m training tests/models/test_training.py $(PYTEST_ARGS)
+stdlib-family: $(TRAIN)/.train ## train models/stdlib-family anew, all of it or SCHEME=rotary, say (stopped, it goes on)
+	$(TRAIN)/bin/python -m models.training.stdlib_family.train $(SCHEME) $(TRAIN_ARGS)
+
+test-training: $(TRAIN)/.train ## the tests of these trainings, which need PyTorch too
+	$(TRAIN)/bin/python -m pytest -m training tests/models $(PYTEST_ARGS)
+
+nulls: $(VENV)/.dev ## how often each claim holds where there is nothing to find; writes results/nulls.json
+	$(BIN)/python -m tests.nulls $(NULLS_ARGS)
+
+verify: $(VENV)/.site ## check that every stored result is what was stored
+	$(BIN)/atlas verify
+
+adopt: $(VENV)/.site ## take over from another folder of results (FROM=...) what is better there
+	$(BIN)/atlas adopt "$(FROM)"
 
 serve: ## look at the built site
 	$(BIN)/atlas serve
@@ -35,9 +57,11 @@ pins: $(VENV)/.dev ## choose the pinned versions anew
 	  --no-emit-find-links --no-emit-trusted-host -o requirements.txt pyproject.toml
 	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-header --no-annotate --no-emit-index-url \
 	  --no-emit-find-links --no-emit-trusted-host --extra dev -c requirements.txt -o requirements-dev.txt pyproject.toml
+	sed -i 's/^\(torch==[0-9.]*\)+.*/\1/' requirements.txt requirements-dev.txt # builds are called +cpu only here and there
+	$(BIN)/python .ci/hooks.py
 
 clean: ## remove what was made here, but neither results nor .venv
-	rm -rf site .cache
+	rm -rf site .cache .pages
 
 $(VENV)/.site: requirements.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

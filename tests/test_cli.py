@@ -17,9 +17,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from generators.compute import pipeline
-from generators.checkpoint.registry import load_registry
-from generators.compute.results import ModelFindings
+from generators.base.text import SYMBOLS
+from generators.checkpoint.registry import Registry, load_registry
+from generators.compute import run as room
+from generators.compute.judged import judged_model
+from generators.compute.records import ModelFindings
+from generators.compute.results import Store
 from tests.checkpoints import (
     WEIGHTS,
     config_of,
@@ -65,6 +68,13 @@ def results_of(project: Path) -> dict[str, bytes]:
         for path in (project / "results").rglob("*")
         if path.is_file()
     }
+
+
+def published(project: Path, name: str = "good") -> ModelFindings:
+    """Return what is stored of a model, judged now."""
+    judged = judged_model(Store(project / "results"), name)
+    assert judged is not None
+    return judged.published()
 
 
 def is_a_sentence(err: str) -> bool:
@@ -122,7 +132,8 @@ def test_a_closed_pipe_is_no_traceback(project):
 def test_help_names_every_command(atlas):
     run = atlas("--help")
     assert run.code == 0
-    for command in ("build", "compute", "render", "serve", "models", "show"):
+    commands = ("build", "compute", "render", "report", "serve", "models", "show", "verify", "adopt", "count-tokens")
+    for command in commands:
         assert re.search(rf"\b{command}\b", run.out)
     assert run.out.count("MODEL")
 
@@ -166,9 +177,11 @@ def test_show_tells_every_claim(atlas, project):
     assert run.out.startswith(
         "Good model: gpt2, 2 layers, 2 heads, d_model 24, 64 positions, 50 tokens; from the folder"
     )
-    stored = ModelFindings.model_validate_json((project / "results" / "good" / "findings.json").read_text())
-    for claim in stored.claims:
-        assert f"{claim.verdict:>8}  {claim.statement}\n          {claim.answer}\n" in run.out
+    claims = published(project).claims
+    assert len(claims) > 20
+    for claim in claims:
+        symbol = SYMBOLS[claim.verdict]
+        assert f"\n{symbol} {claim.verdict:<8}  {claim.statement}\n            {claim.answer}\n" in run.out
 
 
 def test_show_tells_what_is_missing(atlas, project):
@@ -180,7 +193,7 @@ def test_show_tells_what_is_missing(atlas, project):
 def test_show_json_is_the_published_document(atlas, project):
     run = atlas("show", "good", "--json")
     assert run.code == 0
-    assert json.loads(run.out) == json.loads((project / "results" / "good" / "findings.json").read_text())
+    assert json.loads(run.out) == published(project).model_dump(mode="json")
 
 
 def test_show_takes_the_folder_that_was_computed(atlas, project):
@@ -258,10 +271,10 @@ def test_stored_results_stand_in_for_weights_that_cannot_be_had(atlas, project):
 
 
 def test_a_finding_that_fails_is_exit_1_and_the_rest_is_done(atlas, project, monkeypatch):
-    def breaking(weights, architecture):
+    def breaking(inputs):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(pipeline, "FINDINGS", (toy("broken", compute=breaking), toy("whole")))
+    monkeypatch.setattr(room, "FINDINGS", (toy("broken", measure=breaking), toy("whole")))
     write_checkpoint(project / "other")
     run = atlas("compute", "./other")
     assert run.code == SOME_FAILED
@@ -275,7 +288,7 @@ def test_a_full_disk_is_a_sentence_and_exit_1(atlas, project, monkeypatch):
 
     write_checkpoint(project / "other")
     before = results_of(project)
-    monkeypatch.setattr(np, "savez_compressed", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     run = atlas("compute", "./other")
     assert run.code == SOME_FAILED
     assert is_a_sentence(run.err)
@@ -295,10 +308,11 @@ def test_a_bad_model_does_not_keep_the_others_from_being_computed(atlas, project
 
 def test_a_bad_model_among_all_is_exit_1(atlas, project):
     (project / "good" / WEIGHTS).write_bytes(b"")
-    (project / "results" / "good" / "findings.json").unlink()
+    shutil.rmtree(project / "results")
     run = atlas("compute")
     assert run.code == SOME_FAILED
-    assert run.err.startswith("atlas: good: ")
+    assert run.err.splitlines()[-1].startswith("atlas: good: ")
+    assert is_a_sentence(run.err)
 
 
 # Bad input: checkpoints
@@ -455,7 +469,7 @@ BROKEN = {
     "millions-of-layers": (sizes(n_layer=9_999_999), "config.json gives 9999999 as n_layer"),
     "size-absent": (sizes(n_positions=None), "config.json gives None as n_positions"),
     "family-unknown": (
-        sizes(model_type="mamba"),
+        sizes(model_type="mamba", vocab_size=None),
         "family 'mamba' is unknown; the atlas knows gpt2, openai-gpt, bert",
     ),
     "family-a-list": (sizes(model_type=["gpt2"]), "is unknown; the atlas knows gpt2"),
@@ -623,18 +637,39 @@ def test_a_broken_registry_is_a_sentence(atlas, project, command, content):
     assert results_of(project) == before
 
 
-@pytest.mark.parametrize("harm", [b"", b"{}", b"{\xff", b"[" * 100_000])
-def test_damaged_results_are_a_sentence_and_computed_anew(atlas, project, harm):
+HARM = [b"", b"{}", b"{\xff", b"[" * 100_000]
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_a_damaged_finding_is_a_sentence_and_computed_anew(atlas, project, harm):
     whole = results_of(project)
-    (project / "results" / "good" / "findings.json").write_bytes(harm)
+    (project / "results" / "good" / "helix.json").write_bytes(harm)
     shown = atlas("show", "good")
-    assert shown.code == BAD_INPUT
+    assert shown.code == SOME_FAILED
     assert is_a_sentence(shown.err)
+    assert "helix.json are damaged" in shown.err
+    assert "helix: missing: The stored results" in shown.out
+    assert "The first norm dials positions down." in shown.out  # the other findings are shown
     assert atlas("models").code == 0
     again = atlas("compute", "good")
     assert again.code == 0
-    assert "good: The stored results" in again.err
-    assert {name: content for name, content in results_of(project).items() if name in whole} == whole
+    assert "good: helix is computed again: The stored results" in again.err
+    assert re.search(r"^good: computed helix; already stored: ", again.err, re.MULTILINE)
+    assert results_of(project) == whole
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_a_damaged_header_is_a_sentence_and_written_anew(atlas, project, harm):
+    whole = results_of(project)
+    (project / "results" / "good" / "model.json").write_bytes(harm)
+    shown = atlas("show", "good")
+    assert shown.code == BAD_INPUT
+    assert is_a_sentence(shown.err)
+    listed = atlas("models")
+    assert listed.code == 0
+    assert listed.out.splitlines()[0].split("\t")[3] == "damaged"
+    assert atlas("compute", "good").code == 0
+    assert results_of(project) == whole
 
 
 def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
@@ -642,3 +677,196 @@ def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
     run = atlas("compute", "good", "--results", "taken")
     assert run.code == SOME_FAILED
     assert is_a_sentence(run.err)
+
+
+# A report on one model; tests/site/test_report.py looks at it
+
+
+@pytest.fixture
+def nothing_made(monkeypatch) -> None:
+    """Have no report made: bad input is found before anything is."""
+    from generators.site import report
+
+    for work in ("compute_model", "make_pages", "run_mkdocs"):
+        monkeypatch.setattr(report, work, lambda *_, **__: pytest.fail("something was made"))
+
+
+@pytest.mark.parametrize("model", ["nonsense", "./nowhere", "<script>"])
+def test_a_report_on_what_is_no_model_is_a_sentence(atlas, project, nothing_made, model):
+    run = atlas("report", model)
+    assert run.code == BAD_INPUT
+    assert is_a_sentence(run.err)
+    assert not (project / "report").exists()
+
+
+@pytest.mark.parametrize("harm", ["no-config", "nan", "truncated-data"])
+def test_a_report_on_a_broken_checkpoint_is_a_sentence_and_the_old_report_stays(atlas, project, harm):
+    write_checkpoint(project / "broken")
+    (project / "report").mkdir()
+    (project / "report" / "index.html").write_text("the old report")
+    BROKEN[harm][0](project / "broken")
+    run = atlas("report", "./broken")
+    assert run.code == BAD_INPUT
+    assert is_a_sentence(run.err)
+    assert [(path.name, path.read_text()) for path in (project / "report").iterdir()] == [
+        ("index.html", "the old report")
+    ]
+
+
+@pytest.mark.parametrize("taken", ["file", "folder"])
+def test_a_report_takes_the_place_of_nothing_else(atlas, project, nothing_made, taken):
+    place = project / "my-thesis"
+    if taken == "folder":
+        place.mkdir()
+        (place / "chapter-1.txt").write_text("years of work")
+    else:
+        place.write_text("years of work")
+    run = atlas("report", "./good", "--output", "my-thesis")
+    assert run.code == BAD_INPUT
+    assert run.err == "atlas: my-thesis is there and is no report; name another place with --output.\n"
+    assert (place / "chapter-1.txt" if taken == "folder" else place).read_text() == "years of work"
+
+
+@pytest.fixture
+def only_computed(monkeypatch) -> list[tuple[Registry, Path]]:
+    """Have two findings computed, of which one breaks, and nothing drawn; note what would be made into pages."""
+    from generators.site import report
+    from generators.site.build import Made
+    from generators.site.pages import Rendered
+
+    noted: list[tuple[Registry, Path]] = []
+
+    def breaking(inputs):
+        raise ZeroDivisionError("a bug")
+
+    def make_pages(registry, store, *_, **__):
+        assert store.finding("good", "whole").status == "computed"
+        noted.append((registry, store.root))
+        return Made(Rendered([], [], ["A figure is damaged."]), [])
+
+    monkeypatch.setattr(room, "FINDINGS", (toy("broken", measure=breaking), toy("whole")))
+    monkeypatch.setattr(report, "make_pages", make_pages)
+    monkeypatch.setattr(report, "run_mkdocs", lambda *_, **__: None)
+    return noted
+
+
+def test_a_report_that_lacks_something_says_so_and_is_exit_1(atlas, project, only_computed):
+    run = atlas("report", "./good", "--output", "there")
+    assert run.code == SOME_FAILED
+    assert "atlas: broken failed: ZeroDivisionError: a bug\natlas: A figure is damaged.\n" in run.err
+    assert run.out == "The report is in there/; open there/index.html in a browser.\n"
+
+
+def test_a_report_needs_no_registry_and_keeps_no_results(atlas, project, only_computed):
+    (project / "models.yml").unlink()
+    before = results_of(project)
+    assert "report/" in atlas("report", "./good").out
+    ((registry, root),) = only_computed
+    assert [model.name for model in registry.models] == ["good"]
+    assert not root.exists(), "the results of a report are thrown away"
+    assert results_of(project) == before
+
+
+# Are results what was stored?
+
+
+def flipped(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:-40] + bytes([content[-40] ^ 1]) + content[-39:])
+
+
+def the_arrays_of(project: Path, finding: str) -> Path:
+    (path,) = (project / "results" / "good").glob(f"{finding}.*.npz")
+    return path
+
+
+def test_verify_says_that_results_are_what_was_stored(atlas, project):
+    before = results_of(project)
+    run = atlas("verify")
+    assert (run.code, run.out, run.err) == (0, "The results in results/ are what was stored.\n", "")
+    assert results_of(project) == before
+
+
+def test_verify_names_everything_that_is_wrong(atlas, project):
+    shutil.copytree(project / "results" / "good", project / "results" / "headless")
+    (project / "results" / "headless" / "model.json").unlink()
+    helix, gains, model = (project / "results" / "good" / f"{name}.json" for name in ("helix", "gains", "model"))
+    helix.write_text(helix.read_text().replace('"status": "computed"', '"status": "missing"'))
+    flipped(the_arrays_of(project, "channels"))
+    the_arrays_of(project, "attention").unlink()
+    gains.write_bytes(gains.read_bytes()[:100])
+    model.write_text(model.read_text().replace("Good model", "Better model"))
+    run = atlas("verify")
+    assert (run.code, run.out) == (SOME_FAILED, "")
+    lines = sorted(run.err.splitlines())
+    assert all(is_a_sentence(line) for line in lines)
+    wrong = [
+        "The stored arrays results/good/attention.*.npz can't be read: No such file or directory.",
+        "The stored arrays results/good/channels.*.npz are damaged: their digest is another one.",
+        "The stored results results/good/gains.json are damaged: they aren't JSON.",
+        "The stored results results/good/helix.json are damaged: their digest is another one.",
+        "The stored results results/good/model.json are damaged: their digest is another one.",
+        "results/headless has results but does not say of which model.",
+    ]
+    assert [re.sub(r"\.[0-9a-f]{16}\.npz", ".*.npz", line).removeprefix("atlas: ") for line in lines] == wrong
+
+
+def test_what_verify_found_is_computed_again_and_sound(atlas, project):
+    whole = results_of(project)
+    flipped(the_arrays_of(project, "helix"))
+    flipped(project / "results" / "good" / "gains.json")
+    assert atlas("verify").code == SOME_FAILED
+    assert atlas("compute", "good").code == 0
+    assert atlas("verify").code == 0
+    assert results_of(project) == whole
+
+
+# The better of two folders of results
+
+
+@pytest.fixture
+def other(project) -> Path:
+    """Return a copy of the results, as another folder of them."""
+    return shutil.copytree(project / "results", project / "other")
+
+
+def test_adopt_takes_over_what_is_missing_or_damaged(atlas, project, other):
+    whole = results_of(project)
+    (project / "results" / "good" / "gains.json").unlink()
+    flipped(the_arrays_of(project, "helix"))
+    run = atlas("adopt", "other")
+    assert (run.code, run.out, run.err) == (0, "Taken over from other/: good/gains, good/helix\n", "")
+    assert results_of(project) == whole
+    assert atlas("verify").code == 0
+
+
+def test_adopt_takes_over_what_todays_code_measured_and_not_the_other_way_round(atlas, project, other):
+    whole = results_of(project)
+    store = Store(project / "results")
+    today = store.finding("good", "helix")
+    arrays = store.arrays("good", today)
+    store.save_finding("good", today.model_copy(update={"code": "0" * 64, "key": "1" * 64}), arrays)
+    older = results_of(project)
+    assert atlas("adopt", "results", "--results", "other").out == "Taken over from results/: nothing\n"
+    assert results_of(project) == older
+    assert atlas("adopt", "other").out == "Taken over from other/: good/helix\n"
+    assert results_of(project) == whole
+
+
+def test_adopt_takes_nothing_damaged(atlas, project, other):
+    shutil.rmtree(project / "results")
+    flipped(other / "good" / "helix.json")
+    run = atlas("adopt", "other")
+    assert run.code == 0
+    assert "good/gains" in run.out
+    assert "helix" not in run.out
+    assert not (project / "results" / "good" / "helix.json").exists()
+    assert atlas("verify").code == 0
+
+
+@pytest.mark.parametrize("place", ["results", "nowhere"])
+def test_adopt_of_nothing_better_changes_nothing(atlas, project, place):
+    before = results_of(project)
+    run = atlas("adopt", place)
+    assert (run.code, run.out) == (0, f"Taken over from {place}/: nothing\n")
+    assert results_of(project) == before

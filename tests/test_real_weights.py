@@ -8,13 +8,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from generators.compute.results import ModelFindings, Store
+from generators.compute.judged import judged_model
+from generators.compute.records import ModelFindings
+from generators.compute.results import Store
+from generators.compute.verify import verify
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.real_weights
@@ -43,8 +47,16 @@ def minilm_results(minilm, tmp_path_factory) -> Store:
     return computed(tmp_path_factory.mktemp("minilm"), "all-minilm-l6-v2")
 
 
+@cache
+def published(root: Path, model: str) -> ModelFindings:
+    judged = judged_model(Store(root), model)
+    assert judged is not None, f"{root / model} isn't there; make it with: atlas compute {model}"
+    assert judged.damaged == []
+    return judged.published()
+
+
 def metrics(store: Store, model: str) -> Metrics:
-    return {name: record.metrics for name, record in store.load(model).findings.items()}
+    return {name: record.metrics for name, record in published(store.root, model).findings.items()}
 
 
 def look_back(m: Metrics, k: int) -> dict[str, float]:
@@ -199,12 +211,11 @@ def test_minilm_shows(minilm_results, read, shown):
     ("position", "shown"), [(0, "9.876"), (1, "5.192"), (100, "3.358"), (1022, "3.858"), (1023, "0.118")]
 )
 def test_gpt2_norms_of_rows(gpt2, position, shown):
-    key = gpt2.load("gpt2").findings["helix"].key
-    assert_shown(gpt2.arrays("gpt2", key)["norms"][position], shown)
+    assert_shown(gpt2.arrays("gpt2", gpt2.finding("gpt2", "helix"))["norms"][position], shown)
 
 
 def test_gpt2_ln2_is_topped_by_138_in_layers_2_to_10(gpt2):
-    table = gpt2.load("gpt2").findings["gains"].tables["norms"]
+    table = published(gpt2.root, "gpt2").findings["gains"].tables["norms"]
     rows = [dict(zip(table.columns, cells, strict=True)) for cells in table.rows]
     topped = [row["layer"] for row in rows if row["norm"] == "ln2" and row["top_channels"][0] == 138]
     assert topped == list(range(2, 11))
@@ -222,7 +233,7 @@ def test_minilm_has_heads_that_look_back_and_heads_that_look_forward(minilm_resu
 
 
 def test_gpt2_lacks_by_name_what_it_lacks(gpt2):
-    found = gpt2.load("gpt2")
+    found = published(gpt2.root, "gpt2")
     assert "token_embedding" not in found.tensors
     assert found.verdict_of("tokens-avoid").verdict == "untested"
     assert found.verdict_of("mlp-ignores-positions").verdict == "untested"
@@ -231,11 +242,13 @@ def test_gpt2_lacks_by_name_what_it_lacks(gpt2):
 
 
 def test_the_digest_of_gpt2s_positions_is_the_published_one(gpt2):
-    tensor = gpt2.load("gpt2").tensors["position_embedding"]
+    tensor = published(gpt2.root, "gpt2").tensors["position_embedding"]
     assert (tensor.name, tensor.shape, tensor.dtype, tensor.sha256) == ("wpe.weight", (1024, 768), "F32", WPE_SHA256)
 
 
 # Against what git keeps
+
+KEPT = Store(ROOT / "results")
 
 
 def differences(now: Any, kept: Any, place: str = "") -> Iterator[str]:
@@ -265,9 +278,7 @@ def split_ties(found: list[str]) -> tuple[list[str], list[str]]:
 @pytest.fixture(params=["gpt2", "all-minilm-l6-v2"])
 def now_and_kept(request) -> tuple[ModelFindings, ModelFindings]:
     store = request.getfixturevalue("gpt2" if request.param == "gpt2" else "minilm_results")
-    kept = Store(ROOT / "results").load(request.param)
-    assert kept is not None, f"results/{request.param} isn't there; make it with: atlas compute {request.param}"
-    return store.load(request.param), kept
+    return published(store.root, request.param), published(KEPT.root, request.param)
 
 
 def test_metrics_are_those_kept_in_git(now_and_kept):
@@ -292,16 +303,25 @@ def test_tensors_are_those_kept_in_git(now_and_kept):
 def test_what_git_keeps_would_not_be_computed_again(now_and_kept):
     now, kept = ({name: record.key for name, record in found.findings.items()} for found in now_and_kept)
     assert now == kept
+    assert not any(record.older_code for found in now_and_kept for record in found.findings.values())
 
 
 def test_arrays_are_kept_for_every_finding(now_and_kept):
     _, kept = now_and_kept
-    for record in kept.findings.values():
-        if record.status == "computed":
-            arrays = Store(ROOT / "results").arrays(kept.model.name, record.key)
-            assert all(values.size for values in arrays.values())
-    numbers = [values for values in arrays.values() if values.dtype.kind != "U"]  # the others are tokens' names
-    assert not any(np.isinf(values).any() for values in numbers)
+    model = kept.model.name
+    computed = [name for name, record in kept.findings.items() if record.status == "computed"]
+    assert len(computed) >= 4
+    for name in computed:
+        arrays = KEPT.arrays(model, KEPT.finding(model, name))
+        assert arrays
+        assert all(values.size for values in arrays.values())
+        numbers = [values for values in arrays.values() if values.dtype.kind != "U"]  # the others are tokens' names
+        assert not any(np.isinf(values).any() for values in numbers)
+
+
+def test_what_git_keeps_is_what_was_stored():
+    assert {"gpt2", "all-minilm-l6-v2"} <= {*KEPT.names()}
+    assert list(verify(KEPT)) == []
 
 
 def test_differences_are_noticed():

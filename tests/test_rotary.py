@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from generators.site.pages import Site, render
-from generators.compute.pipeline import Places, compute_model
-from generators.checkpoint.registry import FolderSource, Model, Registry
-from generators.compute.results import ModelFindings, Store
 from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.registry import FolderSource, Model, Registry
 from generators.checkpoint.sources import in_folder
+from generators.compute.judged import judged_model
+from generators.compute.records import ModelFindings
+from generators.compute.results import Store
+from generators.compute.run import Places, compute_model
+from generators.site.pages import render
+from generators.site.staging import Staging
 
 D, HEADS, KV_HEADS, LAYERS, V, F = 32, 4, 2, 2, 300, 48
 HEAD = D // HEADS
@@ -71,9 +74,9 @@ def computed(folder: Path) -> tuple[Model, Store, ModelFindings]:
     model = Model(name="rotary", title="Rotary", sources=(FolderSource(folder=folder),))
     store = Store(folder.parent / "results")
     assert compute_model(model, Places(), store).failed == {}
-    findings = store.load("rotary")
-    assert findings is not None
-    return model, store, findings
+    judged = judged_model(store, "rotary")
+    assert judged is not None
+    return model, store, judged.published()
 
 
 def test_weights_come_stream_side_first_with_fewer_keys_than_queries(folder):
@@ -130,9 +133,10 @@ def test_a_tied_model_needs_no_output_embedding(folder):
 
 def test_its_page_has_no_word_of_positions_that_are_not_there(folder, tmp_path):
     model, store, _ = computed(folder)
-    site = Site(tmp_path / "src", tmp_path / "cache")
-    assert render(Registry(models=(model,)), store, site) == []
-    page = (site.source / "models/rotary.md").read_text()
+    site = Staging(tmp_path / "pages", tmp_path / "cache")
+    rendered = render(Registry(models=(model,)), store, site, tmp_path / "src")
+    assert (rendered.damaged, rendered.absent) == ([], [])
+    page = (site.folder / "models/rotary.md").read_text()
     assert page.count("Positions enter as rotations inside attention") >= 4
     assert "partial copy" not in page
     assert "figures/rotary/helix" not in page

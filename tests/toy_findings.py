@@ -1,14 +1,21 @@
-"""Findings that compute next to nothing and count how often they do."""
+"""Findings that measure next to nothing and count how often they do."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from typing_extensions import TypedDict
 
-from generators.findings.finding import Finding, Result
+from generators.findings.contract import Finding, Inputs, Measurements, Rule, Tested, Untested
 
-Compute = Callable[[Mapping[str, np.ndarray], Any], Result]
+Measure = Callable[[Inputs], Measurements]
+
+
+class Metrics(TypedDict):
+    """The sum of what is needed."""
+
+    sum: float
 
 
 def toy(
@@ -16,35 +23,46 @@ def toy(
     *,
     needs: tuple[str, ...] = ("position_embedding",),
     uses: tuple[str, ...] = (),
-    version: int = 1,
-    parameters: Mapping[str, float] | None = None,
-    compute: Compute | None = None,
+    config: tuple[str, ...] = (),
+    measure: Measure | None = None,
     runs: Counter[str] | None = None,
-    reads_vocabulary: bool = False,
-    reads_frequencies: bool = False,
+    metrics: type[Any] = Metrics,
+    rules: tuple[Rule, ...] = (),
 ) -> Finding:
-    """Return a finding that sums what it needs and has no claims; `runs` counts its computations by name."""
+    """Return a finding that sums what it needs; `runs` counts its computations by name."""
 
-    def count_and_compute(weights: Mapping[str, np.ndarray], architecture: Any, *_: Any) -> Result:
+    def count_and_measure(inputs: Inputs) -> Measurements:
         if runs is not None:
             runs[name] += 1
-        return (compute or _sum)(weights, architecture)
+        return (measure or _sum)(inputs)
 
-    def _sum(weights: Mapping[str, np.ndarray], _: Any) -> Result:
-        total = np.array([float(weights[role].sum()) for role in needs if "*" not in role])
-        return Result({"sum": float(total.sum())}, {}, {"sums": total})
+    def _sum(inputs: Inputs) -> Measurements:
+        total = np.array([float(inputs.weights[role].sum()) for role in inputs.weights])
+        return Measurements({"sum": float(total.sum())}, {}, {"sums": total})
 
     return Finding(
         name=name,
         title=name.title(),
-        version=version,
+        order=1,
         needs=needs,
         uses=uses,
-        parameters=parameters or {},
-        compute=count_and_compute,
-        claims=lambda result: [],
-        figures=lambda result: [],
+        config=config,
+        metrics=metrics,
+        measure=count_and_measure,
+        rules=rules,
+        figures=lambda measured: [],
         signature="",
-        reads_vocabulary=reads_vocabulary,
-        reads_frequencies=reads_frequencies,
+    )
+
+
+def positive(threshold: float = 0.0, test: Callable[[Measurements], Tested | Untested] | None = None) -> Rule:
+    """Return the rule of a claim that the sum is large enough."""
+    return Rule(
+        id="positive",
+        short="positive",
+        statement="The sum is large.",
+        value="sum",
+        sense="at least",
+        holds=threshold,
+        test=test or (lambda measured: Tested(measured.metrics["sum"], f"It is {measured.metrics['sum']:.3g}.")),
     )

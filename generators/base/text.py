@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 SIGNIFICANT_DIGITS = 4
 ABSENT = "–"
+SYMBOLS = {"holds": "✓", "partly": "◐", "fails": "✗", "untested": "–"}  # of verdicts
 AS_ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'\\`*_{}[]()#+-.!|~^$:"})
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs cells that begin so
 

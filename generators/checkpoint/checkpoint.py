@@ -1,27 +1,25 @@
-"""A checkpoint: tensors by role, read one at a time when asked for, each with its digest."""
+"""A checkpoint: tensors by role, as the model uses them, read one at a time when asked for, each with its digest."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
+from generators.base.architecture import Architecture
 from generators.base.errors import InputError
-from generators.checkpoint.families import (
-    Architecture,
-    Family,
-    Slot,
-    choose_family,
-    read_architecture,
-    read_config,
-)
-from generators.checkpoint.sources import CONFIG, SHARD_INDEX, WEIGHTS, Files, Origin
+from generators.checkpoint.families import UnknownFamilyError, choose_family
+from generators.checkpoint.positions import FORMULAS
+from generators.checkpoint.reading import understood
+from generators.checkpoint.roles import Family, Slot
+from generators.checkpoint.sources import Files, Origin, Traffic
+from generators.checkpoint.untabled import without_a_table
 
-FLOATING = ("F64", "F32", "F16", "BF16")
+DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # as safetensors calls them
+NUMBERS_AT_ONCE = 1 << 24  # widened and checked together: a large matrix never has two copies as float32
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,8 @@ class TensorRecord:
 class Checkpoint(Mapping[str, Array]):
     """The tensors of one model by role; a tensor is read from disk each time it is asked for.
 
-    A partial checkpoint is normal: iterating yields only the roles whose tensors are there.
+    What is handed out is *effective*: as the model uses it, whatever the file's layout. A partial checkpoint is
+    normal: iterating yields only the roles whose tensors are there.
     """
 
     def __init__(self, files: Files, family: Family, architecture: Architecture) -> None:
@@ -45,14 +44,15 @@ class Checkpoint(Mapping[str, Array]):
         self.family = family
         self.architecture = architecture
         self._files = files
-        self._shard_of = _shard_index(files)
+        self._names = set(files.names())
+        self._sizes = architecture.sizes()
         self._digests: dict[str, TensorRecord] = {}
         self._last: tuple[str, Array] | None = None  # Q, K and V share one tensor: read it once
         self._slots = dict(self._present_slots())
-        if not self._slots:
+        if not any(not slot.formula for slot in self._slots.values()):
             raise InputError(
                 f"{self._where()} has no tensor of the family {family.name!r}; it begins with "
-                f"{', '.join(sorted(self._shard_of)[:3]) or 'none at all'}."
+                f"{', '.join(sorted(self._names)[:3]) or 'none at all'}."
             )
 
     def __iter__(self) -> Iterator[str]:
@@ -65,17 +65,16 @@ class Checkpoint(Mapping[str, Array]):
         return role in self._slots
 
     def __getitem__(self, role: str) -> Float[Array, "..."]:
-        """Read a role's tensor as float32 (float64 if stored so), stream side first. The caller must not write to it.
+        """Return a role's tensor, stream side first, as float32 (float64 if stored so); it must not be written to.
 
         Raises:
             KeyError: the checkpoint lacks it.
             InputError: the file is damaged, the shape is wrong, or the tensor holds NaN or infinity.
         """
         slot = self._slots[role]
-        tensor = self._checked(role, slot)
-        if slot.part is not None:
-            tensor = np.split(tensor, slot.part[1], axis=-1)[slot.part[0]]
-        return np.ascontiguousarray(tensor)
+        tensor = self._read(slot)
+        self._check_shape(role, slot, tensor)
+        return np.ascontiguousarray(slot.effective(tensor, self._sizes))
 
     def record(self, role: str) -> TensorRecord:
         """Return name, shape, dtype and SHA-256 (of the bytes in the file) of the tensor behind a role.
@@ -84,122 +83,117 @@ class Checkpoint(Mapping[str, Array]):
             KeyError, InputError: as for reading it.
         """
         slot = self._slots[role]
-        self._checked(role, slot)
+        self._check_shape(role, slot, self._read(slot))
         return self._digests[slot.tensor]
+
+    def prefetch(self, roles: Iterable[str]) -> None:
+        """Get ready to read these roles, together where that is cheaper (from the hub, neighbours in one request).
+
+        Raises:
+            InputError, WeightsUnavailableError: as for reading them.
+        """
+        slots = [self._slots[role] for role in roles if role in self._slots]
+        self._files.prefetch(slot.tensor for slot in slots if not slot.formula)
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """Return how many bytes came over the network and how many were needed; None where there is none between."""
+        return self._files.traffic
+
+    def layout(self, role: str) -> dict[str, Any]:
+        """Return how a role is read from its tensor, as plain data: results depend on it, and not on its name.
+
+        Raises:
+            KeyError: the checkpoint lacks it.
+        """
+        layout = asdict(self._slots[role])
+        del layout["tensor"]
+        return layout
 
     def lacking(self, role: str) -> str:
         """Return what a partial checkpoint lacks for a role, by the name its family gives the tensor."""
         slot = dict(self.family.roles(self.architecture.n_layer)).get(role)
         return f"{slot.tensor} ({role})" if slot else role
 
+    def missing_for(self, role: str) -> list[str]:
+        """Return the roles without which one can't be computed with though the family has them: itself, or the
+        norm in front of it, or its bias. Empty where nothing is missing."""
+        return [needed for needed in (role, *self.family.expects(role)) if needed not in self._slots]
+
     def _present_slots(self) -> Iterator[tuple[str, Slot]]:
         for role, slot in self.family.roles(self.architecture.n_layer):
             if role == "unembedding" and self.architecture.tied:
                 continue  # some files hold the tied matrix a second time
-            name = next((name for name in self.family.spellings(slot.tensor) if name in self._shard_of), None)
+            if slot.formula:
+                yield role, slot
+                continue
+            name = next((name for name in self.family.spellings(slot.tensor) if name in self._names), None)
             if name is not None:
                 yield role, replace(slot, tensor=name)
 
-    def _read(self, name: str) -> Array:
+    def _read(self, slot: Slot) -> Array:
+        """Return the tensor behind a slot as stored, widened to float32 (float64 stays)."""
+        name = slot.tensor
         if self._last is not None and self._last[0] == name:
             return self._last[1]
         self._last = None
-        stored, dtype = _read_tensor(_fetched(self._files, self._shard_of[name]), name)
+        stored = self._computed(slot) if slot.formula else self._files.read(name)
         digest = hashlib.sha256(np.ascontiguousarray(stored).reshape(-1).view(np.uint8).data).hexdigest()
-        self._digests[name] = TensorRecord(name, stored.shape, dtype, digest)
-        tensor = stored if dtype == "F64" else stored.astype(np.float32, copy=False)
-        if not np.isfinite(tensor).all():
+        self._digests[name] = TensorRecord(name, stored.shape, DTYPES[stored.dtype.name], digest)
+        tensor = _widened(stored)
+        if not _finite(tensor):
             raise InputError(f"{name} in {self._where()} holds NaN or infinity.")
         self._last = (name, tensor)
         return tensor
 
-    def _checked(self, role: str, slot: Slot) -> Array:
-        """Return the whole tensor behind a role, stream side first, if it has the shape that the role asks for."""
-        tensor = self._read(slot.tensor)
-        if slot.transposed:
-            tensor = tensor.T
-        shape = tensor.shape
-        parts = slot.part[1] if slot.part else 1
-        sizes = self.architecture.sizes()
-        wanted = [sizes.get(axis) for axis in slot.shape.split()]
-        if wanted[-1] is not None:
-            wanted[-1] *= parts
-        if len(shape) != len(wanted) or any(w not in (None, s) for w, s in zip(wanted, shape, strict=True)):
+    def _computed(self, slot: Slot) -> Float[Array, "n d"]:
+        n, d = (self._sizes[axis] for axis in slot.shape.split())
+        return FORMULAS[slot.formula](n, d)
+
+    def _check_shape(self, role: str, slot: Slot, stored: Array) -> None:
+        """Refuse a tensor that has not the shape that its role asks for."""
+        tensor = stored.squeeze() if slot.flat else stored
+        shape = tensor.T.shape if slot.transposed else tensor.shape
+        wanted = slot.asked(self._sizes)
+        fits = len(shape) == len(wanted) and all(w in (None, s) for w, s in zip(wanted, shape, strict=True))
+        if not fits or (slot.part is not None and not slot.part.fits(shape[-1], self._sizes)):
             raise InputError(
                 f"{slot.tensor} in {self._where()}, the {role}, has the shape {_times(shape)} "
                 f"where config.json asks for {_times(wanted)}."
             )
-        return tensor
 
     def _where(self) -> str:
         return f"the checkpoint {self.origin.place}"
+
+
+def open_checkpoint(files: Files, family: str | None = None) -> Checkpoint:
+    """Open a checkpoint: read its config and the names of its tensors, no weights yet.
+
+    Of a type of model that no table knows, the token embedding is found by its name, where that can be told.
+
+    Raises:
+        InputError: no config, an unknown family, no weights, or a damaged file.
+    """
+    config = files.config()
+    try:
+        table = choose_family(config, family, files.stack)
+    except UnknownFamilyError:
+        found = without_a_table(files, config) if family is None and files.stack is None else None
+        if found is None:
+            raise
+        return Checkpoint(files, *found)
+    return Checkpoint(files, *understood(config, table))
 
 
 def _times(sizes: Sequence[int | None]) -> str:
     return " x ".join("any" if size is None else str(size) for size in sizes) or "of a single number"
 
 
-def open_checkpoint(files: Files, family: str | None = None) -> Checkpoint:
-    """Open a checkpoint: read its config and the names of its tensors, no weights yet.
-
-    Raises:
-        InputError: no config, an unknown family, no weights, or a damaged file.
-    """
-    config_path = files.fetch(CONFIG)
-    if config_path is None:
-        raise InputError(f"The checkpoint {files.origin.place} has no {CONFIG}.")
-    config = read_config(config_path)
-    chosen = choose_family(config, family)
-    return Checkpoint(files, chosen, read_architecture(config, chosen))
+def _widened(stored: Array) -> Array:
+    return stored if stored.dtype == np.float64 else stored.astype(np.float32, copy=False)
 
 
-def _shard_index(files: Files) -> dict[str, str]:
-    """Return which file holds each tensor."""
-    index = files.fetch(SHARD_INDEX)
-    if index is not None:
-        weight_map = read_config(index).get("weight_map")
-        if not isinstance(weight_map, dict) or not all(_is_file_name(name) for name in weight_map.values()):
-            raise InputError(f"{index} has no weight_map from tensor names to file names.")
-        return weight_map
-    weights = _fetched(files, WEIGHTS)
-    with _opened(weights) as file:
-        return dict.fromkeys(file.keys(), WEIGHTS)
-
-
-def _is_file_name(name: object) -> bool:
-    return isinstance(name, str) and Path(name).name == name
-
-
-def _fetched(files: Files, name: str) -> Path:
-    path = files.fetch(name)
-    if path is None:
-        raise InputError(
-            f"The checkpoint {files.origin.place} has no {name} (the atlas reads safetensors only, never pickle)."
-        )
-    return path
-
-
-def _opened(path: Path) -> Any:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        path.open("rb").close()  # says why a file can't be read, where the library says that there is none
-        return safe_open(path, framework="numpy")
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"{path} isn't a whole safetensors file: {error}.") from error
-
-
-def _read_tensor(path: Path, name: str) -> tuple[Array, str]:
-    """Read one tensor; the file is opened and closed around it so that no page of it stays mapped."""
-    from safetensors import SafetensorError
-
-    with _opened(path) as file:
-        try:
-            dtype = file.get_slice(name).get_dtype()
-            if dtype not in FLOATING:
-                raise InputError(f"{name} in {path} is {dtype}; the atlas reads {', '.join(FLOATING)}.")
-            if dtype == "BF16":
-                import ml_dtypes  # noqa: F401  (gives NumPy the type)
-            return file.get_tensor(name), dtype
-        except (SafetensorError, OSError) as error:
-            raise InputError(f"{name} can't be read from {path}: {error}.") from error
+def _finite(tensor: Array) -> bool:
+    """Return whether every number is finite, looking at a part of a large tensor at a time."""
+    flat = tensor.reshape(-1)
+    return all(np.isfinite(flat[i : i + NUMBERS_AT_ONCE]).all() for i in range(0, flat.size, NUMBERS_AT_ONCE))

@@ -34,11 +34,19 @@ class HubSource(Entry):
     hub: HubId
     revision: str = Field(default="main", pattern=r"^\w[\w/-]*(\.[\w/-]+)*$")
 
+    def in_words(self) -> str:
+        """Return where it is."""
+        return f"hub {self.hub}" if self.revision == "main" else f"hub {self.hub} revision {self.revision}"
+
 
 class PackageSource(Entry):
     """An installed Python package that carries a checkpoint."""
 
     package: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+
+    def in_words(self) -> str:
+        """Return where it is."""
+        return f"package {self.package}"
 
 
 class FolderSource(Entry):
@@ -46,8 +54,14 @@ class FolderSource(Entry):
 
     folder: Path
 
+    def in_words(self) -> str:
+        """Return where it is."""
+        return f"folder {self.folder}"
+
 
 Source = HubSource | PackageSource | FolderSource
+Stack = Literal["encoder", "decoder", "text", "vision"]
+STACKS: tuple[Stack, ...] = ("encoder", "decoder", "text", "vision")
 
 
 class Model(Entry):
@@ -57,6 +71,9 @@ class Model(Entry):
     title: Title
     sources: tuple[Source, ...] = Field(min_length=1, description="Where the weights are, tried in this order.")
     family: str | None = Field(default=None, description="Only where config.json does not tell it.")
+    stack: Stack | None = Field(
+        default=None, description="Which half of a checkpoint that holds two models; the name ends with --STACK."
+    )
     frequency: Literal["counts", "wordfreq", "index"] = Field(
         default="index", description="The best source of token frequencies that this model has."
     )
@@ -66,6 +83,11 @@ class Model(Entry):
     )
     licence: Text | None = None
     notes: Text | None = None
+
+    @property
+    def whole(self) -> str:
+        """Return the name of the checkpoint that holds the model: its own, without the half that it is."""
+        return self.name.removesuffix(f"--{self.stack}") if self.stack else self.name
 
 
 class Registry(Entry):
@@ -104,19 +126,47 @@ def load_registry(path: Path) -> Registry:
 def find_model(spec: str, registry: Registry) -> Model:
     """Turn what the user typed (a name in models.yml, a folder, a hub id) into a model.
 
+    Of a checkpoint that holds two models each is meant by its ending: `owner/whisper--encoder`.
+
     Raises:
         InputError: it is none of the three.
     """
+    model = _as_typed(spec, registry)
+    if model is None:
+        whole, stack = _halved(spec)
+        of_pair = _as_typed(whole, registry) if stack else None
+        model = None if of_pair is None else half(of_pair, stack)
+    if model is not None:
+        return model
+    names = ", ".join(model.name for model in registry.models)
+    raise InputError(f"{spec!r} is no model in models.yml ({names}), no folder, and no hub id such as 'owner/model'.")
+
+
+def half(model: Model, stack: Stack | None) -> Model:
+    """Return one of the two models that a checkpoint holds, as a model of its own."""
+    return model.model_copy(
+        update={"name": f"{model.name}--{stack}", "title": f"{model.title}, {stack}", "stack": stack}
+    )
+
+
+def _as_typed(spec: str, registry: Registry) -> Model | None:
     known = registry.find(spec)
     if known is not None:
         return known
     folder = _folder(spec)
     if folder is not None:
-        return _model_in(folder, registry)
-    if HUB_ID.fullmatch(spec) and len(spec) <= LONGEST_NAME:
+        return _model_in(folder)
+    if HUB_ID.fullmatch(spec) and len(spec) <= LONGEST_NAME and _halved(spec)[1] is None:
         return Model(name=slug(spec.replace("/", "--")), title=spec, sources=(HubSource(hub=spec),))
-    names = ", ".join(model.name for model in registry.models)
-    raise InputError(f"{spec!r} is no model in models.yml ({names}), no folder, and no hub id such as 'owner/model'.")
+    return None
+
+
+def _halved(spec: str) -> tuple[str, Stack | None]:
+    """Return what stands before `--encoder` and the like, and which half that is; no hub id holds two hyphens."""
+    for stack in STACKS:
+        if spec.endswith(f"--{stack}"):
+            return spec.removesuffix(f"--{stack}"), stack
+    return spec, None
 
 
 def slug(name: str) -> str:
@@ -148,15 +198,12 @@ def _folder(spec: str) -> Path | None:
         return None
 
 
-def _model_in(folder: Path, registry: Registry) -> Model:
+def _model_in(folder: Path) -> Model:
+    """Return a folder as a model that is only itself: a registry entry of the same name says nothing about it."""
     name = slug(folder.name)
     if not name:
         raise InputError(f"The folder {folder} has no name that can name a page; rename it.")
-    source = FolderSource(folder=folder)
-    known = registry.find(name)
-    if known is not None:
-        return known.model_copy(update={"sources": (source,)})
-    return Model(name=name, title=name, sources=(source,))
+    return Model(name=name, title=name, sources=(FolderSource(folder=folder),))
 
 
 def _rooted(model: Model, root: Path) -> Model:

@@ -1,177 +1,36 @@
-"""Results on disk: `results/<model>/findings.json` and `arrays.npz`. Only this file knows the layout.
+"""Results on disk. Only this file knows the layout.
 
-`arrays.npz` is written before `findings.json` and holds the arrays of the old and the new results, each under the
-key of the finding that made them; so whichever of the two replacements a killed run got to, the `findings.json`
-that is there finds its arrays.
+    results/<model>/model.json                  what is known of the model
+    results/<model>/<finding>.json              what was measured of one finding, with the SHA-256 of its content
+    results/<model>/<finding>.<key>.npz         its arrays
+
+Arrays are written before the JSON that names them, under a name of their own; so whichever of the two a killed run
+got to, the JSON that is there finds its arrays.
 """
 
 import hashlib
+import io
 import json
-import math
-import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, TypeVar
 
 import numpy as np
 from filelock import FileLock
 from numpy import ndarray as Array
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import ValidationError
 
 from generators.base.errors import AtlasError, InputError
-from generators.findings.finding import Claim, Result, Status, Table, Verdict
+from generators.base.files import replace_file, sweep
+from generators.base.plain import as_json, content_digest
 from generators.checkpoint.registry import SLUG, explain
+from generators.compute.records import ModelRecord, Record, StoredFinding
 
-SCHEMA_VERSION = 1
-FINDINGS = "findings.json"
-ARRAYS = "arrays.npz"
-KEY_LENGTH = 16  # hex digits of a key that name its arrays
-
-
-class Record(BaseModel):
-    """Plain data as it is published; absent numbers are null."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class SourceRecord(Record):
-    """Where the weights that were read came from."""
-
-    kind: str
-    place: str
-    revision: str | None = None
-    commit: str | None = None
-
-
-class ModelRecord(Record):
-    """What is known of a model beside its findings."""
-
-    name: str = Field(pattern=f"^{SLUG.pattern}$")
-    title: str
-    family: str
-    n_layer: int
-    n_head: int
-    d_model: int
-    n_ctx: int
-    vocab_size: int
-    causal: bool
-    post_norm: bool
-    source: SourceRecord
-    licence: str | None = None
-    notes: str | None = None
-
-
-class TensorEntry(Record):
-    """A tensor that was read, as it stands in the file."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    sha256: str = Field(pattern="^[0-9a-f]{64}$")
-
-
-class TableRecord(Record):
-    """A table: a title that says what one row is, columns, rows."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[JsonValue, ...], ...]
-
-
-class FindingRecord(Record):
-    """One finding of one model; `key` is the digest of all that it was computed from."""
-
-    status: Status
-    reason: str | None = None
-    version: int
-    key: str | None = None
-    computed_on: str | None = Field(default=None, description="UTC date")
-    metrics: dict[str, JsonValue] | None = None
-    tables: dict[str, TableRecord] = {}
-
-
-class ClaimRecord(Record):
-    """One claim: verdict, effect size, the threshold from which it holds, and what chance gives."""
-
-    id: str
-    finding: str
-    statement: str
-    verdict: Verdict
-    value: float | None
-    threshold: float | None
-    baseline: float | None
-    unit: str
-    answer: str
-
-
-class ModelFindings(Record):
-    """All that the atlas publishes about one model: `findings.json`."""
-
-    schema_version: Literal[1] = 1
-    model: ModelRecord
-    tensors: dict[str, TensorEntry]
-    findings: dict[str, FindingRecord]
-    claims: list[ClaimRecord]
-
-    def verdict_of(self, claim_id: str) -> ClaimRecord | None:
-        """Return the claim called `claim_id`, None where its finding was never tried."""
-        return next((claim for claim in self.claims if claim.id == claim_id), None)
-
-
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of findings.json."""
-    schema = ModelFindings.model_json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Helix Atlas findings"}
-
-
-def canonical_json(value: object) -> str:
-    """Return the one JSON text of `value` that keys are made from."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def content_key(value: object) -> str:
-    """Return the SHA-256 of a value's canonical JSON."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
-
-
-def plain(value: Any) -> Any:
-    """Return `value` as JSON values: NumPy numbers as numbers, tuples as lists, NaN and infinity as null."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def as_record(result: Result, version: int, key: str, computed_on: str) -> FindingRecord:
-    """Return a computed result as it is published."""
-    tables = {name: TableRecord(**plain(asdict(table))) for name, table in result.tables.items()}
-    return FindingRecord(
-        status="computed",
-        version=version,
-        key=key,
-        computed_on=computed_on,
-        metrics=plain(result.metrics),
-        tables=tables,
-    )
-
-
-def as_result(record: FindingRecord, arrays: dict[str, Array]) -> Result:
-    """Return a published record as the result that claims and figures are made from."""
-    tables = {name: Table(t.title, t.columns, t.rows) for name, t in record.tables.items()}
-    return Result(dict(record.metrics or {}), tables, arrays)
-
-
-def as_claim_record(claim: Claim) -> ClaimRecord:
-    """Return a claim as it is published."""
-    return ClaimRecord(**plain(asdict(claim)))
+MODEL = "model.json"
+KEY_LENGTH = 16  # hex digits of a key in the name of its arrays
+T = TypeVar("T", bound=Record)
 
 
 class Store:
@@ -182,103 +41,124 @@ class Store:
 
     def names(self) -> list[str]:
         """Return the models that have results here."""
-        if not self.root.is_dir():
-            return []
-        return sorted(
-            path.parent.name for path in self.root.glob(f"*/{FINDINGS}") if SLUG.fullmatch(path.parent.name)
-        )
+        found = (path.parent.name for path in self.root.glob(f"*/{MODEL}"))
+        return sorted(name for name in found if SLUG.fullmatch(name))
 
-    def load(self, name: str) -> ModelFindings | None:
-        """Read a model's findings, None where there are none.
+    def folders(self) -> list[str]:
+        """Return every folder of results, whatever is in it."""
+        found = (path.parent.name for path in self.root.glob("*/*.json"))
+        return sorted({name for name in found if SLUG.fullmatch(name)})
 
-        Raises:
-            InputError: they are there but damaged.
-        """
-        path = self._folder(name) / FINDINGS
-        try:
-            text = path.read_text("utf-8")
-        except FileNotFoundError:
-            return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"The stored results {path} can't be read: {error}.") from error
-        try:
-            return ModelFindings.model_validate_json(text)
-        except ValidationError as error:
-            raise InputError(
-                f"The stored results {path} are damaged ({explain(error)}); delete the folder to compute them anew."
-            ) from error
-
-    def arrays(self, name: str, key: str) -> dict[str, Array]:
-        """Read the arrays that the finding with this key left for its figures.
+    def model(self, name: str) -> ModelRecord | None:
+        """Read what is known of a model, None where it has no results.
 
         Raises:
-            InputError: they are absent or damaged.
+            InputError: it is there but damaged.
         """
-        path = self._folder(name) / ARRAYS
-        prefix = key[:KEY_LENGTH] + "/"
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                found = {n.removeprefix(prefix): file[n] for n in file.files if n.startswith(prefix)}
-        except Exception as error:  # zipfile, zlib, NumPy: each has its own way to say that a file is damaged
-            raise InputError(f"The stored arrays {path} can't be read: {error}.") from error
-        if not found:
-            raise InputError(f"The stored arrays {path} lack those of the key {prefix[:-1]}.")
-        return found
+        record = self._read(self._folder(name) / MODEL, ModelRecord)
+        if record is not None and record.name != name:
+            raise InputError(f"The stored results in {self._folder(name)} are those of {record.name!r}.")
+        return record
 
-    def save(self, findings: ModelFindings, new_arrays: Mapping[str, Mapping[str, Array]]) -> None:
-        """Write a model's findings, and the arrays of newly computed ones by their keys; all or nothing.
+    def finding(self, name: str, finding: str) -> StoredFinding | None:
+        """Read what was measured of one finding, None where nothing was.
+
+        Raises:
+            InputError: it is there but damaged.
+        """
+        record = self._read(self._folder(name) / f"{finding}.json", StoredFinding)
+        if record is not None and record.finding != finding:
+            raise InputError(f"The stored results {self._folder(name) / finding}.json are of another finding.")
+        return record
+
+    def finding_names(self, name: str) -> list[str]:
+        """Return the findings of a model that have a file here, whatever is in it."""
+        return sorted(path.stem for path in self._folder(name).glob("*.json") if path.name != MODEL)
+
+    def dates(self, name: str) -> set[str]:
+        """Return the days on which findings of a model were computed.
+
+        Raises:
+            InputError: one of them is damaged.
+        """
+        records = [self.finding(name, finding) for finding in self.finding_names(name)]
+        return {record.computed_on for record in records if record is not None and record.computed_on}
+
+    def arrays(self, name: str, record: StoredFinding) -> dict[str, Array]:
+        """Read the arrays that a finding left for its figures.
+
+        Raises:
+            InputError: they are absent, or not the ones that were stored.
+        """
+        if record.arrays_sha256 is None:
+            return {}
+        path = self._arrays_path(name, record)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"The stored arrays {path} can't be read: {error.strerror}.") from error
+        if hashlib.sha256(data).hexdigest() != record.arrays_sha256:
+            raise InputError(f"The stored arrays {path} are damaged: their digest is another one.")
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            return {array: file[array] for array in file.files}
+
+    def save_model(self, record: ModelRecord) -> None:
+        """Write what is known of a model.
 
         Raises:
             AtlasError: the disk is full or the folder can't be written; what was there stays.
         """
-        name = findings.model.name
-        folder = self._folder(name)
-        text = json.dumps(findings.model_dump(mode="json"), indent=1, ensure_ascii=False, allow_nan=False)
-        with _writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            if new_arrays:
-                added = {
-                    f"{key[:KEY_LENGTH]}/{array}": values
-                    for key, arrays in new_arrays.items()
-                    for array, values in arrays.items()
-                }
-                wanted = self._live_keys(name) | _keys(findings)
-                _write_arrays(folder, {**_readable_arrays(folder), **added}, wanted)
-            with _replaced(folder / FINDINGS) as temporary:
-                temporary.write_text(text + "\n", "utf-8")
+        self._write(self._folder(record.name) / MODEL, record)
 
-    def prune(self, name: str) -> None:
-        """Drop arrays that no finding refers to any more.
+    def save_finding(self, name: str, record: StoredFinding, arrays: Mapping[str, Array]) -> StoredFinding:
+        """Write what was measured of one finding, and drop the arrays of what was there before; return it.
 
         Raises:
             AtlasError: the disk is full or the folder can't be written; what was there stays.
         """
         folder = self._folder(name)
-        arrays = _readable_arrays(folder)
-        live = self._live_keys(name)
-        if any(_key_of(array) not in live for array in arrays):
+        if arrays:
+            data = _as_npz(arrays)
+            record = record.model_copy(update={"arrays_sha256": hashlib.sha256(data).hexdigest()})
             with _writing(folder):
-                _write_arrays(folder, arrays, live)
+                replace_file(self._arrays_path(name, record), data)
+        self._write(folder / f"{record.finding}.json", record)
+        self.drop_older_arrays(name, record)
+        return record
+
+    def drop_older_arrays(self, name: str, record: StoredFinding) -> None:
+        """Remove the arrays of what a stored result replaced; a killed run may not have got to it."""
+        folder = self._folder(name)
+        kept = self._arrays_path(name, record).name if record.arrays_sha256 else None
+        with _writing(folder):
+            for path in folder.glob(f"{record.finding}.*.npz"):
+                if path.name != kept:
+                    path.unlink(missing_ok=True)
+
+    def remove_finding(self, name: str, finding: str) -> None:
+        """Remove what is stored of one finding: the atlas has no finding of that name any more."""
+        with _writing(self._folder(name)):
+            for path in (self._folder(name) / f"{finding}.json", *self._folder(name).glob(f"{finding}.*.npz")):
+                path.unlink(missing_ok=True)
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
         """Keep other processes from writing this model's results meanwhile; a killed process frees the lock.
 
-        What killed processes left half written is swept; a folder that has no findings in the end goes.
+        What killed processes left half written is swept; a folder that has no results in the end goes.
         """
         folder = self._folder(name)
         lock = FileLock(folder / ".lock")
         with _writing(folder):
             while not lock.is_locked:
-                folder.mkdir(parents=True, exist_ok=True)
-                with suppress(FileNotFoundError):  # the folder went while its lock was waited for
+                with _while_others_remove(folder):
+                    folder.mkdir(parents=True, exist_ok=True)
                     lock.acquire()
-            for left_behind in folder.glob(".*.tmp"):
-                left_behind.unlink(missing_ok=True)
+            sweep(folder)
         try:
             yield
         finally:
-            if not (folder / FINDINGS).exists():
+            if not (folder / MODEL).exists():
                 shutil.rmtree(folder, ignore_errors=True)  # while locked: the next holder's files stay
             lock.release()
 
@@ -287,37 +167,54 @@ class Store:
             raise InputError(f"{name!r} can't name a folder of results.")
         return self.root / name
 
-    def _live_keys(self, name: str) -> set[str]:
+    def _arrays_path(self, name: str, record: StoredFinding) -> Path:
+        return self._folder(name) / f"{record.finding}.{(record.key or '')[:KEY_LENGTH]}.npz"
+
+    def _read(self, path: Path, kind: type[T]) -> T | None:
         try:
-            stored = self.load(name)
-        except InputError:
-            return set()
-        return _keys(stored) if stored else set()
+            content = json.loads(path.read_bytes(), parse_constant=_no_number)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise InputError(f"The stored results {path} can't be read: {error.strerror}.") from error
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"The stored results {path} are damaged: they aren't JSON.") from error
+        said = content.pop("sha256", None) if isinstance(content, dict) else None
+        if said != content_digest(content):
+            raise InputError(f"The stored results {path} are damaged: their digest is another one.")
+        try:
+            return kind.model_validate(content)
+        except ValidationError as error:
+            raise InputError(
+                f"The stored results {path} are of another version of the atlas ({explain(error)})."
+            ) from error
+
+    def _write(self, path: Path, record: Record) -> None:
+        content: dict[str, Any] = record.model_dump(mode="json")
+        with _writing(path.parent):
+            replace_file(path, as_json({**content, "sha256": content_digest(content)}).encode())
 
 
-def _keys(findings: ModelFindings) -> set[str]:
-    return {record.key[:KEY_LENGTH] for record in findings.findings.values() if record.key}
+@contextmanager
+def _while_others_remove(folder: Path) -> Iterator[None]:
+    """Pass over what goes wrong where a folder goes just after it was made or was seen to be there."""
+    try:
+        yield
+    except FileNotFoundError:
+        pass
+    except FileExistsError:
+        if folder.is_symlink() or folder.is_file():
+            raise
 
 
-def _key_of(array: str) -> str:
-    return array.split("/")[0]
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
-def _readable_arrays(folder: Path) -> dict[str, Array]:
-    """Return all arrays that can be read; what a damaged one belonged to is computed again."""
-    found: dict[str, Array] = {}
-    with suppress(Exception), np.load(folder / ARRAYS, allow_pickle=False) as file:
-        for name in file.files:
-            with suppress(Exception):
-                found[name] = file[name]
-    return found
-
-
-def _write_arrays(folder: Path, arrays: Mapping[str, Array], keys: set[str]) -> None:
-    """Write those arrays that belong to one of `keys`."""
-    kept = {name: arrays[name] for name in sorted(arrays) if _key_of(name) in keys}
-    with _replaced(folder / ARRAYS) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **kept)
+def _as_npz(arrays: Mapping[str, Array]) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **{name: arrays[name] for name in sorted(arrays)})
+    return buffer.getvalue()
 
 
 @contextmanager
@@ -326,16 +223,3 @@ def _writing(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise AtlasError(f"Results can't be written to {folder}: {error}.") from error
-
-
-@contextmanager
-def _replaced(path: Path) -> Iterator[Path]:
-    """Yield a temporary path whose file replaces `path` if all goes well and vanishes if not."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 from numpy import ndarray as Array
 
 from generators.drawing import style
@@ -33,7 +33,7 @@ class Colouring:
     """A value for every position, to colour by; a cyclic one returns to where it began."""
 
     name: str
-    values: Float[Array, " n"]
+    values: Real[Array, " n"]
     cyclic: bool = False
 
 
@@ -72,8 +72,8 @@ class Group:
     name: str
     colour: int
     ids: Int[Array, " tokens"]
-    x: Float[Array, " tokens"]
-    y: Float[Array, " tokens"]
+    x: Real[Array, " tokens"]
+    y: Real[Array, " tokens"]
     names: Sequence[str] | Array | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -132,5 +132,5 @@ def _style() -> dict[str, Any]:
     }
 
 
-def _rounded(values: Iterable[float]) -> list[float | None]:
+def _rounded(values: Real[Array, " n"] | Iterable[float]) -> list[float | None]:
     return [float(f"{value:.{SIGNIFICANT_DIGITS}g}") if np.isfinite(value) else None for value in values]

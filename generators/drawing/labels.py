@@ -1,43 +1,22 @@
-"""Tokens in tables and pictures: by id, in readable form, as bytes."""
+"""Names of tokens in pictures: short, of characters that the font has, and not on top of one another."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray as Array
 
-from generators.tokens.vocabulary import Vocabulary
-
-COLUMNS = ("id", "readable", "raw_bytes")
 LONGEST = 18  # characters of a label
 SIZE = 7.5  # points
 
 
-def cells(vocabulary: Vocabulary | None, token_id: int) -> tuple[int, str | None, str | None]:
-    """Return what stands under `COLUMNS` for a token: id, readable form, bytes in hexadecimal."""
-    if vocabulary is None:
-        return token_id, None, None
-    return token_id, vocabulary.readable[token_id], vocabulary.texts[token_id].hex(" ")
-
-
-def name(token_id: int, readable: str | None) -> str:
-    """Return what a sentence calls a token: its readable form, or without a vocabulary its id."""
-    return f"#{token_id}" if readable is None else readable
-
-
-def names(vocabulary: Vocabulary | None, ids: Int[Array, " n"], key: str = "token_name") -> dict[str, Array]:
-    """Return the readable forms of tokens as an array `key` of a finding; without a vocabulary, no array."""
-    return {} if vocabulary is None else {key: np.array([vocabulary.readable[i] for i in ids], np.str_)}
-
-
-def label(token_id: int, readable: str | None) -> str:
-    """Return a token as a picture shows it, cut to a few characters; by id without a vocabulary.
+def label(name: str) -> str:
+    """Return a token's name (`findings.token_cells.name`) as a picture shows it, cut to a few characters.
 
     The font of pictures has no sign for a space but ␣; other characters that it lacks are written as escapes.
     """
-    shown = "".join(map(_in_font, name(token_id, readable)))
+    shown = "".join(map(_in_font, name))
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
 
 
@@ -73,7 +52,7 @@ def annotate(ax: Any, points: Float[Array, "n 2"], labels: Sequence[str], size: 
 
 def _overlap(a: tuple[float, float, float], b: tuple[float, float, float]) -> bool:
     """Return whether two labels (left, right, middle) cover one another."""
-    return a[0] < b[1] and a[1] > b[0] and abs(a[2] - b[2]) < 1.15 * SIZE / 72
+    return bool(a[0] < b[1] and a[1] > b[0] and abs(a[2] - b[2]) < 1.15 * SIZE / 72)
 
 
 def _scale(ax: Any, size: tuple[float, float]) -> Callable[[float, float], tuple[float, float]]:

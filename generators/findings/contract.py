@@ -5,13 +5,15 @@ The ground floor of `findings/`: it knows the shape of what other rooms hand in 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
+from typing_extensions import TypedDict
 
 from generators.base.architecture import Architecture
+from generators.base.text import number
 
 Weights = Mapping[str, Array]
 Verdict = Literal["holds", "partly", "fails", "untested"]
@@ -33,6 +35,7 @@ class NotApplicableError(Exception):
 # What is handed in
 
 
+@runtime_checkable
 class Vocabulary(Protocol):
     """The tokens of a model by id, as far as findings look at them; `tokens/vocabulary.py` makes it."""
 
@@ -57,6 +60,7 @@ class Vocabulary(Protocol):
         """Return how two tokens differ, in one word of a short list."""
 
 
+@runtime_checkable
 class Frequency(Protocol):
     """How often each token occurs, as far as one source can tell; `tokens/frequency.py` makes it."""
 
@@ -139,11 +143,23 @@ class Measurements(Generic[M]):
 # What is claimed
 
 
+class StoredChance(TypedDict):
+    """A `Chance` among a finding's metrics."""
+
+    null: str
+    median: float
+    limit: float
+    draws: int
+
+
+Interval = list[float]  # 95 %, as it is stored among a finding's metrics: low, high
+
+
 @dataclass(frozen=True)
 class Chance:
     """What a null gives for a claim's value: `limit` is the percentile that `holds` has to pass, 99th or 1st."""
 
-    null: str  # what was drawn, in words
+    null: str  # what was drawn, in words: "curves as smooth as P without features"
     median: float
     limit: float
     draws: int
@@ -201,6 +217,12 @@ class Rule(Generic[M]):
     also: str = ""
     holds_as: str = ""
 
+    def beyond(self, value: float, chance: Chance | None) -> bool:
+        """Return whether `value` is on the right side of what chance gives; without a distribution it is."""
+        if chance is None:
+            return True
+        return value > chance.limit if self.sense == "at least" else value < chance.limit
+
     def reached(self, value: float, threshold: float | None) -> bool:
         """Return whether `value` is on the right side of `threshold`."""
         if threshold is None:
@@ -236,11 +258,17 @@ class Claim:
 
 
 def judge(finding: str, rule: Rule[M], measurements: Measurements[M]) -> Claim:
-    """Judge one claim of a finding by its rule."""
+    """Judge one claim of a finding by its rule.
+
+    What reaches a threshold counts only if it is beyond chance too; where chance itself reaches the threshold of
+    `holds` as often as not, the claim is untested.
+    """
     tested = rule.test(measurements)
     if isinstance(tested, Untested):
         return untested(finding, rule, tested.reason)
     holds_at = rule.holds if tested.holds_at is None else tested.holds_at
+    if tested.chance is not None and rule.reached(tested.chance.median, holds_at):
+        return untested(finding, rule, _chance_reaches(rule, tested.chance, holds_at))
     verdict = _verdict(rule, tested, holds_at)
     answers = tested.answers
     answer = answers if isinstance(answers, str) else answers.get(verdict) or answers["fails"]
@@ -266,8 +294,16 @@ def untested(finding: str, rule: Rule[Any], reason: str) -> Claim:
     )
 
 
+def _chance_reaches(rule: Rule[Any], chance: Chance, holds_at: float | None) -> str:
+    """Return why a claim can't be tested that chance would fulfil."""
+    return (
+        f"The threshold says nothing here: {chance.null} give {number(chance.median)} themselves, "
+        f"and {rule.sense} {number(holds_at)} is asked for."
+    )
+
+
 def _verdict(rule: Rule[Any], tested: Tested, holds_at: float | None) -> Verdict:
-    if tested.value is None:
+    if tested.value is None or not rule.beyond(tested.value, tested.chance):
         return "fails"
     partly_at = rule.partly if tested.partly_at is None else tested.partly_at
     also_partly = tested.also if tested.also_partly is None else tested.also_partly

@@ -1,1 +1,1 @@
-"""Spectra, ranks, neighbours, curves: mathematics that knows nothing of models."""
+"""Spectra, ranks, neighbours: mathematics that knows nothing of models."""

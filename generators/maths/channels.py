@@ -9,9 +9,13 @@ from typing_extensions import TypedDict
 
 
 class ConsistentChannel(TypedDict):
-    """The channel that tops |gain| in the most layers, with its ratios to the runner-up in those layers."""
+    """The channel that tops |gain| in the most layers, with its ratios to the runner-up in those layers.
+
+    `tied` are all channels that top as many, this one among them, in their order.
+    """
 
     channel: int
+    tied: list[int]
     layers_topped: int
     n_layers: int
     ratios: list[float]
@@ -33,7 +37,13 @@ def consistent_channel(gains: list[Float[Array, " d"]]) -> ConsistentChannel | N
     counts = Counter(channel for channel, _ in tops)
     ratios = {channel: [ratio for top, ratio in tops if top == channel and ratio is not None] for channel in counts}
     best = max(counts, key=lambda c: (counts[c], np.median(ratios[c]) if ratios[c] else 0, -c))
-    return {"channel": best, "layers_topped": counts[best], "n_layers": len(gains), "ratios": ratios[best]}
+    return {
+        "channel": best,
+        "tied": sorted(channel for channel, count in counts.items() if count == counts[best]),
+        "layers_topped": counts[best],
+        "n_layers": len(gains),
+        "ratios": ratios[best],
+    }
 
 
 def ratio_to_runner_up(gain: Float[Array, " d"]) -> float | None:

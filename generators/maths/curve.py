@@ -155,7 +155,7 @@ def waves(scores: Float[Array, "rows components"]) -> list[Wave]:
     return found
 
 
-def roughness(curve: Float[Array, "rows 3"], shortest_period: float) -> float | None:
+def roughness(curve: Float[Array, "rows components"], shortest_period: float) -> float | None:
     """Return mean |second difference|^2 / mean |first difference|^2 after averaging blocks of positions."""
     block = int(np.clip(round(shortest_period / ROUGHNESS_BLOCKS_PER_PERIOD), 1, ROUGHNESS_LARGEST_BLOCK))
     blocks = curve[: len(curve) // block * block].reshape(-1, block, curve.shape[1]).mean(axis=1)

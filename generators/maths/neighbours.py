@@ -188,8 +188,8 @@ class _Narrow:
     lengths: Float[Array, " n"]
 
     def coordinates(
-        self, places: slice, begin: int, end: int, out: Float[Array, "m end-begin"] | None = None
-    ) -> Float[Array, "m end-begin"]:
+        self, places: slice, begin: int, end: int, out: Float[Array, "m width"] | None = None
+    ) -> Float[Array, "m width"]:
         """Return coordinates `begin` to `end` of rows at their lengths."""
         return np.multiply(self.leading[places, begin:end], self.lengths[places, None] / np.float32(UNIT), out=out)
 

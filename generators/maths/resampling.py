@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Real
 from numpy import ndarray as Array
 
 Sense = Literal["at least", "at most"]
@@ -33,7 +33,7 @@ class Chance:
     sense: Sense
 
 
-def chance(draws: Float[Array, " draws"], sense: Sense = "at least") -> Chance:
+def chance(draws: Real[Array, " draws"], sense: Sense = "at least") -> Chance:
     """Return the median of draws under a null, and the limit that at most 1 % of further ones lie beyond.
 
     It is the draw that leaves fewer than 1 % of draws + 1 beyond it: the extreme one of 100, the second of 200.

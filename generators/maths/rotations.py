@@ -200,12 +200,12 @@ def loud_and_quiet(loud: Float[Array, "draws d"], quiet: Float[Array, "draws d"]
     return np.take_along_axis(there, most, axis=1).sum(axis=1)
 
 
-def rank_correlations(a: Float[Array, "draws d"], b: Float[Array, "draws d"]) -> Float[Array, " draws"]:
+def rank_correlations(a: Float[Array, "draws d"], b: Float[Array, "#draws d"]) -> Float[Array, " draws"]:
     """Return Spearman's correlation of every row of a with that of b, or with its one row; no values may tie."""
     return correlations(*(np.argsort(np.argsort(side, axis=1), axis=1).astype(np.float64) for side in (a, b)))
 
 
-def correlations(a: Float[Array, "draws d"], b: Float[Array, "draws d"]) -> Float[Array, " draws"]:
+def correlations(a: Float[Array, "draws d"], b: Float[Array, "#draws d"]) -> Float[Array, " draws"]:
     """Return Pearson's correlation of every row of a with that of b, or with its one row; 0 for constant rows."""
     a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
     scale = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)

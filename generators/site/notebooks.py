@@ -3,7 +3,7 @@
 A notebook is a file in jupytext's percent format in `site_src/notebooks/`. Its header says what else its outputs
 follow from, so that it is executed again only when they can change:
 
-    reads: patterns of files, relative to the notebook's folder; without one that fits, it is not executed
+    reads: patterns of files, relative to its folder in the site; without one that fits, it is not executed
     runs_atlas: whether it runs the atlas's own code
 
 A cell that shows a figure or a table says in its metadata (`shows="..."`) what is to be seen, for those who can't.
@@ -17,16 +17,16 @@ import platform
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from generators.base.errors import AtlasError
-
-if TYPE_CHECKING:
-    from generators.site.pages import Site
+from generators.base.files import replace_file
+from generators.base.progress import Report, silent
+from generators.site.staging import Staging
 
 FOLDER = "notebooks"
 LIBRARIES = (
@@ -47,8 +47,6 @@ c.InlineBackend.print_figure_kwargs = {"bbox_inches": "tight", "metadata": {"Dat
 """
 NUMBERED_GROUP = re.compile(r'<g id="[\w.-]+_\d+">')
 SCOPED_STYLE = re.compile(r"<style scoped>.*?</style>", re.DOTALL)
-
-Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -99,11 +97,12 @@ def listed(site_source: Path) -> list[Notebook]:
     return sorted(found, key=lambda one: order.index(one.name) if one.name in order else len(order))
 
 
-def write_notebooks(site: "Site", cache: Path, report: Report = lambda line: None) -> list[str]:
-    """Write every notebook into the site, executed now or taken from the cache if nothing it follows from changed.
+def write_notebooks(source: Path, staging: Staging, cache: Path, report: Report = silent) -> list[str]:
+    """Write every notebook, executed now or taken from the cache if nothing it follows from changed.
 
     Args:
-        site: where to write; what notebooks read of it has been written.
+        source: the folder of hand-written pages, with the notebooks as text.
+        staging: where to write; what notebooks read of the site has been written there.
         cache: where executed notebooks are kept.
         report: takes lines on the progress.
 
@@ -112,14 +111,15 @@ def write_notebooks(site: "Site", cache: Path, report: Report = lambda line: Non
         isn't there is not executed either, and says so, but that is no failure.
     """
     failures = []
-    for notebook in listed(site.source):
+    folder = staging.folder / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    for notebook in listed(source):
         try:
-            content = _content(notebook, cache, report)
+            content = _content(notebook, folder, cache, report)
         except NotebookError as error:
             failures.append(str(error))
             content = _as_text(_unexecuted(notebook, str(error)))
-        site.write(f"{FOLDER}/{notebook.name}.ipynb", content)
-    _remove_stale(site.source / FOLDER)
+        staging.write(f"{FOLDER}/{notebook.name}.ipynb", content)
     return failures
 
 
@@ -127,20 +127,20 @@ class NotebookError(AtlasError):
     """A notebook can't be executed: which one and why, in a sentence."""
 
 
-def _content(notebook: Notebook, cache: Path, report: Report) -> str:
+def _content(notebook: Notebook, folder: Path, cache: Path, report: Report) -> str:
+    """Return the executed notebook; `folder` is where it will stand in the site, and is executed."""
     parsed, needs = _parsed(notebook)
-    folder = notebook.source.parent
     absent = needs.absent(folder)
     if absent:
         sentence = f"The notebook {notebook.name} was not executed: {' and '.join(absent)} isn't there."
         report(sentence)
         return _as_text(_unexecuted(notebook, sentence))
-    kept = cache / f"{_key(notebook, needs)}.ipynb"
+    kept = cache / f"{_key(notebook, needs, folder)}.ipynb"
     known = _kept(kept)
     if known is not None:
         return known
     report(f"{notebook.name}: executing the notebook")
-    _execute(parsed, notebook)
+    _execute(parsed, notebook, folder)
     _tidy(parsed)
     text = _as_text(_described(parsed, notebook))
     _keep(kept, text)
@@ -159,12 +159,12 @@ def _parsed(notebook: Notebook) -> tuple[Any, Needs]:
         raise NotebookError(f"The notebook {notebook.name} can't be read: {_one_line(str(error))}") from error
 
 
-def _key(notebook: Notebook, needs: Needs) -> str:
+def _key(notebook: Notebook, needs: Needs, folder: Path) -> str:
     package = Path(__file__).parents[1]
     code = package.rglob("*.py") if needs.runs_atlas else [Path(__file__), package / "drawing" / "style.py"]
     parts = {
         "text": notebook.text,
-        "inputs": needs.digests(notebook.source.parent),
+        "inputs": needs.digests(folder),
         "versions": {name: metadata.version(name) for name in LIBRARIES} | {"python": platform.python_version()},
         "code": [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(code)],
     }
@@ -181,16 +181,14 @@ def _kept(path: Path) -> str | None:
 
 
 def _keep(path: Path, text: str) -> None:
-    from generators.site.pages import replace_file
-
     try:
         replace_file(path, text.encode())
     except OSError as error:
         raise AtlasError(f"The cache of notebooks {path.parent} can't be written: {error}.") from error
 
 
-def _execute(parsed: Any, notebook: Notebook) -> None:
-    """Execute a notebook in place, in its own folder, by this very Python and with no settings of the user's."""
+def _execute(parsed: Any, notebook: Notebook, where: Path) -> None:
+    """Execute a notebook in place, in a folder of the site, by this very Python, without the user's settings."""
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
@@ -209,7 +207,7 @@ def _execute(parsed: Any, notebook: Notebook) -> None:
             timeout=LONGEST_CELL,
             record_timing=False,
             coalesce_streams=True,
-            resources={"metadata": {"path": str(notebook.source.parent)}},
+            resources={"metadata": {"path": str(where)}},
         )
         try:
             client.execute(env={**os.environ, "IPYTHONDIR": folder, "PYTHONHASHSEED": "0"}, cleanup_kc=True)
@@ -311,14 +309,3 @@ def _as_text(parsed: Any) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())[:500]
-
-
-def _remove_stale(folder: Path) -> None:
-    """Remove what was made from notebooks that are no longer there; a notebook of other origin stays."""
-    for path in folder.glob("*.ipynb"):
-        try:
-            source = json.loads(path.read_bytes())["metadata"]["atlas"]["source"]
-        except (OSError, ValueError, LookupError, TypeError):
-            continue
-        if not (folder / source).is_file():
-            path.unlink()

@@ -29,8 +29,8 @@ from numpy import ndarray as Array
 from generators.base.errors import AtlasError, InputError
 from generators.checkpoint.registry import HUB_ID
 from generators.tokens.vocabulary import TOKENIZER
-from generators.checkpoint.families import choose_family, read_architecture, read_config
-from generators.checkpoint.sources import CONFIG, Files
+from generators.checkpoint.families import choose_family, read_architecture
+from generators.checkpoint.sources import Files
 
 CHUNK_BYTES = 1 << 20  # a worker then takes about 150 MB
 LONGEST_PIECE = 1 << 18
@@ -157,11 +157,11 @@ def vocabulary_size(files: Files, family: str | None) -> int:
     Raises:
         InputError: it has none, or it can't be used.
     """
-    path = files.fetch(CONFIG)
-    if path is None:
-        raise InputError(f"The checkpoint {files.origin.place} has no {CONFIG}.")
-    config = read_config(path)
-    return read_architecture(config, choose_family(config, family)).vocab_size
+    config = files.config()
+    size = read_architecture(config, choose_family(config, family, files.stack)).vocab_size
+    if size is None:
+        raise InputError(f"The model {files.origin.place} has no tokens.")
+    return size
 
 
 def tokenizer_of(files: Files) -> Path:

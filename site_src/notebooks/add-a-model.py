@@ -20,9 +20,10 @@ import numpy as np
 import pandas as pd
 from safetensors.numpy import save_file
 
-from generators.compute.pipeline import Places, compute_model
 from generators.checkpoint.registry import FolderSource, Model
+from generators.compute.judged import judged_model
 from generators.compute.results import Store
+from generators.compute.run import Places, compute_model
 
 place = tempfile.TemporaryDirectory()
 folder = Path(place.name) / "planted-helix"
@@ -78,7 +79,7 @@ save_file({name: tensor.astype(np.float32) for name, tensor in weights.items()},
 # ## The answers
 #
 # On a command line this is `atlas compute ./planted-helix` and `atlas show planted-helix`. From Python it is the same
-# two steps: compute and store, then read what is stored.
+# two steps: measure and store, then judge what is stored.
 
 # %%
 model = Model(name="planted-helix", title="Planted helix", sources=(FolderSource(folder=folder),))
@@ -86,7 +87,7 @@ store = Store(Path(place.name) / "results")
 outcome = compute_model(model, Places(), store)
 print("Computed:", ", ".join(outcome.computed))
 
-found = store.load(model.name)
+found = judged_model(store, model.name).published()
 for name, record in found.findings.items():
     if record.status != "computed":
         print(f"Not computed: {name}: {record.reason}")

@@ -44,6 +44,9 @@ def gpt_block(i):
         f"blocks.{i}.attn.o": (f"h.{i}.attn.c_proj.weight", transposed),
         f"blocks.{i}.mlp.in": (f"h.{i}.mlp.c_fc.weight", whole),
         f"blocks.{i}.mlp.out": (f"h.{i}.mlp.c_proj.weight", transposed),
+        f"blocks.{i}.attn.o.bias": (f"h.{i}.attn.c_proj.bias", whole),
+        f"blocks.{i}.mlp.in.bias": (f"h.{i}.mlp.c_fc.bias", whole),
+        f"blocks.{i}.mlp.out.bias": (f"h.{i}.mlp.c_proj.bias", whole),
     }
 
 
@@ -57,6 +60,9 @@ def bert_block(i):
         f"blocks.{i}.attn.o": (f"{block}.attention.output.dense.weight", whole),
         f"blocks.{i}.mlp.in": (f"{block}.intermediate.dense.weight", transposed),
         f"blocks.{i}.mlp.out": (f"{block}.output.dense.weight", whole),
+        f"blocks.{i}.attn.o.bias": (f"{block}.attention.output.dense.bias", whole),
+        f"blocks.{i}.mlp.in.bias": (f"{block}.intermediate.dense.bias", whole),
+        f"blocks.{i}.mlp.out.bias": (f"{block}.output.dense.bias", whole),
     }
 
 
@@ -273,7 +279,8 @@ def test_tensors_that_are_not_floating_are_refused(tmp_path, dtype):
 
 
 def test_a_family_can_be_named_where_the_config_does_not(tmp_path):
-    write_checkpoint(tmp_path, "gpt2", config={"model_type": "my-own"})
+    write_checkpoint(tmp_path, "gpt2", config={"model_type": "my-own", "vocab_size": None})
     with pytest.raises(InputError, match="'my-own' is unknown; the atlas knows gpt2, openai-gpt, bert"):
         opened(tmp_path)
+    write_checkpoint(tmp_path, "gpt2", config={"model_type": "my-own"})
     assert open_checkpoint(in_folder(tmp_path), "gpt2").architecture.family == "gpt2"

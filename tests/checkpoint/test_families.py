@@ -2,17 +2,13 @@
 
 import pytest
 
+from generators.base.architecture import Architecture
 from generators.base.errors import InputError
-from generators.checkpoint.families import (
-    BERT,
-    FAMILIES,
-    GPT1,
-    GPT2,
-    Architecture,
-    choose_family,
-    read_architecture,
-    read_config,
-)
+from generators.checkpoint.config import read_config
+from generators.checkpoint.families import choose_family, families
+from generators.checkpoint.families.bert import BERT
+from generators.checkpoint.families.gpt2 import GPT1, GPT2
+from generators.checkpoint.reading import read_architecture
 from tests.checkpoints import config_of
 
 ARCHITECTURE = {"n_layer": 2, "n_head": 2, "d_model": 24, "n_ctx": 64, "vocab_size": 50, "d_head": 12}
@@ -84,9 +80,18 @@ def test_a_config_that_is_no_json_object_is_refused(tmp_path, text, said):
         read_config(path)
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+@pytest.mark.parametrize("family", families(), ids=lambda family: family.name)
 def test_the_family_is_told_by_model_type(family):
-    assert choose_family({"model_type": family.name}, None) is family
+    for model_type in family.model_types:
+        assert choose_family({"model_type": model_type}, None, family.stack or None) is family
+    assert choose_family({}, family.name, family.stack or None) is family
+
+
+def test_names_of_families_and_types_are_given_once():
+    names = [family.name for family in families()]
+    assert len(set(names)) == len(names)
+    types = [(model_type, family.stack) for family in families() for model_type in family.model_types]
+    assert len(set(types)) == len(types)
 
 
 @pytest.mark.parametrize("model_type", ["mamba", "GPT2", "", 7, ["gpt2"], {"gpt2": 1}])

@@ -9,6 +9,7 @@ from generators.base.errors import InputError
 from generators.checkpoint.registry import (
     LONGEST_NAME,
     SLUG,
+    STACKS,
     FolderSource,
     HubSource,
     Model,
@@ -210,11 +211,23 @@ def test_a_folder_is_a_model_of_its_name(registry, tmp_path):
     assert model.sources == (FolderSource(folder=folder),)
 
 
-def test_a_folder_named_like_a_known_model_keeps_what_is_known_of_it(registry, tmp_path):
+def test_a_folder_is_only_ever_itself_whatever_the_registry_says_of_its_name(tmp_path):
+    known = {**ENTRY, "family": "bert", "frequency": "counts", "licence": "MIT", "notes": "Of another model."}
     (tmp_path / "tiny").mkdir()
-    model = find_model(f"{tmp_path}/tiny/", registry)
-    assert (model.name, model.title) == ("tiny", "Tiny")
-    assert model.sources == (FolderSource(folder=tmp_path / "tiny"),)
+    model = find_model(f"{tmp_path}/tiny/", Registry(models=(Model.model_validate(known),)))
+    assert model == Model(name="tiny", title="tiny", sources=(FolderSource(folder=tmp_path / "tiny"),))
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_half_of_a_pair_is_a_model_of_its_own(registry, tmp_path, stack):
+    of_hub = find_model(f"owner/pair--{stack}", registry)
+    assert (of_hub.name, of_hub.stack) == (f"owner--pair--{stack}", stack)
+    assert of_hub.sources == (HubSource(hub="owner/pair"),)
+    of_registry = find_model(f"tiny--{stack}", registry)
+    assert (of_registry.name, of_registry.title, of_registry.whole) == (f"tiny--{stack}", f"Tiny, {stack}", "tiny")
+    (tmp_path / "pair").mkdir()
+    of_folder = find_model(f"{tmp_path}/pair--{stack}", registry)
+    assert of_folder.sources == (FolderSource(folder=tmp_path / "pair"),)
 
 
 def test_a_folder_reached_through_dots_is_named_by_where_they_lead(registry, tmp_path, monkeypatch):

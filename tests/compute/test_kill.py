@@ -11,25 +11,32 @@ from pathlib import Path
 
 import pytest
 
-from generators.compute.pipeline import stored_result
-from generators.compute.results import ModelFindings, Store
+from generators.compute.judged import judged_model
+from generators.compute.results import Store
+from generators.compute.verify import verify
 from tests.checkpoints import SMALL, Sizes, write_checkpoint
 
 SLOWER = Sizes(n_layer=3, n_head=2, d_model=64, n_ctx=512)
 KILLS = 10
 SEED = 138
-REPLACEMENTS = 10  # of files in one run: two for each of four findings, the last findings.json, the pruned arrays
+MOMENTS = 12  # three for each of the first four findings: its arrays, its JSON, the arrays of what was there before
 RUN = "from generators.cli import main; main()"
-RUN_UNTIL_REPLACEMENT = """
+RUN_UNTIL_MOMENT = """
 import os, pathlib, signal, sys
-left, replace = int(sys.argv.pop(1)), pathlib.Path.replace
-def killed(path, target):
+left, replace, unlink = int(sys.argv.pop(1)), pathlib.Path.replace, pathlib.Path.unlink
+def come():
     global left
     left -= 1
     if not left:
         os.kill(os.getpid(), signal.SIGKILL)
+def replaced(path, target):
+    come()
     return replace(path, target)
-pathlib.Path.replace = killed
+def unlinked(path, **options):
+    if path.suffix == ".npz":
+        come()
+    return unlink(path, **options)
+pathlib.Path.replace, pathlib.Path.unlink = replaced, unlinked
 """
 
 
@@ -72,33 +79,45 @@ def slower(tmp_path_factory):
     return template(tmp_path_factory.mktemp("slower"), SLOWER)
 
 
-def judged(findings: ModelFindings) -> dict[str | None, list[tuple[str, str, str]]]:
-    """Return the claims of each finding by the key of what it was computed from."""
+def judged(store: Store) -> dict[str, list[tuple[str, str, str]]] | None:
+    """Return the claims of each finding that is stored by the key of what it was computed from."""
+    model = judged_model(store, "model")
+    if model is None:
+        return None
+    assert model.damaged == []
     return {
-        record.key: [(claim.id, claim.verdict, claim.answer) for claim in findings.claims if claim.finding == name]
-        for name, record in findings.findings.items()
+        found.stored.key or found.finding.name: [(claim.id, claim.verdict, claim.answer) for claim in found.claims]
+        for found in model.findings
+        if found.stored is not None
     }
+
+
+def arrays_in(store: Store) -> set[str]:
+    return {path.name for path in (store.root / "model").glob("*.npz")}
 
 
 def assert_readable(store: Store, *possible: Store) -> bool:
     """Check that whatever is stored is whole, and is of the possible results; return whether anything is."""
-    left = store.load("model")
+    left = judged(store)
+    assert list(verify(store)) == []
     if left is None:
         return False
-    expected = {key: claims for other in possible for key, claims in judged(other.load("model")).items()}
-    for key, claims in judged(left).items():
+    expected = {key: claims for other in possible for key, claims in (judged(other) or {}).items()}
+    for key, claims in left.items():
         assert claims == expected[key]
-    for record in left.findings.values():
-        assert stored_result(store, "model", record).arrays
+    for finding in store.finding_names("model"):
+        assert store.arrays("model", store.finding("model", finding))
     return True
 
 
 def assert_next_run_finishes(atlas, store: Store, new: Store) -> None:
     assert atlas("compute", "./model").code == 0
-    assert judged(store.load("model")) == judged(new.load("model"))
+    assert judged(store) == judged(new)
     assert_readable(store, new)
     left = {path.name for path in (store.root / "model").iterdir()}
-    assert left == {".lock", "arrays.npz", "findings.json"}
+    named = {f"{name}.json" for name in ("model", *store.finding_names("model"))}
+    assert left == {".lock"} | named | arrays_in(new)
+    assert len(arrays_in(new)) == len(named) - 1  # one for each finding, and none of what was there before
 
 
 @pytest.mark.parametrize("number", range(KILLS))
@@ -118,14 +137,15 @@ def test_killed_at_any_moment(slower, number, tmp_path, atlas, monkeypatch):
     assert_next_run_finishes(atlas, store, new)
 
 
-@pytest.mark.parametrize("number", range(1, REPLACEMENTS + 1))
-def test_killed_before_each_replacement_of_a_file(quick, number, tmp_path, atlas, monkeypatch):
+@pytest.mark.parametrize("number", range(1, MOMENTS + 1))
+def test_killed_before_each_replacement_and_removal_of_a_file(quick, number, tmp_path, atlas, monkeypatch):
     store = quick.copied(tmp_path / "project", had_results=True)
     monkeypatch.chdir(tmp_path / "project")
     old, new = Store(Path("old")), Store(Path("new"))
-    run = computing("results", RUN_UNTIL_REPLACEMENT + RUN, str(number))
+    run = computing("results", RUN_UNTIL_MOMENT + RUN, str(number))
     process = subprocess.run(run, check=False, stderr=subprocess.DEVNULL)
     assert process.returncode == -signal.SIGKILL
-    assert list((store.root / "model").glob(".*.tmp"))  # half-way indeed
+    half_written = list((store.root / "model").glob(".*.tmp"))
+    assert half_written or len(arrays_in(store)) > len(arrays_in(old))  # half-way indeed
     assert assert_readable(store, old, new)
     assert_next_run_finishes(atlas, store, new)

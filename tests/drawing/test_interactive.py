@@ -6,15 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from generators.findings import FINDINGS
-from generators.findings.helix import HELIX
-from generators.findings.token_svd import TOKEN_SVD
-from generators.drawing.interactive import MOST_POINTS, Colouring, Curve, Group, Rows, Scatter
-from generators.compute.pipeline import stored_result
+from generators.compute.judged import judged_finding, judged_model
 from generators.compute.results import Store
+from generators.drawing.interactive import MOST_POINTS, Colouring, Curve, Group, Rows, Scatter
+from generators.findings.helix import FINDING as HELIX
+from generators.findings.token_svd import FINDING as TOKEN_SVD
 from generators.tokens.vocabulary import load_vocabulary
-from tests.synthetic import architecture, embed, helix
-from tests.test_tokens import MINILM_SIZE, in_package
+from tests.synthetic import architecture, embed, helix, measure
+from tests.tokens.test_vocabulary import MINILM_SIZE, in_package
 
 STORE = Store(Path(__file__).parents[2] / "results")
 
@@ -54,8 +53,8 @@ def test_a_planted_helix_is_offered_by_its_angle_and_a_line_is_not():
     n, d = 256, 48
     line = np.outer(np.arange(n), np.ones(d)) + 1e-3 * np.random.default_rng(0).standard_normal((n, d))
     for P, colours in ((embed(helix(n, turns=3), d), 3), (line, 2)):
-        result = HELIX.compute({"position_embedding": P}, architecture(n_ctx=n, d_model=d))
-        data = next(f for f in HELIX.figures(result) if f.name == "helix").interactive().as_json()
+        measured = measure(HELIX, {"position_embedding": P}, architecture(n_ctx=n, d_model=d))
+        data = next(f for f in HELIX.figures(measured) if f.name == "helix").interactive().as_json()
         assert [rows["first"] for rows in data["rows"]] == [1, 100, 1]
         assert [len(rows["points"][0]) for rows in data["rows"]] == [n - 1, n - 100, 99]
         assert len(data["colourings"]) == colours
@@ -67,17 +66,16 @@ def test_a_planted_helix_is_offered_by_its_angle_and_a_line_is_not():
 def test_every_stored_figure_gives_finite_small_data():
     kinds = set()
     for name in STORE.names():
-        findings = STORE.load(name)
-        assert findings is not None
-        for finding in FINDINGS:
-            record = findings.findings[finding.name]
-            if record.status != "computed":
+        model = judged_model(STORE, name)
+        assert model is not None
+        for judged in model.findings:
+            if judged.measured is None:
                 continue
-            for figure in finding.figures(stored_result(STORE, name, record)):
+            for figure in judged.finding.figures(judged.measured):
                 if figure.interactive is None:
                     continue
                 data = figure.interactive().as_json()
-                kinds.add((finding.name, data["kind"]))
+                kinds.add((judged.finding.name, data["kind"]))
                 assert len(json.dumps(data, allow_nan=False)) < 400_000
                 for group in data.get("groups", []):
                     assert len(group["ids"]) == len(group["x"]) == len(group["y"]) == len(group["names"])
@@ -86,8 +84,8 @@ def test_every_stored_figure_gives_finite_small_data():
 
 def test_names_are_those_of_the_tokens(minilm):
     vocabulary = load_vocabulary(in_package(minilm), MINILM_SIZE)
-    record = STORE.load("all-minilm-l6-v2").findings["token_svd"]
-    result = stored_result(STORE, "all-minilm-l6-v2", record)
-    figure = next(f for f in TOKEN_SVD.figures(result) if f.name == "svd-plane")
+    measured = judged_finding(STORE, "all-minilm-l6-v2", TOKEN_SVD).measured
+    assert measured is not None
+    figure = next(f for f in TOKEN_SVD.figures(measured) if f.name == "svd-plane")
     for group in figure.interactive().as_json()["groups"]:
         assert group["names"] == [vocabulary.readable[i] for i in group["ids"]]

@@ -3,8 +3,12 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
-from generators.findings.attention import ATTENTION, PANEL_PIXELS, positional_kernel
+from generators.findings.attention import FINDING as ATTENTION
+from generators.findings.attention.measure import PANEL_PIXELS
+from generators.findings.contract import Inputs, NotApplicableError
+from generators.site.words import caption
 from tests import synthetic
 
 MATRICES = {"Q": "attn.q", "K": "attn.k", "V": "attn.v", "O": "attn.o", "MLP in": "mlp.in"}
@@ -36,13 +40,17 @@ def computed(request):
     arch, k = MODELS[request.param]
     weights = weights_of(request.param)
     exact = {role: array.astype(np.float64) for role, array in weights.items()}
-    return exact, arch, k, ATTENTION.compute(weights, arch)
+    return exact, arch, k, synthetic.measure(ATTENTION, weights, arch)
 
 
 @pytest.fixture(scope="module")
 def decoder():
     arch = MODELS["decoder"][0]
     return synthetic.gaussian_weights(arch, seed=0), arch
+
+
+def compute(weights, arch):
+    return synthetic.measure(ATTENTION, weights, arch)
 
 
 def claims_of(weights, arch):
@@ -93,7 +101,7 @@ def test_a_planted_share_is_measured(decoder, inside):
     vectors = np.linalg.svd(weights["position_embedding"])[2]
     top, rest = vectors[:21].T, vectors[21:].T
     W = np.hstack([np.sqrt(inside) * top[:, :10], np.sqrt(1 - inside) * rest[:, :10]])
-    result = ATTENTION.compute({**weights, "blocks.1.mlp.in": W}, arch)
+    result = compute({**weights, "blocks.1.mlp.in": W}, arch)
     assert result.metrics["shares"]["P"]["MLP in"][1]["raw"] == pytest.approx(inside, abs=1e-6)
 
 
@@ -102,7 +110,7 @@ def test_a_subspace_holds_no_more_than_everything(d):
     """k directions of fewer channels are all of them: chance is 1, and no claim can hold."""
     arch = synthetic.architecture(n_ctx=400, d_model=d)
     weights = synthetic.gaussian_weights(arch, seed=0)
-    m = ATTENTION.compute(weights, arch).metrics
+    m = compute(weights, arch).metrics
     assert m["shares"]["P"]["Q"][0]["raw"] == pytest.approx(1)
     assert m["chance_share"] <= 1
     assert claims_of(weights, arch)["mlp-ignores-positions"].verdict == "fails"
@@ -143,7 +151,7 @@ def test_panels_of_wide_models_are_averaged_over_blocks():
     d = 2 * PANEL_PIXELS
     arch = synthetic.architecture(n_ctx=d + 8, d_model=d, n_layer=1)
     weights = synthetic.gaussian_weights(arch, seed=0, tokens=False)
-    result = ATTENTION.compute(weights, arch)
+    result = compute(weights, arch)
     right = np.linalg.svd(weights["position_embedding"].astype(np.float64))[2]
     left = np.linalg.svd(weights["blocks.0.attn.q"].astype(np.float64))[0]
     overlaps = d * (right @ left) ** 2
@@ -162,7 +170,7 @@ def test_queries_and_keys_that_read_positions(decoder, q, k, verdict):
     for name, reads in (("q", q), ("k", k)):
         if reads:
             planted[f"blocks.0.attn.{name}"] = synthetic.reading(top, 48)
-    result = ATTENTION.compute(planted, arch)
+    result = compute(planted, arch)
     for name, reads in (("Q", q), ("K", k)):
         found = result.metrics["top5"]["P"][name]["raw"]
         assert found == pytest.approx(5, abs=0.05) if reads else found < 5 * 25 / 48
@@ -190,9 +198,7 @@ def test_a_gain_can_take_back_what_a_matrix_reads():
     gain = np.ones(60)
     gain[:6] = 1e-3
     Q = synthetic.reading(np.eye(60)[:, :6], 60, noise=0.1)
-    result = ATTENTION.compute(
-        {**weights, "position_embedding": P, "blocks.0.attn.q": Q, "blocks.0.ln1.gain": gain}, arch
-    )
+    result = compute({**weights, "position_embedding": P, "blocks.0.attn.q": Q, "blocks.0.ln1.gain": gain}, arch)
     found = result.metrics["top5"]["P"]["Q"]
     assert found["raw"] > 2.5
     assert found["folded"] < 0.5
@@ -275,7 +281,7 @@ def test_kernels_without_a_first_norm_or_biases(causal):
     weights = synthetic.gaussian_weights(arch, seed=3)
     for role in ("ln1.gain", "ln1.bias", "attn.q.bias", "attn.k.bias"):
         del weights[f"blocks.0.{role}"]
-    result = ATTENTION.compute(weights, arch)
+    result = compute(weights, arch)
     check_kernel(result, arch, 0, 1, plain_kernel(weights, arch, 0, 1))
     check_kernel(result, arch, 1, 0, plain_kernel(weights, arch, 1, 0))
     assert {result.metrics["shares"]["P"][name][0]["folded"] for name in "QKV"} == {None}
@@ -287,7 +293,7 @@ def test_kernels_without_a_first_norm_or_biases(causal):
 @pytest.mark.parametrize(("n", "first"), [(16, 1), (199, 1), (200, 100), (260, 100)])
 def test_uniform_attention(n, first):
     arch = synthetic.architecture(n_ctx=n, d_model=16, n_layer=1)
-    result = ATTENTION.compute(synthetic.gaussian_weights(arch, seed=0), arch)
+    result = compute(synthetic.gaussian_weights(arch, seed=0), arch)
     kernels, uniform = result.metrics["positional_kernels"], result.arrays["uniform_kernel"]
     assert kernels["first_query"] == first
     for offset in (0, 1, 10):
@@ -298,7 +304,7 @@ def test_uniform_attention(n, first):
 
 def test_uniform_attention_of_encoders_is_the_same_at_every_offset():
     arch = synthetic.architecture(n_ctx=50, d_model=16, n_layer=1, causal=False)
-    result = ATTENTION.compute(synthetic.gaussian_weights(arch, seed=0), arch)
+    result = compute(synthetic.gaussian_weights(arch, seed=0), arch)
     assert result.arrays["kernel_offsets"].tolist() == list(range(-32, 33))
     np.testing.assert_allclose(result.arrays["uniform_kernel"], 1 / 50, rtol=1e-5)
 
@@ -309,30 +315,11 @@ def test_planted_heads_peak_where_they_were_planted(n, causal, offsets):
     arch = synthetic.architecture(n_ctx=n, d_model=64, causal=causal)
     planted = dict(zip([(0, 0), (0, 1), (1, 0), (1, 1)], offsets, strict=True))
     weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, planted)
-    heads = ATTENTION.compute(weights, arch).metrics["positional_kernels"]["heads"]
+    heads = compute(weights, arch).metrics["positional_kernels"]["heads"]
     assert [head["peak_offset"] for head in heads] == offsets
     assert [head["peak_offset_all_queries"] for head in heads] == offsets
     assert [head["previous_token_head"] for head in heads] == [offset == 1 for offset in offsets]
     assert all(head["weight_at_peak"] > 0.95 for head in heads)
-
-
-def test_queries_before_100_are_left_out_of_long_contexts():
-    """Only later queries look back by one; the first hundred look at themselves."""
-    n = 300
-    keys = np.eye(n, dtype=np.float32)
-    queries = np.vstack([keys[:100], keys[99:-1]]) * 50
-    kernel = positional_kernel(queries, keys, True)
-    assert (kernel.peak, kernel.at(1), kernel.at(0)) == (1, pytest.approx(1), pytest.approx(0))
-    short = positional_kernel(queries[:199, :199], keys[:199, :199], True)
-    assert short.at(0) == pytest.approx(99 / 198)
-    assert short.at(1) == pytest.approx(99 / 198)
-
-
-def test_scores_of_any_size_give_a_softmax():
-    keys = np.eye(20, dtype=np.float32)
-    kernel = positional_kernel(1e20 * np.roll(keys, -1, axis=0), keys, False)
-    assert kernel.at(-1) == pytest.approx(1)
-    assert np.isfinite(kernel.mean).all()
 
 
 @pytest.mark.parametrize(
@@ -354,7 +341,7 @@ def test_a_previous_token_head_puts_half_its_weight_there(sharpness, weight):
     arch = synthetic.architecture(n_ctx=128)
     weights = synthetic.gaussian_weights(arch, seed=0)
     weights = synthetic.with_positional_heads(weights, arch, {(0, 1): 1}, sharpness)
-    head = ATTENTION.compute(weights, arch).metrics["positional_kernels"]["heads"][1]
+    head = compute(weights, arch).metrics["positional_kernels"]["heads"][1]
     assert head["peak_offset"] == 1
     assert head["weight_at_1"] == pytest.approx(plain_kernel(weights, arch, 0, 1)[1], rel=1e-3)
     assert head["weight_at_1"] == pytest.approx(weight, abs=1e-3)
@@ -383,10 +370,10 @@ def head_of(index, peak, at_1):
     ([(0, 0.25), (0, 0.1)], 0.25, "fails"),
 ])  # fmt: skip
 def test_previous_token_claim(decoder, heads, value, verdict):
-    m = ATTENTION.compute(*decoder).metrics
+    m = compute(*decoder).metrics
     described = [head_of(i, peak, at_1) for i, (peak, at_1) in enumerate(heads)]
     kernels = {**m["positional_kernels"], "heads": described}
-    claims = {c.id: c for c in ATTENTION.claims(synthetic.result_with(m, positional_kernels=kernels))}
+    claims = {c.id: c for c in ATTENTION.claims(synthetic.measured_with(m, positional_kernels=kernels))}
     assert claims["previous-token-head"].verdict == verdict
     assert claims["previous-token-head"].value == value
 
@@ -396,8 +383,8 @@ def test_previous_token_claim(decoder, heads, value, verdict):
 
 def test_without_tokens_their_parts_are_null(decoder):
     weights, arch = decoder
-    full = ATTENTION.compute(weights, arch).metrics
-    less = ATTENTION.compute({r: w for r, w in weights.items() if r != "token_embedding"}, arch).metrics
+    full = compute(weights, arch).metrics
+    less = compute({r: w for r, w in weights.items() if r != "token_embedding"}, arch).metrics
     assert less["shares"] == {**full["shares"], "E": None}
     assert less["top5"]["P"] == full["top5"]["P"]
     assert not less["top5"].get("E")
@@ -406,7 +393,7 @@ def test_without_tokens_their_parts_are_null(decoder):
 
 def test_without_mlp_matrices_only_their_claim_is_untested(decoder):
     weights, arch = decoder
-    result = ATTENTION.compute({r: w for r, w in weights.items() if "mlp" not in r}, arch)
+    result = compute({r: w for r, w in weights.items() if "mlp" not in r}, arch)
     assert "MLP in" not in result.metrics["shares"]["P"]
     assert "MLP in" not in result.metrics["top5"]["P"]
     verdicts = {claim.id: claim.verdict for claim in ATTENTION.claims(result)}
@@ -418,7 +405,7 @@ def test_without_mlp_matrices_only_their_claim_is_untested(decoder):
 def test_an_mlp_of_layer_1_does_not_stand_in_for_layer_0(decoder):
     weights, arch = decoder
     without = {role: w for role, w in weights.items() if role != "blocks.0.mlp.in"}
-    assert [row["layer"] for row in ATTENTION.compute(without, arch).metrics["shares"]["P"]["MLP in"]] == [1]
+    assert [row["layer"] for row in compute(without, arch).metrics["shares"]["P"]["MLP in"]] == [1]
     assert claims_of(without, arch)["mlp-ignores-positions"].verdict == "untested"
 
 
@@ -426,7 +413,7 @@ def test_an_mlp_of_layer_1_does_not_stand_in_for_layer_0(decoder):
 def test_zeros_have_no_share(decoder, role):
     weights, arch = decoder
     role = f"blocks.0.{role}"
-    result = ATTENTION.compute({**weights, role: np.zeros_like(weights[role])}, arch)
+    result = compute({**weights, role: np.zeros_like(weights[role])}, arch)
     json.dumps(result.metrics, allow_nan=False)
     assert len(ATTENTION.claims(result)) == 3
 
@@ -435,5 +422,88 @@ def test_heads_that_see_nothing_attend_alike(decoder):
     weights, arch = decoder
     zero = np.zeros((48, 48), np.float32)
     no_bias = {role: w for role, w in weights.items() if not role.endswith("q.bias")}
-    kernel = ATTENTION.compute({**no_bias, "blocks.0.attn.q": zero + 1e-30}, arch).arrays
+    kernel = compute({**no_bias, "blocks.0.attn.q": zero + 1e-30}, arch).arrays
     np.testing.assert_allclose(kernel["kernels"][0], kernel["uniform_kernel"], rtol=1e-5)
+
+
+def test_two_positions_have_nothing_to_look_back_at():
+    arch = synthetic.architecture(n_ctx=2)
+    with pytest.raises(NotApplicableError, match="P has only 2 positions"):
+        compute(synthetic.gaussian_weights(arch, seed=0), arch)
+
+
+# What is stored, declared, drawn and told
+
+
+@pytest.mark.parametrize("absent", ["nothing", "token_embedding", "mlp.in", "ln1.gain"])
+def test_metrics_are_of_their_type_when_they_come_back_from_json(decoder, absent):
+    weights, arch = decoder
+    result = compute({role: w for role, w in weights.items() if absent not in role}, arch)
+    stored = json.loads(json.dumps(result.metrics, allow_nan=False))
+    metrics = TypeAdapter(ATTENTION.metrics)
+    assert metrics.validate_python(stored, strict=True) == stored
+    for missing in stored:
+        with pytest.raises(ValidationError, match=missing):
+            metrics.validate_python({key: value for key, value in stored.items() if key != missing})
+    stored["positional_kernels"]["heads"][0].pop("weight_at_-1")
+    with pytest.raises(ValidationError, match="weight_at_-1"):
+        metrics.validate_python(stored)
+
+
+def test_it_reads_of_the_architecture_what_it_declares(decoder):
+    weights, arch = decoder
+    read = set()
+
+    class Watched:
+        __class__ = type(arch)  # what it stands in for
+
+        def __getattr__(self, name):
+            read.add(name)
+            return getattr(arch, name)
+
+    ATTENTION.measure(Inputs(weights, Watched()))
+    assert read == set(ATTENTION.config)
+
+
+def test_tables_name_what_they_hold(decoder):
+    weights, arch = decoder
+    result = compute(weights, arch)
+    shares = result.metrics["shares"]
+    for row in result.tables["shares"].named():
+        of_P, of_E = (shares[source][row["matrix"]][row["layer"]] for source in ("P", "E"))
+        assert (row["in_P"], row["in_P_folded"]) == (of_P["raw"], of_P["folded"])
+        assert (row["in_E"], row["in_E_folded"]) == (of_E["raw"], of_E["folded"])
+    for row in result.tables["top5"].named():
+        both = result.metrics["top5"][row["embedding"]][row["matrix"]]
+        assert (row["raw"], row["folded"], row["chance"]) == (*both.values(), 25 / 48)
+    assert result.tables["positional_kernels"].named() == result.metrics["positional_kernels"]["heads"]
+    without = compute({r: w for r, w in weights.items() if r != "token_embedding"}, arch)
+    assert without.tables["shares"].columns == ("layer", "matrix", "in_P", "in_P_folded")
+    assert set(without.tables["top5"].column("embedding")) == {"P"}
+
+
+@pytest.mark.parametrize("absent", ["nothing", "token_embedding", "mlp.in"])
+def test_every_figure_is_drawn_and_told(decoder, absent):
+    weights, arch = decoder
+    result = compute({role: w for role, w in weights.items() if absent not in role}, arch)
+    for figure in ATTENTION.figures(result):
+        figure.draw()
+        words = caption("attention", figure.name, result)
+        assert words.how_to_read
+        assert words.alt
+        if figure.name == "overlap-panels":
+            assert ("of P and of E" in words.how_to_read) is (absent != "token_embedding")
+            assert ("with P and of E." in words.alt) is (absent != "token_embedding")
+
+
+def test_alt_texts_tell_the_numbers(decoder):
+    arch = decoder[1]
+    result = compute(synthetic.with_positional_heads(decoder[0], arch, {(0, 1): 1, (1, 0): 1}), arch)
+    alt = {figure.name: caption("attention", figure.name, result).alt for figure in ATTENTION.figures(result)}
+    m, heads = result.metrics, result.metrics["positional_kernels"]["heads"]
+    assert f"Q {m['top5']['P']['Q']['raw'] * 48 / 25:.3g}, K " in alt["overlap-panels"]
+    assert "in P's top 21 directions; chance is 0.438. First layer: Q 0." in alt["shares-by-layer"]
+    assert f"head 1, with weight {heads[1]['weight_at_1']:.2f} at offset 1." in alt["positional-kernels"]
+    peaks = [head["peak_offset"] for head in heads]
+    expected = f"of 4 heads: {peaks.count(1)} peak there, {peaks.count(0)} peak at the token itself."
+    assert alt["kernel-map"].endswith(expected)

@@ -4,18 +4,19 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from generators.findings.channels import CHANNELS, position_channels
-from generators.findings.finding import NotApplicableError
+from generators.findings.channels import FINDING as CHANNELS
+from generators.findings.channels.measure import position_channels
+from generators.findings.contract import NotApplicableError
+from generators.site.words import caption
 from tests import synthetic
 
-ARCHITECTURE = synthetic.architecture()
 D = 64
 PLANTED = [3, 17, 18, 40, 41, 60]
 
 
 def compute(P, E=None):
     weights = {"position_embedding": P} if E is None else {"position_embedding": P, "token_embedding": E}
-    return CHANNELS.compute(weights, ARCHITECTURE)
+    return synthetic.measure(CHANNELS, weights)
 
 
 def claims_of(result):
@@ -190,7 +191,7 @@ def test_few_channels_claim(used, needed, verdict):
 @pytest.mark.parametrize(("needed", "verdict"), [(100, "holds"), (101, "partly"), (250, "partly"), (251, "fails")])
 def test_few_channels_thresholds(needed, verdict):
     m = compute(planted_positions()).metrics
-    result = synthetic.result_with(m, n_channels=1000, channels_for_90=needed)
+    result = synthetic.measured_with(m, n_channels=1000, channels_for_90=needed)
     assert claims_of(result)["few-channels"].verdict == verdict
 
 
@@ -249,6 +250,23 @@ def test_without_position_channels_there_is_nothing_to_avoid():
     assert result.metrics["low_variance_overlap"] is None
     assert result.metrics["low_variance_overlap_chance"] is None
     assert claims_of(result)["tokens-avoid"].verdict == "untested"
+
+
+@pytest.mark.parametrize("d", [10, 11])
+def test_what_is_said_of_pictures_is_what_numpy_says(d):
+    rng = np.random.default_rng(d)
+    result = compute(rng.standard_normal((50, d)), (rng.standard_normal((40, d)) - 1).astype(np.float32))
+    m = result.metrics
+    assert (
+        f"the median channel has {np.median(m['position_std']):.4f}"
+        in caption("channels", "channel-traces", result).alt
+    )
+    assert f"with a median of {np.median(m['token_std']):.3g}." in caption("channels", "token-moments", result).alt
+    striped = int(np.sum(np.abs(m["token_mean"]) > m["token_std"]))
+    assert (
+        f"in {striped} of these {d} channels, and in {striped} of all {d}"
+        in caption("channels", "embedding-chunk", result).alt
+    )
 
 
 # What can't be computed, and what is hostile

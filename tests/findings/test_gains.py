@@ -63,8 +63,41 @@ def test_a_first_norm_that_dials_positions_down(noise, verdict):
 def test_dials_down_claim(value, verdict):
     result = compute(gaussian())
     correlation = {**result.metrics["correlation"], "ln1": {"0": value, "1": -0.9}}
-    claim = claims_of(synthetic.measured_with(result.metrics, correlation=correlation))["ln1-dials-down"]
+    chance = {**result.metrics["chance"], "dials_down": {"null": "draws", "median": 0.0, "limit": -0.2, "draws": 100}}
+    changed = synthetic.measured_with(result.metrics, correlation=correlation, chance=chance)
+    claim = claims_of(changed)["ln1-dials-down"]
     assert (claim.value, claim.verdict) == (value, verdict)
+
+
+def test_a_correlation_that_turned_channels_reach_too_is_none():
+    result = compute(gaussian())
+    correlation = {**result.metrics["correlation"], "ln1": {"0": -0.6, "1": -0.9}}
+    drawn = {"null": "draws", "median": -0.3, "limit": -0.7, "draws": 100}
+    chance = {**result.metrics["chance"], "dials_down": drawn}
+    changed = synthetic.measured_with(result.metrics, correlation=correlation, chance=chance)
+    assert claims_of(changed)["ln1-dials-down"].verdict == "fails"
+
+
+def test_channels_that_tie_are_all_named_and_none_is_singled_out():
+    """As in GPT-1, where 266 and 380 each top five layers of twelve."""
+    gains = synthetic.gains_topped_by(PLANTED, [0, 1, 2], 6, D, 3.0)
+    for layer in (3, 4, 5):
+        gains[layer] = np.roll(gains[0], 7)
+    result = compute(synthetic.with_gains(gaussian(6), "ln2", gains), 6)
+    assert result.metrics["consistent_channel"]["ln2"]["tied"] == sorted([PLANTED, (PLANTED + 7) % D])
+    claim = claims_of(result)["ln2-one-channel"]
+    assert claim.verdict != "holds"
+    assert "No one channel is singled out" in claim.answer
+
+
+def test_where_ln2s_channel_stands_among_all():
+    weights = with_planted_channel([0, 2, 3], 5, 1.7)
+    P, E = weights["position_embedding"].copy(), weights["token_embedding"].copy()
+    P[:, PLANTED] *= 0.01
+    E[:, PLANTED] = 9 + 5 * E[:, PLANTED]
+    ranks = compute({**weights, "position_embedding": P, "token_embedding": E}, 5).metrics["ln2_channel"]
+    assert (ranks["channel"], ranks["position_std"], ranks["token_mean"], ranks["token_std"]) == (PLANTED, D, 1, 1)
+    assert ranks["share_of_first_direction"] > 0.9
 
 
 def test_the_sign_of_a_gain_does_not_matter():

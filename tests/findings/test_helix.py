@@ -4,18 +4,18 @@ import math
 import numpy as np
 import pytest
 
-from generators.findings.finding import NotApplicableError
-from generators.findings.helix import HELIX
+from generators.findings.contract import NotApplicableError
+from generators.findings.helix import FINDING as HELIX
+from generators.site.words import caption
 from tests import synthetic
-from tests.test_curves import plain_look_back
+from tests.findings.test_curves import plain_look_back
 
 SHAPES = [(256, 48), (300, 16), (210, 320), (200, 24), (199, 24), (16, 48), (16, 5), (40, 2)]
-ARCHITECTURE = synthetic.architecture()
 
 
 def metrics_of(P, E=None):
     weights = {"position_embedding": P} if E is None else {"position_embedding": P, "token_embedding": E}
-    return HELIX.compute(weights, ARCHITECTURE).metrics
+    return synthetic.measure(HELIX, weights).metrics
 
 
 def claims_of(P):
@@ -31,7 +31,7 @@ def positions(n, d, seed=0):
 @pytest.fixture(scope="module", params=SHAPES, ids=str)
 def computed(request):
     P = positions(*request.param)
-    return P.astype(np.float64), HELIX.compute({"position_embedding": P}, ARCHITECTURE)
+    return P.astype(np.float64), synthetic.measure(HELIX, {"position_embedding": P})
 
 
 # Spectrum
@@ -134,9 +134,9 @@ def test_waves_are_those_of_the_first_eight_components(computed):
 def test_a_planted_helix_is_recovered(turns, axis, noise):
     n = 512
     P = synthetic.embed(synthetic.helix(n, turns, axis), 64, noise=noise, seed=turns)
-    result = HELIX.compute({"position_embedding": P}, ARCHITECTURE)
+    result = synthetic.measure(HELIX, {"position_embedding": P})
     m, claims = result.metrics, {claim.id: claim for claim in HELIX.claims(result)}
-    assert m["circle"]["pcs"] == ((1, 2) if axis < 0.7 else (2, 3))
+    assert m["circle"]["pcs"] == ([1, 2] if axis < 0.7 else [2, 3])
     assert m["circle"]["cycles"] == turns
     assert abs(m["circle"]["turns"]) == pytest.approx(turns * (n - 2) / n, abs=0.2)
     assert m["circle"]["tokens_per_turn"] == pytest.approx(n / turns, rel=0.06)
@@ -158,8 +158,8 @@ def test_two_turns_count_while_the_circle_is_stronger_than_the_axis():
 def test_two_turns_behind_a_stronger_axis_are_not_told_from_a_drift():
     """What the condition against drifts costs: components 2 and 3 of a drift make 1.5 turns, and 2.2 < 1.5 x 1.5."""
     P = synthetic.embed(synthetic.helix(512, 2, axis=1.2), 64, seed=1)
-    result = HELIX.compute({"position_embedding": P}, ARCHITECTURE)
-    assert result.metrics["circle"]["pcs"] == (2, 3)
+    result = synthetic.measure(HELIX, {"position_embedding": P})
+    assert result.metrics["circle"]["pcs"] == [2, 3]
     assert abs(result.metrics["circle"]["turns"]) == pytest.approx(2.2, abs=0.1)
     claims = {claim.id: claim for claim in HELIX.claims(result)}
     assert claims["circle"].baseline == 1.5
@@ -172,15 +172,19 @@ def test_two_turns_behind_a_stronger_axis_are_not_told_from_a_drift():
 ])  # fmt: skip
 def test_a_circle_must_turn_more_than_a_drift(pcs, turns, verdict):
     m = metrics_of(positions(256, 48))
-    circle = {**m["circle"], "pcs": pcs, "turns": turns, "drift_turns": pcs[1] / 2}
-    claims = {c.id: c for c in HELIX.claims(synthetic.result_with(m, circle=circle))}
+    circle = {**m["circle"], "pcs": list(pcs), "turns": turns, "drift_turns": pcs[1] / 2}
+    measured = synthetic.measured_with(m, circle=circle)
+    claims = {c.id: c for c in HELIX.claims(measured)}
     assert claims["circle"].verdict == verdict
     assert claims["circle"].baseline == pcs[1] / 2
+    alt = {name: caption("helix", name, measured).alt for name in ("helix", "plane")}
+    assert ("no two of its directions wind" in alt["helix"]) is (verdict == "fails"), "the template's own numbers"
+    assert ("more than a drift would" in alt["plane"]) is (verdict == "fails")
 
 
 def test_no_circle_is_null_and_fails():
     P = synthetic.embed(np.random.default_rng(0).standard_normal((256, 3)), 48)
-    result = HELIX.compute({"position_embedding": P}, ARCHITECTURE)
+    result = synthetic.measure(HELIX, {"position_embedding": P})
     assert result.metrics["circle"] is None
     claim = {claim.id: claim for claim in HELIX.claims(result)}["circle"]
     assert (claim.verdict, claim.value) == ("fails", None)
@@ -326,7 +330,7 @@ def test_look_back_claim(r2, gain, winds, verdict):
     m = metrics_of(positions(256, 48))
     looks = [{**look, "r2_rotation": r2, "gain": gain} if look["k"] == 10 else look for look in m["look_back"]]
     circle = m["circle"] if winds else None
-    claims = {c.id: c for c in HELIX.claims(synthetic.result_with(m, look_back=looks, circle=circle))}
+    claims = {c.id: c for c in HELIX.claims(synthetic.measured_with(m, look_back=looks, circle=circle))}
     assert claims["look-back"].value == r2
     assert claims["look-back"].verdict == verdict
 
@@ -342,7 +346,7 @@ def test_cosines_pair_by_pair(computed):
 
 def test_curves_of_each_range_in_their_own_components():
     P = positions(300, 24).astype(np.float64)
-    arrays = HELIX.compute({"position_embedding": P}, ARCHITECTURE).arrays
+    arrays = synthetic.measure(HELIX, {"position_embedding": P}).arrays
     for name, rows in (("scores", P[1:]), ("scores_late", P[100:]), ("scores_early", P[1:100])):
         centred = rows - rows.mean(axis=0)
         expected = centred @ np.linalg.svd(centred)[2][:3].T
@@ -407,7 +411,7 @@ def test_token_share_is_null_without_tokens():
     ("first-position", {"first_position_distance": 4.99, "outlier_positions": [7]}, "fails"),
 ])  # fmt: skip
 def test_claims_at_their_thresholds(claim, changed, verdict):
-    result = synthetic.result_with(metrics_of(positions(256, 48)), **changed)
+    result = synthetic.measured_with(metrics_of(positions(256, 48)), **changed)
     assert {c.id: c.verdict for c in HELIX.claims(result)}[claim] == verdict
 
 
@@ -450,10 +454,18 @@ def hostile():
 
 @pytest.mark.parametrize("name", hostile())
 def test_hostile_rows_give_numbers_or_null(name):
-    result = HELIX.compute({"position_embedding": hostile()[name]}, ARCHITECTURE)
+    result = synthetic.measure(HELIX, {"position_embedding": hostile()[name]})
     json.dumps(result.metrics, allow_nan=False)
     assert len(HELIX.claims(result)) == 7
     assert all(np.isfinite(array).all() for array in result.arrays.values())
+
+
+def test_a_range_that_does_not_vary_is_shown_without_its_share():
+    result = synthetic.measure(HELIX, {"position_embedding": hostile()["rows from 100 on are zero"]})
+    shown = next(figure for figure in HELIX.figures(result) if figure.name == "helix").draw()
+    titles = [ax.get_title() for ax in shown.axes if ax.get_title()]
+    assert titles[1] == "positions 100 to 255\nno variance"
+    assert "100 to 255" not in caption("helix", "helix", result).alt
 
 
 @pytest.mark.parametrize("value", [0.0, 0.7])

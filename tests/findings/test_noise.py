@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from generators.findings.attention import ATTENTION
-from generators.findings.channels import CHANNELS
-from generators.findings.gains import GAINS
-from generators.findings.helix import HELIX
+from generators.findings.attention import FINDING as ATTENTION
+from generators.findings.channels import FINDING as CHANNELS
+from generators.findings.gains import FINDING as GAINS
+from generators.findings.helix import FINDING as HELIX
 from tests import synthetic
 
 FINDINGS = (HELIX, CHANNELS, GAINS, ATTENTION)
@@ -37,7 +37,8 @@ def verdicts() -> Counter[tuple[str, str]]:
         for seed in range(SEEDS):
             weights = synthetic.gaussian_weights(arch, seed=1000 * index + seed)
             for finding in FINDINGS:
-                counts.update((claim.id, claim.verdict) for claim in finding.claims(finding.compute(weights, arch)))
+                claims = finding.claims(synthetic.measure(finding, weights, arch))
+                counts.update((claim.id, claim.verdict) for claim in claims)
     return counts
 
 
@@ -74,7 +75,7 @@ DRIFT_SEEDS = 6
 
 
 def metrics_of(rows: np.ndarray) -> dict[str, Any]:
-    return HELIX.compute({"position_embedding": rows}, ARCHITECTURES[0]).metrics
+    return synthetic.measure(HELIX, {"position_embedding": rows}, ARCHITECTURES[0]).metrics
 
 
 def winding(rows: np.ndarray) -> list[str]:

@@ -6,16 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
-from generators.findings.outliers_clump import crowding, find_clump
-from generators.findings.finding import NotApplicableError, TokenFacts
-from generators.findings.outliers import OUTLIERS
-from generators.tokens.frequency import Frequency
-from generators.site.pages import _environment
-from generators.checkpoint.registry import Model, PackageSource
-from generators.tokens.vocabulary import Token, assemble, load_vocabulary, readable_form
 from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.registry import Model, PackageSource
 from generators.checkpoint.sources import Hub, locate
+from generators.findings.contract import NotApplicableError
+from generators.findings.outliers import FINDING as OUTLIERS
+from generators.findings.outliers.clump import crowding, find_clump, spread
+from generators.site.words import caption, environment
+from generators.tokens.frequency import Frequency
+from generators.tokens.vocabulary import Token, Vocabulary, assemble, load_vocabulary, readable_form
 from tests import synthetic
 
 V, D, PLANTED = 3000, 48, 60
@@ -45,17 +46,15 @@ def architecture(tied=True):
     return replace(synthetic.architecture(d_model=D), tied=tied, vocab_size=V)
 
 
-def compute(E, facts=None, **others):
-    weights = {"token_embedding": np.asarray(E), **others}
-    return OUTLIERS.compute(weights, architecture(tied="unembedding" not in others), facts or TokenFacts())
+def compute(E, known=None, frequencies=(), tied=True):
+    weights = {"token_embedding": np.asarray(E)}
+    return synthetic.measure(OUTLIERS, weights, architecture(tied), known, frequencies)
 
 
-def vocabulary(texts: dict[int, str], special=()) -> TokenFacts:
+def vocabulary(texts: dict[int, str], special=()) -> Vocabulary:
     """Return a vocabulary of these texts, and words of other ids; `special` ids are special."""
     words = {i: texts.get(i, f"w{i}").encode() for i in range(V)}
-    return TokenFacts(
-        assemble({i: Token(t, readable_form(t), t.startswith(b" "), i in special) for i, t in words.items()}, V)
-    )
+    return assemble({i: Token(t, readable_form(t), t.startswith(b" "), i in special) for i, t in words.items()}, V)
 
 
 def the_claim(result):
@@ -174,7 +173,7 @@ def test_float64_is_read():
 def test_the_claim_asks_for_ten(size, verdict):
     rng = np.random.default_rng(11)
     result = compute(planted(rng, NOISE["Gaussian"](rng))[0])
-    changed = synthetic.result_with(result.metrics, clump={**result.metrics["clump"], "size": size})
+    changed = synthetic.measured_with(result.metrics, clump={**result.metrics["clump"], "size": size})
     assert the_claim(changed).verdict == verdict
 
 
@@ -192,8 +191,7 @@ def test_the_longest_and_the_shortest():
     E[[5, 77, 1234]] *= [[9], [8], [7]]
     E[[6, 78, 1235]] *= [[0.01], [0.02], [0.03]]
     result = compute(E.astype(np.float32))
-    table = result.tables["norms"]
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    rows = result.tables["norms"].named()
     ends = {end: [row["id"] for row in rows if row["end"] == end] for end in ("longest", "shortest")}
     norms = np.linalg.norm(E, axis=1)
     assert ends["longest"][:3] == [5, 77, 1234]
@@ -208,8 +206,7 @@ def test_the_longest_and_the_shortest():
 
 
 def column(result, table, name):
-    index = result.tables[table].columns.index(name)
-    return [row[index] for row in result.tables[table].rows]
+    return result.tables[table].column(name)
 
 
 def test_tied_candidates_point_to_the_clump():
@@ -233,8 +230,8 @@ def test_without_a_clump_tied_models_have_no_candidates():
 
 def test_untied_candidates_are_short():
     rng = np.random.default_rng(15)
-    E, U = (NOISE["Gaussian"](rng).astype(np.float32) for _ in range(2))
-    result = compute(E, unembedding=U)
+    E = NOISE["Gaussian"](rng).astype(np.float32)
+    result = compute(E, tied=False)
     norms = np.linalg.norm(E, axis=1)
     assert result.metrics["clump"] is None
     assert result.metrics["candidates"]["indicator"] == "norm of the input embedding"
@@ -244,14 +241,13 @@ def test_untied_candidates_are_short():
 def test_bytes_and_special_tokens_are_counted_apart_and_longer_tokens_named():
     rng = np.random.default_rng(16)
     E, ids = planted(rng, NOISE["Gaussian"](rng))
-    facts = vocabulary({int(ids[3]): "ward", 7: "forward", 9: " awkward"}, special=ids[:2].tolist())
-    texts = list(facts.vocabulary.texts)
-    result = compute(E, facts)
+    known = vocabulary({int(ids[3]): "ward", 7: "forward", 9: " awkward"}, special=ids[:2].tolist())
+    result = compute(E, known)
     assert result.metrics["candidates"]["counted_apart"] == {"byte": 0, "special": 2, "unassigned": 0}
     listed = dict(zip(column(result, "candidates", "id"), column(result, "candidates", "contained_in"), strict=True))
     assert set(listed) == set(ids[2:].tolist())
     assert listed[ids[3]] == ["forward", "␠awkward"]
-    assert column(result, "candidates", "raw_bytes")[0] == texts[column(result, "candidates", "id")[0]].hex(" ")
+    assert column(result, "candidates", "raw_bytes")[0] == known.texts[column(result, "candidates", "id")[0]].hex(" ")
 
 
 def test_tokens_named_as_unused_are_counted():
@@ -269,10 +265,9 @@ def test_tokens_named_as_unused_are_counted():
 # Tokens that the training text never has
 
 
-def counted(counts, source="counts", facts=None) -> TokenFacts:
-    """Return token facts with these counts, from this source."""
-    frequency = Frequency(source, "planted", np.log1p(np.asarray(counts, float)), 1.0, False, "0")
-    return replace(facts or TokenFacts(), frequencies=(frequency,))
+def counted(counts, source="counts") -> tuple[Frequency, ...]:
+    """Return these counts, from this source."""
+    return (Frequency(source, "planted", np.log1p(np.asarray(counts, float)), 1.0, False, "0"),)
 
 
 def counts_with(unused, **others) -> np.ndarray:
@@ -286,7 +281,7 @@ def counts_with(unused, **others) -> np.ndarray:
 
 def told(result) -> str:
     """Return what the page says about the clump, spaces joined."""
-    words = _environment().get_template("findings/outliers.md.j2").make_module({"root": ""})
+    words = environment().get_template("findings/outliers.md.j2").make_module({"root": ""})
     return " ".join(words.details(result.metrics).split())
 
 
@@ -297,7 +292,7 @@ def test_counts_of_the_training_text_judge_the_clump():
     unused = np.sort([*ids[:-3], *outside])
     names = vocabulary({int(unused[0]): "$x_1$"})
     counts = counts_with(unused, **{f"t{i}": k for i, k in zip(ids[-3:], (1, 7, 2), strict=True)})
-    result = compute(E, counted(counts, facts=names))
+    result = compute(E, names, counted(counts))
     assert result.metrics["known_unused"] == {
         "count": 61,
         "in_clump": 57,
@@ -319,7 +314,7 @@ def test_counts_change_nothing_about_the_clump():
     rng = np.random.default_rng(22)
     E, ids = planted(rng, NOISE["Gaussian"](rng))
     counts = counts_with(np.setdiff1d(np.arange(V), ids)[:100])
-    result = compute(E, counted(counts))
+    result = compute(E, frequencies=counted(counts))
     assert result.metrics["clump"] == compute(E).metrics["clump"]
     assert result.metrics["known_unused"]["in_clump"] == 0
     assert result.metrics["known_unused"]["others_in_clump"] == PLANTED
@@ -344,7 +339,7 @@ def test_the_page_says_how_the_clump_fares(clumped, unused_members, unused_other
         E = NOISE["Gaussian"](rng).astype(np.float32)
     counts = counts_with([*ids[:unused_members], *others[:unused_others]])
     counts[ids[unused_members : unused_members + len(member_counts)]] = member_counts
-    result = compute(E, counted(counts))
+    result = compute(E, frequencies=counted(counts))
     assert sentence in told(result)
     assert ("known_unused" in result.tables) == bool(unused_members or unused_others)
     if not clumped:
@@ -352,10 +347,10 @@ def test_the_page_says_how_the_clump_fares(clumped, unused_members, unused_other
         assert result.metrics["known_unused"] == {**unused, "share": 0 if unused_others else None}
 
 
-@pytest.mark.parametrize("facts", [None, counted(np.arange(V), "corpus"), counted(np.arange(V), "index")])
-def test_without_counts_of_the_training_text_none_is_known_to_be_unused(facts):
+@pytest.mark.parametrize("frequencies", [(), counted(np.arange(V), "corpus"), counted(np.arange(V), "index")])
+def test_without_counts_of_the_training_text_none_is_known_to_be_unused(frequencies):
     rng = np.random.default_rng(24)
-    result = compute(planted(rng, NOISE["Gaussian"](rng))[0], facts)
+    result = compute(planted(rng, NOISE["Gaussian"](rng))[0], frequencies=frequencies)
     assert result.metrics["known_unused"] is None
     assert "known_unused" not in result.tables
     assert "count" not in result.tables["candidates"].columns
@@ -375,8 +370,7 @@ def test_every_figure_is_drawn_whatever_the_tokens(clumped, tied, named, recwarn
         E = NOISE["Gaussian"](rng).astype(np.float32)
     extremes = np.argsort(np.linalg.norm(E, axis=1))[-len(HOSTILE) :]
     texts = dict(zip([*ids.tolist()[: len(HOSTILE)], *extremes.tolist()], HOSTILE * 2, strict=True))
-    others = {} if tied else {"unembedding": E}
-    result = compute(E, vocabulary(texts) if named else None, **others)
+    result = compute(E, vocabulary(texts) if named else None, tied=tied)
     shown = OUTLIERS.figures(result)
     assert {figure.name for figure in shown} == {
         OUTLIERS.signature,
@@ -385,7 +379,8 @@ def test_every_figure_is_drawn_whatever_the_tokens(clumped, tied, named, recwarn
         *(["under-trained"] if clumped or not tied else []),
     }
     for figure in shown:
-        assert figure.alt
+        assert caption("outliers", figure.name, result).how_to_read
+        assert caption("outliers", figure.name, result).alt
         figure.draw().savefig(io.BytesIO(), format="svg")
     assert [str(w.message) for w in recwarn if "lyph" in str(w.message)] == []
     json.dumps(result.metrics, allow_nan=False)
@@ -394,9 +389,67 @@ def test_every_figure_is_drawn_whatever_the_tokens(clumped, tied, named, recwarn
 def test_the_clump_is_found_without_reading_names():
     rng = np.random.default_rng(19)
     E, ids = planted(rng, NOISE["Gaussian"](rng))
-    facts = vocabulary(dict.fromkeys(range(100), "[unused0]"))
-    assert compute(E, facts).metrics["clump"]["members"] == compute(E).metrics["clump"]["members"] == ids.tolist()
+    known = vocabulary(dict.fromkeys(range(100), "[unused0]"))
+    assert compute(E, known).metrics["clump"]["members"] == compute(E).metrics["clump"]["members"] == ids.tolist()
     assert compute(E).metrics["clump"]["named_unused"] is None
+
+
+@pytest.mark.parametrize("clumped", [True, False])
+@pytest.mark.parametrize("named", [True, False])
+def test_what_the_pictures_show_is_told(clumped, named):
+    rng = np.random.default_rng(25)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    if not clumped:
+        E = NOISE["Gaussian"](rng).astype(np.float32)
+    texts = dict(zip(ids.tolist(), HOSTILE, strict=False))
+    result = compute(E, vocabulary(texts) if named else None, counted(counts_with(ids)))
+    m, alts = result.metrics, {f.name: caption("outliers", f.name, result).alt for f in OUTLIERS.figures(result)}
+    norms, channel = np.linalg.norm(E, axis=1), m["frequency_channel"]
+    place = "There is no clump."
+    if clumped:
+        place = f"The clump, 60 tokens, has norms from {norms[ids].min():.3g} to {norms[ids].max():.3g}."
+        rows = result.tables["members"].named()[:5]
+        nearest = ", ".join(f"#{row['id']}" if row["readable"] is None else row["readable"] for row in rows)
+        shown = f"The clump of 60 tokens in a plane with its surroundings. Nearest to its centre: {nearest}."
+        assert alts["clump"] == " ".join(shown.split())
+    assert alts["outlier-norms"].startswith(f"Norms of {V} token embeddings, from {norms.min():.3g} to ")
+    assert alts["outlier-norms"].endswith(f"on average. {place}")
+    assert alts["outlier-channel"] == f"Norm against channel {channel}. {place}"
+    among = f", in the clump {np.median(result.arrays['member_nearest']):.3g}" if clumped else ""
+    typical = f"Nearest-neighbour distances: typically {m['typical_distance']:.3g}{among}."
+    assert alts["nearest-neighbours"] == typical
+
+
+@pytest.mark.parametrize("count", [1, 2, 59, 60])
+def test_of_any_number_of_members_the_median_distance_is_told(count):
+    rng = np.random.default_rng(26)
+    result = compute(planted(rng, NOISE["Gaussian"](rng))[0])
+    result.arrays["member_nearest"] = rng.uniform(1, 2, count).astype(np.float32)
+    said = caption("outliers", "nearest-neighbours", result).alt
+    assert said.endswith(f", in the clump {np.median(result.arrays['member_nearest']):.3g}.")
+
+
+@pytest.mark.parametrize("clumped", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_the_type_of_the_metrics_is_theirs(clumped, known):
+    rng = np.random.default_rng(27)
+    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    if not clumped:
+        E = NOISE["Gaussian"](rng).astype(np.float32)
+    facts = (vocabulary({}), counted(counts_with(ids))) if known else ()
+    stored = json.loads(json.dumps(compute(E, *facts).metrics, allow_nan=False))
+    typed = TypeAdapter(OUTLIERS.metrics)
+    assert typed.validate_python(stored, strict=True) == stored
+    for lost in stored:
+        with pytest.raises(ValidationError):
+            typed.validate_python({key: value for key, value in stored.items() if key != lost})
+
+
+@pytest.mark.parametrize(("count", "most"), [(5, 10), (5, 5), (100, 7), (1, 40), (50257, 1024)])
+def test_places_are_spread_from_the_first_to_the_last(count, most):
+    places = spread(count, most)
+    assert (places[0], places[-1], len(places)) == (0, count - 1, min(count, most))
+    assert np.ptp(np.diff(places)) <= 1 if count > 1 else True
 
 
 # MiniLM
@@ -410,8 +463,8 @@ def minilm_files(minilm):
 @pytest.mark.real_weights
 def test_the_clump_of_minilm_holds_its_unused_tokens(minilm_files):
     checkpoint = open_checkpoint(minilm_files)
-    facts = TokenFacts(load_vocabulary(minilm_files, checkpoint.architecture.vocab_size))
-    result = OUTLIERS.compute(checkpoint, checkpoint.architecture, facts)
+    known = load_vocabulary(minilm_files, checkpoint.architecture.vocab_size)
+    result = synthetic.measure(OUTLIERS, checkpoint, checkpoint.architecture, known)
     found = result.metrics["clump"]
     assert found["named_unused"]["tokens"] == 994
     assert found["named_unused"]["in_clump"] >= 0.95 * 994

@@ -1,12 +1,15 @@
 """Subspaces: planted disjoint and shared spreads, and the definitions computed the plain way."""
 
+import json
 from math import ceil
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
-from generators.findings.finding import NotApplicableError
-from generators.findings.subspaces import SUBSPACES
+from generators.findings.contract import NotApplicableError
+from generators.findings.subspaces import FINDING as SUBSPACES
+from generators.site.words import caption
 from tests import synthetic
 
 D, N, V = 40, 300, 900
@@ -14,7 +17,7 @@ D, N, V = 40, 300, 900
 
 def compute(P: np.ndarray, E: np.ndarray):
     weights = {"position_embedding": P.astype(np.float32), "token_embedding": E.astype(np.float32)}
-    return SUBSPACES.compute(weights, synthetic.architecture(n_ctx=len(P), d_model=P.shape[1]))
+    return synthetic.measure(SUBSPACES, weights, synthetic.architecture(n_ctx=len(P), d_model=P.shape[1]))
 
 
 def verdicts(result) -> dict[str, str]:
@@ -80,8 +83,47 @@ def test_rows_that_do_not_vary_have_nothing_to_keep_apart():
         compute(rng.standard_normal((N, D)), np.ones((V, D)))
 
 
-def test_every_figure_is_drawn():
+def test_every_figure_is_drawn_and_told():
     rng = np.random.default_rng(0)
-    for figure in SUBSPACES.figures(compute(rng.standard_normal((N, D)), rng.standard_normal((V, D)))):
-        assert figure.alt
+    result = compute(rng.standard_normal((N, D)), rng.standard_normal((V, D)))
+    for figure in SUBSPACES.figures(result):
+        words = caption("subspaces", figure.name, result)
+        assert words.how_to_read
+        assert words.alt
         figure.draw()
+
+
+@pytest.mark.parametrize("n", [N, 20])
+def test_alt_texts_tell_the_numbers(n):
+    rng = np.random.default_rng(0)
+    result = compute(rng.standard_normal((n, D)), rng.standard_normal((V, D)))
+    m, image = result.metrics, result.arrays["overlaps"].astype(float)
+    alt = {figure.name: caption("subspaces", figure.name, result).alt for figure in SUBSPACES.figures(result)}
+    assert f"{m['capture_head']:.3f} on average over the first tenth, {m['capture_tail']:.3f}" in alt["capture"]
+    of_P, of_E = (m[f"singular_values_{name}"][m["k"] - 1] / m[f"singular_values_{name}"][0] for name in "PE")
+    assert alt["spectra"].endswith(f"th of P is {of_P:.3f} of the first, that of E {of_E:.3f}.")
+    rows, columns = (ceil(size / 10) for size in image.shape)
+    left, right = image[:rows, :columns].mean(), image[:rows, -columns:].mean()
+    assert alt["direction-overlap"].endswith(f"{left:.2f} in the upper left corner, {right:.2f} in the upper right.")
+
+
+def test_the_table_averages_the_capture_over_tenths():
+    rng = np.random.default_rng(0)
+    result = compute(rng.standard_normal((N, D)), rng.standard_normal((V, D)))
+    table = result.tables["capture"]
+    assert table.columns == ("from", "to", "mean_capture", "chance")
+    for tenth, row in enumerate(table.named()):
+        assert (row["from"], row["to"]) == (4 * tenth + 1, 4 * tenth + 4)
+        assert row["mean_capture"] == pytest.approx(np.mean(result.metrics["capture"][4 * tenth : 4 * tenth + 4]))
+        assert row["chance"] == 30 / D
+
+
+def test_metrics_are_of_their_type_when_they_come_back_from_json():
+    rng = np.random.default_rng(0)
+    result = compute(rng.standard_normal((N, D)), rng.standard_normal((V, D)))
+    stored = json.loads(json.dumps(result.metrics, allow_nan=False))
+    metrics = TypeAdapter(SUBSPACES.metrics)
+    assert metrics.validate_python(stored, strict=True) == stored
+    for missing in stored:
+        with pytest.raises(ValidationError, match=missing):
+            metrics.validate_python({key: value for key, value in stored.items() if key != missing})

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from generators.drawing import style
-from generators.findings import channels, helix
-from generators.findings.channels import CHANNELS, pair_channels, plain_tokens, striped_channels
-from generators.findings.helix import HELIX
+from generators.findings.channels import FINDING as CHANNELS
+from generators.findings.channels.excerpts import pair_channels, plain_tokens, striped_channels
+from generators.findings.contract import Measurements
+from generators.findings.helix import FINDING as HELIX
 from generators.maths.blocks import BLOCK_ROWS, blocks, mean_and_std, norms, spread_ids
+from generators.site.words import caption
 from tests import synthetic
 
 N, D, V = 240, 96, 3000
@@ -37,7 +39,7 @@ def computed(finding, E=None, P=None):
     weights = {"position_embedding": positions() if P is None else P}
     if E is not None:
         weights["token_embedding"] = E
-    return finding.compute(weights, synthetic.architecture())
+    return synthetic.measure(finding, weights)
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +211,7 @@ def test_pictures_of_older_results_do_without_them(striped):
     for finding, names in ((HELIX, HELIX_FIGURES), (CHANNELS, CHANNEL_FIGURES)):
         result = striped[finding.name]
         old = computed(finding).arrays
-        assert not names & {f.name for f in finding.figures(type(result)(result.metrics, result.tables, old))}
+        assert not names & {f.name for f in finding.figures(Measurements(result.metrics, result.tables, old))}
 
 
 @pytest.mark.parametrize("finding", [HELIX, CHANNELS], ids=lambda finding: finding.name)
@@ -222,23 +224,23 @@ def test_every_picture_can_be_drawn(finding, striped):
 
 
 def test_alt_texts_tell_the_numbers(striped):
-    alt = {f.name: f.alt for finding in (HELIX, CHANNELS) for f in finding.figures(striped[finding.name])}
     share = striped["helix"].metrics["token_share"]["tokens"]
-    assert f"{share:.2%}" in alt["tokens-and-positions"]
-    assert "in 6 of these 64 channels, and in 6 of all 96" in alt["embedding-chunk"]
+    assert f"{share:.2%}" in caption("helix", "tokens-and-positions", striped["helix"]).alt
+    about_the_chunk = caption("channels", "embedding-chunk", striped["channels"]).alt
+    assert "in 6 of these 64 channels, and in 6 of all 96" in about_the_chunk
 
 
 def test_the_caption_says_so_where_there_are_no_position_channels():
     noise = np.random.default_rng(0).standard_normal((N, D)).astype(np.float32)
     result = computed(CHANNELS, tokens(striped=False), noise)
     assert result.metrics["position_channels"] == []
-    captions = {figure.name: figure.how_to_read for figure in channels.figures_of(result)}
+    captions = {f.name: caption("channels", f.name, result).how_to_read for f in CHANNELS.figures(result)}
     assert "no position channels" in captions["channel-pairs"]
     assert all("orange" not in captions[name] for name in ("value-histograms", "token-moments"))
     std = noise[1:].astype(float).std(axis=0)
     ranking = np.argsort(std)[::-1]
     assert result.arrays["pair_channels"].tolist() == [*ranking[:2], *ranking[-2:]]
-    for figure in channels.figures_of(result)[3:]:
+    for figure in CHANNELS.figures(result)[3:]:
         style.svg_pair(figure.draw())
 
 
@@ -264,21 +266,21 @@ def test_small_or_constant_tokens_still_give_pictures(shape, value):
     assert all(np.isfinite(values).all() for values in result.arrays.values())
     if shape == (50, 3):
         assert "pair_channels" not in result.arrays
-    for figure in channels.figures_of(result)[3:]:
+    for figure in CHANNELS.figures(result)[3:]:
         figure.draw()
     scores = computed(HELIX, E.astype(np.float32), P).arrays["token_scores"]
     assert np.isfinite(scores).all()
 
 
-@pytest.mark.parametrize("compute", [helix.compute, channels.compute], ids=("helix", "channels"))
+@pytest.mark.parametrize("finding", [HELIX, CHANNELS], ids=lambda finding: finding.name)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_e_is_never_copied(compute, dtype):
+def test_e_is_never_copied(finding, dtype):
     E = np.random.default_rng(0).standard_normal((40_000, 128), np.float32).astype(dtype)
     weights = {"position_embedding": synthetic.random_walk(64, 128, 0), "token_embedding": E}
-    compute(weights, synthetic.architecture())  # imports and caches are not its own
+    synthetic.measure(finding, weights)  # imports and caches are not its own
     tracemalloc.start()
     try:
-        compute(weights, synthetic.architecture())
+        synthetic.measure(finding, weights)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

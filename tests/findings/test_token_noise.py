@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from generators.findings import FINDINGS
-from generators.findings.finding import TokenFacts
 from generators.tokens.frequency import Frequency
 from generators.tokens.vocabulary import Vocabulary
 from tests import synthetic
@@ -24,7 +23,7 @@ def embedding(kind: str, rng: np.random.Generator) -> np.ndarray:
     return E.astype(np.float32)
 
 
-def facts(rng: np.random.Generator) -> TokenFacts:
+def token_facts(rng: np.random.Generator) -> tuple[Vocabulary, tuple[Frequency, ...]]:
     words = tuple(f"t{i}" for i in range(V))
     vocabulary = Vocabulary(
         texts=tuple(word.encode() for word in words),
@@ -35,7 +34,7 @@ def facts(rng: np.random.Generator) -> TokenFacts:
         digest="0",
     )
     counts = rng.zipf(1.4, V).clip(max=10**6).astype(float)
-    return TokenFacts(vocabulary, (Frequency("counts", "random counts", np.log1p(counts), 1.0, False, "0"),))
+    return vocabulary, (Frequency("counts", "random counts", np.log1p(counts), 1.0, False, "0"),)
 
 
 @pytest.mark.parametrize("kind", SEEDS)
@@ -48,9 +47,10 @@ def test_at_most_one_claim_in_a_hundred_holds_and_nothing_huddles(kind):
             "position_embedding": rng.standard_normal((N, D)).astype(np.float32),
             **{f"blocks.{i}.ln2.gain": 1 + 0.1 * rng.standard_normal(D) for i in range(6)},
         }
-        architecture, known = synthetic.architecture(n_ctx=N, d_model=D, n_layer=6), facts(rng)
+        architecture = synthetic.architecture(n_ctx=N, d_model=D, n_layer=6)
+        vocabulary, frequencies = token_facts(rng)
         for finding in TOKEN_SIDE:
-            result = finding.compute(weights, architecture, known)
+            result = synthetic.measure(finding, weights, architecture, vocabulary, frequencies)
             if finding.name == "outliers":
                 assert result.metrics["clump"] is None
             claims = [claim for claim in finding.claims(result) if claim.verdict != "untested"]

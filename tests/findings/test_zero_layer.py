@@ -3,18 +3,24 @@
 import io
 import json
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
-from generators.findings import zero_layer
-from generators.findings.finding import NotApplicableError, TokenFacts
-from generators.findings.zero_layer import ZERO_LAYER, gaussian_like
-from generators.checkpoint.registry import Model, PackageSource
-from generators.tokens.vocabulary import Token, assemble, load_vocabulary, readable_form
 from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.registry import Model, PackageSource
 from generators.checkpoint.sources import Hub, locate
+from generators.findings.contract import Inputs, NotApplicableError
+from generators.findings.zero_layer import FINDING as ZERO_LAYER
+from generators.findings.zero_layer.figures import MOST_PAIRS, PLAIN_GROUPS, pairs_to_draw
+from generators.findings.zero_layer.measure import GROUPS, gaussian_like
+from generators.site.words import caption
+from generators.tokens.vocabulary import PAIR_GROUPS, Token, Vocabulary, assemble, load_vocabulary, readable_form
 from tests import synthetic
+
+MEASURING = import_module("generators.findings.zero_layer.measure")
 
 V, D = 1500, 32
 PAIRS = {10: 900, 20: 30, 1499: 0}
@@ -23,20 +29,18 @@ HUB, ABSORBED = 77, (5, 500, 501, 502)
 
 @pytest.fixture(autouse=True)
 def _few_baseline_tokens(monkeypatch):
-    monkeypatch.setattr(zero_layer, "BASELINE_TOKENS", 200)
+    monkeypatch.setattr(MEASURING, "BASELINE_TOKENS", 200)
 
 
-def compute(E, U=None, facts=None, tied=None):
+def compute(E, U=None, known=None, tied=None):
     weights = {"token_embedding": E} | ({} if U is None else {"unembedding": U})
     arch = replace(synthetic.architecture(d_model=D), tied=U is None if tied is None else tied)
-    return ZERO_LAYER.compute(weights, arch, facts or TokenFacts())
+    return synthetic.measure(ZERO_LAYER, weights, arch, known)
 
 
-def vocabulary(texts: dict[int, bytes], special=()) -> TokenFacts:
-    words = {i: texts.get(i, f"w{i}x".encode()) for i in range(V)}
-    return TokenFacts(
-        assemble({i: Token(t, readable_form(t), t.startswith(b" "), i in special) for i, t in words.items()}, V)
-    )
+def vocabulary(texts: dict[int, bytes], special=()) -> Vocabulary:
+    spelled = {i: texts.get(i, f"w{i}x".encode()) for i in range(V)}
+    return assemble({i: Token(t, readable_form(t), t.startswith(b" "), i in special) for i, t in spelled.items()}, V)
 
 
 def equal_norms(seed=0):
@@ -59,7 +63,11 @@ def mapped(result) -> dict[int, int]:
 
 
 def rows_of(result, table):
-    return [dict(zip(result.tables[table].columns, row, strict=True)) for row in result.tables[table].rows]
+    return result.tables[table].named()
+
+
+def alts(result) -> dict[str, str]:
+    return {figure.name: caption("zero_layer", figure.name, result).alt for figure in ZERO_LAYER.figures(result)}
 
 
 def test_tokens_of_one_length_yield_themselves():
@@ -122,7 +130,7 @@ def test_a_token_whose_own_product_is_negative_has_no_margin():
     E = equal_norms().astype(np.float32)
     result = compute(E, -E)
     assert result.metrics["exceptions"] == V
-    assert result.tables["exceptions"].rows[0][-1] == np.inf
+    assert result.tables["exceptions"].column("margin")[0] == np.inf
     json.dumps(result.metrics, allow_nan=False)
 
 
@@ -135,7 +143,7 @@ def test_groups_say_how_tokens_differ():
     E = planted()
     texts = {10: b" word", 900: b"word", 20: b"cats", 30: b"cat", 1499: b"\xff\xfe", 0: b"\xff"}
     texts |= {HUB: b"HUB", 5: b"hub", 500: b"hubs", 501: b"12", 502: b"special"}
-    result = compute(E, facts=vocabulary(texts, special=[502]))
+    result = compute(E, known=vocabulary(texts, special=[502]))
     groups = {row["id"]: row["group"] for row in rows_of(result, "exceptions")}
     assert groups == {
         10: "leading space",
@@ -167,11 +175,11 @@ def test_without_a_vocabulary_tokens_go_by_id():
     assert result.metrics["exceptions_by_group"] is None
     row = rows_of(result, "exceptions")[0]
     assert row["readable"] is row["best_readable"] is row["raw_bytes"] is row["group"] is None
-    assert "#77" in "".join(figure.alt for figure in ZERO_LAYER.figures(result))
+    assert "#77" in "".join(alts(result).values())
 
 
 def test_a_long_table_holds_the_clearest_exceptions_and_the_arrays_all(monkeypatch):
-    monkeypatch.setattr(zero_layer, "MOST_ROWS", 3)
+    monkeypatch.setattr(MEASURING, "MOST_ROWS", 3)
     result = compute(planted())
     assert len(result.tables["exceptions"].rows) == 3
     assert "the 3 of 7 with the largest margin" in result.tables["exceptions"].title
@@ -219,10 +227,62 @@ def test_every_figure_is_drawn_whatever_the_tokens(named, tied, recwarn):
     assert shown[0].name == ZERO_LAYER.signature
     assert {f.name for f in shown} >= {"zero-layer-pairs", "zero-layer-hubs"}
     for figure in shown:
-        assert figure.alt
+        told = caption("zero_layer", figure.name, result)
+        assert told.how_to_read
+        assert told.alt
         figure.draw().savefig(io.BytesIO(), format="svg")
     assert [str(w.message) for w in recwarn if "lyph" in str(w.message)] == []
     json.dumps(result.metrics, allow_nan=False)
+
+
+def test_the_pairs_that_are_told_are_the_first_in_the_picture():
+    rng = np.random.default_rng(5)
+    E = (rng.standard_normal((V, D)) * np.exp(rng.standard_normal((V, 1)))).astype(np.float32)
+    plain = {i: b" w%dx" % (i + 1) if i % 3 else b"\xff" for i in range(V // 2)}
+    for known in (None, vocabulary({}), vocabulary(plain), vocabulary({5: b"averyverylongnameofatoken"})):
+        result = compute(E, known=known)
+        pairs = pairs_to_draw(result.arrays)
+        assert len(pairs) == MOST_PAIRS
+        first = ", ".join(f"{u} yields {v}" for u, v in pairs[:4])
+        expected = f"{len(pairs)} of the {result.metrics['exceptions']} exceptions by name: {first}, and so on."
+        assert alts(result)["zero-layer-pairs"] == expected
+
+
+def test_plain_pairs_are_not_drawn():
+    texts = {10: b" word", 900: b"word", 20: b"cats", 30: b"cat", 1499: b"\xff\xfe", 0: b"\xff"}
+    result = compute(planted(), known=vocabulary({**texts, HUB: b"averyverylongnameofatoken"}))
+    told = alts(result)
+    assert set(pairs_to_draw(result.arrays)) == {
+        ("cats", "cat"),
+        *((f"w{u}x", "averyverylongname…") for u in ABSORBED),
+    }
+    assert told["zero-layer-pairs"].startswith("5 of the 7 exceptions by name: w5x yields averyverylongname…, w500x")
+    assert (
+        told["zero-layer-groups"] == "Exceptions by group: leading space 1, byte or unprintable 1, plural 1, other 4."
+    )
+    assert told["zero-layer-hubs"] == "1 tokens absorb more than one other; averyverylongname… absorbs most, 4."
+    assert told["zero-layer-norms"].endswith("7 of these others are longer.")
+
+
+def test_groups_are_those_that_vocabularies_know():
+    assert GROUPS == PAIR_GROUPS
+    assert GROUPS[:2] == PLAIN_GROUPS, "the words of the picture of pairs count on it"
+
+
+# What is stored
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("tied", [True, False])
+def test_metrics_are_of_their_type_when_they_come_back_from_json(named, tied):
+    E = planted()
+    measured = compute(E, None if tied else E.copy(), vocabulary({}) if named else None)
+    stored = json.loads(json.dumps(measured.metrics, allow_nan=False))
+    metrics = TypeAdapter(ZERO_LAYER.metrics)
+    assert metrics.validate_python(stored, strict=True) == stored
+    for missing in stored:
+        with pytest.raises(ValidationError, match=missing):
+            metrics.validate_python({key: value for key, value in stored.items() if key != missing})
 
 
 # MiniLM
@@ -236,8 +296,8 @@ def minilm_files(minilm):
 @pytest.mark.real_weights
 def test_eighteen_tokens_of_minilm_yield_others(minilm_files):
     checkpoint = open_checkpoint(minilm_files)
-    facts = TokenFacts(load_vocabulary(minilm_files, checkpoint.architecture.vocab_size))
-    result = ZERO_LAYER.compute(checkpoint, checkpoint.architecture, facts)
+    known = load_vocabulary(minilm_files, checkpoint.architecture.vocab_size)
+    result = ZERO_LAYER.measure(Inputs(checkpoint, checkpoint.architecture, known))
     assert result.metrics["exceptions"] == 18
     assert round(100 * result.metrics["self_share"], 2) == 99.94
     assert result.metrics["equal"] == 0

@@ -13,15 +13,15 @@ import sys
 import sysconfig
 from pathlib import Path
 
-import corpus
 import numpy as np
 import pytest
-from card import CARD, PICTURES, card_of, draw_losses, fenced, write_card
 from tokenizers import Tokenizer
 
+from models.training import corpus
+from models.training.cards import fenced
+from models.training.stdlib_gpt2.card import CARD, FOLDER, PICTURES, card_of, draw_losses, write_card
 from tests.conftest import ROOT
 
-FOLDER = ROOT / "models" / "stdlib-gpt2"
 MOST_BYTES = 6_000_000
 # Other versions of the library, counted with this tokenizer, correlate at 0.88 to 0.90; other orders at about 0.
 LIKE_ANOTHER_LIBRARY = 0.8
@@ -232,10 +232,10 @@ def test_a_card_needs_the_record_alone(record, tmp_path):
 def test_the_card_is_written_without_pytorch(record, tmp_path):
     (tmp_path / "training.json").write_text(json.dumps(record))
     code = (
-        "import sys; from pathlib import Path; sys.modules['torch'] = None; from card import write_card; "
-        "write_card(Path(sys.argv[1]))"
+        "import sys; from pathlib import Path; sys.modules['torch'] = None; "
+        "from models.training.stdlib_gpt2.card import write_card; write_card(Path(sys.argv[1]))"
     )
-    subprocess.run([sys.executable, "-c", code, tmp_path], cwd=FOLDER, check=True)
+    subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, check=True)
     assert (tmp_path / CARD).is_file()
 
 

@@ -8,7 +8,6 @@ import logging
 import os
 import pickle
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,27 +19,25 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT
+from tests.models.little_library import HELD_OUT, MODULES, write_little_library
 
 pytestmark = pytest.mark.training
 
-FOLDER = ROOT / "models" / "stdlib-gpt2"
-MODULES = ("abc.py", "bisect.py", "colorsys.py", "fnmatch.py", "heapq.py", "keyword.py", "textwrap.py", "types.py")
-HELD_OUT = "functools.py"  # its path's hash holds it out
-TOKENIZER_ONLY = "idlelib/tooltip.py"
 STEPS = 10
 # Notes, measures and saves every 5 steps, so that 10 steps have a middle; killed at step `argv[1]`.
 CODE = """
 import os, signal, sys
-import train
-train.NOTE_EVERY = train.MEASURE_EVERY = train.SAVE_EVERY = 5
+from models.training import run
+from models.training.stdlib_gpt2 import train
+run.NOTE_EVERY = run.MEASURE_EVERY = run.SAVE_EVERY = 5
 kill_at, sys.argv = int(sys.argv[1]), ["train.py", *sys.argv[2:]]
-advance = train.Run.advance
-def killed(run, ids):
-    if run.step == kill_at:
+advance = run.Run.advance
+def killed(self, ids):
+    if self.step == kill_at:
         os.kill(os.getpid(), signal.SIGKILL)
-    return advance(run, ids)
-train.Run.advance = killed
-train.stdlib.xz_bits_per_byte = lambda *texts: 1.0  # seconds and much memory, and tested without PyTorch
+    return advance(self, ids)
+run.Run.advance = killed
+train.xz_bits_per_byte = lambda *texts: 1.0  # seconds and much memory, and tested without PyTorch
 train.typer.run(train.main)
 """
 NEVER = -1
@@ -48,13 +45,7 @@ NEVER = -1
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory) -> Path:
-    """Return a folder with a few files of the real library."""
-    here, folder = Path(sysconfig.get_path("stdlib")), tmp_path_factory.mktemp("library")
-    for name in (*MODULES, HELD_OUT):
-        shutil.copy(here / name, folder)
-    (folder / TOKENIZER_ONLY).parent.mkdir()
-    shutil.copy(here / "argparse.py", folder / TOKENIZER_ONLY)
-    return folder
+    return write_little_library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +59,7 @@ def train(library, tmp_path_factory):
         command = [sys.executable, "-c", CODE, kill_at, "--steps", STEPS, "--threads", 1, *places, *options]
         environment = {**os.environ, "COLUMNS": "400"}  # rich breaks no line
         return subprocess.run(
-            list(map(str, command)), cwd=FOLDER, env=environment, capture_output=True, text=True, check=False
+            list(map(str, command)), cwd=ROOT, env=environment, capture_output=True, text=True, check=False
         ), out
 
     return run
@@ -124,25 +115,28 @@ def test_all_files_of_the_model_are_written(trained):
 
 def test_the_held_out_loss_is_that_of_a_plain_loop(trained):
     """The held-out loss, window by window, is what each token's own context gives, one by one."""
-    import corpus
     import torch
     from tokenizers import Tokenizer
     from transformers import GPT2LMHeadModel
+
+    from models.training.corpus import encode
+    from models.training.losses import held_out_loss, token_losses
 
     torch.set_num_threads(1)
     model = GPT2LMHeadModel.from_pretrained(trained, dtype=torch.float32)
     tokenizer = Tokenizer.from_file(str(trained / "tokenizer.json"))
     text = (Path(sysconfig.get_path("stdlib")) / HELD_OUT).read_text("utf-8")
-    ids = corpus.encode({HELD_OUT: text}, tokenizer)[:60]
+    ids = encode({HELD_OUT: text}, tokenizer)[:60]
     n_ctx, half, total = 16, 8, 0.0
     with torch.no_grad():
         for i in range(1, len(ids)):
             begin = 0 if i < n_ctx else (i // half - 1) * half
             logits = model(torch.from_numpy(ids[begin:i])[None]).logits[0, -1]
             total -= torch.log_softmax(logits, -1)[ids[i]].item()
-    from train import held_out_loss
-
     assert held_out_loss(model, ids, n_ctx, "cpu") == pytest.approx(total / (len(ids) - 1), rel=1e-5)
+    losses = token_losses(model, ids, n_ctx, "cpu")
+    assert losses.shape == (len(ids) - 1,)
+    assert losses.sum() == pytest.approx(total, rel=1e-5)
 
 
 def test_it_loads_in_transformers_without_a_warning_and_writes(trained, caplog, capfd):
@@ -188,8 +182,10 @@ def test_the_checkpoint_of_another_recipe_is_refused_with_a_sentence(train, trai
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04 half a file", pickle.dumps([1, 2], protocol=2)])
 def test_what_is_no_checkpoint_is_refused_with_a_sentence(trained, tmp_path, content):
-    from train import Recipe, Run
+    from models.training.gpt2 import new_gpt2
+    from models.training.recipe import Recipe
+    from models.training.run import Run
 
     (tmp_path / "checkpoint.pt").write_bytes(content)
     with pytest.raises(ValueError, match=r"checkpoint\.pt is no checkpoint that can be read: remove it\."):
-        Run(Recipe(), "", tmp_path, "cpu").resume()
+        Run(Recipe(), new_gpt2(Recipe()), {}, tmp_path, "cpu").resume()

@@ -16,7 +16,6 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.checkpoints import Sizes, write_checkpoint
 
 ROOT = Path(__file__).parents[2]
-HAND_WRITTEN = ("assets", "notebooks", "add-a-model.md")
 NOISE = "pure-noise"
 
 
@@ -26,12 +25,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = tmp_path_factory.mktemp("project")
     for name in ("mkdocs.yml", "models.yml"):
         shutil.copy(ROOT / name, project)
-    for name in ("results", "models"):
+    for name in ("results", "models", "site_src"):
         shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in HAND_WRITTEN:
-        source = ROOT / "site_src" / name
-        target = project / "site_src" / name
-        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
     write_checkpoint(project / NOISE, "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256))
     return project
 

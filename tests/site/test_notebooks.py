@@ -3,15 +3,17 @@
 import json
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import jupytext
 import pytest
 
+from generators.base.progress import Report, silent
 from generators.site import notebooks
-from generators.site.notebook_pages import as_theme_expects
-from generators.site.notebooks import listed, write_notebooks
-from generators.site.pages import Site
+from generators.site.notebook_markup import as_theme_expects
+from generators.site.notebooks import listed
+from generators.site.staging import Staging
 
 ROOT = Path(__file__).parents[2]
 HEADER = """\
@@ -25,12 +27,30 @@ HEADER = """\
 TEXT = HEADER + "# %% [markdown]\n# # Count\n\n# %%\nprint(1 + 1)\n"
 
 
+@dataclass
+class Site:
+    """A folder of hand-written pages, and where generated ones go."""
+
+    source: Path
+    staging: Staging
+
+    def write(self, path: str, text: str) -> None:
+        """Write what notebooks read where it is generated, and notebooks where they are written by hand."""
+        folder = self.staging.folder if path.startswith("data/") else self.source
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, "utf-8")
+
+
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    site = Site(tmp_path / "src", tmp_path / "figures")
+    site = Site(tmp_path / "src", Staging(tmp_path / "pages", tmp_path / "figures"))
     site.write("data/gpt2/findings.json", "{}")
     site.write("notebooks/count.py", TEXT)
     return site
+
+
+def write_notebooks(site: Site, cache: Path, report: Report = silent) -> list[str]:
+    return notebooks.write_notebooks(site.source, site.staging, cache, report)
 
 
 @pytest.fixture
@@ -42,12 +62,12 @@ def cache(tmp_path: Path) -> Path:
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Only note which notebooks would be executed."""
     names: list[str] = []
-    monkeypatch.setattr(notebooks, "_execute", lambda parsed, notebook: names.append(notebook.name))
+    monkeypatch.setattr(notebooks, "_execute", lambda parsed, notebook, where: names.append(notebook.name))
     return names
 
 
 def written(site: Site, name: str = "count") -> dict:
-    return json.loads((site.source / f"notebooks/{name}.ipynb").read_text())
+    return json.loads((site.staging.folder / f"notebooks/{name}.ipynb").read_text())
 
 
 def outputs(notebook: dict) -> list[dict]:
@@ -71,7 +91,7 @@ def test_what_is_shown_has_words_and_no_paths_of_this_machine(site, cache):
     )
     site.write("notebooks/count.py", TEXT + "\n" + code)
     assert write_notebooks(site, cache) == []
-    text = (site.source / "notebooks/count.ipynb").read_text()
+    text = (site.staging.folder / "notebooks/count.ipynb").read_text()
     assert 'role=\\"img\\" aria-label=\\"A rising &lt;line&gt;\\"' in text
     assert 'aria-label=\\"A table\\"' in text
     for place in (sys.prefix, str(Path.cwd()), tempfile.gettempdir(), "ipykernel_"):
@@ -80,17 +100,17 @@ def test_what_is_shown_has_words_and_no_paths_of_this_machine(site, cache):
 
 def test_a_second_time_nothing_is_executed_and_the_bytes_are_the_same(site, cache, executed):
     write_notebooks(site, cache)
-    first = (site.source / "notebooks/count.ipynb").read_bytes()
+    first = (site.staging.folder / "notebooks/count.ipynb").read_bytes()
     write_notebooks(site, cache)
     assert executed == ["count"]
-    assert (site.source / "notebooks/count.ipynb").read_bytes() == first
+    assert (site.staging.folder / "notebooks/count.ipynb").read_bytes() == first
 
 
 def test_without_the_cache_the_bytes_are_the_same(site, tmp_path):
     pages = []
     for cache in ("one", "two"):
         write_notebooks(site, tmp_path / cache)
-        pages.append((site.source / "notebooks/count.ipynb").read_bytes())
+        pages.append((site.staging.folder / "notebooks/count.ipynb").read_bytes())
     assert pages[0] == pages[1]
 
 
@@ -129,7 +149,7 @@ def test_an_error_is_a_sentence_and_costs_the_others_nothing(site, cache):
     site.write("notebooks/broken.py", "# %% [markdown]\n# # Broken\n\n# %%\n1 / 0\n")
     (sentence,) = write_notebooks(site, cache)
     assert sentence == "The notebook broken could not be executed: ZeroDivisionError: division by zero"
-    assert sentence in (site.source / "notebooks/broken.ipynb").read_text()
+    assert sentence in (site.staging.folder / "notebooks/broken.ipynb").read_text()
     assert outputs(written(site, "broken")) == []
     assert outputs(written(site))[0]["text"] == ["2\n"]
     assert len(write_notebooks(site, cache)) == 1  # what failed isn't kept
@@ -145,25 +165,29 @@ def test_a_header_that_cannot_be_read_is_a_sentence_too(site, cache):
     site.write("notebooks/count.py", TEXT.replace("reads:", "raeds:"))
     (sentence,) = write_notebooks(site, cache)
     assert sentence.startswith("The notebook count can't be read:")
-    assert "# Count" in (site.source / "notebooks/count.ipynb").read_text()
+    assert "# Count" in (site.staging.folder / "notebooks/count.ipynb").read_text()
 
 
 def test_without_its_input_it_says_so_and_that_is_no_failure(site, cache, executed):
-    (site.source / "data/gpt2/findings.json").unlink()
+    (site.staging.folder / "data/gpt2/findings.json").unlink()
     told: list[str] = []
     assert write_notebooks(site, cache, told.append) == []
     assert executed == []
     assert told == ["The notebook count was not executed: ../data/*/findings.json isn't there."]
-    assert told[0] in (site.source / "notebooks/count.ipynb").read_text()
+    assert told[0] in (site.staging.folder / "notebooks/count.ipynb").read_text()
 
 
-def test_what_its_text_no_longer_backs_is_removed_and_what_others_put_there_stays(site, cache, executed):
+def test_what_its_text_no_longer_backs_is_removed_and_what_is_written_by_hand_stays(site, cache, executed):
+    by_hand = site.source / "notebooks/mine.ipynb"
+    by_hand.write_text('{"metadata": {}}')
     write_notebooks(site, cache)
-    foreign = site.source / "notebooks/mine.ipynb"
-    foreign.write_text('{"metadata": {}}')
+    assert (site.staging.folder / "notebooks/count.ipynb").is_file()
     (site.source / "notebooks/count.py").unlink()
-    write_notebooks(site, cache)
-    assert sorted(path.name for path in foreign.parent.glob("*.ipynb")) == ["mine.ipynb"]
+    again = Site(site.source, Staging(site.staging.folder, site.staging.cache))
+    write_notebooks(again, cache)
+    again.staging.remove_stale()
+    assert list(site.staging.folder.rglob("*.ipynb")) == []
+    assert [path.name for path in site.source.rglob("*") if path.is_file()] == ["mine.ipynb"]
 
 
 def test_they_are_listed_with_their_titles_in_the_order_of_the_index(site):

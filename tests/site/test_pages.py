@@ -1,20 +1,28 @@
 """Results -> pages: what is written, what follows the verdicts, and what one model's trouble costs the others."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import markdown
 import pytest
 from markupsafe import escape
+from typing_extensions import TypedDict
 
-from generators.site import pages
 from generators.base.errors import AtlasError
-from generators.findings import FINDINGS
-from generators.site.pages import Site, render
-from generators.compute.pipeline import Places, compute_model
 from generators.checkpoint.registry import FolderSource, Model, Registry
+from generators.compute import judged
+from generators.compute.records import ModelFindings
 from generators.compute.results import Store
+from generators.compute.run import Places, compute_model
+from generators.findings import FINDINGS
+from generators.findings.contract import Finding
+from generators.site import pages, pictures
+from generators.site.navigation import read_navigation
+from generators.site.pages import Rendered, render
+from generators.site.staging import Staging
 from tests.checkpoints import Sizes, write_checkpoint
 
 HOSTILE = "<script>alert(1)</script> | `x` *y* [z](javascript:1) \u202eabc"
@@ -40,39 +48,78 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def site(tmp_path: Path, cache: Path) -> Site:
-    return Site(tmp_path / "src", cache)
+def site(tmp_path: Path, cache: Path) -> Staging:
+    return Staging(tmp_path / "pages", cache)
 
 
-def test_every_page_figure_and_data_file_is_written(computed, site):
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Return a folder without hand-written pages."""
+    return tmp_path / "src"
+
+
+@pytest.fixture(scope="module")
+def rendered(computed, cache, tmp_path_factory) -> tuple[Rendered, Path]:
+    """Render the two models, for tests that only look."""
+    folder = tmp_path_factory.mktemp("rendered")
     registry, results = computed
-    assert render(registry, Store(results), site) == []
-    for path in ("index.md", "about.md", "SUMMARY.md", "models/plain.md", "findings/helix.md", "data/models.json"):
-        assert (site.source / path).is_file()
-    assert json.loads((site.source / "data/plain/findings.json").read_text())["model"]["name"] == "plain"
-    assert len(list((site.source / "figures/plain").glob("*-dark.svg"))) > 10
+    return render(registry, Store(results), Staging(folder / "pages", cache), folder / "src"), folder / "pages"
 
 
-def test_no_page_tells_where_on_this_machine_a_folder_is(computed, site):
-    registry, results = computed
-    render(registry, Store(results), site)
-    for path in site.source.rglob("*.md"):
+@pytest.fixture
+def findings(monkeypatch: pytest.MonkeyPatch):
+    """Return a function that puts another finding in place of the first."""
+
+    def put(first: Finding[Any]) -> None:
+        for room in (judged, pages):
+            monkeypatch.setattr(room, "FINDINGS", (first, *FINDINGS[1:]))
+
+    return put
+
+
+def published(results: Path, name: str = "plain") -> ModelFindings:
+    found = judged.judged_model(Store(results), name)
+    assert found is not None
+    return found.published()
+
+
+def names(rendered: Rendered) -> tuple[list[str], list[str]]:
+    """Return the names of the models with a page, and of those without."""
+    return [page.name for page in rendered.pages], [absent.model.name for absent in rendered.absent]
+
+
+def test_every_page_figure_and_data_file_is_written(computed, rendered):
+    (made, folder), (_, results) = rendered, computed
+    assert made.damaged == []
+    assert names(made) == (["plain", "hostile"], ["absent"])
+    for path in ("index.md", "about.md", "models/plain.md", "findings/helix.md", "data/models.json"):
+        assert (folder / path).is_file()
+    assert "models/plain.md" in json.dumps(read_navigation(folder))
+    document = json.loads((folder / "data/plain/findings.json").read_text())
+    assert document == published(results).model_dump(mode="json")
+    assert document["model"]["name"] == "plain"
+    assert len(list((folder / "figures/plain").glob("*-dark.svg"))) > 10
+    assert not (folder.parent / "src").exists(), "nothing generated stands among what is written by hand"
+
+
+def test_no_page_tells_where_on_this_machine_a_folder_is(computed, rendered):
+    (_, folder), (_, results) = rendered, computed
+    for path in folder.rglob("*.md"):
         assert str(results.parent) not in path.read_text(), path
 
 
-def test_a_model_without_results_is_listed_with_its_command(computed, site):
+def test_a_model_without_results_is_listed_with_its_command(computed, site, source):
     registry, results = computed
-    render(registry, Store(results), site, {"absent": "The hub is out of reach."})
-    home = (site.source / "index.md").read_text()
+    render(registry, Store(results), site, source, {"absent": "The hub is out of reach."})
+    home = (site.folder / "index.md").read_text()
     assert "<code>atlas compute absent</code>" in home
     assert "models/absent/" not in home
-    assert not (site.source / "models/absent.md").exists()
+    assert not (site.folder / "models/absent.md").exists()
 
 
-def test_hostile_notes_and_licences_are_text(computed, site):
-    registry, results = computed
-    render(registry, Store(results), site)
-    for path in site.source.rglob("*.md"):
+def test_hostile_notes_and_licences_are_text(rendered):
+    _, folder = rendered
+    for path in folder.rglob("*.md"):
         html = markdown.markdown(path.read_text(), extensions=["attr_list", "md_in_html"])
         assert "<script>alert" not in html, path
         assert 'href="javascript' not in html, path
@@ -84,107 +131,141 @@ def test_a_title_that_a_menu_could_read_as_markup_is_refused():
             Model(name="x", title=title, sources=(FolderSource(folder=Path("x")),))
 
 
-def test_an_unchanged_site_is_not_written_again(computed, site, monkeypatch):
+def test_an_unchanged_site_is_not_written_again(computed, site, source, monkeypatch):
     registry, results = computed
-    render(registry, Store(results), site)
-    before = {path: path.stat().st_mtime_ns for path in site.source.rglob("*") if path.is_file()}
-    monkeypatch.setattr(pages.figures, "svg_pair", lambda figure: pytest.fail("drawn again"))
-    render(registry, Store(results), Site(site.source, site.cache))
-    assert {path: path.stat().st_mtime_ns for path in site.source.rglob("*") if path.is_file()} == before
+    render(registry, Store(results), site, source)
+    before = {path: path.stat().st_mtime_ns for path in site.folder.rglob("*") if path.is_file()}
+    monkeypatch.setattr(pictures.style, "svg_pair", lambda figure: pytest.fail("drawn again"))
+    render(registry, Store(results), Staging(site.folder, site.cache), source)
+    assert {path: path.stat().st_mtime_ns for path in site.folder.rglob("*") if path.is_file()} == before
 
 
-def test_what_is_no_longer_made_goes(computed, site):
+def test_what_is_no_longer_made_goes(computed, site, source):
     registry, results = computed
-    render(registry, Store(results), site)
+    render(registry, Store(results), site, source)
     fewer = Registry(models=registry.models[:1])
     stale = Store(results)
     stale_names = stale.names
     stale.names = lambda: [name for name in stale_names() if name == "plain"]  # type: ignore[method-assign]
-    render(fewer, stale, Site(site.source, site.cache))
-    assert not (site.source / "models/hostile.md").exists()
-    assert not (site.source / "figures/hostile").exists()
-    assert (site.source / "models/plain.md").is_file()
+    again = Staging(site.folder, site.cache)
+    render(fewer, stale, again, source)
+    again.remove_stale()
+    assert not (site.folder / "models/hostile.md").exists()
+    assert not (site.folder / "figures/hostile").exists()
+    assert (site.folder / "models/plain.md").is_file()
 
 
-def test_a_damaged_model_costs_no_other_its_page(computed, site, tmp_path):
+def test_a_damaged_model_costs_no_other_its_page(computed, site, source, tmp_path):
     registry, results = computed
-    copy = tmp_path / "results"
-    for path in results.rglob("*"):
-        if path.is_file():
-            (copy / path.relative_to(results)).parent.mkdir(parents=True, exist_ok=True)
-            (copy / path.relative_to(results)).write_bytes(path.read_bytes())
-    (copy / "hostile/findings.json").write_text("{")
-    assert render(registry, Store(copy), site) == ["hostile"]
-    assert (site.source / "models/plain.md").is_file()
-    assert "models/hostile" not in (site.source / "SUMMARY.md").read_text()
+    copy = shutil.copytree(results, tmp_path / "results")
+    (copy / "hostile/model.json").write_text("{")
+    rendered = render(registry, Store(copy), site, source)
+    (sentence,) = rendered.damaged
+    assert "hostile/model.json are damaged" in sentence
+    assert names(rendered) == (["plain"], ["hostile", "absent"])
+    assert (site.folder / "models/plain.md").is_file()
+    assert "models/hostile" not in json.dumps(read_navigation(site.folder))
 
 
-def test_a_figure_that_can_not_be_drawn_costs_only_its_model(computed, site, monkeypatch):
+def test_a_damaged_finding_costs_its_model_no_other(computed, site, source, tmp_path):
+    """No verdict stands where the numbers can't be trusted, and the page says why."""
+    registry, results = computed
+    copy = shutil.copytree(results, tmp_path / "results")
+    helix = copy / "hostile/helix.json"
+    helix.write_text(helix.read_text().replace('"status": "computed"', '"status": "failed"'))
+    rendered = render(registry, Store(copy), site, source)
+    (sentence,) = rendered.damaged
+    assert "hostile/helix.json are damaged" in sentence
+    assert names(rendered)[0] == ["plain", "hostile"]
+    page = (site.folder / "models/hostile.md").read_text()
+    assert f"<strong>Not shown.</strong> {escape(sentence)}" in page
+    assert "figures/hostile/helix" not in page
+    assert page.count("<figure") > 5
+    claims = json.loads((site.folder / "data/hostile/findings.json").read_text())["claims"]
+    assert {claim["verdict"] for claim in claims if claim["finding"] == "helix"} == {"untested"}
+    assert {claim["verdict"] for claim in claims if claim["finding"] == "gains"} != {"untested"}
+
+
+def test_a_figure_that_can_not_be_drawn_costs_only_its_model(computed, site, source, findings):
     registry, results = computed
 
-    def broken(result):
+    def broken(measured):
         if broken.calls:
-            return FINDINGS[0].figures(result)
+            return FINDINGS[0].figures(measured)
         broken.calls += 1
         raise ValueError("no such colour")
 
     broken.calls = 0
-    monkeypatch.setattr(pages, "FINDINGS", (replace(FINDINGS[0], figures=broken), *FINDINGS[1:]))
+    findings(replace(FINDINGS[0], figures=broken))
     lines: list[str] = []
-    assert render(registry, Store(results), site, report=lines.append) == ["plain"]
-    assert (site.source / "models/hostile.md").is_file()
+    rendered = render(registry, Store(results), site, source, report=lines.append)
+    assert rendered.damaged == ["plain: No page can be made from its results (ValueError)."]
+    assert names(rendered) == (["hostile"], ["plain", "absent"])
+    assert (site.folder / "models/hostile.md").is_file()
     assert any("no page can be made" in line for line in lines)
 
 
-def test_results_of_another_version_are_said_to_be_so(computed, site, monkeypatch):
+def test_results_of_older_code_are_said_to_be_so_and_judged_by_todays_rules(computed, site, source, findings):
     registry, results = computed
-    newer = replace(FINDINGS[0], version=FINDINGS[0].version + 1)
-    monkeypatch.setattr(pages, "FINDINGS", (newer, *FINDINGS[1:]))
-    assert render(registry, Store(results), site) == []
-    assert "of another version of this finding" in (site.source / "models/plain.md").read_text()
+    verdicts = [claim.verdict for claim in published(results).claims]
+    findings(replace(FINDINGS[0], measure=lambda inputs: FINDINGS[0].measure(inputs)))
+    assert render(registry, Store(results), site, source).damaged == []
+    page = (site.folder / "models/plain.md").read_text()
+    assert page.count("measured by an older version of this finding's code") == 1
+    document = json.loads((site.folder / "data/plain/findings.json").read_text())
+    assert [claim["verdict"] for claim in document["claims"]] == verdicts
+    assert [name for name, record in document["findings"].items() if record["older_code"]] == [FINDINGS[0].name]
 
 
-def test_a_full_disk_is_a_sentence(computed, site, monkeypatch):
+def test_results_in_another_form_are_not_shown_and_not_judged(computed, site, source, findings):
+    class Other(TypedDict):
+        something_else: float
+
+    registry, results = computed
+    findings(replace(FINDINGS[0], metrics=Other))
+    assert render(registry, Store(results), site, source).damaged == []
+    page = (site.folder / "models/plain.md").read_text()
+    assert "measured by an older version of this finding, in another form" in page
+    claims = json.loads((site.folder / "data/plain/findings.json").read_text())["claims"]
+    assert {claim["verdict"] for claim in claims if claim["finding"] == FINDINGS[0].name} == {"untested"}
+
+
+def test_a_full_disk_is_a_sentence(computed, site, source, monkeypatch):
     registry, results = computed
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pages, "replace_file", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(AtlasError, match="No space left"):
-        render(registry, Store(results), site)
+        render(registry, Store(results), site, source)
 
 
-def test_what_the_compare_page_needs_is_published(computed, site):
-    registry, results = computed
-    render(registry, Store(results), site)
-    models = json.loads((site.source / "data/models.json").read_text())
+def test_what_the_compare_page_needs_is_published(rendered):
+    _, folder = rendered
+    models = json.loads((folder / "data/models.json").read_text())
     assert [model["name"] for model in models] == ["plain", "hostile"]
-    claims = {claim["id"] for claim in json.loads((site.source / "data/plain/findings.json").read_text())["claims"]}
-    listed = json.loads((site.source / "data/claims.json").read_text())
+    claims = {claim["id"] for claim in json.loads((folder / "data/plain/findings.json").read_text())["claims"]}
+    listed = json.loads((folder / "data/claims.json").read_text())
     assert [finding["name"] for finding in listed] == [finding.name for finding in FINDINGS]
     assert {claim["id"] for finding in listed for claim in finding["claims"]} == claims
     for model in models:
         for picture in model["pictures"].values():
             paths = [picture["light"], picture["dark"], *([picture["data"]] if picture["data"] else [])]
-            assert all((site.source / path).is_file() for path in paths)
+            assert all((folder / path).is_file() for path in paths)
             assert picture["alt"]
-    assert (site.source / "assets/plotly.min.js").stat().st_size > 1_000_000
+    assert (folder / "assets/plotly.min.js").stat().st_size > 1_000_000
 
 
-def test_a_finding_says_in_which_models_each_claim_holds(computed, site):
-    registry, results = computed
-    render(registry, Store(results), site)
-    store = Store(results)
-    verdicts = {
-        claim.id: [claim.verdict, next(c.verdict for c in store.load("hostile").claims if c.id == claim.id)]
-        for claim in store.load("plain").claims
-    }
+def test_a_finding_says_in_which_models_each_claim_holds(computed, rendered):
+    (_, folder), (_, results) = rendered, computed
+    one_of, other_of = (published(results, name) for name in ("plain", "hostile"))
+    verdicts = {claim.id: [claim.verdict, other_of.verdict_of(claim.id).verdict] for claim in one_of.claims}
     words = {"holds": "Holds in", "partly": "partly in", "fails": "fails in", "untested": "untested in"}
     seen = set()
     for finding in FINDINGS:
-        page = (site.source / f"findings/{finding.name}.md").read_text()
-        for claim in store.load("plain").claims:
+        page = (folder / f"findings/{finding.name}.md").read_text()
+        for claim in one_of.claims:
             if claim.finding != finding.name:
                 continue
             one, other = verdicts[claim.id]
@@ -196,8 +277,7 @@ def test_a_finding_says_in_which_models_each_claim_holds(computed, site):
     assert seen == set(verdicts)
 
 
-def test_a_link_leads_from_the_dark_picture_to_one_on_dark_ground(computed, site):
-    registry, results = computed
-    render(registry, Store(results), site)
+def test_a_link_leads_from_the_dark_picture_to_one_on_dark_ground(rendered):
+    _, folder = rendered
     for name, ground in (("helix", "#ffffff"), ("helix-dark", "#1e2029")):
-        assert f'style="background:{ground}"' in (site.source / f"figures/plain/{name}.svg").read_text()[:600]
+        assert f'style="background:{ground}"' in (folder / f"figures/plain/{name}.svg").read_text()[:600]

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page
 
-from generators.site.pages import MOST_ROWS, _environment
+from generators.site.words import MOST_ROWS, environment
 from tests.site.conftest import NOISE, ROOT
 from tests.site.test_browser import PHONE, WCAG, WIDE
 
@@ -36,7 +36,7 @@ def rendered(
     rows: Sequence[Sequence[Any]] = ROWS, columns: Sequence[str] = COLUMNS, csv: str | None = "all.csv"
 ) -> str:
     template = '{% import "macros.j2" as m with context %}{{ m.table("Planted <rows>", columns, rows, csv) }}'
-    return _environment().from_string(template).render(columns=columns, rows=rows, csv=csv)
+    return environment().from_string(template).render(columns=columns, rows=rows, csv=csv)
 
 
 @pytest.fixture

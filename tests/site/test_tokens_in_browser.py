@@ -8,7 +8,7 @@ from jinja2 import Environment
 from playwright.sync_api import Browser
 
 from generators.tokens.vocabulary import load_vocabulary, readable_form
-from tests.test_tokens import GPT2_SIZE, HOSTILE_BYTES, MINILM_SIZE, in_package, vocabulary_in
+from tests.tokens.test_vocabulary import GPT2_SIZE, HOSTILE_BYTES, MINILM_SIZE, in_package, vocabulary_in
 
 pytestmark = pytest.mark.browser
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
+from generators.base.errors import InputError
 from generators.tokens import counting
 from generators.tokens.counting import Corpus, TextFile, count_corpus, count_pieces
-from generators.base.errors import InputError
 from tests.checkpoints import Sizes, write_checkpoint
 
 ROOT = Path(__file__).parents[2]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from generators.base.errors import InputError
+from generators.checkpoint.sources import Files, in_folder
 from generators.tokens.frequency import COUNTS, Frequency, token_frequencies
 from generators.tokens.vocabulary import Token, assemble, load_vocabulary, readable_form
-from generators.checkpoint.sources import Files, in_folder
-from tests.test_tokens import MINILM_SIZE, in_package, vocabulary_in
+from tests.tokens.test_vocabulary import MINILM_SIZE, in_package, vocabulary_in
 
 WORDS = (b" the", b" The", b"the", b" magikarp", b" qqqzzzqqq", b" 2015", b" don't", b" \xe2", b" na\xc3\xafve", b" ")
 WORD_VOCABULARY = assemble(

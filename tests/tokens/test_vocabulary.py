@@ -11,8 +11,16 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import Model, PackageSource
-from generators.tokens.vocabulary import GROUPS, PAIR_GROUPS, Token, Vocabulary, assemble, load_vocabulary, readable_form
 from generators.checkpoint.sources import Files, Hub, in_folder, locate
+from generators.tokens.vocabulary import (
+    GROUPS,
+    PAIR_GROUPS,
+    Token,
+    Vocabulary,
+    assemble,
+    load_vocabulary,
+    readable_form,
+)
 
 GPT2_SIZE = 50257
 MINILM_SIZE = 30522

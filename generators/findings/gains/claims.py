@@ -3,9 +3,11 @@
 import numpy as np
 
 from generators.findings.contract import Measurements, Rule, Tested, Untested
-from generators.findings.gains.measure import Metrics
+from generators.findings.gains.measure import SMALLEST_RATIO, Metrics
+from generators.findings.nulls import chance, pair
+from generators.maths.channels import ConsistentChannel
 
-SMALLEST_RATIO = 1.1
+MOST_NAMED = 4  # of channels that tie
 # The channel must top at least so many layers, and at least one layer in so many.
 LAYERS = {"holds": (3, 2), "partly": (2, 4)}
 
@@ -25,7 +27,8 @@ def _dials_down(measured: Measurements[Metrics]) -> Tested | Untested:
             "partly": f"{how}: channels that carry position are turned down somewhat.",
             "fails": f"{how}: channels that carry position are not turned down.",
         },
-        baseline=0.0,
+        chance=chance(measured.metrics["chance"]["dials_down"]),
+        interval=pair(measured.metrics["intervals"]["dials_down"]),
     )
 
 
@@ -35,15 +38,28 @@ def _one_channel(measured: Measurements[Metrics]) -> Tested | Untested:
         return Untested("The gains of ln2 are constant or not in this checkpoint.")
     layers, topped = found["n_layers"], found["layers_topped"]
     median = float(np.median(found["ratios"])) if found["ratios"] else None
-    ratio = "" if median is None else f", by a median factor of {median:.2f} over the runner-up"
     return Tested(
         topped,
-        f"Channel {found['channel']} has the largest |gain| of ln2 in {topped} of {layers} layers{ratio}.",
-        baseline=1.0,
+        _who_tops(found, median),
+        chance=chance(measured.metrics["chance"]["layers_topped"]),
         holds_at=_least("holds", layers),
         partly_at=_least("partly", layers),
-        also=median is not None and median >= SMALLEST_RATIO,
+        also=median is not None and median >= SMALLEST_RATIO and len(found["tied"]) == 1,
+        also_partly=median is not None and median >= SMALLEST_RATIO,
     )
+
+
+def _who_tops(found: ConsistentChannel, median: float | None) -> str:
+    """Return which channel tops most layers; where several do, all of them."""
+    layers, topped = found["n_layers"], found["layers_topped"]
+    in_layers = f"in {topped} of {layers} layers"
+    if len(found["tied"]) > 1:
+        named = ", ".join(map(str, found["tied"][:MOST_NAMED]))
+        more = f" and {len(found['tied']) - MOST_NAMED} more" if len(found["tied"]) > MOST_NAMED else ""
+        each = f"channels {named}{more} each have the largest |gain| of ln2 {in_layers}"
+        return f"No one channel is singled out: {each}."
+    ratio = "" if median is None else f", by a median factor of {median:.2f} over the runner-up"
+    return f"Channel {found['channel']} has the largest |gain| of ln2 {in_layers}{ratio}."
 
 
 def _least(verdict: str, layers: int) -> float:
@@ -71,7 +87,8 @@ RULES = (
         sense="at least",
         unit="layers",
         holds_as="max({}, L/{}) layers (partly: max({}, L/{}))".format(*LAYERS["holds"], *LAYERS["partly"]),
-        also=f"with a median ratio to the runner-up of at least {SMALLEST_RATIO:g}",
+        also=f"with a median ratio to the runner-up of at least {SMALLEST_RATIO:g}, and, to hold, no "
+        "other channel that tops as many",
         test=_one_channel,
     ),
 )

@@ -7,13 +7,48 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Measurements, Weights, table_of
+from generators.findings.contract import Inputs, Interval, Measurements, StoredChance, Weights, table_of
+from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
+from generators.findings.sizes import check_channels
+from generators.maths.blocks import mean_and_std
 from generators.maths.channels import ConsistentChannel, consistent_channel, ratio_to_runner_up
 from generators.maths.ranks import pearson
+from generators.maths.resampling import pearson_of, resample_items
+from generators.maths.rotations import channel_variances, correlations, turned_gain_tops
+from generators.maths.spectra import gram
 
 Norm = Literal["ln1", "ln2"]
 NORMS: tuple[Norm, ...] = ("ln1", "ln2")
 TOP = 5
+SEED = 20211138
+SMALLEST_RATIO = 1.1  # to the runner-up, in the median, from which a channel is singled out
+TURNS = 100  # of the whole stream, each of which costs a rotation
+
+
+class Ranks(TypedDict):
+    """Where ln2's channel stands among all, 1 for the largest: the spread of positions, |mean| and spread of tokens.
+
+    `share_of_first_direction` is its share of the first right singular vector of E, 1 / d on average.
+    """
+
+    channel: int
+    position_std: int | None
+    token_mean: int | None
+    token_std: int | None
+    share_of_first_direction: float | None
+
+
+class ByClaim(TypedDict):
+    """What turning the stream at random gives, by number; None where there is nothing to turn."""
+
+    dials_down: StoredChance | None
+    layers_topped: StoredChance | None
+
+
+class Intervals(TypedDict):
+    """95 % intervals; channels are resampled one by one."""
+
+    dials_down: Interval | None
 
 
 class Metrics(TypedDict):
@@ -21,7 +56,11 @@ class Metrics(TypedDict):
 
     correlation: dict[Norm, dict[str, float | None]]
     consistent_channel: dict[Norm, ConsistentChannel | None]
+    ln2_channel: Ranks | None
+    n_channels: int
     n_layers: int
+    chance: ByClaim
+    intervals: Intervals
 
 
 class NormRow(TypedDict):
@@ -37,17 +76,27 @@ class NormRow(TypedDict):
 def measure(inputs: Inputs) -> Measurements[Metrics]:
     """Measure how the gains of every norm relate to positions and which channels they raise.
 
-    Reads `blocks.*.ln1.gain` and `blocks.*.ln2.gain` (d,), and `position_embedding` (n, d) when there.
+    Reads `blocks.*.ln1.gain` and `blocks.*.ln2.gain` (d,), and `position_embedding` (n, d) and `token_embedding`
+    (V, d) when there.
+
+    Raises:
+        NotApplicableError: fewer than 16 channels.
     """
     gains = {norm: _gains(inputs, norm) for norm in NORMS}
+    check_channels(len(next(iter(gains["ln2"].values()))))
     std = _position_std(inputs.weights)
+    found = {norm: consistent_channel(list(gains[norm].values())) for norm in NORMS}
     rows = [_describe(norm, layer, gain, std) for norm in NORMS for layer, gain in gains[norm].items()]
     metrics = Metrics(
         correlation={
             norm: {str(row["layer"]): row["correlation"] for row in rows if row["norm"] == norm} for norm in NORMS
         },
-        consistent_channel={norm: consistent_channel(list(gains[norm].values())) for norm in NORMS},
+        consistent_channel=found,
+        ln2_channel=None if found["ln2"] is None else _ranks(found["ln2"]["channel"], std, inputs.weights),
+        n_channels=len(next(iter(gains["ln2"].values()))),
         n_layers=inputs.architecture.n_layer,
+        chance=_chance(gains, inputs.weights, _lead(found["ln2"])),
+        intervals={"dials_down": _interval(std, gains["ln1"].get(0))},
     )
     title = "Every norm: correlation with position std and its largest gains"
     return Measurements(metrics, {"norms": table_of(title, list(NormRow.__annotations__), rows)}, _arrays(gains, std))
@@ -84,6 +133,62 @@ def log_correlation(std: Float[Array, " d"], gain: Float[Array, " d"]) -> float 
     """Return Pearson's correlation of log10 std with log10 |gain|, channels at exactly 0 left out."""
     both = (std > 0) & (gain > 0)
     return pearson(np.log10(std[both]), np.log10(gain[both])) if both.sum() > 2 else None
+
+
+def _ranks(channel: int, std: Float[Array, " d"] | None, weights: Weights) -> Ranks:
+    """Return where a channel stands among all, as far as P and E are there."""
+    E = weights.get("token_embedding")
+    ranks: Ranks = {
+        "channel": channel,
+        "position_std": None if std is None else _rank(std, channel),
+        "token_mean": None,
+        "token_std": None,
+        "share_of_first_direction": None,
+    }
+    if E is not None:
+        mean, token_std = mean_and_std(E)
+        ranks["token_mean"], ranks["token_std"] = _rank(np.abs(mean), channel), _rank(token_std, channel)
+        ranks["share_of_first_direction"] = float(np.linalg.eigh(gram(E))[1][channel, -1] ** 2)
+    return ranks
+
+
+def _rank(values: Float[Array, " d"], channel: int) -> int:
+    return int(np.sum(values > values[channel])) + 1
+
+
+def _lead(found: ConsistentChannel | None) -> float:
+    """Return by which factor a channel leads in the median of the layers it tops, at least what is asked for."""
+    ratios = [] if found is None else found["ratios"]
+    return max(SMALLEST_RATIO, float(np.median(ratios))) if ratios else SMALLEST_RATIO
+
+
+def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights, lead: float) -> ByClaim:
+    """Return the same numbers with the stream turned at random: P against the gains, and the gains themselves."""
+    rng = np.random.default_rng(SEED)
+    first, every = gains["ln1"].get(0), np.stack(list(gains["ln2"].values()))
+    down = topped = None
+    if first is not None and np.ptp(first) and "position_embedding" in weights:
+        P = np.asarray(weights["position_embedding"], np.float64)[1:]
+        energies = np.linalg.svd(P - P.mean(axis=0), compute_uv=False) ** 2
+        turned = channel_variances(energies, len(first), DRAWS, rng)
+        there = first > 0
+        if energies.any() and there.sum() > 2:
+            logs = np.log10(np.maximum(turned[:, there], np.finfo(float).tiny)) / 2
+            drawn_at_random = correlations(logs, np.log10(first[there])[None])
+            down = drawn("correlations with the channels of P turned at random", drawn_at_random, "at most")
+    if np.ptp(every, axis=1).any():
+        layers, ratios = turned_gain_tops(every, TURNS, rng)
+        topped = drawn("axes turned at random that lead by as much", np.where(ratios >= lead, layers, 0))
+    return {"dials_down": down, "layers_topped": topped}
+
+
+def _interval(std: Float[Array, " d"] | None, gain: Float[Array, " d"] | None) -> Interval | None:
+    """Return the interval of `log_correlation`."""
+    if std is None or gain is None or log_correlation(std, gain) is None:
+        return None
+    both = (std > 0) & (gain > 0)
+    statistic = pearson_of(np.log10(std[both]), np.log10(gain[both]))
+    return interval(resample_items(statistic, int(both.sum()), RESAMPLES, np.random.default_rng(SEED)))
 
 
 def _arrays(gains: dict[Norm, dict[int, Float[Array, " d"]]], std: Float[Array, " d"] | None) -> dict[str, Array]:

@@ -1,0 +1,71 @@
+"""Files that are either the old or the new: written beside, brought to the disk, then put in place."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HALF_WRITTEN = ".*.tmp"  # what a killed process leaves behind
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path whose file replaces `path` if all goes well and vanishes if not.
+
+    File and folder are brought to the disk, so that a machine that loses power finds the old file or the new.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        _sync(temporary)
+        temporary.replace(path)
+        _sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file at once: a reader finds the old content or the new."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_if_changed(path: Path, data: bytes) -> bool:
+    """Write a file unless it holds just this already; return whether it was written."""
+    if path.is_file() and path.read_bytes() == data:
+        return False
+    replace_file(path, data)
+    return True
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed processes left half written in a folder."""
+    for left_behind in folder.glob(HALF_WRITTEN):
+        left_behind.unlink(missing_ok=True)
+
+
+def swap_folder(new: Path, current: Path) -> None:
+    """Put a finished folder, which may stand on another disk, in the place of the current one."""
+    old, beside = (current.with_name(f".{current.name}.{suffix}") for suffix in ("old", "new"))
+    for left_behind in (old, beside):
+        shutil.rmtree(left_behind, ignore_errors=True)
+    current.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(new, beside)
+    if current.exists():
+        current.rename(old)
+    beside.rename(current)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    """Bring a file, or a folder's list of files, to the disk; not every system can do that for a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        if not path.is_dir():
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,44 @@
+"""What stands on a terminal: tables, sentences, verdicts in colour. Text from elsewhere is shown, never obeyed."""
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from generators.base.progress import printable
+from generators.base.text import SYMBOLS
+
+COLOURS = {"holds": "green", "partly": "yellow", "fails": "red"}
+
+
+def line(text: str = "") -> None:
+    """Print a line."""
+    typer.echo(printable(text))
+
+
+def sentence(error: object) -> None:
+    """Print what went wrong, where errors go."""
+    typer.echo(typer.style("atlas: ", fg="red") + printable(str(error)), err=True)
+
+
+def verdict(kind: str, statement: str, answer: str) -> None:
+    """Print a claim: its verdict, the statement, and the sentence about this model."""
+    word = typer.style(f"{SYMBOLS[kind]} {kind:<8}", fg=COLOURS.get(kind), bold=True)
+    typer.echo(f"\n{word}  {printable(statement)}")
+    typer.echo(f"            {printable(answer)}")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows: a table on a terminal, fields separated by tabs elsewhere."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            typer.echo("\t".join(map(printable, row)))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(*columns)
+    for row in rows:
+        drawn.add_row(*(Text(printable(cell)) for cell in row))
+    Console().print(drawn)

@@ -1,0 +1,181 @@
+"""config.json: its settings by dotted keys, with what its software takes where the file is silent."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from generators.base.errors import InputError
+
+CONFIG = "config.json"
+LARGEST_SIZE = 10_000_000  # no width or vocabulary is larger; a config that says so is damaged
+MOST_LAYERS = 10_000  # every role of every layer is looked up: more would keep a damaged config busy for minutes
+
+# Settings whose names say that they may change how positions are read or scores are scaled.
+DECIDING = re.compile(
+    r"position|rope|rotary|alibi|relative|scal|multiplier|softcap|window|sink|causal|is_decoder|"
+    r"bidirectional|qk_|clip_qkv|norm_before|norm_after|post_?layer|parallel|attention_types|layer_types"
+)
+# ... and those of them that can't, in any family: training, initial values, other stacks, how fast.
+HARMLESS = frozenset(
+    {
+        "initializer_factor",
+        "logit_scale_init_value",
+        "max_position_embeddings",
+        "max_window_layers",
+        "n_positions",
+        "original_max_position_embeddings",
+        "pretraining_tp",
+        "scale_attention_softmax_in_fp32",
+        "position_ids",
+        "layer_scale_init_value",
+        "is_encoder_decoder",
+        "reorder_and_upcast_attn",
+    }
+)
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Read a checkpoint's config.json.
+
+    Raises:
+        InputError: it can't be read or isn't a JSON object.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error}.") from error
+    return parse_object(content, str(path))
+
+
+def parse_object(content: bytes, place: str) -> dict[str, Any]:
+    """Return a JSON object from the bytes of a file that is called `place`.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        parsed = json.loads(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{place} can't be read: {error}.") from error
+    except (ValueError, RecursionError) as error:  # ValueError: not JSON, or a number of thousands of digits
+        raise InputError(f"{place} isn't valid JSON: {error}.") from error
+    if not isinstance(parsed, dict):
+        raise InputError(f"{place} must hold a JSON object, not {type(parsed).__name__}.")
+    return parsed
+
+
+SILENT = object()  # a file that says null says something
+
+
+class Settings:
+    """The settings of one model in config.json, and a memory of which were looked at.
+
+    `at` is the dotted key under which they stand (`text_config`), empty at the top. `defaults` are what the model's
+    own software takes where the file is silent.
+    """
+
+    def __init__(
+        self, config: Mapping[str, Any], at: str = "", defaults: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        inner = _at(config, at) if at else config
+        self._settings: Mapping[str, Any] = inner if isinstance(inner, Mapping) else {}
+        self._defaults = defaults
+        self._asked: set[str] = set()
+
+    def get(self, key: str) -> Any:
+        """Return a setting by its dotted key; its default, or None, where the file is silent."""
+        self._asked.add(key.split(".")[0])
+        value = _at(self._settings, key)
+        return self._defaults.get(key) if value is SILENT else value
+
+    def says(self, key: str) -> bool:
+        """Return whether the file itself has a setting other than null."""
+        return _at(self._settings, key) not in (SILENT, None)
+
+    def size(self, key: str, largest: int = LARGEST_SIZE) -> int:
+        """Return a setting that is a whole number above 0.
+
+        Raises:
+            InputError: it isn't.
+        """
+        value = self.get(key)
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= largest:
+            raise InputError(f"config.json gives {value!r} as {key}, not a whole number from 1 to {largest}.")
+        return value
+
+    def number(self, key: str, at_most: float = 1e12) -> float:
+        """Return a setting that is a number, 0 or more.
+
+        Raises:
+            InputError: it isn't.
+        """
+        value = self.get(key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < at_most:
+            kind = "a small number" if at_most <= 1 else "a number that can be"
+            raise InputError(f"config.json gives {value!r} as {key}, not {kind}.")
+        return float(value)
+
+    def flag(self, key: str) -> bool:
+        """Return a switch; where it is neither in the file nor among the defaults, it is off.
+
+        Raises:
+            InputError: it is neither true nor false.
+        """
+        value = self.get(key)
+        if value is not None and not isinstance(value, bool):
+            raise InputError(f"config.json gives {value!r} as {key}, neither true nor false.")
+        return bool(value)
+
+    def one_of(self, key: str, known: Mapping[Any, Any] | tuple[Any, ...]) -> Any:
+        """Return a setting that is one of the words a table knows.
+
+        Raises:
+            InputError: it is another.
+        """
+        value = self.get(key)
+        if not isinstance(value, str | int | float | bool | None) or value not in known:
+            words = ", ".join(repr(word) for word in known)
+            raise InputError(f"config.json gives {value!r} as {key}; the atlas knows {words}.")
+        return value
+
+    def must_be(self, key: str, *known: Any) -> None:
+        """Check a switch that the table reads one way only.
+
+        Raises:
+            InputError: it is set another way.
+        """
+        self.one_of(key, known)
+
+    def ignore(self, *keys: str) -> None:
+        """Say of settings that they were thought of and change nothing that a table tells."""
+        self._asked.update(keys)
+
+    def refuse_unread(self, family: str) -> None:
+        """Refuse switches that nobody looked at though they may change how positions are read or scores scaled.
+
+        Raises:
+            InputError: there is one that is on.
+        """
+        for key, value in self._settings.items():
+            off = value is None or value is False or value == "" or value == [] or value == {}
+            if off or key in self._asked or key in HARMLESS or not DECIDING.search(key):
+                continue
+            raise InputError(
+                f"config.json sets {key} to {_short(value)}, which the table of the family {family!r} does not know; "
+                "it may change how positions are read or attention is scaled, so the model is not read."
+            )
+
+
+def _at(settings: Mapping[str, Any], key: str) -> Any:
+    value: Any = settings
+    for part in key.split("."):
+        value = value.get(part, SILENT) if isinstance(value, Mapping) else SILENT
+    return value
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,139 @@
+"""Decoders whose scores fall with distance (ALiBi): BLOOM, MPT, Falcon; Falcon also with rotations."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from generators.checkpoint.config import Settings
+from generators.checkpoint.families.llama import ROTATES
+from generators.checkpoint.families.neox import NEOX
+from generators.checkpoint.positions import alibi_slopes
+from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, norm
+from generators.checkpoint.rotation import Fields, rotation
+
+FALLS = (
+    "Positions enter as a penalty on distance inside attention (ALiBi): this architecture has no position "
+    "embedding to look at."
+)
+
+
+def _slopes(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    return {"slopes": alibi_slopes(fields["n_head"])}
+
+
+BLOOM = like(
+    NEOX,
+    "bloom",
+    ("bloom",),
+    prefixes=("transformer.", ""),
+    config={"n_layer": "n_layer", "n_head": "n_head", "n_ctx": None, "norm_eps": "layer_norm_epsilon"},
+    slots={
+        "token_embedding": Slot("word_embeddings.weight", "V d"),
+        "unembedding": Slot("lm_head.weight", "V d"),
+        **norm("embedding_norm", "word_embeddings_layernorm"),
+        **norm("final_norm", "ln_f"),
+    },
+    block_slots={
+        **norm("ln1", "h.{i}.input_layernorm"),
+        **norm("ln2", "h.{i}.post_attention_layernorm"),
+        **fused("h.{i}.self_attention.query_key_value", "a a a", groups="h"),
+        **linear("attn.o", "h.{i}.self_attention.dense"),
+        **linear("mlp.in", "h.{i}.mlp.dense_h_to_4h"),
+        **linear("mlp.out", "h.{i}.mlp.dense_4h_to_h"),
+    },
+    tied=True,
+    positions="alibi",
+    without={"position_embedding": FALLS},
+    ignores=("apply_residual_connection_post_layernorm", "n_positions", "seq_length"),
+    extra=_slopes,
+)
+
+
+def _mpt(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    settings.must_be("attn_config.alibi", True)
+    settings.must_be("attn_config.qk_ln", False, None)
+    settings.must_be("attn_config.prefix_lm", False, None)
+    settings.ignore("learned_pos_emb", "logit_scale", "attn_config")  # no table is added where slopes are used
+    scale = settings.get("attn_config.softmax_scale")
+    return {
+        "slopes": alibi_slopes(fields["n_head"], settings.number("attn_config.alibi_bias_max")),
+        "score_scale": None if scale is None else settings.number("attn_config.softmax_scale"),
+    }
+
+
+MPT = like(
+    BLOOM,
+    "mpt",
+    ("mpt",),
+    config={"n_layer": "n_layers", "n_head": "n_heads", "d_model": "d_model", "n_ctx": "max_seq_len"},
+    slots={
+        "token_embedding": Slot("wte.weight", "V d"),
+        **norm("final_norm", "norm_f", bias=False),
+        "final_norm.bias": None,
+        "embedding_norm.gain": None,
+        "embedding_norm.bias": None,
+    },
+    block_slots={
+        **dict.fromkeys(role for role in BLOOM.block_slots if role.endswith(".bias")),
+        **norm("ln1", "blocks.{i}.norm_1", bias=False),
+        **norm("ln2", "blocks.{i}.norm_2", bias=False),
+        **fused("blocks.{i}.attn.Wqkv", "a a a", bias=False),
+        **linear("attn.o", "blocks.{i}.attn.out_proj", bias=False),
+        **linear("mlp.in", "blocks.{i}.ffn.up_proj", bias=False),
+        **linear("mlp.out", "blocks.{i}.ffn.down_proj", bias=False),
+    },
+    defaults={"attn_config.alibi": True, "attn_config.alibi_bias_max": 8, "layer_norm_epsilon": 1e-5},
+    extra=_mpt,
+)
+
+
+def _falcon(family: Family, settings: Settings) -> Family:
+    """Return the table of one of three layouts: grouped keys, one head of keys, or heads one after another."""
+    grouped, one, side_by_side = (
+        settings.flag(key) for key in ("new_decoder_architecture", "multi_query", "parallel_attn")
+    )
+    parts, groups = ("a b b", "g") if grouped else ("a b b", 1) if one else ("a a a", "h")
+    slots = fused("h.{i}.self_attention.query_key_value", parts, bias="bias", groups=groups)
+    if grouped and settings.get("num_ln_in_parallel_attn") in (None, 2):
+        slots |= {**norm("ln1", "h.{i}.ln_attn"), **norm("ln2", "h.{i}.ln_mlp")}
+    elif grouped or side_by_side:
+        slots |= norm("ln2", "h.{i}.input_layernorm")
+    alibi = settings.flag("alibi")
+    return changed(
+        family,
+        block_slots=slots,
+        positions="alibi" if alibi else "rotary",
+        without={"position_embedding": FALLS if alibi else ROTATES},
+    )
+
+
+def _falcon_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    """Return heads of keys, and slopes or rotations; Falcon scales its slopes as it scales scores."""
+    grouped, one = settings.flag("new_decoder_architecture"), settings.flag("multi_query")
+    kv = settings.get("num_kv_heads") if grouped else None
+    settings.ignore(
+        "num_kv_heads",
+    )
+    heads = {"n_kv_head": settings.size("num_kv_heads") if kv else 1 if one and not grouped else None}
+    if settings.flag("alibi"):
+        settings.ignore("rope_theta", "rope_scaling", "rope_parameters")
+        return {**heads, "slopes": tuple(s / fields["d_head"] ** 0.5 for s in alibi_slopes(fields["n_head"]))}
+    return {**heads, "rotary": (rotation(settings, fields),) * fields["n_layer"]}
+
+
+FALCON = like(
+    BLOOM,
+    "falcon",
+    ("falcon",),
+    config={"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_ctx": "max_position_embeddings"},
+    slots={"embedding_norm.gain": None, "embedding_norm.bias": None},
+    block_slots={
+        **linear("attn.o", "h.{i}.self_attention.dense", bias="bias"),
+        **linear("mlp.in", "h.{i}.mlp.dense_h_to_4h", bias="bias"),
+        **linear("mlp.out", "h.{i}.mlp.dense_4h_to_h", bias="bias"),
+    },
+    defaults={"multi_query": True, "parallel_attn": True, "max_position_embeddings": 2048},
+    variant=_falcon,
+    extra=_falcon_numbers,
+)
+
+FAMILIES = (BLOOM, MPT, FALCON)

@@ -1,0 +1,326 @@
+"""BERT and encoders like it: normed after adding; attention of the first block reads the embeddings' own norm."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from generators.base.architecture import Buckets
+from generators.base.errors import InputError
+from generators.checkpoint.config import Settings
+from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
+from generators.checkpoint.rotation import Fields, rotation
+
+LAYER = "encoder.layer.{i}"
+LARGEST_PADDING = 1000  # rows; an id of padding beyond it stands somewhere in the vocabulary, not before positions
+
+
+def _as_set(family: Family, settings: Settings) -> Family:
+    """Return the table for an encoder, or for one whose words see only those before them."""
+    settings.must_be("position_embedding_type", "absolute", None)
+    return changed(family, causal=settings.flag("is_decoder"))
+
+
+BERT = Family(
+    name="bert",
+    model_types=("bert",),
+    prefixes=("", "bert."),
+    config={
+        "n_layer": "num_hidden_layers",
+        "n_head": "num_attention_heads",
+        "d_model": "hidden_size",
+        "n_ctx": "max_position_embeddings",
+        "vocab_size": "vocab_size",
+        "norm_eps": "layer_norm_eps",
+    },
+    slots={
+        "position_embedding": Slot("embeddings.position_embeddings.weight", "n d"),
+        "token_embedding": Slot("embeddings.word_embeddings.weight", "V d"),
+        "token_type_embedding": Slot("embeddings.token_type_embeddings.weight", "t d"),  # row 0 is added everywhere
+    },
+    block_slots={
+        **norm("ln1", "encoder.layer.{j}.output.LayerNorm"),
+        **norm("ln2", f"{LAYER}.attention.output.LayerNorm"),
+        **linear("attn.q", f"{LAYER}.attention.self.query"),
+        **linear("attn.k", f"{LAYER}.attention.self.key"),
+        **linear("attn.v", f"{LAYER}.attention.self.value"),
+        **linear("attn.o", f"{LAYER}.attention.output.dense"),
+        **linear("mlp.in", f"{LAYER}.intermediate.dense"),
+        **linear("mlp.out", f"{LAYER}.output.dense"),
+    },
+    first_block_slots=norm("ln1", "embeddings.LayerNorm"),
+    aliases=(("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")),
+    causal=False,
+    post_norm=True,
+    defaults={"layer_norm_eps": 1e-12},
+    variant=_as_set,
+)
+
+
+def after_padding(family: Family, settings: Settings, rows: int) -> Family:
+    """Return the table with `rows` rows of padding before the first position."""
+    table = replace(family.slots["position_embedding"], skip=rows)
+    return changed(family, slots={"position_embedding": table})
+
+
+def padding_rows(settings: Settings) -> int:
+    """Return how many rows stand before the first position: up to that of the padding token, and it.
+
+    Raises:
+        InputError: config.json names no padding token.
+    """
+    pad = settings.get("pad_token_id")
+    if isinstance(pad, bool) or not isinstance(pad, int) or not 0 <= pad < LARGEST_PADDING:
+        raise InputError(f"config.json gives {pad!r} as pad_token_id; positions are counted from the row after it.")
+    return pad + 1
+
+
+def _padded(family: Family, settings: Settings) -> Family:
+    return after_padding(_as_set(family, settings), settings, padding_rows(settings))
+
+
+def positions_after_padding(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    """Return the number of positions: config.json counts the padding's rows with them."""
+    return {"n_ctx": fields["n_ctx"] - padding_rows(settings)}
+
+
+ROBERTA = like(
+    BERT,
+    "roberta",
+    ("roberta", "xlm-roberta", "camembert"),
+    prefixes=("", "roberta."),
+    defaults={"pad_token_id": 1},
+    variant=_padded,
+    extra=positions_after_padding,
+)
+
+DISTILBERT_LAYER = "transformer.layer.{i}"
+
+DISTILBERT = like(
+    BERT,
+    "distilbert",
+    ("distilbert",),
+    prefixes=("distilbert.", ""),
+    config={"n_layer": "n_layers", "n_head": "n_heads", "d_model": "dim"},
+    block_slots={
+        **norm("ln1", "transformer.layer.{j}.output_layer_norm"),
+        **norm("ln2", f"{DISTILBERT_LAYER}.sa_layer_norm"),
+        **linear("attn.q", f"{DISTILBERT_LAYER}.attention.q_lin"),
+        **linear("attn.k", f"{DISTILBERT_LAYER}.attention.k_lin"),
+        **linear("attn.v", f"{DISTILBERT_LAYER}.attention.v_lin"),
+        **linear("attn.o", f"{DISTILBERT_LAYER}.attention.out_lin"),
+        **linear("mlp.in", f"{DISTILBERT_LAYER}.ffn.lin1"),
+        **linear("mlp.out", f"{DISTILBERT_LAYER}.ffn.lin2"),
+    },
+    ignores=("sinusoidal_pos_embds", "tie_weights_"),  # sines or not, the table is in the file
+)
+
+SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
+
+
+def _embedding_norm(tensor: str) -> dict[str, Slot]:
+    """Return the norm of embeddings that have a width of their own."""
+    return {
+        "embedding_norm.gain": Slot(f"{tensor}.weight", "e"),
+        "embedding_norm.bias": Slot(f"{tensor}.bias", "e"),
+    }
+
+
+def _projection(tensor: str) -> dict[str, Slot]:
+    return {
+        "embedding_projection": Slot(f"{tensor}.weight", "e d", transposed=True),
+        "embedding_projection.bias": Slot(f"{tensor}.bias", "d"),
+    }
+
+
+OWN_WIDTH = {
+    "position_embedding": Slot("embeddings.position_embeddings.weight", "n e"),
+    "token_embedding": Slot("embeddings.word_embeddings.weight", "V e"),
+    **_embedding_norm("embeddings.LayerNorm"),
+}
+NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection stands between it and attention
+
+
+def _one_group(family: Family, settings: Settings) -> Family:
+    """Return the table for a model whose layers all share one set of weights."""
+    settings.must_be("num_hidden_groups", 1)
+    settings.must_be("inner_group_num", 1)
+    return _as_set(family, settings)
+
+
+ALBERT = like(
+    BERT,
+    "albert",
+    ("albert",),
+    prefixes=("albert.", ""),
+    config={"d_embedding": "embedding_size"},
+    slots={**OWN_WIDTH, **_projection("encoder.embedding_hidden_mapping_in")},
+    block_slots={
+        **norm("ln1", f"{SHARED}.full_layer_layer_norm"),
+        **norm("ln2", f"{SHARED}.attention.LayerNorm"),
+        **linear("attn.q", f"{SHARED}.attention.query"),
+        **linear("attn.k", f"{SHARED}.attention.key"),
+        **linear("attn.v", f"{SHARED}.attention.value"),
+        **linear("attn.o", f"{SHARED}.attention.dense"),
+        **linear("mlp.in", f"{SHARED}.ffn"),
+        **linear("mlp.out", f"{SHARED}.ffn_output"),
+    },
+    first_block_slots=NO_FIRST_NORM,
+    defaults={"num_hidden_groups": 1, "inner_group_num": 1, "embedding_size": 128},
+    variant=_one_group,
+)
+
+
+def _electra(family: Family, settings: Settings) -> Family:
+    """Return the table for embeddings of a width of their own, or of that of the stream."""
+    chosen = _as_set(family, settings)
+    if settings.get("embedding_size") == settings.get("hidden_size"):
+        return chosen
+    projected = {**OWN_WIDTH, **_projection("embeddings_project")}
+    return changed(chosen, slots=projected, first_block_slots=NO_FIRST_NORM)
+
+
+ELECTRA = like(
+    BERT,
+    "electra",
+    ("electra",),
+    prefixes=("electra.", "discriminator.electra.", "generator.electra.", ""),
+    config={"d_embedding": "embedding_size"},
+    defaults={"embedding_size": 128},
+    variant=_electra,
+)
+
+MPNET_PADDING = 2  # its software counts from 2 whatever the config says of padding
+BUCKETS = Buckets(count=32, max_distance=128, both_ways=True)  # likewise, whatever it says of buckets
+
+
+def _mpnet(family: Family, settings: Settings) -> Family:
+    return after_padding(_as_set(family, settings), settings, MPNET_PADDING)
+
+
+def _mpnet_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    settings.must_be("relative_attention_num_buckets", BUCKETS.count)
+    return {"n_ctx": fields["n_ctx"] - MPNET_PADDING, "buckets": BUCKETS}
+
+
+MPNET = like(
+    BERT,
+    "mpnet",
+    ("mpnet",),
+    prefixes=("mpnet.", ""),
+    block_slots={
+        **norm("ln2", f"{LAYER}.attention.LayerNorm"),
+        **linear("attn.q", f"{LAYER}.attention.attn.q"),
+        **linear("attn.k", f"{LAYER}.attention.attn.k"),
+        **linear("attn.v", f"{LAYER}.attention.attn.v"),
+        **linear("attn.o", f"{LAYER}.attention.attn.o"),
+        "attn.relative_bias": Slot("encoder.relative_attention_bias.weight", "r h"),
+    },
+    defaults={"relative_attention_num_buckets": 32},
+    variant=_mpnet,
+    extra=_mpnet_numbers,
+)
+
+KEPT = 1 - 0.15 * 0.8  # of embeddings, as after the masking that ESM was trained with
+
+
+def _esm(family: Family, settings: Settings) -> Family:
+    """Return the table for a model that rotates, or adds a table of positions."""
+    kind = settings.one_of("position_embedding_type", ("absolute", "rotary"))
+    chosen = changed(family, causal=settings.flag("is_decoder"), slots=_esm_norms(settings))
+    if kind == "absolute":
+        return after_padding(chosen, settings, padding_rows(settings))
+    from generators.checkpoint.families.llama import ROTATES
+
+    return changed(
+        chosen, positions="rotary", slots={"position_embedding": None}, without={"position_embedding": ROTATES}
+    )
+
+
+def _esm_norms(settings: Settings) -> dict[str, Slot]:
+    before = norm("embedding_norm", "embeddings.layer_norm") if settings.flag("emb_layer_norm_before") else {}
+    return {**before, **norm("final_norm", "encoder.emb_layer_norm_after")}
+
+
+def _esm_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    settings.must_be("is_folding_model", False, None)
+    numbers: dict[str, Any] = {"embedding_scale": KEPT if settings.flag("token_dropout") else 1.0}
+    if settings.get("position_embedding_type") == "rotary":
+        return {**numbers, "rotary": (rotation(settings, fields),) * fields["n_layer"]}
+    settings.ignore("rope_theta", "rope_parameters")
+    return {**numbers, "n_ctx": fields["n_ctx"] - padding_rows(settings)}
+
+
+ESM = like(
+    BERT,
+    "esm",
+    ("esm",),
+    prefixes=("esm.", ""),
+    block_slots={**norm("ln1", f"{LAYER}.attention.LayerNorm"), **norm("ln2", f"{LAYER}.LayerNorm")},
+    first_block_slots={
+        "ln1.gain": norm("ln1", f"{LAYER}.attention.LayerNorm")["ln1.gain"],
+        "ln1.bias": norm("ln1", f"{LAYER}.attention.LayerNorm")["ln1.bias"],
+    },
+    post_norm=False,
+    defaults={"position_embedding_type": "absolute", "rope_theta": 10000.0},
+    variant=_esm,
+    extra=_esm_numbers,
+)
+
+MIXED = (
+    "Positions enter as distances that words and places attend to together (DeBERTa): there is no position "
+    "embedding that is added to the stream."
+)
+
+
+def _deberta(family: Family, settings: Settings) -> Family:
+    """Return the table with or without a table of positions, and of distances."""
+    relative, added = settings.flag("relative_attention"), settings.flag("position_biased_input")
+    settings.must_be("conv_kernel_size", 0, None)
+    slots: dict[str, Slot | None] = {}
+    if relative:
+        slots["relative_embedding"] = Slot("encoder.rel_embeddings.weight", "r d")
+    if relative and "layer_norm" in str(settings.get("norm_rel_ebd") or ""):
+        slots |= {
+            "relative_norm.gain": Slot("encoder.LayerNorm.weight", "d"),
+            "relative_norm.bias": Slot("encoder.LayerNorm.bias", "d"),
+        }
+    without = {}
+    if not added:
+        slots["position_embedding"], without = None, {"position_embedding": MIXED}
+    return changed(
+        family, slots=slots, without=without, positions="relative" if relative else "learned" if added else "none"
+    )
+
+
+def _deberta_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    """Return the scale of scores that are sums of up to three parts."""
+    width = settings.get("embedding_size")
+    if width not in (None, fields["d_model"]):
+        raise InputError(
+            f"config.json gives embeddings a width of {width!r}, which the table of DeBERTa does not know."
+        )
+    settings.ignore("max_relative_positions", "position_buckets", "pos_att_type", "share_att_key", "norm_rel_ebd")
+    if not settings.flag("relative_attention"):
+        return {}
+    kinds = settings.get("pos_att_type") or ()
+    kinds = kinds.split("|") if isinstance(kinds, str) else kinds
+    parts = 1 + sum(kind in kinds for kind in ("c2p", "p2c"))
+    return {"score_scale": (fields["d_head"] * parts) ** -0.5}
+
+
+DEBERTA = like(
+    BERT,
+    "deberta-v2",
+    ("deberta-v2",),
+    prefixes=("deberta.", ""),
+    block_slots={
+        **linear("attn.q", f"{LAYER}.attention.self.query_proj"),
+        **linear("attn.k", f"{LAYER}.attention.self.key_proj"),
+        **linear("attn.v", f"{LAYER}.attention.self.value_proj"),
+    },
+    defaults={"position_biased_input": True, "layer_norm_eps": 1e-7},
+    variant=_deberta,
+    extra=_deberta_numbers,
+)
+
+FAMILIES = (BERT, ROBERTA, DISTILBERT, ALBERT, ELECTRA, MPNET, ESM, DEBERTA)

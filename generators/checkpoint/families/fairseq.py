@@ -1,0 +1,257 @@
+"""What came out of fairseq: BART, Marian, Whisper, and decoders alone (OPT, XGLM, BioGPT)."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from generators.checkpoint.config import Settings
+from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
+from generators.checkpoint.rotation import Fields
+
+OFFSET = 2  # rows before the first position
+FIXED_EPS = {"layer_norm_eps": 1e-5}
+
+
+def attention(layer: str) -> dict[str, Slot]:
+    """Return the four matrices of attention, each with a bias."""
+    return {
+        **linear("attn.q", f"{layer}.self_attn.q_proj"),
+        **linear("attn.k", f"{layer}.self_attn.k_proj"),
+        **linear("attn.v", f"{layer}.self_attn.v_proj"),
+        **linear("attn.o", f"{layer}.self_attn.out_proj"),
+        **linear("mlp.in", f"{layer}.fc1"),
+        **linear("mlp.out", f"{layer}.fc2"),
+    }
+
+
+def _scaled(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    return {"embedding_scale": fields["d_model"] ** 0.5 if settings.flag("scale_embedding") else 1.0}
+
+
+BIOGPT = Family(
+    name="biogpt",
+    model_types=("biogpt",),
+    prefixes=("biogpt.", ""),
+    config={
+        "n_layer": "num_hidden_layers",
+        "n_head": "num_attention_heads",
+        "d_model": "hidden_size",
+        "n_ctx": "max_position_embeddings",
+        "vocab_size": "vocab_size",
+    },
+    slots={
+        "position_embedding": Slot("embed_positions.weight", "n d", skip=OFFSET),
+        "token_embedding": Slot("embed_tokens.weight", "V d"),
+        "unembedding": Slot("output_projection.weight", "V d"),
+        **norm("final_norm", "layer_norm"),
+    },
+    block_slots={
+        **norm("ln1", "layers.{i}.self_attn_layer_norm"),
+        **norm("ln2", "layers.{i}.final_layer_norm"),
+        **attention("layers.{i}"),
+    },
+    defaults={"scale_embedding": True},
+    extra=_scaled,
+)
+
+XGLM = like(
+    BIOGPT,
+    "xglm",
+    ("xglm",),
+    prefixes=("model.", ""),
+    config={"n_layer": "num_layers", "n_head": "attention_heads", "d_model": "d_model"},
+    slots={
+        "position_embedding": Slot("(computed)", "n d", formula="fairseq"),
+        "unembedding": Slot("lm_head.weight", "V d"),
+    },
+    positions="formula",
+)
+
+
+def _opt(family: Family, settings: Settings) -> Family:
+    """Return the table for norms before or after, and for embeddings of a width of their own (the 350m layout)."""
+    settings.must_be("enable_bias", True)
+    settings.must_be("layer_norm_elementwise_affine", True)
+    chosen = family if settings.flag("do_layer_norm_before") else changed(family, **_normed_after())
+    if settings.flag("_remove_final_layer_norm"):
+        chosen = changed(chosen, slots={"final_norm.gain": None, "final_norm.bias": None})
+    if settings.get("word_embed_proj_dim") in (None, settings.get("hidden_size")):
+        return chosen
+    return changed(
+        chosen,
+        slots={
+            "token_embedding": Slot("embed_tokens.weight", "V e"),
+            "unembedding": Slot("lm_head.weight", "V e"),
+            "token_projection": Slot("project_in.weight", "e d", transposed=True),
+            "output_projection": Slot("project_out.weight", "e d"),
+        },
+        config={"d_embedding": "word_embed_proj_dim"},
+    )
+
+
+def _normed_after() -> dict[str, Any]:
+    return {
+        "post_norm": True,
+        "slots": {"final_norm.gain": None, "final_norm.bias": None},
+        "block_slots": {
+            **norm("ln1", "layers.{j}.final_layer_norm"),
+            **norm("ln2", "layers.{i}.self_attn_layer_norm"),
+        },
+        "first_block_slots": {"ln1.gain": None, "ln1.bias": None},
+    }
+
+
+OPT = like(
+    BIOGPT,
+    "opt",
+    ("opt",),
+    prefixes=("model.decoder.", "decoder.", ""),
+    slots={"unembedding": Slot("lm_head.weight", "V d"), **norm("final_norm", "final_layer_norm")},
+    defaults={"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True},
+    variant=_opt,
+    extra=None,
+)
+
+ENCODER, DECODER = "encoder.layers.{i}", "decoder.layers.{i}"
+
+
+def _tokens(stack: str) -> tuple[tuple[str, str], ...]:
+    """Return the names of the token embedding: of this stack, or one for both."""
+    return ((f"{stack}.embed_tokens.weight", "shared.weight"),)
+
+
+BART_ENCODER = Family(
+    name="bart--encoder",
+    model_types=("bart",),
+    prefixes=("model.", ""),
+    config={
+        "n_layer": "encoder_layers",
+        "n_head": "encoder_attention_heads",
+        "d_model": "d_model",
+        "n_ctx": "max_position_embeddings",
+        "vocab_size": "vocab_size",
+    },
+    slots={
+        "position_embedding": Slot("encoder.embed_positions.weight", "n d", skip=OFFSET),
+        "token_embedding": Slot("encoder.embed_tokens.weight", "V d"),
+    },
+    block_slots={
+        **norm("ln1", "encoder.layers.{j}.final_layer_norm"),
+        **norm("ln2", f"{ENCODER}.self_attn_layer_norm"),
+        **attention(ENCODER),
+    },
+    first_block_slots=norm("ln1", "encoder.layernorm_embedding"),
+    causal=False,
+    post_norm=True,
+    aliases=_tokens("encoder"),
+    stack="encoder",
+    ignores=("is_decoder", "normalize_before", "add_bias_logits"),
+    extra=_scaled,
+)
+
+BART_DECODER = like(
+    BART_ENCODER,
+    "bart--decoder",
+    ("bart",),
+    config={"n_layer": "decoder_layers", "n_head": "decoder_attention_heads"},
+    slots={
+        "position_embedding": Slot("decoder.embed_positions.weight", "n d", skip=OFFSET),
+        "token_embedding": Slot("decoder.embed_tokens.weight", "V d"),
+        "unembedding": Slot("lm_head.weight", "V d"),
+    },
+    block_slots={
+        **norm("ln1", "decoder.layers.{j}.final_layer_norm"),
+        **norm("ln2", f"{DECODER}.encoder_attn_layer_norm"),
+        **attention(DECODER),
+    },
+    first_block_slots=norm("ln1", "decoder.layernorm_embedding"),
+    causal=True,
+    aliases=_tokens("decoder"),
+    stack="decoder",
+)
+
+NO_NORM = {"ln1.gain": None, "ln1.bias": None}
+COMPUTED = {"position_embedding": Slot("(computed)", "n d", formula="split")}
+
+MARIAN_ENCODER = like(
+    BART_ENCODER,
+    "marian--encoder",
+    ("marian",),
+    slots=COMPUTED,
+    first_block_slots=NO_NORM,
+    positions="formula",
+)
+MARIAN_DECODER = like(
+    BART_DECODER,
+    "marian--decoder",
+    ("marian",),
+    slots=COMPUTED,
+    first_block_slots=NO_NORM,
+    positions="formula",
+    config={"vocab_size": "decoder_vocab_size"},
+)
+
+
+def _one_size_fits(family: Family, settings: Settings) -> Family:
+    """Return the table for a vocabulary of the decoder's own, or the one that both share."""
+    if settings.get("decoder_vocab_size") is not None:
+        return family
+    return changed(family, config={"vocab_size": "vocab_size"})
+
+
+MARIAN_DECODER = replace(MARIAN_DECODER, variant=_one_size_fits)
+
+WHISPER_ENCODER = like(
+    BART_ENCODER,
+    "whisper--encoder",
+    ("whisper",),
+    config={"n_ctx": "max_source_positions", "vocab_size": None},
+    slots={
+        "position_embedding": Slot("encoder.embed_positions.weight", "n d"),
+        "token_embedding": None,
+        **norm("final_norm", "encoder.layer_norm"),
+    },
+    block_slots={
+        **norm("ln1", f"{ENCODER}.self_attn_layer_norm"),
+        **norm("ln2", f"{ENCODER}.final_layer_norm"),
+        "attn.k.bias": None,
+    },
+    first_block_slots=norm("ln1", f"{ENCODER}.self_attn_layer_norm"),
+    post_norm=False,
+    positions="formula",  # sines, kept in the file
+    without={"token_embedding": "Whisper's encoder hears sound: it has no tokens."},
+    aliases=(),
+    ignores=("max_target_positions",),
+)
+WHISPER_DECODER = like(
+    BART_DECODER,
+    "whisper--decoder",
+    ("whisper",),
+    config={"n_ctx": "max_target_positions"},
+    slots={
+        "position_embedding": Slot("decoder.embed_positions.weight", "n d"),
+        "unembedding": Slot("proj_out.weight", "V d"),
+        **norm("final_norm", "decoder.layer_norm"),
+    },
+    block_slots={
+        **norm("ln1", f"{DECODER}.self_attn_layer_norm"),
+        **norm("ln2", f"{DECODER}.final_layer_norm"),
+        "attn.k.bias": None,
+    },
+    first_block_slots=norm("ln1", f"{DECODER}.self_attn_layer_norm"),
+    post_norm=False,
+    aliases=(),
+    ignores=("max_source_positions",),
+)
+
+FAMILIES = (
+    BIOGPT,
+    XGLM,
+    OPT,
+    BART_ENCODER,
+    BART_DECODER,
+    MARIAN_ENCODER,
+    MARIAN_DECODER,
+    WHISPER_ENCODER,
+    WHISPER_DECODER,
+)

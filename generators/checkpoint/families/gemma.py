@@ -1,0 +1,128 @@
+"""Gemma: gains are 1 + g; embeddings are multiplied by the square root of the width; later ones norm outputs too."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from generators.checkpoint.config import Settings
+from generators.checkpoint.families.llama import LLAMA, gated, head_norms
+from generators.checkpoint.roles import Slot, like, norm
+from generators.checkpoint.rotation import FULL, SLIDING, Fields, layer_kinds, rotation, same_in_all_layers, windows
+
+ONE = 1.0  # added to every gain
+PATTERN = 6  # in Gemma 3 every sixth layer sees all keys
+
+
+def _bidirectional(settings: Settings) -> None:
+    settings.must_be("use_bidirectional_attention", None, False)
+
+
+def _gemma(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    _bidirectional(settings)
+    return {**same_in_all_layers(settings, fields), "embedding_scale": math.sqrt(fields["d_model"])}
+
+
+GEMMA = like(
+    LLAMA,
+    "gemma",
+    ("gemma",),
+    slots=norm("final_norm", "norm", bias=False, plus=ONE),
+    block_slots={
+        **norm("ln1", "layers.{i}.input_layernorm", bias=False, plus=ONE),
+        **norm("ln2", "layers.{i}.post_attention_layernorm", bias=False, plus=ONE),
+        **dict.fromkeys(gated(True)),
+        **gated(),
+    },
+    tied=True,
+    defaults={"head_dim": 256, "num_key_value_heads": 16, "max_position_embeddings": 8192},
+    extra=_gemma,
+)
+
+
+def _capped(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    """Return scale and cap of scores; the scale is that of a width named in config.json, not of the head's own."""
+    cap = settings.get("attn_logit_softcapping")
+    settings.ignore("final_logit_softcapping")
+    return {
+        "score_scale": settings.number("query_pre_attn_scalar") ** -0.5,
+        "score_cap": None if cap is None else settings.number("attn_logit_softcapping"),
+        "embedding_scale": math.sqrt(fields["d_model"]),
+    }
+
+
+def _gemma2(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    _bidirectional(settings)
+    n_layer = fields["n_layer"]
+    alternating = [SLIDING if i % 2 == 0 else FULL for i in range(n_layer)]
+    turns = rotation(settings, fields)
+    return {
+        **_capped(settings, fields),
+        "rotary": (turns,) * n_layer,
+        "windows": windows(settings, n_layer, alternating),
+    }
+
+
+GEMMA2 = like(
+    GEMMA,
+    "gemma2",
+    ("gemma2",),
+    block_slots={
+        **norm("ln2", "layers.{i}.pre_feedforward_layernorm", bias=False, plus=ONE),
+        "attn.out_norm.gain": Slot("layers.{i}.post_attention_layernorm.weight", "d", plus=ONE),
+        "mlp.out_norm.gain": Slot("layers.{i}.post_feedforward_layernorm.weight", "d", plus=ONE),
+    },
+    defaults={
+        "num_key_value_heads": 4,
+        "query_pre_attn_scalar": 256,
+        "sliding_window": 4096,
+        "attn_logit_softcapping": 50.0,
+    },
+    extra=_gemma2,
+)
+
+
+def _gemma3(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    """Return the rotations of layers that see a window (unscaled, base 10,000) and of those that see all."""
+    _bidirectional(settings)
+    n_layer = fields["n_layer"]
+    pattern = settings.get("sliding_window_pattern") or settings.get("_sliding_window_pattern") or PATTERN
+    settings.ignore("_sliding_window_pattern")
+    kinds = layer_kinds(settings, n_layer, [SLIDING if (i + 1) % pattern else FULL for i in range(n_layer)])
+    turns = {
+        FULL: rotation(settings, fields, kind=FULL),
+        SLIDING: rotation(settings, fields, kind=SLIDING, base_key="rope_local_base_freq", scaled=False),
+    }
+    return {
+        **_capped(settings, fields),
+        "rotary": tuple(turns[kind] for kind in kinds),
+        "windows": windows(settings, n_layer, kinds),
+    }
+
+
+GEMMA3 = like(
+    GEMMA2,
+    "gemma3_text",
+    ("gemma3_text",),
+    block_slots=head_norms(plus=ONE),
+    defaults={
+        "attn_logit_softcapping": None,
+        "max_position_embeddings": 131072,
+        "rope_theta": 1e6,
+        "rope_local_base_freq": 1e4,
+        "num_hidden_layers": 26,
+        "num_attention_heads": 8,
+        "hidden_size": 2304,
+        "vocab_size": 262208,
+    },
+    extra=_gemma3,
+)
+
+GEMMA3_NESTED = like(
+    GEMMA3,
+    "gemma3",
+    ("gemma3",),
+    prefixes=("language_model.model.", "model.language_model.", "language_model.", "model."),
+    at="text_config",
+)
+
+FAMILIES = (GEMMA, GEMMA2, GEMMA3, GEMMA3_NESTED)

@@ -1,0 +1,165 @@
+"""GPT-2, its predecessor, and what is built like it: a learned table of positions, layer norms with biases."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from generators.base.errors import InputError
+from generators.checkpoint.config import Settings
+from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, norm
+
+GPT_CONFIG = {
+    "n_layer": "n_layer",
+    "n_head": "n_head",
+    "d_model": "n_embd",
+    "n_ctx": "n_positions",
+    "vocab_size": "vocab_size",
+    "norm_eps": "layer_norm_epsilon",
+}
+UNSCALED = 1.0
+
+
+def _scores(settings: Settings, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {
+        "score_scale": None if settings.flag("scale_attn_weights") else UNSCALED,
+        "scaled_by_layer": settings.flag("scale_attn_by_inverse_layer_idx"),
+    }
+
+
+GPT2 = Family(
+    name="gpt2",
+    model_types=("gpt2",),
+    prefixes=("", "transformer."),
+    config=GPT_CONFIG,
+    slots={
+        "position_embedding": Slot("wpe.weight", "n d"),
+        "token_embedding": Slot("wte.weight", "V d"),
+        "unembedding": Slot("lm_head.weight", "V d"),
+        **norm("final_norm", "ln_f"),
+    },
+    block_slots={
+        **norm("ln1", "h.{i}.ln_1"),
+        **norm("ln2", "h.{i}.ln_2"),
+        **fused("h.{i}.attn.c_attn", "a a a", stored="in out"),
+        **linear("attn.o", "h.{i}.attn.c_proj", stored="in out"),
+        **linear("mlp.in", "h.{i}.mlp.c_fc", stored="in out"),
+        **linear("mlp.out", "h.{i}.mlp.c_proj", stored="in out"),
+    },
+    defaults={"scale_attn_weights": True},
+    extra=_scores,
+)
+
+GPT1 = like(
+    GPT2,
+    "openai-gpt",
+    ("openai-gpt",),
+    slots={
+        "position_embedding": Slot("positions_embed.weight", "n d"),
+        "token_embedding": Slot("tokens_embed.weight", "V d"),
+        "final_norm.gain": None,
+        "final_norm.bias": None,
+    },
+    block_slots={**norm("ln1", "h.{j}.ln_2"), **norm("ln2", "h.{i}.ln_1")},
+    first_block_slots={"ln1.gain": None, "ln1.bias": None},
+    post_norm=True,
+    extra=None,
+)
+
+
+def _one_key_head(family: Family, settings: Settings) -> Family:
+    """Return the table for one head of keys that all queries share, or for fused heads one after another."""
+    if settings.flag("multi_query"):
+        return family
+    return changed(family, block_slots=fused("h.{i}.attn.c_attn", "a a a", groups="h"))
+
+
+def _bigcode(settings: Settings, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    settings.ignore("num_key_value_heads", "scale_attention_softmax_in_fp32")
+    settings.must_be("scale_attn_weights", True)
+    return {"n_kv_head": 1 if settings.flag("multi_query") else None}
+
+
+GPT_BIGCODE = like(
+    GPT2,
+    "gpt_bigcode",
+    ("gpt_bigcode",),
+    block_slots={
+        **fused("h.{i}.attn.c_attn", "a b b"),
+        **linear("attn.o", "h.{i}.attn.c_proj"),
+        **linear("mlp.in", "h.{i}.mlp.c_fc"),
+        **linear("mlp.out", "h.{i}.mlp.c_proj"),
+    },
+    defaults={"multi_query": True},
+    variant=_one_key_head,
+    extra=_bigcode,
+)
+
+
+def _alternating(settings: Settings, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the windows of layers that see only near keys; GPT-Neo's scores are not scaled at all."""
+    kinds = [kind for block, count in _attention_types(settings) for _ in range(count) for kind in block]
+    n_layer = fields["n_layer"]
+    if len(kinds) != n_layer or not set(kinds) <= {"global", "local"}:
+        raise InputError(f"config.json gives attention_types that are not {n_layer} times global or local.")
+    width = settings.size("window_size")
+    local = tuple(width if kind == "local" else None for kind in kinds)
+    return {"score_scale": UNSCALED, "windows": local if "local" in kinds else ()}
+
+
+def _attention_types(settings: Settings) -> list[tuple[list[str], int]]:
+    given = settings.get("attention_types")
+    try:
+        return [([str(kind) for kind in kinds], int(count)) for kinds, count in given]
+    except (TypeError, ValueError):
+        raise InputError(f"config.json gives {given!r} as attention_types, which the atlas can't read.") from None
+
+
+GPT_NEO = like(
+    GPT2,
+    "gpt_neo",
+    ("gpt_neo",),
+    config={
+        "n_layer": "num_layers",
+        "n_head": "num_heads",
+        "d_model": "hidden_size",
+        "n_ctx": "max_position_embeddings",
+    },
+    block_slots={
+        **linear("attn.q", "h.{i}.attn.attention.q_proj", bias=False),
+        **linear("attn.k", "h.{i}.attn.attention.k_proj", bias=False),
+        **linear("attn.v", "h.{i}.attn.attention.v_proj", bias=False),
+        **dict.fromkeys(("attn.q.bias", "attn.k.bias", "attn.v.bias")),
+        **linear("attn.o", "h.{i}.attn.attention.out_proj"),
+        **linear("mlp.in", "h.{i}.mlp.c_fc"),
+        **linear("mlp.out", "h.{i}.mlp.c_proj"),
+    },
+    defaults={"window_size": 256, "attention_types": [[["global", "local"], 12]]},
+    ignores=("attention_layers",),
+    extra=_alternating,
+)
+
+CTRL = like(
+    GPT2,
+    "ctrl",
+    ("ctrl",),
+    slots={
+        "position_embedding": Slot("(computed)", "n d", formula="split"),
+        "token_embedding": Slot("w.weight", "V d"),
+        "unembedding.bias": Slot("lm_head.bias", "V"),
+        **norm("final_norm", "layernorm"),
+    },
+    block_slots={
+        **norm("ln1", "h.{i}.layernorm1"),
+        **norm("ln2", "h.{i}.layernorm2"),
+        **linear("attn.q", "h.{i}.multi_head_attention.Wq"),
+        **linear("attn.k", "h.{i}.multi_head_attention.Wk"),
+        **linear("attn.v", "h.{i}.multi_head_attention.Wv"),
+        **linear("attn.o", "h.{i}.multi_head_attention.dense"),
+        **linear("mlp.in", "h.{i}.ffn.0"),
+        **linear("mlp.out", "h.{i}.ffn.2"),
+    },
+    positions="formula",
+    defaults={"layer_norm_epsilon": 1e-6},
+    extra=lambda settings, fields: {"embedding_scale": fields["d_model"] ** 0.5},
+)
+
+FAMILIES = (GPT2, GPT1, GPT_BIGCODE, GPT_NEO, CTRL)

@@ -1,0 +1,299 @@
+"""Llama and what is built like it: rotations, RMS norms without biases, grouped queries, a gated MLP."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from generators.base.architecture import Rotary
+from generators.checkpoint.config import Settings
+from generators.checkpoint.roles import Family, Slot, fused, like, linear, norm, part_of
+from generators.checkpoint.rotation import (
+    FULL,
+    SLIDING,
+    Fields,
+    rotation,
+    same_in_all_layers,
+    windows,
+    windows_above,
+)
+
+ROTATES = "Positions enter as rotations inside attention: this architecture has no position embedding to look at."
+ROUTES = "Each token is sent to a few of several MLPs: there is no one matrix that every token's MLP reads with."
+ATTN = "layers.{i}.self_attn"
+MLP = "layers.{i}.mlp"
+BIASED = "attention_bias"
+
+
+def attention(bias: bool | str, output: bool | str | None = None) -> dict[str, Slot]:
+    """Return the four matrices of attention; `output` says of the last bias what `bias` says of the others."""
+    return {
+        **linear("attn.q", f"{ATTN}.q_proj", bias=bias),
+        **linear("attn.k", f"{ATTN}.k_proj", bias=bias),
+        **linear("attn.v", f"{ATTN}.v_proj", bias=bias),
+        **linear("attn.o", f"{ATTN}.o_proj", bias=bias if output is None else output),
+    }
+
+
+def gated(bias: bool | str = False) -> dict[str, Slot]:
+    """Return the three matrices of a gated MLP."""
+    return {
+        **linear("mlp.in", f"{MLP}.up_proj", bias=bias),
+        **linear("mlp.gate", f"{MLP}.gate_proj", bias=bias),
+        **linear("mlp.out", f"{MLP}.down_proj", bias=bias),
+    }
+
+
+def head_norms(width: str = "c", plus: float = 0.0) -> dict[str, Slot]:
+    """Return the norms of every head's queries and keys, after their matrices; `width` "a" is one of all heads."""
+    keys = "b" if width == "a" else width
+    return {
+        "attn.q_norm.gain": Slot(f"{ATTN}.q_norm.weight", width, plus=plus),
+        "attn.k_norm.gain": Slot(f"{ATTN}.k_norm.weight", keys, plus=plus),
+    }
+
+
+NO_MLP = dict.fromkeys(("mlp.in", "mlp.gate", "mlp.out", "mlp.in.bias", "mlp.gate.bias", "mlp.out.bias"))
+
+LLAMA = Family(
+    name="llama",
+    model_types=("llama",),
+    prefixes=("model.", ""),
+    config={
+        "n_layer": "num_hidden_layers",
+        "n_head": "num_attention_heads",
+        "d_model": "hidden_size",
+        "n_ctx": "max_position_embeddings",
+        "vocab_size": "vocab_size",
+        "norm_eps": "rms_norm_eps",
+    },
+    slots={
+        "token_embedding": Slot("embed_tokens.weight", "V d"),
+        "unembedding": Slot("lm_head.weight", "V d"),
+        **norm("final_norm", "norm", bias=False),
+    },
+    block_slots={
+        **norm("ln1", "layers.{i}.input_layernorm", bias=False),
+        **norm("ln2", "layers.{i}.post_attention_layernorm", bias=False),
+        **attention(BIASED),
+        **gated("mlp_bias"),
+    },
+    tied=False,
+    positions="rotary",
+    norm="rms",
+    defaults={"max_position_embeddings": 2048, "rms_norm_eps": 1e-6},
+    without={"position_embedding": ROTATES},
+    extra=same_in_all_layers,
+)
+
+MISTRAL = like(
+    LLAMA,
+    "mistral",
+    ("mistral",),
+    block_slots={**dict.fromkeys(attention(True)), **attention(False), **dict.fromkeys(gated(True)), **gated()},
+    defaults={"sliding_window": 4096, "max_position_embeddings": 131072, "num_key_value_heads": 8},
+)
+
+MIXTRAL = like(
+    MISTRAL,
+    "mixtral",
+    ("mixtral",),
+    block_slots={**NO_MLP, "mlp.router": Slot("layers.{i}.block_sparse_moe.gate.weight", "d x", transposed=True)},
+    defaults={"sliding_window": None, "rope_theta": 1e6, "rms_norm_eps": 1e-5},
+    without={"blocks.*.mlp.in": ROUTES, "blocks.*.mlp.gate": ROUTES, "blocks.*.mlp.out": ROUTES},
+    ignores=("router_aux_loss_coef", "router_jitter_noise"),
+)
+
+
+def _windows_above(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    turns = rotation(settings, fields)
+    return {"rotary": (turns,) * fields["n_layer"], "windows": windows_above(settings, fields["n_layer"])}
+
+
+QWEN2 = like(
+    LLAMA,
+    "qwen2",
+    ("qwen2",),
+    block_slots={**attention(True), "attn.o.bias": None, **dict.fromkeys(gated(True)), **gated()},
+    defaults={
+        "use_sliding_window": False,
+        "sliding_window": 4096,
+        "max_window_layers": 28,
+        "max_position_embeddings": 32768,
+        "num_key_value_heads": 32,
+    },
+    extra=_windows_above,
+)
+
+QWEN3 = like(
+    QWEN2,
+    "qwen3",
+    ("qwen3",),
+    block_slots={**attention(BIASED), **head_norms()},
+    defaults={"head_dim": 128},
+)
+
+
+def _every_layer_routes(family: Family, settings: Settings) -> Family:
+    """Return the table for a model whose layers all send tokens to experts."""
+    settings.must_be("decoder_sparse_step", 1, None)
+    if settings.get("mlp_only_layers"):
+        settings.must_be("mlp_only_layers", ())
+    return family
+
+
+QWEN3_MOE = like(
+    QWEN3,
+    "qwen3_moe",
+    ("qwen3_moe",),
+    block_slots={**NO_MLP, "mlp.router": Slot(f"{MLP}.gate.weight", "d x", transposed=True)},
+    without=MIXTRAL.without,
+    defaults={"head_dim": None, "num_key_value_heads": 4, "decoder_sparse_step": 1, "max_window_layers": 0},
+    variant=_every_layer_routes,
+)
+
+
+def _smollm3(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    """Return the rotations of a model in which every fourth layer has none."""
+    turns, n_layer = rotation(settings, fields), fields["n_layer"]
+    interval = settings.get("no_rope_layer_interval") or 4
+    rotates = settings.get("no_rope_layers") or [int((i + 1) % interval != 0) for i in range(n_layer)]
+    layers: tuple[Rotary | None, ...] = tuple(turns if rotates[i] else None for i in range(n_layer))
+    kinds = [FULL if rotates[i] else SLIDING for i in range(n_layer)]
+    return {"rotary": layers, "windows": windows(settings, n_layer, kinds)}
+
+
+SMOLLM3 = like(
+    LLAMA,
+    "smollm3",
+    ("smollm3",),
+    defaults={
+        "rope_theta": 2_000_000.0,
+        "use_sliding_window": False,
+        "max_position_embeddings": 32768,
+        "num_key_value_heads": 4,
+    },
+    tied=True,
+    extra=_smollm3,
+)
+
+
+def _granite(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    settings.ignore("residual_multiplier", "logits_scaling")  # what is added back, what comes out
+    return {
+        **same_in_all_layers(settings, fields),
+        "score_scale": settings.number("attention_multiplier"),
+        "embedding_scale": settings.number("embedding_multiplier"),
+    }
+
+
+GRANITE = like(
+    LLAMA,
+    "granite",
+    ("granite",),
+    defaults={"attention_multiplier": 1.0, "embedding_multiplier": 1.0},
+    extra=_granite,
+)
+
+PHI3 = like(
+    MISTRAL,
+    "phi3",
+    ("phi3",),
+    block_slots={
+        **fused(f"{ATTN}.qkv_proj", "a b b", bias=False),
+        **part_of("mlp.gate", f"{MLP}.gate_up_proj", "f f", 0),
+        **part_of("mlp.in", f"{MLP}.gate_up_proj", "f f", 1),
+    },
+    defaults={
+        "sliding_window": None,
+        "num_key_value_heads": None,
+        "max_position_embeddings": 4096,
+        "rms_norm_eps": 1e-5,
+        "original_max_position_embeddings": 4096,
+    },
+)
+
+OLMO = like(
+    LLAMA,
+    "olmo",
+    ("olmo",),
+    slots={"final_norm.gain": None},
+    block_slots={"ln1.gain": None, "ln2.gain": None, **dict.fromkeys(gated(True)), **gated()},
+    norm="layer",
+    without={
+        "blocks.*.ln1.gain": "The layer norms of OLMo have no gains or biases: they only centre and scale.",
+        "blocks.*.ln2.gain": "The layer norms of OLMo have no gains or biases: they only centre and scale.",
+    },
+    bare_norms=True,
+)
+
+
+def _unclipped(family: Family, settings: Settings) -> Family:
+    settings.ignore("clip_qkv")  # bounds what came out of the matrices; scores of ordinary size are the same
+    return family
+
+
+NORMS_OUTPUTS = "OLMo 2 normalises what attention and MLP put out: they read the residual stream as it is."
+
+OLMO2 = like(
+    LLAMA,
+    "olmo2",
+    ("olmo2",),
+    block_slots={
+        "ln1.gain": None,
+        "ln2.gain": None,
+        "attn.out_norm.gain": Slot("layers.{i}.post_attention_layernorm.weight", "d"),
+        "mlp.out_norm.gain": Slot("layers.{i}.post_feedforward_layernorm.weight", "d"),
+        **head_norms("a"),
+        **dict.fromkeys(gated(True)),
+        **gated(),
+    },
+    without={"blocks.*.ln1.gain": NORMS_OUTPUTS, "blocks.*.ln2.gain": NORMS_OUTPUTS},
+    defaults={"rms_norm_eps": 1e-5},
+)
+
+
+def _gpt_oss(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    n_layer = fields["n_layer"]
+    alternating = [SLIDING if i % 2 == 0 else FULL for i in range(n_layer)]
+    turns = rotation(settings, fields)
+    return {"rotary": (turns,) * n_layer, "windows": windows(settings, n_layer, alternating)}
+
+
+GPT_OSS = like(
+    LLAMA,
+    "gpt_oss",
+    ("gpt_oss",),
+    block_slots={
+        **NO_MLP,
+        **attention(True),
+        "attn.sinks": Slot(f"{ATTN}.sinks", "h"),
+        "mlp.router": Slot(f"{MLP}.router.weight", "d x", transposed=True),
+        "mlp.router.bias": Slot(f"{MLP}.router.bias", "x"),
+    },
+    without=MIXTRAL.without,
+    defaults={
+        "head_dim": 64,
+        "num_key_value_heads": 8,
+        "sliding_window": 128,
+        "rope_theta": 150_000.0,
+        "rms_norm_eps": 1e-5,
+        "max_position_embeddings": 131072,
+        "rope_parameters": None,
+    },
+    ignores=("router_aux_loss_coef", "initial_context_length", "experts_per_token"),
+    extra=_gpt_oss,
+)
+
+FAMILIES = (
+    LLAMA,
+    MISTRAL,
+    MIXTRAL,
+    QWEN2,
+    QWEN3,
+    QWEN3_MOE,
+    SMOLLM3,
+    GRANITE,
+    PHI3,
+    OLMO,
+    OLMO2,
+    GPT_OSS,
+)

@@ -1,0 +1,195 @@
+"""GPT-NeoX and other rotary decoders with layer norms: in several, attention and MLP stand side by side."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from generators.base.errors import InputError
+from generators.checkpoint.config import Settings
+from generators.checkpoint.families.gpt2 import GPT_CONFIG
+from generators.checkpoint.families.llama import ATTN, BIASED, LLAMA, MLP, ROTATES, attention, gated
+from generators.checkpoint.positions import BASE, rotary
+from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, norm
+from generators.checkpoint.rotation import Fields, rotation, same_in_all_layers
+
+NO_TABLE = {"position_embedding": ROTATES}
+
+
+def _neox(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    turns = rotation(settings, fields, base_key="rotary_emb_base", part_key="rotary_pct")
+    return {"rotary": (turns,) * fields["n_layer"]}
+
+
+NEOX = Family(
+    name="gpt_neox",
+    model_types=("gpt_neox",),
+    prefixes=("gpt_neox.", ""),
+    config={
+        "n_layer": "num_hidden_layers",
+        "n_head": "num_attention_heads",
+        "d_model": "hidden_size",
+        "n_ctx": "max_position_embeddings",
+        "vocab_size": "vocab_size",
+        "norm_eps": "layer_norm_eps",
+    },
+    slots={
+        "token_embedding": Slot("embed_in.weight", "V d"),
+        "unembedding": Slot("embed_out.weight", "V d"),
+        **norm("final_norm", "final_layer_norm"),
+    },
+    block_slots={
+        **norm("ln1", "layers.{i}.input_layernorm"),
+        **norm("ln2", "layers.{i}.post_attention_layernorm"),
+        **fused("layers.{i}.attention.query_key_value", "a a a", bias=BIASED, groups="h"),
+        **linear("attn.o", "layers.{i}.attention.dense", bias=BIASED),
+        **linear("mlp.in", "layers.{i}.mlp.dense_h_to_4h"),
+        **linear("mlp.out", "layers.{i}.mlp.dense_4h_to_h"),
+    },
+    tied=False,
+    positions="rotary",
+    defaults={"attention_bias": True, "rotary_pct": 0.25, "rotary_emb_base": BASE, "layer_norm_eps": 1e-5},
+    without=NO_TABLE,
+    ignores=("use_parallel_residual", "is_decoder"),
+    extra=_neox,
+)
+
+
+def _first_channels(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    """Return the rotation of neighbouring channels among the first of every head, as GPT-J makes it."""
+    if settings.get("rotary_dim") is None:
+        raise InputError("config.json gives no rotary_dim; without one the atlas can't read this family.")
+    turns = rotary(settings.size("rotary_dim"), BASE, fields["n_ctx"], adjacent=True)
+    return {"rotary": (turns,) * fields["n_layer"]}
+
+
+GPTJ = Family(
+    name="gptj",
+    model_types=("gptj",),
+    prefixes=("transformer.", ""),
+    config=GPT_CONFIG,
+    slots={
+        "token_embedding": Slot("wte.weight", "V d"),
+        "unembedding": Slot("lm_head.weight", "V d"),
+        "unembedding.bias": Slot("lm_head.bias", "V"),
+        **norm("final_norm", "ln_f"),
+    },
+    block_slots={
+        **norm("ln1", "h.{i}.ln_1"),
+        **norm("ln2", "h.{i}.ln_1"),  # one norm for both: attention and MLP stand side by side
+        **linear("attn.q", "h.{i}.attn.q_proj", bias=False),
+        **linear("attn.k", "h.{i}.attn.k_proj", bias=False),
+        **linear("attn.v", "h.{i}.attn.v_proj", bias=False),
+        **linear("attn.o", "h.{i}.attn.out_proj", bias=False),
+        **linear("mlp.in", "h.{i}.mlp.fc_in"),
+        **linear("mlp.out", "h.{i}.mlp.fc_out"),
+    },
+    tied=False,
+    positions="rotary",
+    defaults={"rotary_dim": 64, "layer_norm_epsilon": 1e-5},
+    without=NO_TABLE,
+    extra=_first_channels,
+)
+
+MACHINES = 4  # CodeGen was trained on as many, each with its share of queries, values and keys
+
+CODEGEN = like(
+    GPTJ,
+    "codegen",
+    ("codegen",),
+    block_slots=fused("h.{i}.attn.qkv_proj", "a a a", bias=False, order="qvk", groups=MACHINES),
+)
+
+PHI = like(
+    LLAMA,
+    "phi",
+    ("phi",),
+    config={"norm_eps": "layer_norm_eps"},
+    slots={"unembedding.bias": Slot("lm_head.bias", "V"), **norm("final_norm", "final_layernorm")},
+    block_slots={
+        **norm("ln1", "layers.{i}.input_layernorm"),
+        **norm("ln2", "layers.{i}.input_layernorm"),
+        **attention(True),
+        **linear("attn.o", f"{ATTN}.dense"),
+        **linear("mlp.in", f"{MLP}.fc1"),
+        **linear("mlp.out", f"{MLP}.fc2"),
+        "mlp.gate": None,
+        "mlp.gate.bias": None,
+        **{f"attn.{x}_norm.gain": Slot(f"{ATTN}.{x}_layernorm.weight", "c", when="qk_layernorm") for x in "qk"},
+        **{f"attn.{x}_norm.bias": Slot(f"{ATTN}.{x}_layernorm.bias", "c", when="qk_layernorm") for x in "qk"},
+    },
+    norm="layer",
+    defaults={"partial_rotary_factor": 0.5, "layer_norm_eps": 1e-5},
+)
+
+
+def _stablelm(family: Family, settings: Settings) -> Family:
+    """Return the table for one norm in front of attention and MLP, or two."""
+    settings.must_be("qk_layernorm", False, None)
+    if not settings.flag("use_parallel_residual"):
+        return family
+    return changed(family, block_slots=norm("ln2", "layers.{i}.input_layernorm"))
+
+
+STABLELM = like(
+    LLAMA,
+    "stablelm",
+    ("stablelm",),
+    config={"norm_eps": "layer_norm_eps"},
+    slots=norm("final_norm", "norm"),
+    block_slots={
+        **norm("ln1", "layers.{i}.input_layernorm"),
+        **norm("ln2", "layers.{i}.post_attention_layernorm"),
+        **attention("use_qkv_bias", output=False),
+        "attn.o.bias": None,
+        **dict.fromkeys(gated(True)),
+        **gated(),
+    },
+    norm="layer",
+    defaults={"partial_rotary_factor": 0.25, "layer_norm_eps": 1e-5, "max_position_embeddings": 4096},
+    variant=_stablelm,
+)
+
+STARCODER2 = like(
+    LLAMA,
+    "starcoder2",
+    ("starcoder2",),
+    config={"norm_eps": "norm_epsilon"},
+    slots=norm("final_norm", "norm"),
+    block_slots={
+        **norm("ln1", "layers.{i}.input_layernorm"),
+        **norm("ln2", "layers.{i}.post_attention_layernorm"),
+        **attention("use_bias"),
+        **linear("mlp.in", f"{MLP}.c_fc", bias="use_bias"),
+        **linear("mlp.out", f"{MLP}.c_proj", bias="use_bias"),
+        "mlp.gate": None,
+        "mlp.gate.bias": None,
+    },
+    norm="layer",
+    tied=True,
+    defaults={"use_bias": True, "norm_epsilon": 1e-5, "num_key_value_heads": 2, "max_position_embeddings": 4096},
+)
+
+
+def _cohere(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    settings.ignore("logit_scale")
+    return same_in_all_layers(settings, fields, adjacent=True)
+
+
+COHERE = like(
+    LLAMA,
+    "cohere",
+    ("cohere",),
+    config={"norm_eps": "layer_norm_eps"},
+    block_slots={
+        **norm("ln2", "layers.{i}.input_layernorm", bias=False),
+        **dict.fromkeys(gated(True)),
+        **gated(),
+        "attn.q_norm.gain": Slot(f"{ATTN}.q_norm.weight", "h c", when="use_qk_norm"),
+        "attn.k_norm.gain": Slot(f"{ATTN}.k_norm.weight", "g c", when="use_qk_norm"),
+    },
+    norm="layer",
+    tied=True,
+    defaults={"rope_theta": 500_000.0, "layer_norm_eps": 1e-5, "max_position_embeddings": 8192},
+    extra=_cohere,
+)
+
+FAMILIES = (NEOX, GPTJ, CODEGEN, PHI, STABLELM, STARCODER2, COHERE)

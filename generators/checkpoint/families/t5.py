@@ -1,0 +1,111 @@
+"""T5: scores get a bias by head and distance, from one table for all layers of a stack, and are not scaled."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from generators.base.architecture import Buckets
+from generators.checkpoint.config import Settings
+from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
+from generators.checkpoint.rotation import Fields
+
+UNSCALED = 1.0
+BIASES = (
+    "Positions enter as a bias on attention scores, by head and distance: this architecture has no position "
+    "embedding to look at."
+)
+
+
+def _gated(family: Family, settings: Settings) -> Family:
+    """Return the table for a gated MLP, where config.json names one."""
+    mlp = "layer.2" if family.stack == "decoder" else "layer.1"
+    dense = f"{family.stack}.block.{{i}}.{mlp}.DenseReluDense"
+    if not str(settings.get("feed_forward_proj") or "").startswith("gated"):
+        return family
+    return changed(
+        family,
+        block_slots={
+            **linear("mlp.gate", f"{dense}.wi_0", bias=False),
+            **linear("mlp.in", f"{dense}.wi_1", bias=False),
+        },
+    )
+
+
+def _numbers(settings: Settings, fields: Fields, both_ways: bool) -> Mapping[str, Any]:
+    settings.ignore("is_decoder", "scale_decoder_outputs", "n_positions")
+    count, furthest = (settings.size(f"relative_attention_{what}") for what in ("num_buckets", "max_distance"))
+    return {"score_scale": UNSCALED, "buckets": Buckets(count, furthest, both_ways)}
+
+
+def _blocks(stack: str) -> dict[str, Slot]:
+    block, mlp = f"{stack}.block.{{i}}", "layer.2" if stack == "decoder" else "layer.1"
+    attention = f"{block}.layer.0.SelfAttention"
+    first = f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+    return {
+        **norm("ln1", f"{block}.layer.0.layer_norm", bias=False),
+        **norm("ln2", f"{block}.{mlp}.layer_norm", bias=False),
+        **{
+            slot: found
+            for name in "qkvo"
+            for slot, found in linear(f"attn.{name}", f"{attention}.{name}", False).items()
+        },
+        **linear("mlp.in", f"{block}.{mlp}.DenseReluDense.wi", bias=False),
+        **linear("mlp.out", f"{block}.{mlp}.DenseReluDense.wo", bias=False),
+        "attn.relative_bias": Slot(first, "r h"),
+    }
+
+
+T5_ENCODER = Family(
+    name="t5--encoder",
+    model_types=("t5",),
+    prefixes=("", "transformer."),
+    config={
+        "n_layer": "num_layers",
+        "n_head": "num_heads",
+        "d_model": "d_model",
+        "d_head": "d_kv",
+        "vocab_size": "vocab_size",
+        "norm_eps": "layer_norm_epsilon",
+    },
+    slots={
+        "token_embedding": Slot("shared.weight", "V d"),
+        **norm("final_norm", "encoder.final_layer_norm", bias=False),
+    },
+    block_slots=_blocks("encoder"),
+    causal=False,
+    positions="relative",
+    norm="rms",
+    defaults={
+        "layer_norm_epsilon": 1e-6,
+        "d_kv": 64,
+        "relative_attention_num_buckets": 32,
+        "relative_attention_max_distance": 128,
+    },
+    without={"position_embedding": BIASES},
+    aliases=(("shared.weight", "encoder.embed_tokens.weight"), ("shared.weight", "decoder.embed_tokens.weight")),
+    stack="encoder",
+    variant=_gated,
+    extra=lambda settings, fields: _numbers(settings, fields, both_ways=True),
+)
+
+
+def _decoder(family: Family, settings: Settings) -> Family:
+    own = settings.get("num_decoder_layers") is not None
+    return changed(_gated(family, settings), config={"n_layer": "num_decoder_layers" if own else "num_layers"})
+
+
+T5_DECODER = like(
+    T5_ENCODER,
+    "t5--decoder",
+    ("t5",),
+    slots={
+        "unembedding": Slot("lm_head.weight", "V d"),
+        **norm("final_norm", "decoder.final_layer_norm", bias=False),
+    },
+    block_slots=_blocks("decoder"),
+    causal=True,
+    stack="decoder",
+    variant=_decoder,
+    extra=lambda settings, fields: _numbers(settings, fields, both_ways=False),
+)
+
+FAMILIES = (T5_ENCODER, T5_DECODER)

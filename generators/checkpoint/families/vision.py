@@ -1,0 +1,173 @@
+"""Towers: encoders of images (ViT, DeiT, DINOv2) and the two halves of CLIP and SigLIP."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from generators.base.errors import InputError
+from generators.checkpoint.config import Settings
+from generators.checkpoint.roles import Family, Slot, like, linear, norm
+from generators.checkpoint.rotation import Fields
+
+LAYER = "encoder.layer.{i}"
+SEES = {"token_embedding": "This model sees images: it has no tokens."}
+
+
+def _patches(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+    """Return the number of positions: patches of an image, row by row."""
+    image, patch = settings.size("image_size"), settings.size("patch_size")
+    if image < patch:
+        raise InputError(f"config.json says that patches of {patch} pixels make up images of {image}.")
+    return {"n_ctx": (image // patch) ** 2, "tied": False}
+
+
+VIT = Family(
+    name="vit",
+    model_types=("vit",),
+    prefixes=("vit.", ""),
+    config={
+        "n_layer": "num_hidden_layers",
+        "n_head": "num_attention_heads",
+        "d_model": "hidden_size",
+        "norm_eps": "layer_norm_eps",
+    },
+    slots={
+        "position_embedding": Slot("embeddings.position_embeddings", "n d", flat=True, skip=1),
+        **norm("final_norm", "layernorm"),
+    },
+    block_slots={
+        **norm("ln1", f"{LAYER}.layernorm_before"),
+        **norm("ln2", f"{LAYER}.layernorm_after"),
+        **linear("attn.q", f"{LAYER}.attention.attention.query", bias="qkv_bias"),
+        **linear("attn.k", f"{LAYER}.attention.attention.key", bias="qkv_bias"),
+        **linear("attn.v", f"{LAYER}.attention.attention.value", bias="qkv_bias"),
+        **linear("attn.o", f"{LAYER}.attention.output.dense"),
+        **linear("mlp.in", f"{LAYER}.intermediate.dense"),
+        **linear("mlp.out", f"{LAYER}.output.dense"),
+    },
+    causal=False,
+    defaults={"qkv_bias": True, "image_size": 224, "patch_size": 16, "layer_norm_eps": 1e-12},
+    without=SEES,
+    extra=_patches,
+)
+
+DEIT = like(
+    VIT,
+    "deit",
+    ("deit",),
+    prefixes=("deit.", ""),
+    # a class token and one for distillation stand before the patches
+    slots={"position_embedding": Slot("embeddings.position_embeddings", "n d", flat=True, skip=2)},
+)
+
+
+def _plain_mlp(family: Family, settings: Settings) -> Family:
+    settings.must_be("use_swiglu_ffn", False, None)
+    return family
+
+
+DINOV2 = like(
+    VIT,
+    "dinov2",
+    ("dinov2",),
+    prefixes=("dinov2.", ""),
+    block_slots={
+        **norm("ln1", f"{LAYER}.norm1"),
+        **norm("ln2", f"{LAYER}.norm2"),
+        **linear("mlp.in", f"{LAYER}.mlp.fc1"),
+        **linear("mlp.out", f"{LAYER}.mlp.fc2"),
+        "attn.out_scale": Slot(f"{LAYER}.layer_scale1.lambda1", "d"),
+        "mlp.out_scale": Slot(f"{LAYER}.layer_scale2.lambda1", "d"),
+    },
+    defaults={"patch_size": 14, "layer_norm_eps": 1e-6},
+    ignores=("layerscale_value",),
+    variant=_plain_mlp,
+)
+
+TOWER = "encoder.layers.{i}"
+
+CLIP_TEXT = Family(
+    name="clip--text",
+    model_types=("clip",),
+    prefixes=("text_model.", ""),
+    config={
+        "n_layer": "num_hidden_layers",
+        "n_head": "num_attention_heads",
+        "d_model": "hidden_size",
+        "n_ctx": "max_position_embeddings",
+        "vocab_size": "vocab_size",
+        "norm_eps": "layer_norm_eps",
+    },
+    slots={
+        "position_embedding": Slot("embeddings.position_embedding.weight", "n d"),
+        "token_embedding": Slot("embeddings.token_embedding.weight", "V d"),
+        **norm("final_norm", "final_layer_norm"),
+    },
+    block_slots={
+        **norm("ln1", f"{TOWER}.layer_norm1"),
+        **norm("ln2", f"{TOWER}.layer_norm2"),
+        **linear("attn.q", f"{TOWER}.self_attn.q_proj"),
+        **linear("attn.k", f"{TOWER}.self_attn.k_proj"),
+        **linear("attn.v", f"{TOWER}.self_attn.v_proj"),
+        **linear("attn.o", f"{TOWER}.self_attn.out_proj"),
+        **linear("mlp.in", f"{TOWER}.mlp.fc1"),
+        **linear("mlp.out", f"{TOWER}.mlp.fc2"),
+    },
+    at="text_config",
+    stack="text",
+    defaults={
+        "num_hidden_layers": 12,
+        "num_attention_heads": 8,
+        "hidden_size": 512,
+        "max_position_embeddings": 77,
+        "vocab_size": 49408,
+        "layer_norm_eps": 1e-5,
+    },
+)
+
+CLIP_VISION = like(
+    CLIP_TEXT,
+    "clip--vision",
+    ("clip",),
+    prefixes=("vision_model.", ""),
+    config={"n_ctx": None, "vocab_size": None},
+    slots={
+        "position_embedding": Slot("embeddings.position_embedding.weight", "n d", skip=1),
+        "token_embedding": None,
+        **norm("embedding_norm", "pre_layrnorm"),  # so it is spelled
+        **norm("final_norm", "post_layernorm"),
+    },
+    at="vision_config",
+    causal=False,
+    stack="vision",
+    defaults={"num_attention_heads": 12, "hidden_size": 768, "image_size": 224, "patch_size": 32},
+    without=SEES,
+    extra=_patches,
+)
+
+SIGLIP_TEXT = like(
+    CLIP_TEXT,
+    "siglip--text",
+    ("siglip",),
+    causal=False,
+    defaults={
+        "num_attention_heads": 12,
+        "hidden_size": 768,
+        "max_position_embeddings": 64,
+        "vocab_size": 32000,
+        "layer_norm_eps": 1e-6,
+    },
+)
+
+SIGLIP_VISION = like(
+    CLIP_VISION,
+    "siglip--vision",
+    ("siglip",),
+    slots={
+        "position_embedding": Slot("embeddings.position_embedding.weight", "n d"),
+        "embedding_norm.gain": None,
+        "embedding_norm.bias": None,
+    },
+    defaults={"patch_size": 16, "layer_norm_eps": 1e-6},
+)
+
+FAMILIES = (VIT, DEIT, DINOV2, CLIP_TEXT, CLIP_VISION, SIGLIP_TEXT, SIGLIP_VISION)

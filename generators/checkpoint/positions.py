@@ -1,0 +1,190 @@
+"""How positions enter where no table of them is learned: formulas, rotations, slopes, relative biases."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+
+from generators.base.architecture import Buckets, Rotary
+from generators.base.errors import InputError
+
+BASE = 10_000.0  # of wavelengths: Vaswani et al. 2017, taken over by Su et al. 2021 for rotations
+
+# Tables by formula
+
+
+def fairseq_sinusoids(n: int, d: int) -> Float[Array, "n d"]:
+    """Return sines, then cosines, of positions from 2 on (ids 0 and 1 are padding's), as XGLM computes them."""
+    half = d // 2
+    frequencies = np.exp(np.arange(half, dtype=np.float32) * np.float32(-math.log(BASE) / (half - 1)))
+    angles = np.arange(2, n + 2, dtype=np.float32)[:, None] * frequencies
+    table = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    return np.pad(table, ((0, 0), (0, d % 2)))
+
+
+def split_sinusoids(n: int, d: int) -> Float[Array, "n d"]:
+    """Return sines of wavelengths 2 pi 10000^(2 c / d), then their cosines, as CTRL and Marian compute them."""
+    angles = np.arange(n)[:, None] / BASE ** (2 * np.arange((d + 1) // 2) / d)
+    return np.concatenate([np.sin(angles), np.cos(angles)[:, : d // 2]], axis=1).astype(np.float32)
+
+
+FORMULAS: Mapping[str, Callable[[int, int], Float[Array, "n d"]]] = {
+    "fairseq": fairseq_sinusoids,
+    "split": split_sinusoids,
+}
+
+# Rotations
+
+
+def rotary(
+    dim: int, base: float, n_ctx: int, scaling: Mapping[str, Any] | None = None, adjacent: bool = False
+) -> Rotary:
+    """Return how `dim` channels of a head turn: by base^(-2 c / dim) radians per position, scaled by the config.
+
+    Args:
+        n_ctx: the longest context that the config allows.
+        scaling: what config.json says under `rope_scaling` or `rope_parameters`.
+
+    Raises:
+        InputError: a kind of scaling that is not known, or one of its numbers is absent.
+    """
+    rules = {} if scaling is None else scaling
+    kind = rules.get("rope_type", rules.get("type", "default"))
+    if dim < 2 or dim % 2 or not base > 1:
+        raise InputError(f"config.json says that {dim} channels turn with base {base}: they can't make pairs.")
+    if not isinstance(kind, str) or kind not in SCALINGS:
+        raise InputError(
+            f"config.json scales rotations by {kind!r}, which is unknown; the atlas knows {', '.join(SCALINGS)}."
+        )
+    plain = base ** (-np.arange(0, dim, 2) / dim)
+    try:
+        angles, strength = SCALINGS[kind](plain, rules, base, n_ctx)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise InputError(f"config.json scales rotations by {kind!r}, but its numbers are not all there.") from error
+    periods = tuple(float(period) for period in 2 * math.pi / angles)
+    return Rotary(dim, periods, adjacent, kind, float(strength))
+
+
+def _unscaled(angles: Array, rules: Mapping[str, Any], base: float, n_ctx: int) -> tuple[Array, float]:
+    return angles, 1.0
+
+
+def _linear(angles: Array, rules: Mapping[str, Any], base: float, n_ctx: int) -> tuple[Array, float]:
+    return angles / rules["factor"], 1.0
+
+
+def _llama3(angles: Array, rules: Mapping[str, Any], base: float, n_ctx: int) -> tuple[Array, float]:
+    """Slow rotations are slowed by the factor, fast ones kept, those between blended (Llama 3.1)."""
+    factor, low, high = rules["factor"], rules["low_freq_factor"], rules["high_freq_factor"]
+    turns = rules.get("original_max_position_embeddings", n_ctx) * angles / (2 * math.pi)
+    kept = np.clip((turns - low) / (high - low), 0, 1)
+    return (1 - kept) * angles / factor + kept * angles, 1.0
+
+
+def _yarn(angles: Array, rules: Mapping[str, Any], base: float, n_ctx: int) -> tuple[Array, float]:
+    """As Peng et al. 2023: pairs that turn often are kept, those that hardly turn are slowed by the factor."""
+    original = rules.get("original_max_position_embeddings") or n_ctx
+    factor = rules.get("factor") or n_ctx / original
+    dim = 2 * len(angles)
+
+    def pair(turns: float) -> float:
+        return dim * math.log(original / (turns * 2 * math.pi)) / (2 * math.log(base))
+
+    first, last = pair(rules.get("beta_fast") or 32), pair(rules.get("beta_slow") or 1)
+    if rules.get("truncate", True):
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, dim - 1)
+    slowed = np.clip((np.arange(len(angles)) - first) / max(last - first, 0.001), 0, 1)
+    return slowed * angles / factor + (1 - slowed) * angles, _yarn_strength(rules, factor)
+
+
+def _yarn_strength(rules: Mapping[str, Any], factor: float) -> float:
+    def grown(scale: float) -> float:
+        return 1.0 if factor <= 1 else 0.1 * scale * math.log(factor) + 1
+
+    if rules.get("attention_factor") is not None:
+        return float(rules["attention_factor"])
+    if rules.get("mscale") and rules.get("mscale_all_dim"):
+        return grown(rules["mscale"]) / grown(rules["mscale_all_dim"])
+    return grown(1)
+
+
+def _longrope(angles: Array, rules: Mapping[str, Any], base: float, n_ctx: int) -> tuple[Array, float]:
+    """Each pair has a factor of its own; those for contexts as long as in training are taken (Ding et al. 2024)."""
+    original = rules.get("original_max_position_embeddings") or n_ctx
+    factor = rules.get("factor") or n_ctx / original
+    strength = rules.get("attention_factor")
+    if strength is None:
+        strength = 1.0 if factor <= 1 else math.sqrt(1 + math.log(factor) / math.log(original))
+    return angles / np.asarray(rules["short_factor"], float), strength
+
+
+SCALINGS: Mapping[str, Callable[[Array, Mapping[str, Any], float, int], tuple[Array, float]]] = {
+    "default": _unscaled,
+    "linear": _linear,
+    "dynamic": _unscaled,  # stretches contexts only beyond the one trained on
+    "llama3": _llama3,
+    "yarn": _yarn,
+    "longrope": _longrope,
+    "su": _longrope,  # its first name
+}
+
+
+def turned(rows: Float[Array, "heads n c"], rotation: Rotary | None) -> Float[Array, "heads n c"]:
+    """Return queries or keys as their positions turn them."""
+    if rotation is None:
+        return rows
+    half = rotation.dim // 2
+    angles = np.arange(rows.shape[1])[:, None] * (2 * math.pi / np.asarray(rotation.periods))
+    cosines, sines = rotation.strength * np.cos(angles), rotation.strength * np.sin(angles)
+    first = slice(0, rotation.dim, 2) if rotation.adjacent else slice(0, half)
+    second = slice(1, rotation.dim, 2) if rotation.adjacent else slice(half, rotation.dim)
+    result = rows.copy()
+    result[..., first] = rows[..., first] * cosines - rows[..., second] * sines
+    result[..., second] = rows[..., second] * cosines + rows[..., first] * sines
+    return result
+
+
+# Slopes and biases
+
+
+def alibi_slopes(heads: int, steepest: float = 8.0) -> tuple[float, ...]:
+    """Return what a score loses per position of distance, for each head (Press et al. 2021).
+
+    For a power of two they fall from 2^(-8/heads) to 2^-8; for other numbers those of the power of two below come
+    first, then every second one of twice that power.
+    """
+    below = 2 ** math.floor(math.log2(heads))
+    slopes = [2.0 ** (-steepest * (i + 1) / below) for i in range(below)]
+    between = [2.0 ** (-steepest * (i + 1) / (2 * below)) for i in range(0, 2 * below, 2)]
+    return tuple((slopes + between)[:heads])
+
+
+def bucket_of(offsets: Int[Array, "..."], buckets: Buckets) -> Int[Array, "..."]:
+    """Return the row of a table of relative biases for each offset, query position - key position (T5).
+
+    Half of the rows (of each direction, where keys may come after) are one per distance; the others grow
+    logarithmically up to `max_distance`, beyond which all share the last.
+    """
+    count, start = buckets.count, np.zeros_like(offsets)
+    if buckets.both_ways:
+        count //= 2
+        start = np.where(offsets < 0, count, 0)
+        distance = np.abs(offsets)
+    else:
+        distance = np.maximum(offsets, 0)
+    exact = count // 2
+    with np.errstate(divide="ignore"):
+        grown = np.log(distance.astype(np.float32) / np.float32(exact)) / np.float32(
+            math.log(buckets.max_distance / exact)
+        )
+    far = np.minimum(exact + np.maximum(grown * (count - exact), 0).astype(int), count - 1)
+    return start + np.where(distance < exact, distance, far)
+
+
+def bias_by_offset(table: Float[Array, "rows heads"], buckets: Buckets, n: int) -> Float[Array, "heads offsets"]:
+    """Return what relative biases add to the scores of every head, for offsets from n - 1 back to 1 - n ahead."""
+    return table[bucket_of(np.arange(n - 1, -n, -1), buckets)].T

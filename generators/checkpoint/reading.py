@@ -1,0 +1,91 @@
+"""config.json -> Architecture, by a family's table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from generators.base.architecture import Architecture
+from generators.base.errors import InputError
+from generators.checkpoint.config import LARGEST_SIZE, MOST_LAYERS, Settings
+from generators.checkpoint.roles import Family, resolved
+
+NO_SIZES = {"norm_eps", "tied", "d_head", "n_kv_head"}
+DEFAULT_EPS = 1e-5
+
+
+def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture:
+    """Read the sizes that findings need from config.json.
+
+    Raises:
+        InputError: a size is absent or can't be, or a switch is set that the family's table doesn't know.
+    """
+    return understood(config, family)[1]
+
+
+def understood(config: Mapping[str, Any], family: Family) -> tuple[Family, Architecture]:
+    """Return the family's table as this config alters it, and the architecture.
+
+    Raises:
+        InputError: as for `read_architecture`.
+    """
+    settings = Settings(config, family.at, family.defaults)
+    chosen = resolved(family, settings)
+    sizes = _sizes(settings, chosen)
+    fields: dict[str, Any] = {
+        **sizes,
+        "n_ctx": sizes.get("n_ctx"),
+        "vocab_size": sizes.get("vocab_size"),
+        "norm_eps": _eps(settings, chosen),
+        "n_kv_head": _n_kv_head(settings, chosen),
+        "tied": _tied(config, settings, chosen),
+    }
+    fields["d_head"] = _d_head(settings, chosen, sizes)
+    if chosen.extra is not None:
+        fields |= chosen.extra(settings, fields)
+    settings.ignore(*chosen.ignores)
+    settings.refuse_unread(family.name)
+    architecture = Architecture(
+        family=family.name,
+        causal=chosen.causal,
+        post_norm=chosen.post_norm,
+        positions=chosen.positions,
+        norm=chosen.norm,
+        **fields,
+    )
+    return chosen, architecture
+
+
+def _sizes(settings: Settings, family: Family) -> dict[str, int]:
+    return {
+        name: settings.size(key, MOST_LAYERS if name == "n_layer" else LARGEST_SIZE)
+        for name, key in family.config.items()
+        if name not in NO_SIZES
+    }
+
+
+def _d_head(settings: Settings, family: Family, sizes: Mapping[str, int]) -> int:
+    key = family.config.get("d_head", "head_dim")
+    if settings.get(key) is not None:
+        return settings.size(key)
+    if sizes["d_model"] % sizes["n_head"]:
+        raise InputError(
+            f"config.json says {sizes['n_head']} heads share a width of {sizes['d_model']}, which doesn't divide."
+        )
+    return sizes["d_model"] // sizes["n_head"]
+
+
+def _eps(settings: Settings, family: Family) -> float:
+    key = family.config.get("norm_eps")
+    return DEFAULT_EPS if key is None or settings.get(key) is None else settings.number(key, at_most=1)
+
+
+def _n_kv_head(settings: Settings, family: Family) -> int | None:
+    key = family.config.get("n_kv_head", "num_key_value_heads")
+    return settings.size(key) if settings.get(key) is not None else None
+
+
+def _tied(config: Mapping[str, Any], settings: Settings, family: Family) -> bool:
+    key = family.config.get("tied", "tie_word_embeddings")
+    if settings.says(key):
+        return settings.flag(key)
+    outside = config.get(key)
+    return outside if isinstance(outside, bool) else family.tied

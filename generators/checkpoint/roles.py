@@ -1,0 +1,306 @@
+"""Roles: what a tensor does, where a family keeps it, and what must be done to it before it can be used.
+
+A *role* is what a tensor does (`blocks.3.attn.q`), not what a checkpoint calls it. Weights that read from the
+residual stream and weights that write to it are both handed out as (d, m), stream side first; a table says with
+`transposed` where the file stores the other way round. Norms are named by function: `blocks.{i}.ln1.gain`
+belongs to the norm whose output attention i reads, `blocks.{i}.ln2.gain` to the one whose output MLP i reads.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+from generators.base.architecture import Norm, Positions
+from generators.checkpoint.config import Settings
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+Sizes = Mapping[str, int]  # of the axes that `Architecture.sizes` names
+
+NORM_READ_BY = {"attn.q": "ln1", "attn.k": "ln1", "attn.v": "ln1", "mlp.in": "ln2", "mlp.gate": "ln2"}
+NORMED_AFTER = {"attn.q": "attn.q_norm", "attn.k": "attn.k_norm"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several matrices that are fused along their output channels.
+
+    `sizes` names the widths of all of them by axis, in the order of the file (`a b b`); `index` is ours. The
+    sequence stands `groups` times in a row, each time with an equal share of every part: once, once per head ("h")
+    or group of shared keys ("g"), once per channel ("f"), or as often as the machines that trained it were many.
+    """
+
+    index: int
+    sizes: str
+    groups: str | int = 1
+
+    def of(self, fused: Float[Array, "*rows all"], sizes: Sizes) -> Float[Array, "*rows part"]:
+        """Cut this part out of a fused tensor, whose last axis is that of output channels."""
+        widths = self.widths(fused.shape[-1], sizes)
+        groups = self._count(widths, sizes)
+        shares = [width // groups for width in widths]
+        start = sum(shares[: self.index])
+        grouped = fused.reshape(*fused.shape[:-1], groups, sum(shares))
+        return grouped[..., start : start + shares[self.index]].reshape(*fused.shape[:-1], widths[self.index])
+
+    def widths(self, total: int, sizes: Sizes) -> list[int]:
+        """Return the width of every part; parts whose axis the architecture doesn't fix share `total` equally."""
+        letters = self.sizes.split()
+        return [sizes.get(letter, total // len(letters)) for letter in letters]
+
+    def total(self, sizes: Sizes) -> int | None:
+        """Return the width of the fused tensor, None where the architecture doesn't fix it."""
+        letters = self.sizes.split()
+        return sum(sizes[letter] for letter in letters) if all(letter in sizes for letter in letters) else None
+
+    def fits(self, width: int, sizes: Sizes) -> bool:
+        """Return whether a fused tensor of this width falls into such parts."""
+        widths = self.widths(width, sizes)
+        groups = self._count(widths, sizes)
+        return sum(widths) == width and groups > 0 and all(share % groups == 0 for share in widths)
+
+    def _count(self, widths: list[int], sizes: Sizes) -> int:
+        if isinstance(self.groups, int):
+            return self.groups
+        return widths[self.index] if self.groups == "f" else sizes[self.groups]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a role lives: a tensor name with {i} (this layer) or {j} (the layer before), and its layout.
+
+    `shape` names the axes of what is handed out: n positions, V tokens, d stream width, e embedding width, a
+    attention width, b attention width of keys and values, c width of a head, h heads, f MLP width.
+
+    Args:
+        transposed: the file stores it the other way round.
+        part: it is fused with others.
+        skip: rows at the start that are no position (padding, class token).
+        plus: added to what is stored: 1 where the model multiplies by 1 + g.
+        when: the switch of config.json that must be on for the model to have it, or off (`!no_bias`).
+        flat: axes of length 1 in the file that are left out.
+        formula: it is in no file; the rule (of `positions.FORMULAS`) by which the model's software computes it.
+    """
+
+    tensor: str
+    shape: str
+    transposed: bool = False
+    part: Part | None = None
+    skip: int = 0
+    plus: float = 0.0
+    when: str = ""
+    flat: bool = False
+    formula: str = ""
+
+    def effective(self, stored: Float[Array, "..."], sizes: Sizes) -> Float[Array, "..."]:
+        """Return what the model uses, stream side first, of a tensor as stored (and of the right shape)."""
+        tensor = stored.squeeze() if self.flat else stored
+        tensor = tensor.T if self.transposed else tensor
+        if self.part is not None:
+            tensor = self.part.of(tensor, sizes)
+        if self.skip:
+            tensor = tensor[self.skip :]
+        return tensor + tensor.dtype.type(self.plus) if self.plus else tensor
+
+    def asked(self, sizes: Sizes) -> list[int | None]:
+        """Return the shape that the stored tensor must have, stream side first; None where any length will do."""
+        wanted = [sizes.get(axis) for axis in self.shape.split()]
+        if self.part is not None:
+            wanted[-1] = self.part.total(sizes)
+        if self.skip and wanted[0] is not None:
+            wanted[0] += self.skip
+        return wanted
+
+    def in_layer(self, layer: int) -> "Slot":
+        """Return the slot with its layer filled in."""
+        return replace(self, tensor=self.tensor.format(i=layer, j=layer - 1))
+
+
+Slots = Mapping[str, Slot]
+
+
+@dataclass(frozen=True)
+class Family:
+    """How one family of checkpoints is configured and what it calls its tensors.
+
+    Args:
+        config: field of `Architecture` -> dotted key of config.json.
+        slots: roles outside the blocks; `block_slots` those inside block i, without their `blocks.{i}.`;
+            `first_block_slots` where the first block differs (None: it has no such thing).
+        at: where in config.json the settings stand (`text_config`); empty at the top.
+        defaults: what the family's own software takes where config.json is silent.
+        aliases: endings of tensor names, and what older files write instead.
+        without: role -> why there is none.
+        stack: which half of a pair it is (`encoder`), empty where a checkpoint is one model.
+        ignores: switches that were thought of and change nothing a table tells.
+        variant: the table for one config, where its switches change the layout; may refuse it.
+        extra: further fields of `Architecture` from the settings and those already read.
+        bare_norms: its norms have neither gains nor biases.
+    """
+
+    name: str
+    model_types: tuple[str, ...]
+    prefixes: tuple[str, ...]
+    config: Mapping[str, str]
+    slots: Slots
+    block_slots: Slots
+    first_block_slots: Mapping[str, Slot | None] = field(default_factory=lambda: EMPTY)
+    causal: bool = True
+    post_norm: bool = False
+    tied: bool = True  # unless config.json says otherwise
+    positions: Positions = "learned"
+    norm: Norm = "layer"
+    at: str = ""
+    defaults: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
+    aliases: tuple[tuple[str, str], ...] = ()
+    without: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    stack: str = ""
+    ignores: tuple[str, ...] = ()
+    variant: Callable[["Family", Settings], "Family"] | None = None
+    extra: Callable[[Settings, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    bare_norms: bool = False
+
+    def spellings(self, tensor: str) -> Iterator[str]:
+        """Yield every name that a file of this family may give a tensor."""
+        old = [tensor.removesuffix(new) + old for new, old in self.aliases if tensor.endswith(new)]
+        for name in (tensor, *old):
+            for prefix in self.prefixes:
+                yield prefix + name
+
+    def roles(self, n_layer: int) -> Iterator[tuple[str, Slot]]:
+        """Yield every role of a model of `n_layer` layers with its slot, names filled in."""
+        yield from self.slots.items()
+        for i in range(n_layer):
+            slots = {**self.block_slots, **(self.first_block_slots if i == 0 else {})}
+            for role, slot in slots.items():
+                if slot is not None:
+                    yield f"blocks.{i}.{role}", slot.in_layer(i)
+
+    def expects(self, role: str) -> list[str]:
+        """Return what the family has in front of a role and beside it, without which it can't be computed with.
+
+        That is the norm whose output a matrix reads, the bias of what it gives, and the norm right after that.
+        Matrices that write to the stream expect nothing: their biases change nothing that is read from them.
+        """
+        block, _, inner = role.rpartition(".attn.") if ".attn." in role else role.rpartition(".mlp.")
+        kind = f"{'attn' if '.attn.' in role else 'mlp'}.{inner}"
+        if role == "unembedding":
+            return self._there(["final_norm.gain", "final_norm.bias", "unembedding.bias"])
+        if kind not in NORM_READ_BY:
+            return []
+        norm = f"{block}.{NORM_READ_BY[kind]}"
+        beside = [f"{block}.{NORMED_AFTER[kind]}.gain"] if kind in NORMED_AFTER else []
+        return self._there([f"{norm}.gain", f"{norm}.bias", f"{role}.bias", *beside])
+
+    def _there(self, roles: list[str]) -> list[str]:
+        return [role for role in roles if self._has(role)]
+
+    def _has(self, role: str) -> bool:
+        if not role.startswith("blocks."):
+            return role in self.slots
+        _, layer, inner = role.split(".", 2)
+        special = self.first_block_slots if layer == "0" else EMPTY
+        return (special[inner] if inner in special else self.block_slots.get(inner)) is not None
+
+
+def like(base: Family, name: str, model_types: tuple[str, ...], **changed: Any) -> Family:
+    """Return a family built like another: mappings are merged (None takes a role away), all else is replaced."""
+    for key in ("config", "slots", "block_slots", "defaults", "without", "first_block_slots"):
+        if key in changed:
+            merged = {**getattr(base, key), **changed[key]}
+            keep_none = key in ("defaults", "first_block_slots")
+            changed[key] = merged if keep_none else {k: v for k, v in merged.items() if v is not None}
+    return replace(base, name=name, model_types=model_types, **changed)
+
+
+def changed(base: Family, **changes: Any) -> Family:
+    """Return a family as one config alters it; mappings are merged as in `like`."""
+    return like(base, base.name, base.model_types, **changes)
+
+
+def resolved(family: Family, settings: Settings) -> Family:
+    """Return the table for one config: its variant, with the roles that its switches leave out left out.
+
+    Raises:
+        InputError: the config sets a switch in a way that the table doesn't know.
+    """
+    chosen = family if family.variant is None else family.variant(family, settings)
+    return replace(
+        chosen,
+        slots={role: slot for role, slot in chosen.slots.items() if _is_on(slot, settings)},
+        block_slots={role: slot for role, slot in chosen.block_slots.items() if _is_on(slot, settings)},
+        first_block_slots={
+            role: slot for role, slot in chosen.first_block_slots.items() if slot is None or _is_on(slot, settings)
+        },
+    )
+
+
+def _is_on(slot: Slot, settings: Settings) -> bool:
+    if not slot.when:
+        return True
+    return settings.flag(slot.when.removeprefix("!")) is not slot.when.startswith("!")
+
+
+# What tables are made of
+
+
+def norm(role: str, tensor: str, bias: bool = True, plus: float = 0.0, when: str = "") -> dict[str, Slot]:
+    """Return the roles of one norm: its gain, and its bias if it has one."""
+    slots = {f"{role}.gain": Slot(f"{tensor}.weight", "d", plus=plus)}
+    if bias:
+        slots[f"{role}.bias"] = Slot(f"{tensor}.bias", "d", when=when)
+    return slots
+
+
+AXES = {"attn.q": "a", "attn.k": "b", "attn.v": "b", "attn.o": "a", "mlp.in": "f", "mlp.gate": "f", "mlp.out": "f"}
+WRITING = ("attn.o", "mlp.out")
+
+
+def linear(
+    role: str, tensor: str, bias: bool | str = True, stored: Literal["out in", "in out"] = "out in", when: str = ""
+) -> dict[str, Slot]:
+    """Return the roles of one matrix of a block and its bias; `bias` may be the switch that says if it has one.
+
+    Args:
+        stored: torch's Linear stores (out, in), its Conv1D (in, out).
+    """
+    axis, writes = AXES[role], role in WRITING
+    slots = {role: Slot(f"{tensor}.weight", f"d {axis}", transposed=(stored == "out in") is not writes, when=when)}
+    if bias:
+        slots[f"{role}.bias"] = Slot(
+            f"{tensor}.bias", "d" if writes else axis, when=bias if isinstance(bias, str) else when
+        )
+    return slots
+
+
+def fused(
+    tensor: str,
+    parts: str,
+    bias: bool | str = True,
+    stored: Literal["out in", "in out"] = "out in",
+    order: str = "qkv",
+    groups: str | int = 1,
+) -> dict[str, Slot]:
+    """Return the roles of queries, keys and values that one matrix holds; `parts` are their widths in its order."""
+    slots = {}
+    for index, name in enumerate(order):
+        axis, part = parts.split()[index], Part(index, parts, groups)
+        slots[f"attn.{name}"] = Slot(f"{tensor}.weight", f"d {axis}", transposed=stored == "out in", part=part)
+        if bias:
+            when = bias if isinstance(bias, str) else ""
+            slots[f"attn.{name}.bias"] = Slot(f"{tensor}.bias", axis, part=part, when=when)
+    return slots
+
+
+def part_of(role: str, tensor: str, parts: str, index: int, bias: bool | str = False) -> dict[str, Slot]:
+    """Return the roles of one of several matrices of a block that torch's Linear holds as one."""
+    part = Part(index, parts)
+    slots = {role: Slot(f"{tensor}.weight", f"d {AXES[role]}", transposed=True, part=part)}
+    if bias:
+        slots[f"{role}.bias"] = Slot(
+            f"{tensor}.bias", AXES[role], part=part, when=bias if isinstance(bias, str) else ""
+        )
+    return slots

@@ -1,0 +1,97 @@
+"""What config.json says of rotations and windows, in the words of several generations of software."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from generators.base.architecture import Rotary
+from generators.base.errors import InputError
+from generators.checkpoint.config import Settings
+from generators.checkpoint.positions import BASE, rotary
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+Fields = Mapping[str, Any]  # of Architecture, as far as they are read
+
+
+def same_in_all_layers(settings: Settings, fields: Fields, adjacent: bool = False) -> Mapping[str, Any]:
+    """Return the rotation that every layer makes, and the windows of a model that may have them."""
+    turns = rotation(settings, fields, adjacent=adjacent)
+    return {"rotary": (turns,) * fields["n_layer"], "windows": windows(settings, fields["n_layer"])}
+
+
+def rotation(
+    settings: Settings,
+    fields: Fields,
+    *,
+    kind: str | None = None,
+    base_key: str = "rope_theta",
+    part_key: str = "partial_rotary_factor",
+    scaled: bool = True,
+    adjacent: bool = False,
+) -> Rotary:
+    """Return the rotation that config.json describes, under `rope_parameters` (of a kind of layer) or at the top.
+
+    Args:
+        base_key, part_key: what older files call the base and the share of a head's channels that turn.
+        scaled: whether `rope_scaling` is meant for this kind of layer.
+    """
+    rules = _rules(settings, kind)
+    old_scaling = settings.get("rope_scaling")
+    if rules is None and scaled and isinstance(old_scaling, Mapping):
+        rules = old_scaling
+    rules = dict(rules or {})
+    base = rules.get("rope_theta") or settings.get(base_key) or BASE
+    part = rules.get("partial_rotary_factor") or settings.get(part_key) or 1.0
+    settings.ignore("rope_theta", "partial_rotary_factor", "original_max_position_embeddings")
+    original = settings.get("original_max_position_embeddings")
+    if original is not None:
+        rules.setdefault("original_max_position_embeddings", original)
+    if not _is_number(base) or not _is_number(part) or not 0 < part <= 1:
+        raise InputError(f"config.json says that {part!r} of a head's channels turn, with base {base!r}.")
+    return rotary(int(fields["d_head"] * part), float(base), fields["n_ctx"], rules, adjacent)
+
+
+def _rules(settings: Settings, kind: str | None) -> Mapping[str, Any] | None:
+    rules = settings.get("rope_parameters")
+    if rules is None:
+        return None
+    if kind is not None and isinstance(rules, Mapping):
+        rules = rules.get(kind, rules)
+    if not isinstance(rules, Mapping) or FULL in rules:
+        raise InputError("config.json gives rope_parameters that the atlas can't read.")
+    return rules
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def layer_kinds(settings: Settings, n_layer: int, otherwise: Sequence[str]) -> list[str]:
+    """Return which attention each layer has: all keys, or those in a window.
+
+    Raises:
+        InputError: config.json names another kind, or not one per layer.
+    """
+    kinds = settings.get("layer_types")
+    if kinds is None:
+        return list(otherwise)
+    if not isinstance(kinds, list) or len(kinds) < n_layer or not {*map(str, kinds)} <= {FULL, SLIDING}:
+        raise InputError(f"config.json gives layer_types that are not {n_layer} times {FULL} or {SLIDING}.")
+    return kinds[:n_layer]
+
+
+def windows(settings: Settings, n_layer: int, otherwise: Sequence[str] | None = None) -> tuple[int | None, ...]:
+    """Return how many keys a query sees in each layer, None where it sees all; empty if it sees all everywhere."""
+    size = settings.get("sliding_window")
+    switched_off = settings.get("use_sliding_window") is False
+    kinds = layer_kinds(settings, n_layer, otherwise or [SLIDING] * n_layer)
+    if size is None or switched_off or SLIDING not in kinds:
+        return ()
+    width = settings.size("sliding_window")
+    return tuple(width if kind == SLIDING else None for kind in kinds)
+
+
+def windows_above(settings: Settings, n_layer: int) -> tuple[int | None, ...]:
+    """Return the windows of a model that has them from layer `max_window_layers` on, where they are switched on."""
+    first = settings.get("max_window_layers")
+    first = first if isinstance(first, int) else 0
+    return windows(settings, n_layer, [SLIDING if i >= first else FULL for i in range(n_layer)])

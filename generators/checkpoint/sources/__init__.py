@@ -1,0 +1,63 @@
+"""Where a checkpoint's files are: a folder, an installed package, a model hub."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from generators.base.errors import InputError, WeightsUnavailableError
+from generators.checkpoint.config import CONFIG
+from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource, Source
+from generators.checkpoint.sources.files import FLOATING, SHARD_INDEX, WEIGHTS, Files, Header, Origin, Traffic
+from generators.checkpoint.sources.folder import in_folder
+from generators.checkpoint.sources.hub import Hub
+from generators.checkpoint.sources.package import in_package
+
+__all__ = [
+    "CONFIG",
+    "FLOATING",
+    "SHARD_INDEX",
+    "WEIGHTS",
+    "Files",
+    "Header",
+    "Hub",
+    "Origin",
+    "Traffic",
+    "in_folder",
+    "locate",
+]
+
+
+def locate(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
+    """Find a model's files: in `models_dirs` by its name, before anything is downloaded, then in its sources.
+
+    A model that names a folder first is read from there and nowhere else.
+
+    Raises:
+        InputError: a folder was named outright and can't be used.
+        WeightsUnavailableError: none of the places has them now; says why of each.
+    """
+    return replace(_found(model, models_dirs, hub), stack=model.stack)
+
+
+def _found(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
+    if not isinstance(model.sources[0], FolderSource):
+        for folder in models_dirs:
+            if (folder / model.whole).is_dir():
+                return in_folder(folder / model.whole)
+    reasons = []
+    for source in model.sources:
+        try:
+            return _open(source, hub)
+        except WeightsUnavailableError as error:
+            reasons.append(str(error))
+    raise WeightsUnavailableError(" ".join(reasons))
+
+
+def _open(source: Source, hub: Hub) -> Files:
+    if isinstance(source, HubSource):
+        return hub.files(source)
+    if isinstance(source, PackageSource):
+        return in_package(source)
+    if not source.folder.is_dir():
+        raise InputError(f"There is no folder {source.folder}.")
+    return in_folder(source.folder)

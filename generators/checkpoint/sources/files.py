@@ -1,0 +1,186 @@
+"""A checkpoint's files: its tensors by name, and its small text files."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from numpy import ndarray as Array
+
+from generators.base.errors import InputError
+from generators.checkpoint.config import CONFIG, parse_object
+
+WEIGHTS = "model.safetensors"
+SHARD_INDEX = "model.safetensors.index.json"
+FLOATING = ("F64", "F32", "F16", "BF16")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where weights came from, for the record: what kind of place, which one, and the commit if there is one."""
+
+    kind: str
+    place: str
+    revision: str | None = None
+    commit: str | None = None
+
+
+@dataclass
+class Traffic:
+    """Bytes that came over the network, and bytes of tensors that were asked for."""
+
+    fetched: int = 0
+    needed: int = 0
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file says of a tensor before it is read."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Files:
+    """A checkpoint's files, each had when asked for. Tensors are handed out as arrays, other files as bytes.
+
+    `fetch` returns None for a file that isn't there. `stack` is the half that is meant where a checkpoint holds two
+    models, an encoder and a decoder or two towers.
+    """
+
+    origin: Origin
+    fetch: Callable[[str], Path | None]
+    stack: str | None = field(default=None, kw_only=True)
+    traffic: Traffic | None = field(default=None, kw_only=True)
+
+    def names(self) -> list[str]:
+        """Return the name of every tensor. Raises InputError: no weights, or a damaged file."""
+        return list(self._file_of)
+
+    def header(self, name: str) -> Header:
+        """Return dtype and shape of a tensor.
+
+        Raises:
+            KeyError: there is none of that name.
+            InputError: the file is damaged, or lacks what its index says it holds.
+        """
+        with opened(self._path(self._file_of[name])) as file:
+            return _header(file, name, self._file_of[name])
+
+    def read(self, name: str) -> Array:
+        """Return a tensor as it is stored; the file is opened and closed around it so that no page stays mapped.
+
+        Raises:
+            KeyError, InputError: as for its header; its numbers are of a kind that is not read.
+        """
+        from safetensors import SafetensorError
+
+        path = self._path(self._file_of[name])
+        with opened(path) as file:
+            check_dtype(name, _header(file, name, path.name).dtype, path.name)
+            try:
+                return file.get_tensor(name)
+            except (SafetensorError, OSError) as error:
+                raise InputError(f"{name} can't be read from {path}: {error}.") from error
+
+    def weight_files(self) -> list[str]:
+        """Return the names of the files that hold tensors. Raises InputError: as for the tensors' names."""
+        return sorted(set(self._file_of.values()))
+
+    def prefetch(self, names: Iterable[str]) -> None:
+        """Get ready to read tensors, together where that is cheaper; nothing where they lie on this machine."""
+
+    def content(self, name: str) -> bytes | None:
+        """Return a small file's bytes, None if it isn't there.
+
+        Raises:
+            InputError: it can't be read.
+        """
+        path = self.fetch(name)
+        try:
+            return None if path is None else path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path} can't be read: {error}.") from error
+
+    def config(self) -> dict[str, Any]:
+        """Return config.json.
+
+        Raises:
+            InputError: there is none, or it is no JSON object.
+        """
+        content = self.content(CONFIG)
+        if content is None:
+            raise InputError(f"The checkpoint {self.origin.place} has no {CONFIG}.")
+        return parse_object(content, f"In the checkpoint {self.origin.place}, {CONFIG}")
+
+    @cached_property
+    def _file_of(self) -> Mapping[str, str]:
+        """Which file holds each tensor."""
+        index = self.content(SHARD_INDEX)
+        if index is not None:
+            return weight_map(index, f"In the checkpoint {self.origin.place}, {SHARD_INDEX}")
+        with opened(self._path(WEIGHTS)) as file:
+            return dict.fromkeys(file.keys(), WEIGHTS)
+
+    def _path(self, name: str) -> Path:
+        path = self.fetch(name)
+        if path is None:
+            raise InputError(
+                f"The checkpoint {self.origin.place} has no {name} (the atlas reads safetensors only, never pickle)."
+            )
+        return path
+
+
+def _header(file: Any, name: str, place: str) -> Header:
+    from safetensors import SafetensorError
+
+    try:
+        part = file.get_slice(name)
+    except SafetensorError as error:
+        raise InputError(f"{name} can't be read from {place}: {error}.") from error
+    return Header(part.get_dtype(), tuple(part.get_shape()))
+
+
+def weight_map(index: bytes, place: str) -> dict[str, str]:
+    """Return which file holds each tensor, from the index of a sharded checkpoint.
+
+    Raises:
+        InputError: it doesn't say, or names files outside the checkpoint.
+    """
+    found = parse_object(index, place).get("weight_map")
+    if not isinstance(found, dict) or not all(_is_file_name(name) for name in found.values()):
+        raise InputError(f"{place} has no weight_map from tensor names to file names.")
+    return found
+
+
+def _is_file_name(name: object) -> bool:
+    return isinstance(name, str) and Path(name).name == name
+
+
+def check_dtype(name: str, dtype: str, file: str) -> None:
+    """Refuse numbers of a kind that are not read as they stand.
+
+    Raises:
+        InputError: they aren't floating.
+    """
+    if dtype not in FLOATING:
+        raise InputError(f"{name} in {file} is {dtype}; the atlas reads {', '.join(FLOATING)}.")
+    if dtype == "BF16":
+        import ml_dtypes  # noqa: F401  (gives NumPy the type)
+
+
+def opened(path: Path) -> Any:
+    """Open a safetensors file.
+
+    Raises:
+        InputError: it isn't one.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        path.open("rb").close()  # says why a file can't be read, where the library says that there is none
+        return safe_open(path, framework="numpy")
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path} isn't a whole safetensors file: {error}.") from error

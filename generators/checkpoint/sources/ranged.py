@@ -1,0 +1,232 @@
+"""Safetensors files on the hub of which only headers and the tensors asked for are read."""
+
+import json
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy import ndarray as Array
+
+from generators.base.errors import InputError
+from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Header, Traffic, check_dtype, weight_map
+from generators.checkpoint.sources.kept import Kept
+from generators.checkpoint.sources.network import NoRangesError, RemoteFile
+
+LENGTH = 8  # bytes before the header, which say how long it is
+LONGEST_HEADER = 100_000_000  # bytes; the format allows no more
+IN_FLIGHT = 4
+SMALLEST_GAP = 1 << 10  # bytes between two tensors that are read through rather than left out by another request
+GAP_SHARE = 0.01  # likewise, of what is read with it
+LARGEST_READ = 1 << 28  # bytes in one request
+DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "bfloat16"}
+
+
+Entry = tuple[str, list[int], int, int]  # dtype, shape, first byte, byte after the last
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor lies: its file, its bytes in it, and what they are."""
+
+    file: str
+    name: str
+    start: int
+    end: int
+    header: Header
+
+
+@dataclass(frozen=True)
+class RangedFiles(Files):
+    """The files of a repository at a commit, of which tensors are read alone.
+
+    Args:
+        remote: gives a file of the repository, to be read by ranges.
+        kept: what was read before.
+        key: names repository and commit.
+    """
+
+    remote: Callable[[str, Traffic], RemoteFile] = field(kw_only=True)
+    kept: Kept = field(kw_only=True)
+    key: str = field(kw_only=True)
+    traffic: Traffic = field(default_factory=Traffic, kw_only=True)
+    _headers: dict[str, dict[str, Any]] = field(default_factory=dict, kw_only=True)
+    _files: dict[str, RemoteFile] = field(default_factory=dict, kw_only=True)
+    _whole: set[str] = field(default_factory=set, kw_only=True)  # files that the server gives only whole
+
+    def header(self, name: str) -> Header:
+        """Return dtype and shape of a tensor.
+
+        Raises:
+            KeyError: there is none of that name.
+            InputError, WeightsUnavailableError: its file is damaged, or can't be had now.
+        """
+        place = self._place(name)
+        return super().header(name) if place is None else place.header
+
+    def read(self, name: str) -> Array:
+        """Return a tensor as it is stored, from what is kept or from the hub.
+
+        Raises:
+            KeyError, InputError, WeightsUnavailableError: as for its header.
+        """
+        place = self._place(name)
+        if place is None:
+            return super().read(name)
+        check_dtype(name, place.header.dtype, place.file)
+        file = self._content_of(place.file)
+        data = self.kept.tensor(file, name)
+        if data is None:
+            self.prefetch([name])
+            data = self.kept.tensor(file, name)
+        if data is None:  # whole on the disk by now, or larger than what may be kept
+            return super().read(name) if place.file in self._whole else _as_array(self._fetch_one(place), place)
+        return _as_array(data, place)
+
+    def prefetch(self, names: Iterable[str]) -> None:
+        """Read tensors that are not kept yet, neighbours in one request, a few requests at a time.
+
+        Raises:
+            KeyError, InputError, WeightsUnavailableError: as for reading them.
+        """
+        places = [place for name in dict.fromkeys(names) if (place := self._place(name)) is not None]
+        missing = [p for p in places if not self.kept.has_tensor(self._content_of(p.file), p.name)]
+        with ThreadPoolExecutor(IN_FLIGHT) as pool:
+            for _ in pool.map(self._fetch, joined(missing)):
+                pass
+
+    @cached_property
+    def _file_of(self) -> Mapping[str, str]:
+        index = self.content(SHARD_INDEX)
+        if index is not None:
+            return weight_map(index, f"In the checkpoint {self.origin.place}, {SHARD_INDEX}")
+        header = self._header(WEIGHTS)
+        if header is None:
+            return super()._file_of
+        return dict.fromkeys(header["tensors"], WEIGHTS)
+
+    def _place(self, name: str) -> Place | None:
+        """Return where a tensor lies, None if its file can only be had whole."""
+        file = self._file_of[name]
+        header = self._header(file)
+        if header is None:
+            return None
+        if name not in header["tensors"]:
+            raise InputError(f"{name} isn't in {file} of {self.origin.place}, which its index names.")
+        dtype, shape, start, end = header["tensors"][name]
+        return Place(file, name, start, end, Header(dtype, tuple(shape)))
+
+    def _header(self, file: str) -> dict[str, Any] | None:
+        if file in self._whole:
+            return None
+        if file not in self._headers:
+            note = self.kept.note("headers", self.key, file)
+            if note is None:
+                try:
+                    note = self._fetch_header(file)
+                except NoRangesError:
+                    self._whole.add(file)
+                    return None
+                self.kept.keep_note(note, "headers", self.key, file)
+            self._headers[file] = note
+        return self._headers[file]
+
+    def _fetch_header(self, file: str) -> dict[str, Any]:
+        remote = self._remote(file)
+        first = remote.read(0, LENGTH)
+        (length,) = struct.unpack("<Q", first)
+        if length > LONGEST_HEADER:
+            raise InputError(f"{file} of {self.origin.place} isn't a safetensors file: its header can't be so long.")
+        header = remote.read(LENGTH, LENGTH + length)
+        tensors = parsed_header(header, f"{file} of {self.origin.place}", remote.size)
+        return {"content": remote.digest or f"{self.key}-{file}", "size": remote.size, "tensors": tensors}
+
+    def _content_of(self, file: str) -> str:
+        return str((self._header(file) or {})["content"])
+
+    def _remote(self, file: str) -> RemoteFile:
+        if file not in self._files:
+            self._files[file] = self.remote(file, self.traffic)
+        return self._files[file]
+
+    def _fetch(self, places: list[Place]) -> None:
+        """Read neighbours in one go and keep each."""
+        file = places[0].file
+        start = places[0].start
+        try:
+            data = memoryview(self._same(file).read(start, places[-1].end))
+        except NoRangesError:
+            self._whole.add(file)
+            return
+        for place in places:
+            self.traffic.needed += place.end - place.start
+            self.kept.keep_tensor(self._content_of(file), place.name, data[place.start - start : place.end - start])
+
+    def _fetch_one(self, place: Place) -> bytearray:
+        self.traffic.needed += place.end - place.start
+        return self._same(place.file).read(place.start, place.end)
+
+    def _same(self, file: str) -> RemoteFile:
+        """Return a file that must have the content that its header was read from."""
+        remote, header = self._remote(file), self._header(file) or {}
+        remote.size = remote.size or header.get("size")
+        if remote.digest is None and not str(header["content"]).startswith(self.key):
+            remote.digest = header["content"]
+        return remote
+
+
+def parsed_header(
+    header: bytes | bytearray, named: str, size: int | None
+) -> dict[str, tuple[str, list[int], int, int]]:
+    """Return {tensor: (dtype, shape, first byte, byte after the last)} from the header of a safetensors file.
+
+    Raises:
+        InputError: it is none, or says what can't be.
+    """
+    begin = LENGTH + len(header)
+    try:
+        content = json.loads(header)
+        placed = {name: _placed(entry, begin) for name, entry in content.items() if name != "__metadata__"}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise InputError(f"{named} isn't a safetensors file: its header can't be read.") from error
+    ends = [end for *_, end in placed.values()]
+    if any(start > end or min(shape, default=0) < 0 for _, shape, start, end in placed.values()) or (
+        size is not None and ends and max(ends) != size
+    ):
+        raise InputError(f"{named} isn't a whole safetensors file: its header and its size don't agree.")
+    return placed
+
+
+def _placed(entry: Any, begin: int) -> Entry:
+    first, last = (int(offset) for offset in entry["data_offsets"])
+    return str(entry["dtype"]), [int(n) for n in entry["shape"]], begin + first, begin + last
+
+
+def joined(places: Iterable[Place]) -> list[list[Place]]:
+    """Group tensors that lie so close in a file that one request reads them."""
+    groups: list[list[Place]] = []
+    for place in sorted(places, key=lambda p: (p.file, p.start)):
+        last = groups[-1] if groups else None
+        if last is not None and _close(last, place):
+            last.append(place)
+        else:
+            groups.append([place])
+    return groups
+
+
+def _close(group: list[Place], place: Place) -> bool:
+    first, last = group[0], group[-1]
+    length = place.end - first.start
+    gap = place.start - last.end
+    return first.file == place.file and gap <= max(SMALLEST_GAP, GAP_SHARE * length) and length <= LARGEST_READ
+
+
+def _as_array(data: bytes | bytearray, place: Place) -> Array:
+    dtype = np.dtype(DTYPES[place.header.dtype])
+    if len(data) != prod(place.header.shape) * dtype.itemsize:
+        raise InputError(f"{place.name} in {place.file} has not the size that its shape asks for.")
+    return np.frombuffer(data, dtype).reshape(place.header.shape)

@@ -1,0 +1,125 @@
+"""Stored results as they are shown: every claim judged now, by today's rules.
+
+What can't be shown is said: nothing stored, damaged, measured by older code in another form. Needs no weights.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from generators.base.errors import InputError
+from generators.compute import code
+from generators.compute.records import (
+    FindingRecord,
+    ModelFindings,
+    ModelRecord,
+    StoredFinding,
+    TensorEntry,
+    claim_record,
+    tables_of,
+)
+from generators.compute.results import Store
+from generators.findings import FINDINGS
+from generators.findings.contract import Claim, Finding, Measurements
+
+NOT_YET = "It has not been computed for this model yet."
+OTHER_FORM = "What is stored was measured by an older version of this finding, in another form; compute it again."
+
+
+@dataclass(frozen=True)
+class JudgedFinding:
+    """One finding of one model: what is stored of it (None: nothing that can be shown), and its claims judged now.
+
+    `older_code` says that it was measured by other code than today's, `damaged` why what is stored can't be trusted.
+    """
+
+    finding: Finding[Any]
+    record: FindingRecord
+    claims: tuple[Claim, ...]
+    stored: StoredFinding | None = None
+    measured: Measurements[Any] | None = None
+    damaged: str | None = None
+
+
+@dataclass(frozen=True)
+class JudgedModel:
+    """All that is known of one model, judged."""
+
+    record: ModelRecord
+    findings: tuple[JudgedFinding, ...]
+
+    @property
+    def damaged(self) -> list[str]:
+        """Return a sentence for every finding whose stored result can't be trusted."""
+        return [judged.damaged for judged in self.findings if judged.damaged]
+
+    def published(self) -> ModelFindings:
+        """Return it as `findings.json` publishes it."""
+        tensors: dict[str, TensorEntry] = {}
+        for judged in self.findings:
+            tensors |= judged.stored.tensors if judged.stored else {}
+        return ModelFindings(
+            model=self.record,
+            tensors=tensors,
+            findings={judged.finding.name: judged.record for judged in self.findings},
+            claims=[claim_record(claim) for judged in self.findings for claim in judged.claims],
+        )
+
+
+def judged_model(store: Store, name: str, findings: Sequence[Finding[Any]] | None = None) -> JudgedModel | None:
+    """Read a model's results and judge its claims; None where it has none.
+
+    Raises:
+        InputError: what is known of the model itself is damaged.
+    """
+    record = store.model(name)
+    if record is None:
+        return None
+    chosen = FINDINGS if findings is None else findings
+    return JudgedModel(record, tuple(judged_finding(store, name, finding) for finding in chosen))
+
+
+def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFinding:
+    """Read and judge one finding of one model."""
+    try:
+        stored = store.finding(name, finding.name)
+        arrays = {} if stored is None else store.arrays(name, stored)
+    except InputError as error:
+        return _not_shown(finding, str(error), damaged=str(error))
+    if stored is None:
+        return _not_shown(finding, NOT_YET)
+    if stored.status != "computed":
+        record = FindingRecord(status=stored.status, reason=stored.reason, key=stored.key)
+        return JudgedFinding(finding, record, tuple(finding.untested(stored.reason or "")), stored)
+    try:
+        metrics = TypeAdapter(finding.metrics).validate_python(stored.metrics)
+    except ValidationError:
+        return _not_shown(finding, OTHER_FORM)
+    measured = Measurements(metrics, tables_of(stored), arrays)
+    try:
+        claims = tuple(finding.claims(measured))
+    except Exception as error:  # a rule that breaks must not cost the other findings their verdicts
+        return _broken(finding, stored, error)
+    record = FindingRecord(
+        status="computed",
+        key=stored.key,
+        computed_on=stored.computed_on,
+        older_code=stored.code != code.digest(finding.measure.__module__),
+        run=stored.run,
+        metrics=stored.metrics,
+        tables=stored.tables,
+    )
+    return JudgedFinding(finding, record, claims, stored, measured)
+
+
+def _broken(finding: Finding[Any], stored: StoredFinding, error: Exception) -> JudgedFinding:
+    reason = f"Its claims can't be judged: {type(error).__name__}: {error}"
+    record = FindingRecord(status="failed", reason=reason, key=stored.key)
+    return JudgedFinding(finding, record, tuple(finding.untested(reason)), stored, damaged=reason)
+
+
+def _not_shown(finding: Finding[Any], reason: str, damaged: str | None = None) -> JudgedFinding:
+    record = FindingRecord(status="missing", reason=reason)
+    return JudgedFinding(finding, record, tuple(finding.untested(reason)), damaged=damaged)

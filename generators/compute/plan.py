@@ -1,0 +1,202 @@
+"""What a finding of a model would be measured from: its inputs, and the key that they and the code give.
+
+A key says everything that a result depends on: the tensors that are read and how the family's table lays them out,
+the numbers of the config that are used, token facts by their content, and the code that measures. Whatever of these
+changes, the result is computed again; nothing else makes it so.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, NoReturn, cast
+
+from numpy import ndarray as Array
+
+from generators.base.architecture import Architecture
+from generators.base.plain import content_digest
+from generators.checkpoint.checkpoint import Checkpoint
+from generators.checkpoint.registry import Model
+from generators.checkpoint.sources import Files
+from generators.compute import code, running
+from generators.compute.records import Status, TensorEntry
+from generators.findings.contract import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Finding, Inputs, roles
+from generators.tokens.frequency import Frequency, token_frequencies
+from generators.tokens.vocabulary import Vocabulary, load_vocabulary
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model whose checkpoint is open; token facts are loaded when they are first asked for."""
+
+    model: Model
+    files: Files
+    checkpoint: Checkpoint
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary | None:
+        """Return the model's tokens, None where it has none, or no tokenizer."""
+        size = self.checkpoint.architecture.vocab_size
+        return None if size is None else load_vocabulary(self.files, size)
+
+    @cached_property
+    def frequencies(self) -> tuple[Frequency, ...]:
+        """Return what is known of how often its tokens occur, best source first."""
+        size = self.checkpoint.architecture.vocab_size
+        if size is None:
+            return ()
+        return token_frequencies(self.files, self.model.frequency, self.vocabulary, size, self.model.counts)
+
+    @cached_property
+    def run(self) -> Any:
+        """Return the model itself, ready to be run.
+
+        Raises:
+            CannotRunError: it can't be run here; says why.
+        """
+        return running.opened_model(self.files, self.checkpoint)
+
+    @cached_property
+    def why_no_run(self) -> str | None:
+        """Return why it can't be run here, as far as that can be said without opening it."""
+        return running.why_not(self.files, self.checkpoint)
+
+    def depends_on(self, capability: str) -> Any:
+        """Return digests of what a finding with this capability depends on."""
+        if capability == TOKENS:
+            return None if self.vocabulary is None else _digest_of_vocabulary(self.vocabulary)
+        if capability == FREQUENCIES:
+            return [_digest_of_frequency(frequency) for frequency in self.frequencies]
+        return None if self.why_no_run else self._run_depends_on
+
+    @cached_property
+    def _run_depends_on(self) -> dict[str, Any]:
+        return running.depends_on(self.files, self.checkpoint)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a finding will be measured from and the key that this gives; or why it can't be (`status`, `reason`).
+
+    `here` says that it is this machine that can't, and not the weights: then a result that is stored stands.
+    """
+
+    finding: Finding[Any]
+    tensors: dict[str, TensorEntry] = field(default_factory=dict)
+    key: str | None = None
+    code: str | None = None
+    status: Status = "computed"
+    reason: str | None = None
+    here: bool = False
+
+
+def plan(finding: Finding[Any], opened: Opened) -> Plan:
+    """Return the plan of one finding; every tensor that it reads is read and checked.
+
+    Raises:
+        InputError: a tensor or a tokenizer file is damaged.
+        WeightsUnavailableError: a file that exists can't be had now.
+    """
+    blocked = _blocked(finding, opened.checkpoint)
+    if blocked is not None:
+        return Plan(finding, status=blocked[0], reason=blocked[1])
+    if RUN in finding.needs and opened.why_no_run:
+        return Plan(finding, status="missing", reason=opened.why_no_run, here=True)
+    checkpoint = opened.checkpoint
+    read = _roles_read(finding, checkpoint)
+    tensors = {role: TensorEntry(**asdict(checkpoint.record(role))) for role in read}
+    measured_by = code.digest(finding.measure.__module__)
+    made_of = {
+        "finding": finding.name,
+        "code": measured_by,
+        "config": {name: asdict(checkpoint.architecture)[name] for name in finding.config},
+        "tensors": {role: [tensors[role].sha256, checkpoint.layout(role)] for role in read},
+        **{name: opened.depends_on(name) for name in CAPABILITIES if finding.can_use(name)},
+    }
+    return Plan(finding, tensors, content_digest(made_of), measured_by)
+
+
+def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
+    """Return what a finding may measure from: what it declares, and nothing else."""
+    checkpoint = opened.checkpoint
+    return Inputs(
+        weights=_Declared(checkpoint, tuple(_roles_read(finding, checkpoint))),
+        architecture=cast(Architecture, _Fields(finding, checkpoint.architecture)),
+        vocabulary=opened.vocabulary if finding.can_use(TOKENS) else None,
+        frequencies=opened.frequencies if finding.can_use(FREQUENCIES) else (),
+        run=opened.run if finding.can_use(RUN) and not opened.why_no_run else None,
+    )
+
+
+def _roles_read(finding: Finding[Any], checkpoint: Checkpoint) -> list[str]:
+    """Return the roles that a finding reads here: what is there, with the norms and biases that belong to it."""
+    wanted = roles((*finding.needs, *finding.uses), checkpoint.architecture.n_layer)
+    return [role for role in wanted if not checkpoint.missing_for(role)]
+
+
+def _blocked(finding: Finding[Any], checkpoint: Checkpoint) -> tuple[Status, str] | None:
+    """Return why a finding can't be measured in this checkpoint, None if it can."""
+    n_layer = checkpoint.architecture.n_layer
+    of_family = dict(checkpoint.family.roles(n_layer))
+    for pattern in finding.needs:
+        wanted = roles((pattern,), n_layer)
+        there = [role for role in wanted if role in of_family]
+        if wanted and not there:
+            name = checkpoint.family.name
+            return "not_applicable", checkpoint.family.without.get(
+                pattern, f"The {name} architecture has no {pattern}."
+            )
+        absent = list(dict.fromkeys(lacking for role in there for lacking in checkpoint.missing_for(role)))
+        if absent:
+            more = f" and {len(absent) - 1} more like it" if len(absent) > 1 else ""
+            return "missing", f"The checkpoint lacks {checkpoint.lacking(absent[0])}{more}."
+    return None
+
+
+class _Declared(Mapping[str, Array]):
+    """Those tensors of a checkpoint that a finding declares; each is read when it is asked for."""
+
+    def __init__(self, checkpoint: Checkpoint, declared: tuple[str, ...]) -> None:
+        self._checkpoint, self._declared = checkpoint, declared
+
+    def __getitem__(self, role: str) -> Array:
+        if role not in self._declared:
+            raise KeyError(role)
+        return self._checkpoint[role]
+
+    def __contains__(self, role: object) -> bool:
+        return role in self._declared
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._declared)
+
+    def __len__(self) -> int:
+        return len(self._declared)
+
+
+class _Fields:
+    """Those fields of an architecture that a finding declares; its key is made from them."""
+
+    def __init__(self, finding: Finding[Any], architecture: Architecture) -> None:
+        self.__dict__.update({name: getattr(architecture, name) for name in finding.config})
+        self._name = finding.name
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"the finding {self._name!r} reads {name!r} of the config without declaring it")
+
+
+def _digest_of_vocabulary(vocabulary: Vocabulary) -> str:
+    digest = hashlib.sha256()
+    for text in vocabulary.texts:
+        digest.update(len(text).to_bytes(4, "little") + text)
+    for words in (vocabulary.readable, vocabulary.groups):
+        digest.update("\0".join(words).encode("utf-8", "surrogatepass") + b"\0\0")
+    for flags in (vocabulary.marks_space, vocabulary.special):
+        digest.update(flags.tobytes())
+    digest.update(vocabulary.merges.astype("<i8").tobytes())
+    return digest.hexdigest()
+
+
+def _digest_of_frequency(frequency: Frequency) -> str:
+    said = f"{frequency.source}\0{frequency.label}\0{frequency.proxy}\0{frequency.coverage!r}\0"
+    return hashlib.sha256(said.encode() + frequency.log_frequency.astype("<f8").tobytes()).hexdigest()

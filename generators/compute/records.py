@@ -1,0 +1,163 @@
+"""What is stored of a finding and what is published of a model, as plain data that is checked when read."""
+
+from dataclasses import asdict
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from generators.base.plain import content_digest, plain
+from generators.checkpoint.registry import SLUG
+from generators.findings.contract import Claim, Measurements, Table, Verdict
+
+SCHEMA_VERSION: Literal[2] = 2
+Status = Literal["computed", "missing", "not_applicable", "failed"]
+SHA256 = "^[0-9a-f]{64}$"
+
+
+class Record(BaseModel):
+    """Plain data as it is stored or published; absent numbers are null."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SourceRecord(Record):
+    """Where the weights that were read came from."""
+
+    kind: str
+    place: str
+    revision: str | None = None
+    commit: str | None = None
+
+
+class ModelRecord(Record):
+    """What is known of a model beside its findings."""
+
+    name: str = Field(pattern=f"^{SLUG.pattern}$")
+    title: str
+    family: str
+    n_layer: int
+    n_head: int
+    d_model: int
+    n_ctx: int | None
+    vocab_size: int | None
+    causal: bool
+    post_norm: bool
+    source: SourceRecord
+    licence: str | None = None
+    notes: str | None = None
+
+
+class TensorEntry(Record):
+    """A tensor that was read, as it stands in the file."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    sha256: str = Field(pattern=SHA256)
+
+
+class TableRecord(Record):
+    """A table: a title that says what one row is, columns, rows."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[JsonValue, ...], ...]
+
+
+class StoredFinding(Record):
+    """What was measured of one finding in one model: numbers, tables, what they were measured from. No verdicts.
+
+    `key` is the digest of all that it depends on, `code` of the code that measured; `arrays_sha256` of the file of
+    arrays beside it.
+    """
+
+    schema_version: Literal[2] = SCHEMA_VERSION
+    finding: str = Field(pattern="^[a-z][a-z0-9_]*$")
+    status: Status
+    reason: str | None = None
+    key: str | None = Field(default=None, pattern=SHA256)
+    code: str | None = Field(default=None, pattern=SHA256)
+    computed_on: str | None = Field(default=None, description="UTC date")
+    tensors: dict[str, TensorEntry] = {}
+    run: dict[str, str] | None = Field(default=None, description="how the model was run: libraries, dtype, text")
+    metrics: dict[str, JsonValue] | None = None
+    tables: dict[str, TableRecord] = {}
+    arrays_sha256: str | None = Field(default=None, pattern=SHA256)
+
+    def digest(self) -> str:
+        """Return the SHA-256 of its content."""
+        return content_digest(self.model_dump(mode="json"))
+
+
+class FindingRecord(Record):
+    """One finding of one model as it is published."""
+
+    status: Status
+    reason: str | None = None
+    key: str | None = None
+    computed_on: str | None = Field(default=None, description="UTC date")
+    older_code: bool = Field(default=False, description="measured by an older version of this finding's code")
+    run: dict[str, str] | None = Field(default=None, description="how the model was run: libraries, dtype, text")
+    metrics: dict[str, JsonValue] | None = None
+    tables: dict[str, TableRecord] = {}
+
+
+class ChanceRecord(Record):
+    """What a null gives for a claim's value; `limit` is the percentile that `holds` has to pass."""
+
+    null: str
+    median: float
+    limit: float
+    draws: int
+
+
+class ClaimRecord(Record):
+    """One claim: verdict, effect size with its interval, the threshold from which it holds, what chance gives."""
+
+    id: str
+    finding: str
+    statement: str
+    verdict: Verdict
+    value: float | None
+    interval: tuple[float, float] | None = None
+    threshold: float | None
+    baseline: float | None
+    chance: ChanceRecord | None = None
+    close: bool = Field(default=False, description="the threshold lies inside the interval")
+    unit: str
+    answer: str
+
+
+class ModelFindings(Record):
+    """All that the atlas publishes about one model: `findings.json`."""
+
+    schema_version: Literal[2] = SCHEMA_VERSION
+    model: ModelRecord
+    tensors: dict[str, TensorEntry]
+    findings: dict[str, FindingRecord]
+    claims: list[ClaimRecord]
+
+    def verdict_of(self, claim_id: str) -> ClaimRecord | None:
+        """Return the claim called `claim_id`, None where its finding isn't known."""
+        return next((claim for claim in self.claims if claim.id == claim_id), None)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of findings.json."""
+    schema = ModelFindings.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Helix Atlas findings"}
+
+
+def claim_record(claim: Claim) -> ClaimRecord:
+    """Return a claim as it is published."""
+    return ClaimRecord(**plain(asdict(claim)), close=claim.close)
+
+
+def table_records(measured: Measurements[Any]) -> dict[str, TableRecord]:
+    """Return the tables of a finding as they are stored."""
+    return {name: TableRecord(**plain(asdict(table))) for name, table in measured.tables.items()}
+
+
+def tables_of(record: StoredFinding) -> dict[str, Table]:
+    """Return stored tables as those that claims and figures are made from."""
+    return {name: Table(table.title, table.columns, table.rows) for name, table in record.tables.items()}

@@ -1,0 +1,184 @@
+"""One model, from its weights to its results: open, plan, compute what isn't known yet, save."""
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from numpy import ndarray as Array
+
+from generators.base.errors import AtlasError, InputError
+from generators.base.plain import plain
+from generators.base.progress import Report, silent
+from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.registry import Model
+from generators.checkpoint.sources import Hub, locate
+from generators.compute.plan import Opened, Plan, inputs, plan
+from generators.compute.records import ModelRecord, SourceRecord, StoredFinding, table_records
+from generators.compute.results import Store
+from generators.findings import FINDINGS
+from generators.findings.contract import Finding, NotApplicableError
+from generators.runner import CannotRunError
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where weights are looked for, beside a model's own sources."""
+
+    models_dirs: Sequence[Path] = ()
+    hub: Hub = field(default_factory=Hub)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What computing a model came to: findings computed now, found stored, and failed (with why)."""
+
+    name: str
+    computed: tuple[str, ...]
+    stored: tuple[str, ...]
+    failed: dict[str, str]
+
+
+def open_model(model: Model, places: Places) -> Opened:
+    """Find a model's files and open its checkpoint.
+
+    Raises:
+        InputError: the checkpoint can't be used.
+        WeightsUnavailableError: it can't be had now.
+    """
+    files = locate(model, places.models_dirs, places.hub)
+    return Opened(model, files, open_checkpoint(files, model.family))
+
+
+def compute_model(
+    model: Model,
+    places: Places,
+    store: Store,
+    report: Report = silent,
+    findings: Sequence[Finding[Any]] | None = None,
+) -> Outcome:
+    """Compute every finding of a model that its stored results don't hold already.
+
+    Each finding is saved as soon as it is measured, so that a killed run loses one at the most.
+
+    Raises:
+        InputError: the checkpoint can't be used.
+        WeightsUnavailableError: it can't be had now.
+        AtlasError: results can't be written.
+    """
+    opened = open_model(model, places)
+    with store.locked(model.name):
+        # Reads and checks every tensor before anything else.
+        plans = [plan(finding, opened) for finding in (FINDINGS if findings is None else findings)]
+        _save_model(_describe(model, opened.checkpoint), store)
+        done = [_job(each, opened, store, report) for each in plans]
+        _drop_unknown(plans, model.name, store)
+    records = {record.finding: record for record, _ in done}
+    computed = tuple(record.finding for record, is_new in done if is_new and record.status == "computed")
+    return Outcome(
+        model.name,
+        computed,
+        tuple(name for name, r in records.items() if r.status == "computed" and name not in computed),
+        {name: r.reason or "" for name, r in records.items() if r.status == "failed"},
+    )
+
+
+def _job(planned: Plan, opened: Opened, store: Store, report: Report) -> tuple[StoredFinding, bool]:
+    """Return what is stored of one finding in the end, and whether it was made just now."""
+    name = opened.model.name
+    known = _known(planned, name, store, report)
+    if known is not None:
+        store.drop_older_arrays(name, known)
+        return known, False
+    record, arrays = _answer(planned, opened, report)
+    return store.save_finding(name, record, arrays), True
+
+
+def _known(planned: Plan, name: str, store: Store, report: Report) -> StoredFinding | None:
+    """Return the stored result if it is what this plan would give; damaged ones are computed again."""
+    finding = planned.finding.name
+    try:
+        stored = store.finding(name, finding)
+        if stored is None:
+            return None
+        if planned.here and stored.status == "computed":
+            store.arrays(name, stored)
+            return stored
+        if planned.key is None:
+            return stored if (stored.status, stored.reason) == (planned.status, planned.reason) else None
+        if stored.key != planned.key or stored.status not in ("computed", "not_applicable"):
+            return None
+        store.arrays(name, stored)
+        return stored
+    except InputError as error:
+        report(f"{name}: {finding} is computed again: {error}")
+        return None
+
+
+def _answer(planned: Plan, opened: Opened, report: Report) -> tuple[StoredFinding, dict[str, Array]]:
+    finding = planned.finding
+    if planned.key is None:
+        return StoredFinding(finding=finding.name, status=planned.status, reason=planned.reason), {}
+    report(f"{opened.model.name}: computing {finding.name}")
+    record = StoredFinding(
+        finding=finding.name,
+        status="computed",
+        key=planned.key,
+        code=planned.code,
+        computed_on=datetime.now(UTC).date().isoformat(),
+        tensors=planned.tensors,
+    )
+    try:
+        given = inputs(finding, opened)
+        measured = finding.measure(given)
+        numbers = {"metrics": plain(measured.metrics), "tables": table_records(measured)}
+        if given.run is not None:
+            numbers["run"] = {**given.run.record, "text": given.run.text.name, "text_sha256": given.run.text.sha256}
+        return record.model_copy(update=numbers), measured.arrays
+    except NotApplicableError as sentence:
+        return record.model_copy(update={"status": "not_applicable", "reason": str(sentence)}), {}
+    except CannotRunError as sentence:
+        return StoredFinding(finding=finding.name, status="missing", reason=str(sentence)), {}
+    except AtlasError:
+        raise
+    except Exception as error:  # a finding that breaks must not cost the others
+        report(f"{opened.model.name}: {finding.name} failed\n{traceback.format_exc()}")
+        reason = f"{type(error).__name__}: {error}"
+        return StoredFinding(finding=finding.name, status="failed", reason=reason), {}
+
+
+def _save_model(record: ModelRecord, store: Store) -> None:
+    try:
+        if store.model(record.name) == record:
+            return
+    except InputError:
+        pass  # damaged: written anew
+    store.save_model(record)
+
+
+def _drop_unknown(plans: Sequence[Plan], name: str, store: Store) -> None:
+    """Remove what is stored of findings that the atlas has no more."""
+    known = {each.finding.name for each in plans} | {finding.name for finding in FINDINGS}
+    for finding in set(store.finding_names(name)) - known:
+        store.remove_finding(name, finding)
+
+
+def _describe(model: Model, checkpoint: Checkpoint) -> ModelRecord:
+    a = checkpoint.architecture
+    return ModelRecord(
+        name=model.name,
+        title=model.title,
+        family=a.family,
+        n_layer=a.n_layer,
+        n_head=a.n_head,
+        d_model=a.d_model,
+        n_ctx=a.n_ctx,
+        vocab_size=a.vocab_size,
+        causal=a.causal,
+        post_norm=a.post_norm,
+        source=SourceRecord(**asdict(checkpoint.origin)),
+        licence=model.licence,
+        notes=model.notes,
+    )

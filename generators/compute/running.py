@@ -1,0 +1,73 @@
+"""The model itself, for findings that run it: whether it can be run here, and what its results then depend on."""
+
+import hashlib
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from generators.checkpoint.checkpoint import Checkpoint
+from generators.checkpoint.sources import CONFIG, Files
+from generators.compute import code
+from generators.runner import CannotRunError, open_model
+
+LIBRARIES = ("torch", "transformers", "tokenizers")
+# What is read of a checkpoint when it is run, beside the tensors.
+READ = (CONFIG, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "held_out_tokens.npy")
+# The code that runs: findings get a model that is open, so what they import does not name it.
+ROOM = tuple(
+    f"generators.runner.{module}" for module in ("opening", "run", "losses", "modules", "positions", "texts")
+)
+
+
+def why_not(files: Files, checkpoint: Checkpoint) -> str | None:
+    """Return why a model can't be run here, as far as that can be said without opening it; None if nothing is seen."""
+    absent = [name for name in LIBRARIES if find_spec(name) is None]
+    if absent:
+        return f"The model can't be run here: {' and '.join(absent)} isn't installed."
+    if files.stack is not None:
+        return "The model can't be run here: it is one half of a checkpoint that holds two."
+    n_layer = checkpoint.architecture.n_layer
+    lacking = [role for role, slot in checkpoint.family.roles(n_layer) if _is_lacking(role, slot, checkpoint)]
+    if lacking:
+        more = f" and {len(lacking) - 1} more tensors" if len(lacking) > 1 else ""
+        return f"The model can't be run: the checkpoint lacks {checkpoint.lacking(lacking[0])}{more}."
+    return None
+
+
+def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return what every result of running this model depends on: all weights, the files read, versions, the code."""
+    found = {name: files.content(name) for name in READ}
+    return {
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None},
+        "weights": {role: checkpoint.record(role).sha256 for role in checkpoint},
+        "libraries": {name: metadata.version(name) for name in LIBRARIES},
+        "code": [code.digest(module) for module in ROOM],
+    }
+
+
+def opened_model(files: Files, checkpoint: Checkpoint) -> Any:
+    """Open the model, ready to be run.
+
+    Raises:
+        CannotRunError: it can't be run here; says why.
+    """
+    config = files.fetch(CONFIG)
+    if config is None:
+        raise CannotRunError(f"The model can't be run: it has no {CONFIG}.")
+    for name in (*READ, *files.weight_files()):
+        files.fetch(name)
+    slot = checkpoint.layout("position_embedding") if "position_embedding" in checkpoint else None
+    stored = slot is not None and not slot["formula"]
+    return open_model(
+        Path(config).parent,
+        checkpoint.architecture,
+        position_tensor=checkpoint.record("position_embedding").name if stored else None,
+        first_row=slot["skip"] if slot is not None and stored else 0,
+    )
+
+
+def _is_lacking(role: str, slot: Any, checkpoint: Checkpoint) -> bool:
+    if role in checkpoint or slot.formula or slot.when:
+        return False
+    return not (role == "unembedding" and checkpoint.architecture.tied)

@@ -1,0 +1,92 @@
+"""Several models, one after another: one model's trouble never costs another its results."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from generators.base.errors import InputError, WeightsUnavailableError
+from generators.base.progress import Report
+from generators.checkpoint.registry import Model
+from generators.compute.results import Store
+from generators.compute.run import Outcome, Places, compute_model
+from generators.findings.contract import Finding
+
+
+@dataclass
+class Tally:
+    """What computing several models came to.
+
+    `unavailable` says why a model's weights could not be had or used, by name; `bad_input` and `failed` are names,
+    `sentences` what to tell the user about them.
+    """
+
+    unavailable: dict[str, str] = field(default_factory=dict)
+    bad_input: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+
+
+def compute_models(
+    models: Sequence[Model],
+    places: Places,
+    store: Store,
+    report: Report,
+    advance: Callable[[], None],
+    *,
+    named: bool,
+    findings: Sequence[Finding[Any]] | None = None,
+) -> Tally:
+    """Compute every finding of every model that is not stored yet.
+
+    Args:
+        models: which.
+        places: where weights are looked for.
+        store: where results are.
+        report: takes lines on the progress.
+        advance: called after each model.
+        named: whether the user named these models, so that one that can't be had is a failure.
+        findings: which of them; all if not given.
+    """
+    tally = Tally()
+    for model in models:
+        try:
+            done = compute_model(model, places, store, report, findings)
+            report(f"{model.name}: {in_words(done)}")
+            for finding, reason in done.failed.items():
+                tally.failed.append(model.name)
+                tally.sentences.append(f"{model.name}: {finding} failed: {reason}")
+        except WeightsUnavailableError as error:
+            _unavailable(tally, model, error, store, report, named=named)
+        except InputError as error:
+            (tally.bad_input if named else tally.failed).append(model.name)
+            tally.unavailable[model.name] = str(error)
+            tally.sentences.append(f"{model.name}: {error}")
+        advance()
+    return tally
+
+
+def _unavailable(
+    tally: Tally, model: Model, error: WeightsUnavailableError, store: Store, report: Report, *, named: bool
+) -> None:
+    tally.unavailable[model.name] = str(error)
+    stored = _has_results(store, model.name)
+    report(f"{model.name}: {error} {'Its stored results stand.' if stored else ''}".rstrip())
+    if named and not stored:
+        tally.failed.append(model.name)
+
+
+def _has_results(store: Store, name: str) -> bool:
+    try:
+        return store.model(name) is not None
+    except InputError:
+        return False
+
+
+def in_words(done: Outcome) -> str:
+    """Return what computing a model came to."""
+    parts = []
+    if done.computed:
+        parts.append(f"computed {', '.join(done.computed)}")
+    if done.stored:
+        parts.append(f"already stored: {', '.join(done.stored)}")
+    return "; ".join(parts) or "nothing can be computed from these weights"

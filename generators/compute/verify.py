@@ -1,0 +1,69 @@
+"""Is every stored result what was stored, and is the better of two stores' results kept?"""
+
+from collections.abc import Iterator
+
+from generators.base.errors import InputError
+from generators.compute import code
+from generators.compute.records import StoredFinding
+from generators.compute.results import Store
+from generators.findings import FINDINGS
+
+
+def verify(store: Store) -> Iterator[tuple[str, str]]:
+    """Yield (model, sentence) for everything in a store that isn't what was stored."""
+    for name in store.folders():
+        try:
+            if store.model(name) is None:
+                yield name, f"{store.root / name} has results but does not say of which model."
+        except InputError as error:
+            yield name, str(error)
+        for finding in store.finding_names(name):
+            try:
+                record = store.finding(name, finding)
+                if record is not None:
+                    store.arrays(name, record)
+            except InputError as error:
+                yield name, str(error)
+
+
+def adopt(kept: Store, other: Store) -> list[str]:
+    """Take over from another store what is better there; return what was taken, as "model/finding".
+
+    Nothing damaged is taken. A result that both stores have is taken only if it was measured by today's code and the
+    one that is kept was not, or is damaged.
+    """
+    taken = []
+    measured_by = {finding.name: code.digest(finding.measure.__module__) for finding in FINDINGS}
+    for name in other.names():
+        try:
+            header = other.model(name)
+        except InputError:
+            continue
+        with kept.locked(name):
+            if header is not None and _sound_model(kept, name) is None:
+                kept.save_model(header)
+            for finding in other.finding_names(name):
+                theirs, ours = _sound(other, name, finding), _sound(kept, name, finding)
+                today = measured_by.get(finding)
+                if theirs is not None and (ours is None or (theirs.code == today != ours.code)):
+                    kept.save_finding(name, theirs, other.arrays(name, theirs))
+                    taken.append(f"{name}/{finding}")
+    return taken
+
+
+def _sound_model(store: Store, name: str) -> object | None:
+    try:
+        return store.model(name)
+    except InputError:
+        return None
+
+
+def _sound(store: Store, name: str, finding: str) -> StoredFinding | None:
+    """Return a stored result, None where there is none or it can't be trusted."""
+    try:
+        record = store.finding(name, finding)
+        if record is not None:
+            store.arrays(name, record)
+        return record
+    except InputError:
+        return None

@@ -1,0 +1,34 @@
+"""Attention: do the first layer's weights read positions, and which heads attend by position alone?
+
+Observed by James Simon, "Insights into GPT-2's positional encodings" (the eight panels, the MLP's indifference), and
+Adam Yedidia, "The positional embedding matrix and previous-token heads: how do they actually work?" (2023).
+"""
+
+from generators.findings.attention.claims import RULES
+from generators.findings.attention.figures import figures
+from generators.findings.attention.measure import Metrics, measure
+from generators.findings.contract import FREQUENCIES, Finding
+
+FINDING = Finding(
+    name="attention",
+    title="Attention",
+    order=40,
+    needs=("position_embedding", *(f"blocks.*.attn.{name}" for name in "qkvo")),
+    uses=(
+        "blocks.*.ln1.gain",
+        "blocks.*.ln1.bias",
+        "blocks.*.attn.q.bias",
+        "blocks.*.attn.k.bias",
+        "blocks.*.ln2.gain",
+        "blocks.*.mlp.in",
+        "token_embedding",
+        "token_type_embedding",
+        FREQUENCIES,
+    ),
+    config=("n_layer", "n_head", "norm", "norm_eps", "causal", "scaled_by_layer", "score_scale", "embedding_scale"),
+    metrics=Metrics,
+    measure=measure,
+    rules=RULES,
+    figures=figures,
+    signature="overlap-panels",
+)

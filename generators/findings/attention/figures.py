@@ -1,0 +1,134 @@
+"""Overlap panels of layer 0, shares by layer, and positional kernels."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy import ndarray as Array
+
+from generators.drawing import style
+from generators.findings.attention.heads import Head
+from generators.findings.attention.measure import ROLES, LayerShare, Matrix, Metrics, Source
+from generators.findings.contract import Figure, Measurements
+
+LARGEST_LOG_RATIO = 0.8  # of squared overlap to chance, beyond which the panels' colours saturate
+
+
+def figures(measured: Measurements[Metrics]) -> list[Figure]:
+    """Return the overlap panels, the shares by layer and the positional kernels."""
+    metrics, arrays = measured.metrics, measured.arrays
+    shares, heads = _shares_of(metrics), metrics["positional_kernels"]["heads"]
+    return [
+        Figure(
+            "overlap-panels",
+            "Layer-0 weights against the directions of the embeddings",
+            partial(draw_panels, arrays, list(shares)),
+        ),
+        Figure(
+            "shares-by-layer",
+            f"How much of each matrix lies in the top {metrics['k']} directions",
+            partial(draw_shares, shares, metrics["chance_share"], metrics["k"]),
+        ),
+        Figure(
+            "positional-kernels",
+            "What layer-0 heads attend to by position alone",
+            partial(draw_kernels, arrays, metrics["n_heads"]),
+        ),
+        Figure(
+            "kernel-map",
+            "Every head's weight on the previous token, by position alone",
+            partial(draw_kernel_map, heads, metrics["n_layers"], metrics["n_heads"]),
+        ),
+    ]
+
+
+def _shares_of(metrics: Metrics) -> dict[Source, dict[Matrix, list[LayerShare]]]:
+    """Return the shares by embedding, of those that are there."""
+    of_P, of_E = metrics["shares"]["P"], metrics["shares"]["E"]
+    return {"P": of_P, "E": of_E} if of_E else {"P": of_P}
+
+
+def draw_panels(arrays: dict[str, Array], sources: list[Source]) -> Any:
+    """Draw the squared overlaps of layer 0, one row of panels per embedding."""
+    names = [name for name in ROLES if f"panel_P_{name}" in arrays]
+    figure = style.canvas(width=1.9 * len(names) + 0.9, height=2.2 * len(sources) + 0.5)
+    axes = figure.subplots(len(sources), len(names), squeeze=False)
+    for row, source in enumerate(sources):
+        for column, name in enumerate(names):
+            ax = axes[row, column]
+            image = _draw_panel(ax, arrays[f"panel_{source}_{name}"])
+            ax.set_xlabel(f"vectors of {name}")
+            if column == 0:
+                ax.set_ylabel(f"vectors of {source}")
+    bar = figure.colorbar(image, ax=axes, shrink=0.8, label="squared overlap / chance")
+    bar.set_ticks(np.log10([0.2, 0.5, 1, 2, 5]), labels=["1/5", "1/2", "1", "2", "5"])
+    return figure
+
+
+def _draw_panel(ax: Any, ratio: Array) -> Any:
+    """Draw squared overlaps against chance; returns what a colour bar needs."""
+    image = ax.imshow(
+        np.log10(np.maximum(ratio.astype(np.float32), 1e-3)),
+        cmap=style.diverging_colours(),
+        vmin=-LARGEST_LOG_RATIO,
+        vmax=LARGEST_LOG_RATIO,
+        aspect="auto",
+        extent=(0, 1, 1, 0),
+        interpolation="none",
+    )
+    ax.set_xticks([0, 1], ["first", "last"])
+    ax.set_yticks([0, 1], ["first", "last"])
+    ax.grid(False)
+    return image
+
+
+def draw_shares(shares: dict[Source, dict[Matrix, list[LayerShare]]], chance: float, k: int) -> Any:
+    """Draw the share of each matrix by layer, raw (solid) and with the gain folded in (dotted)."""
+    figure = style.canvas(width=3.9 * len(shares) + 1.4, height=3.4)
+    for index, (source, matrices) in enumerate(shares.items()):
+        ax = figure.add_subplot(1, len(shares), index + 1)
+        for colour, (name, rows) in zip(style.COLOURS, matrices.items(), strict=False):
+            layers = [row["layer"] for row in rows]
+            raw = np.array([row["raw"] for row in rows], float)
+            folded = np.array([row["folded"] for row in rows], float)
+            ax.plot(layers, raw, "o-", ms=4, lw=1.2, color=colour, label=name)
+            ax.plot(layers, folded, ":", lw=1.2, color=colour)
+        ax.axhline(chance, ls="--", lw=1, color=style.INK, label="chance")
+        ax.set_yscale("log")
+        ax.set_xlabel("layer")
+        ax.set_ylabel(f"share in {source}'s top {k}\n(dotted: gain folded in)")
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def draw_kernels(arrays: dict[str, Array], n_heads: int) -> Any:
+    """Draw mean attention by offset for the heads of layer 0."""
+    offsets, kernels, uniform = arrays["kernel_offsets"], arrays["kernels"], arrays["uniform_kernel"]
+    columns = min(4, n_heads)
+    rows = -(-n_heads // columns)
+    figure = style.canvas(width=2.0 * columns + 0.6, height=1.4 * rows + 0.5)
+    axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for head, ax in enumerate(axes.flat):
+        if head >= n_heads:
+            ax.set_visible(False)
+            continue
+        ax.plot(offsets, uniform, lw=1.2, color=style.INK, alpha=0.4)
+        ax.plot(offsets, kernels[head], lw=1.2, color=style.COLOURS[0])
+        ax.axvline(1, color=style.COLOURS[1], lw=0.8, ls=":")
+        ax.set_title(f"head {head}")
+    figure.supxlabel("offset: tokens back from the query (dotted line: the previous token)")
+    figure.supylabel("mean attention")
+    return figure
+
+
+def draw_kernel_map(heads: list[Head], n_layers: int, n_heads: int) -> Any:
+    """Draw the weight at offset 1 of every head as a map of layers and heads."""
+    weight = np.array([head["weight_at_1"] for head in heads]).reshape(n_layers, n_heads)
+    figure = style.canvas(width=max(4.2, 0.34 * n_heads + 2.2), height=max(2.4, 0.3 * n_layers + 1.2))
+    ax = figure.add_subplot()
+    image = ax.imshow(weight, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    ax.set_xlabel("head")
+    ax.set_ylabel("layer")
+    ax.grid(False)
+    figure.colorbar(image, ax=ax, label="attention at offset 1")
+    return figure

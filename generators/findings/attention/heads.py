@@ -1,0 +1,145 @@
+"""What every head attends to if it sees positions alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.base.architecture import Architecture
+from generators.findings.contract import Interval, Weights
+from generators.findings.nulls import RESAMPLES, interval
+from generators.maths.kernels import (
+    Kernel,
+    attention,
+    by_head,
+    first_query,
+    kernel_of,
+    layer_norm,
+    rms_norm,
+    uniform_kernel,
+)
+from generators.maths.resampling import block_weights, ratio_of
+
+SMALLEST_WEIGHT = 0.5  # of a previous-token head at offset 1
+REACH = 32  # offsets kept for the figures, on either side
+PAIRINGS = 100  # of every query with a key at random, where positions have no order
+SEED = 20230810
+
+Head = TypedDict(
+    "Head",
+    {
+        "layer": int,
+        "head": int,
+        "peak_offset": int,
+        "weight_at_peak": float,
+        "weight_at_-1": float | None,  # None in a causal model
+        "weight_at_0": float,
+        "weight_at_1": float,
+        "peak_offset_all_queries": int,
+        "previous_token_head": bool,
+    },
+)
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Every head's kernel in words and in numbers, layer by layer, and that of uniform attention.
+
+    The interval is that of the best head's weight at offset 1, queries resampled in blocks: `best_of` says which.
+    """
+
+    described: list[Head]
+    interval_of_best: Interval
+    kernels: Float[Array, "heads offsets"]
+    uniform: Kernel
+    unordered: Float[Array, " draws"]  # the largest mean weight of any head, keys drawn at random
+
+    def near(self) -> dict[str, Array]:
+        """Return the kernels at the offsets that figures show."""
+        near = np.abs(self.uniform.offsets) <= REACH
+        return {
+            "kernel_offsets": self.uniform.offsets[near].astype(np.int32),
+            "kernels": self.kernels[:, near].astype(np.float32),
+            "uniform_kernel": self.uniform.mean[near].astype(np.float32),
+        }
+
+
+def positional_heads(weights: Weights, architecture: Architecture, P: Float[Array, "n d"]) -> Heads:
+    """Return what every head attends to if P is all that its layer reads; beyond layer 0 a caricature."""
+    described, means, at_1 = [], [], []
+    keys_at_random = random_keys(np.arange(first_query(len(P)), len(P)), len(P), architecture.causal)
+    unordered = np.zeros(PAIRINGS)
+    for layer in range(architecture.n_layer):
+        queries, keys = queries_and_keys(weights, architecture, P, layer)
+        for head in range(architecture.n_head):
+            weights_of_head = attention(queries[head], keys[head], architecture.causal)
+            kernel = kernel_of(weights_of_head, architecture.causal)
+            late = weights_of_head[first_query(len(P)) :]
+            unordered = np.maximum(unordered, np.take_along_axis(late, keys_at_random, axis=1).mean(axis=0))
+            described.append(_described(kernel, layer, head, architecture.causal))
+            means.append(kernel.mean)
+            at_1.append(np.diagonal(weights_of_head, -1)[first_query(len(P)) - 1 :])
+    best = _interval(at_1[described.index(best_of(described))])
+    return Heads(described, best, np.stack(means), uniform_kernel(len(P), architecture.causal), unordered)
+
+
+def best_of(heads: list[Head]) -> Head:
+    """Return the head that looks most at the previous token, of previous-token heads where there are any."""
+    return max(heads, key=lambda head: (head["previous_token_head"], head["weight_at_1"]))
+
+
+def _interval(values: Float[Array, " queries"]) -> Interval:
+    """Return the 95 % interval of a mean over queries."""
+    weights = block_weights(len(values), RESAMPLES, np.random.default_rng(SEED))
+    return interval(ratio_of(values, np.ones(len(values)))(weights))
+
+
+def random_keys(queries: Int[Array, " queries"], n: int, causal: bool) -> Int[Array, "queries draws"]:
+    """Return `PAIRINGS` keys at random for every query position, of those it may see: positions without order."""
+    rng = np.random.default_rng(SEED)
+    seen = queries + 1 if causal else np.full(len(queries), n)
+    return (rng.random((len(queries), PAIRINGS)) * seen[:, None]).astype(np.intp)
+
+
+def queries_and_keys(
+    weights: Weights, architecture: Architecture, P: Float[Array, "n d"], layer: int
+) -> tuple[Float[Array, "heads n d_head"], Float[Array, "heads n d_head"]]:
+    """Return what positions alone give as queries (scaled as the model scales scores) and keys."""
+    read = _normed(weights, f"blocks.{layer}.ln1", P, architecture)
+    queries, keys = (
+        by_head(read, weights[role], weights.get(f"{role}.bias"), architecture.n_head)
+        for role in (f"blocks.{layer}.attn.q", f"blocks.{layer}.attn.k")
+    )
+    return queries * np.float32(score_scale(architecture, queries.shape[-1], layer)), keys
+
+
+def score_scale(architecture: Architecture, d_head: int, layer: int) -> float:
+    """Return what the model multiplies scores of a layer by."""
+    scale = 1 / float(np.sqrt(d_head)) if architecture.score_scale is None else architecture.score_scale
+    return scale / (layer + 1) if architecture.scaled_by_layer else scale
+
+
+def _normed(weights: Weights, norm: str, x: Float[Array, "n d"], architecture: Architecture) -> Float[Array, "n d"]:
+    """Apply a norm; where the first layer has none before its attention, x passes unchanged."""
+    if f"{norm}.gain" not in weights:
+        return x
+    gain, eps = weights[f"{norm}.gain"], architecture.norm_eps
+    if architecture.norm == "rms":
+        return rms_norm(x, gain, eps)
+    return layer_norm(x, gain, weights.get(f"{norm}.bias"), eps)
+
+
+def _described(kernel: Kernel, layer: int, head: int, causal: bool) -> Head:
+    return {
+        "layer": layer,
+        "head": head,
+        "peak_offset": kernel.peak,
+        "weight_at_peak": kernel.at(kernel.peak),
+        "weight_at_-1": None if causal else kernel.at(-1),
+        "weight_at_0": kernel.at(0),
+        "weight_at_1": kernel.at(1),
+        "peak_offset_all_queries": kernel.peak_all_queries,
+        "previous_token_head": kernel.peak == 1 and kernel.at(1) >= SMALLEST_WEIGHT,
+    }

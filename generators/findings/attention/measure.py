@@ -1,0 +1,313 @@
+"""How attention weights and MLP inputs overlap with P (and E), and what positions alone attend to."""
+
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.attention.heads import Head, positional_heads
+from generators.findings.attention.with_tokens import Seen, TokenHead, TokenKernels, kernels_with_tokens
+from generators.findings.contract import Inputs, Measurements, StoredChance, Table, Weights, table_of
+from generators.findings.nulls import DRAWS, drawn
+from generators.findings.sizes import check_positions
+from generators.maths.kernels import first_query
+from generators.maths.resampling import Sense
+from generators.maths.rotations import shares_in_subspace, top_overlaps
+from generators.maths.spectra import (
+    block_means,
+    energy_share,
+    right_singular_vectors,
+    squared_overlaps,
+    subspace_size,
+)
+
+Source = Literal["P", "E"]
+Matrix = Literal["Q", "K", "V", "O", "MLP in"]
+ROLES: dict[Matrix, str] = {"Q": "attn.q", "K": "attn.k", "V": "attn.v", "O": "attn.o", "MLP in": "mlp.in"}
+PRECEDING_NORM: dict[Matrix, str] = {"Q": "ln1", "K": "ln1", "V": "ln1", "MLP in": "ln2"}  # O writes: none before it
+SEED = 20240820
+CORNER = 5
+PANEL_PIXELS = 96
+Bases = dict[Source, Float[Array, "d d"]]
+
+
+class RawAndFolded(TypedDict):
+    """A sum of squared overlaps in the raw weights, and with the gain of the norm before them folded in."""
+
+    raw: float
+    folded: float | None
+
+
+class LayerShare(TypedDict):
+    """A matrix's share in one layer, raw and with the gain folded in; None where the weights are all 0."""
+
+    layer: int
+    raw: float | None
+    folded: float | None
+
+
+class Shares(TypedDict):
+    """Shares by matrix in the top directions of P and, where it is there, of E."""
+
+    P: dict[Matrix, list[LayerShare]]
+    E: dict[Matrix, list[LayerShare]] | None
+
+
+class PositionalKernels(TypedDict):
+    """What every head attends to by position alone; `uniform_at_1` is what uniform attention gives at offset 1."""
+
+    first_query: int
+    causal: bool
+    uniform_at_1: float
+    heads: list[Head]
+
+
+class ByClaim(TypedDict):
+    """What chance gives, by claim; None where what it is about isn't there.
+
+    Layer-0 matrices turned at random, each with its own spectrum; of two or three of them the smallest share. For the
+    kernels, queries paired with keys at random.
+    """
+
+    top5: StoredChance
+    reads_tokens: StoredChance | None
+    writes_positions: StoredChance | None
+    mlp_reads_tokens: StoredChance | None
+    mlp_reads_positions: StoredChance | None
+    previous_token: StoredChance
+
+
+class Metrics(TypedDict):
+    """Overlaps of weights with the k strongest directions of P and E, and the positional kernels."""
+
+    k: int
+    chance_share: float
+    chance_top5: float
+    shares: Shares
+    top5: dict[Source, dict[Matrix, RawAndFolded]]
+    positional_kernels: PositionalKernels
+    token_kernels: TokenKernels | None
+    chance: ByClaim
+    n_layers: int
+    n_heads: int
+
+
+class ShareRow(TypedDict):
+    """One matrix of one layer; the last two are None without E."""
+
+    layer: int
+    matrix: Matrix
+    in_P: float | None
+    in_P_folded: float | None
+    in_E: float | None
+    in_E_folded: float | None
+
+
+class CornerRow(TypedDict):
+    """The leading corner of one panel of layer 0."""
+
+    embedding: Source
+    matrix: Matrix
+    raw: float
+    folded: float | None
+    chance: float
+
+
+def measure(inputs: Inputs) -> Measurements[Metrics]:
+    """Measure how attention weights and MLP inputs overlap with P (and E), and what positions alone attend to.
+
+    Reads `position_embedding` (n, d) and `blocks.*.attn.q/k/v/o` (d, m) with their norms and biases;
+    `blocks.*.mlp.in` (d, f), `token_embedding` (V, d) and `token_type_embedding` (types, d) when there; frequencies
+    say which tokens are drawn.
+
+    Raises:
+        NotApplicableError: P is too small.
+    """
+    weights, architecture = inputs.weights, inputs.architecture
+    P = np.asarray(weights["position_embedding"], np.float64)
+    n, d = P.shape
+    check_positions(P)
+    k = subspace_size(n, d)
+    bases = _bases(weights, P)
+    shares = _share_rows(weights, architecture.n_layer, bases, k)
+    top5, panels = _layer_0(weights, bases)
+    heads = positional_heads(weights, architecture, P)
+    seen = kernels_with_tokens(inputs, P) if "token_embedding" in weights else None
+    metrics = Metrics(
+        k=k,
+        chance_share=k / d,
+        chance_top5=CORNER**2 / d,
+        shares=_shares(shares, "E" in bases),
+        top5=top5,
+        positional_kernels={
+            "first_query": first_query(n),
+            "causal": architecture.causal,
+            "uniform_at_1": heads.uniform.at(1),
+            "heads": heads.described,
+        },
+        token_kernels=None if seen is None else seen.kernels,
+        chance=_chance(weights, k, d, "E" in bases, heads.unordered if seen is None else seen.unordered),
+        n_layers=architecture.n_layer,
+        n_heads=architecture.n_head,
+    )
+    return Measurements(metrics, _tables(metrics, shares), {**panels, **heads.near(), **_near(seen)})
+
+
+def _near(seen: Seen | None) -> dict[str, Array]:
+    if seen is None:
+        return {}
+    return {
+        "token_kernel_offsets": seen.offsets.astype(np.int32),
+        "token_kernels": seen.near.astype(np.float32),
+    }
+
+
+def _chance(weights: Weights, k: int, d: int, with_tokens: bool, unordered: Float[Array, " draws"]) -> ByClaim:
+    rng = np.random.default_rng(SEED)
+    spectra = {
+        name: np.linalg.svd(np.asarray(W, np.float64), compute_uv=False) ** 2 for name, W, _ in _matrices(weights, 0)
+    }
+
+    def shares(*names: Matrix, sense: Sense = "at least") -> StoredChance | None:
+        if any(name not in spectra or not spectra[name].any() for name in names):
+            return None
+        least = np.min([shares_in_subspace(spectra[name], k, d, DRAWS, rng) for name in names], axis=0)
+        what = "matrices" if len(names) > 1 else "a matrix"
+        return drawn(f"shares of {what} with the same spectrum, turned at random", least, sense)
+
+    corners = np.min([top_overlaps(CORNER, d, DRAWS, rng) for _ in range(2)], axis=0)
+    return {
+        "top5": drawn("overlaps of five directions with five drawn at random", corners),
+        "reads_tokens": shares("Q", "K", "V") if with_tokens else None,
+        "writes_positions": shares("O"),
+        "mlp_reads_tokens": shares("MLP in") if with_tokens else None,
+        "mlp_reads_positions": shares("MLP in", sense="at most"),
+        "previous_token": drawn("the best head's weights on keys drawn at random", unordered),
+    }
+
+
+def _bases(weights: Weights, P: Float[Array, "n d"]) -> Bases:
+    """Return all right singular vectors of P, and of E where it is there, as columns, strongest first."""
+    bases: Bases = {"P": right_singular_vectors(P, P.shape[1])}
+    if "token_embedding" in weights:
+        bases["E"] = right_singular_vectors(weights["token_embedding"], P.shape[1])
+    return bases
+
+
+# Shares of every layer
+
+
+def _matrices(weights: Weights, layer: int) -> Iterator[tuple[Matrix, Array, Array | None]]:
+    """Yield name, weights (d, m) and gain-folded weights of every matrix of a layer that is there."""
+    for name, role in ROLES.items():
+        if f"blocks.{layer}.{role}" not in weights:
+            continue
+        W = weights[f"blocks.{layer}.{role}"]
+        gain = weights.get(f"blocks.{layer}.{PRECEDING_NORM[name]}.gain") if name in PRECEDING_NORM else None
+        yield name, W, None if gain is None else gain[:, None] * W
+
+
+def _share_rows(weights: Weights, n_layer: int, bases: Bases, k: int) -> list[ShareRow]:
+    top = {source: basis[:, :k].astype(np.float32) for source, basis in bases.items()}
+
+    def share(W: Array | None, source: Source) -> float | None:
+        return None if W is None or source not in top else energy_share(W, top[source])
+
+    return [
+        {
+            "layer": layer,
+            "matrix": name,
+            "in_P": share(W, "P"),
+            "in_P_folded": share(folded, "P"),
+            "in_E": share(W, "E"),
+            "in_E_folded": share(folded, "E"),
+        }
+        for layer in range(n_layer)
+        for name, W, folded in _matrices(weights, layer)
+    ]
+
+
+def _shares(rows: list[ShareRow], with_tokens: bool) -> Shares:
+    def in_positions(row: ShareRow) -> LayerShare:
+        return {"layer": row["layer"], "raw": row["in_P"], "folded": row["in_P_folded"]}
+
+    def in_tokens(row: ShareRow) -> LayerShare:
+        return {"layer": row["layer"], "raw": row["in_E"], "folded": row["in_E_folded"]}
+
+    return {"P": _by_matrix(rows, in_positions), "E": _by_matrix(rows, in_tokens) if with_tokens else None}
+
+
+def _by_matrix(rows: list[ShareRow], share: Callable[[ShareRow], LayerShare]) -> dict[Matrix, list[LayerShare]]:
+    """Return the shares of every matrix, of the layers that have it."""
+    found = {name: [share(row) for row in rows if row["matrix"] == name] for name in ROLES}
+    return {name: layers for name, layers in found.items() if layers}
+
+
+# Overlaps of layer 0
+
+
+def _layer_0(
+    weights: Weights, bases: Bases
+) -> tuple[dict[Source, dict[Matrix, RawAndFolded]], dict[str, Float[Array, "a b"]]]:
+    """Return the sums of the leading corners of layer 0's squared-overlap panels, and the panels themselves."""
+    top5: dict[Source, dict[Matrix, RawAndFolded]] = {source: {} for source in bases}
+    panels: dict[str, Array] = {}
+    for name, W, folded in _matrices(weights, 0):
+        leading = _left_vectors(W)
+        leading_folded = None if folded is None else _left_vectors(folded)
+        for source, basis in bases.items():
+            overlaps = squared_overlaps(basis, leading)
+            panels[f"panel_{source}_{name}"] = block_means(overlaps * len(basis), PANEL_PIXELS).astype(np.float16)
+            top5[source][name] = {
+                "raw": _corner(overlaps),
+                "folded": None if leading_folded is None else _corner(squared_overlaps(basis, leading_folded)),
+            }
+    return top5, panels
+
+
+def _left_vectors(W: Float[Array, "d m"]) -> Float[Array, "d r"]:
+    return right_singular_vectors(np.asarray(W, np.float64).T, min(W.shape))
+
+
+def _corner(overlaps: Float[Array, "p q"]) -> float:
+    return float(overlaps[:CORNER, :CORNER].sum())
+
+
+# Tables
+
+
+def _tables(metrics: Metrics, shares: list[ShareRow]) -> dict[str, Table]:
+    corners: list[CornerRow] = [
+        {"embedding": source, "matrix": name, **both, "chance": metrics["chance_top5"]}
+        for source, matrices in metrics["top5"].items()
+        for name, both in matrices.items()
+    ]
+    without_E = () if metrics["shares"]["E"] else ("in_E", "in_E_folded")
+    return {
+        "shares": table_of(
+            f"Share of each matrix in the top {metrics['k']} directions; chance {metrics['chance_share']:.4f}",
+            [column for column in ShareRow.__annotations__ if column not in without_E],
+            shares,
+        ),
+        "top5": table_of(
+            "Layer 0: squared overlap of the five leading directions with five of P or E",
+            list(CornerRow.__annotations__),
+            corners,
+        ),
+        "positional_kernels": table_of(
+            "What each head attends to if it sees positions alone",
+            list(Head.__annotations__),
+            metrics["positional_kernels"]["heads"],
+        ),
+        **_token_table(metrics["token_kernels"]),
+    }
+
+
+def _token_table(kernels: TokenKernels | None) -> dict[str, Table]:
+    if kernels is None:
+        return {}
+    title = f"What each head attends to with tokens on the positions ({kernels['draws']} draws)"
+    return {"token_kernels": table_of(title, list(TokenHead.__annotations__), kernels["heads"])}

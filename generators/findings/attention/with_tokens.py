@@ -1,0 +1,231 @@
+"""What every head attends to if it sees positions with tokens on them, drawn by how often they occur.
+
+Positions alone are a caricature even in layer 0: the norm blows a lone P up to the size of a whole input. With tokens
+the input is E[u] + P (and the row that BERT's kin add for the type of a token). A norm of a sum is linear but for one
+number per input, so every token and every position is projected once, and their sums only scaled.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.base.architecture import Architecture
+from generators.findings.attention.heads import PAIRINGS, REACH, SEED, SMALLEST_WEIGHT, random_keys, score_scale
+from generators.findings.contract import Frequency, Inputs, Weights
+from generators.findings.nulls import RESAMPLES
+from generators.maths.kernels import first_query
+from generators.maths.resampling import item_weights
+
+DRAWS = 64  # of tokens for every position
+QUERIES = 16  # positions looked from in every draw
+POOL = 1024  # tokens drawn, from which every draw takes its own
+
+
+class TokenHead(TypedDict):
+    """One head's mean weights with tokens on the positions; the peak is sought near the query."""
+
+    layer: int
+    head: int
+    peak_offset: int
+    weight_at_0: float
+    weight_at_1: float
+    previous_token_head: bool
+
+
+class TokenKernels(TypedDict):
+    """Kernels of all heads with tokens on the positions; `drawn_by` says how tokens were drawn.
+
+    The interval is that of the weight at offset 1 of the best head: `best_of` says which.
+    """
+
+    draws: int
+    queries: int
+    drawn_by: str
+    heads: list[TokenHead]
+    interval_of_best: list[float]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Attention near the query for every head, mean over draws, and what it would be if positions had no order."""
+
+    kernels: TokenKernels
+    near: Float[Array, "heads offsets"]
+    offsets: Int[Array, " offsets"]
+    unordered: Float[Array, " draws"]
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Which token of a pool stands at each position in every draw, and from which positions one looks."""
+
+    pool: Float[Array, "pool d"]
+    tokens: Int[Array, "draws n"]
+    queries: Int[Array, "draws queries"]
+
+
+def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Seen:
+    """Return what heads attend to for inputs E[u] + P, u drawn by frequency, 64 draws for all positions."""
+    sample, drawn_by = _sample(inputs, len(P))
+    offsets = _offsets(sample.queries, len(P), inputs.architecture.causal)
+    added = inputs.weights.get("token_type_embedding")
+    rows = P if added is None else P + added[0]
+    layers = [_layer(inputs.weights, inputs.architecture, rows, sample, i, offsets) for i in range(_layers(inputs))]
+    near = np.concatenate([layer[0] for layer in layers])  # (heads, draws, offsets)
+    unordered = np.max([layer[1] for layer in layers], axis=0)
+    mean = np.nanmean(near, axis=1)
+    heads = [_described(mean[i], offsets, *divmod(i, inputs.architecture.n_head)) for i in range(len(mean))]
+    best = heads.index(best_of(heads))
+    kernels = TokenKernels(
+        draws=DRAWS,
+        queries=sample.queries.shape[1],
+        drawn_by=drawn_by,
+        heads=heads,
+        interval_of_best=_interval(near[best, :, offsets == 1].ravel()),
+    )
+    return Seen(kernels, mean, offsets, unordered)
+
+
+def best_of(heads: list[TokenHead]) -> TokenHead:
+    """Return the head that looks most at the previous token, of previous-token heads where there are any."""
+    return max(heads, key=lambda head: (head["previous_token_head"], head["weight_at_1"]))
+
+
+def _offsets(queries: Int[Array, "draws queries"], n: int, causal: bool) -> Int[Array, " offsets"]:
+    """Return the offsets near a query, of those that exist for some query."""
+    first = 0 if causal else max(-REACH, int(queries.min()) - (n - 1))
+    return np.arange(first, min(REACH, int(queries.max())) + 1)
+
+
+def _layers(inputs: Inputs) -> int:
+    return inputs.architecture.n_layer
+
+
+def _sample(inputs: Inputs, n: int) -> tuple[_Sample, str]:
+    rng = np.random.default_rng(SEED)
+    E = inputs.weights["token_embedding"]
+    known = next((f for f in inputs.frequencies if not f.proxy), None)
+    ids = rng.choice(len(E), POOL, p=None if known is None else _shares(known))
+    start, last = first_query(n), n - 1 if inputs.architecture.causal else n - 2
+    queries = np.stack(
+        [rng.choice(np.arange(start, last + 1), min(QUERIES, last + 1 - start), False) for _ in range(DRAWS)]
+    )
+    pool = np.asarray(E[ids], np.float64) * inputs.architecture.embedding_scale
+    drawn_by = "all tokens alike" if known is None else known.label
+    return _Sample(pool, rng.integers(POOL, size=(DRAWS, n)), queries), drawn_by
+
+
+def _shares(frequency: Frequency) -> Float[Array, " V"]:
+    """Return how often each token occurs as a share of all; tokens that the source can't speak about do not occur."""
+    logs = np.where(np.isfinite(frequency.log_frequency), frequency.log_frequency, -np.inf)
+    counts = np.expm1(logs) if frequency.source in ("counts", "corpus") else np.exp(logs)
+    return np.asarray(counts / counts.sum(), np.float64)
+
+
+def _layer(
+    weights: Weights,
+    architecture: Architecture,
+    rows: Float[Array, "n d"],
+    sample: _Sample,
+    layer: int,
+    offsets: Int[Array, " offsets"],
+) -> tuple[Float[Array, "heads draws offsets"], Float[Array, " pairings"]]:
+    """Return one layer's attention near the query, and the largest mean weight of a head on random keys."""
+    inner = _Projected.of(weights, architecture, rows, sample.pool, layer)
+    near = np.full((architecture.n_head, DRAWS, len(offsets)), np.nan)
+    at_random = np.zeros((architecture.n_head, PAIRINGS))
+    for draw, (tokens, queries) in enumerate(zip(sample.tokens, sample.queries, strict=True)):
+        attention = inner.attention(tokens, queries, architecture)
+        keys = queries[:, None] - offsets
+        exists = (keys >= 0) & (keys < len(rows))
+        found = np.take_along_axis(attention, np.clip(keys, 0, len(rows) - 1)[None], axis=2)
+        np.divide(np.sum(found * exists, axis=1), exists.sum(axis=0), out=near[:, draw], where=exists.any(axis=0))
+        random = random_keys(queries, len(rows), architecture.causal)
+        at_random += np.take_along_axis(attention, random[None], axis=2).mean(axis=1)
+    return near, at_random.max(axis=0) / DRAWS
+
+
+@dataclass(frozen=True)
+class _Projected:
+    """Queries and keys of every token and every position before the norm's scale, which depends on both together."""
+
+    queries: tuple[Array, ...]
+    keys: tuple[Array, ...]
+    scale: Float[Array, "pool n"]  # of the norm
+    score_scale: float
+
+    @classmethod
+    def of(
+        cls,
+        weights: Weights,
+        architecture: Architecture,
+        rows: Float[Array, "n d"],
+        pool: Float[Array, "pool d"],
+        layer: int,
+    ) -> "_Projected":
+        """Project tokens and positions by the queries and keys of a layer, as the norm in front hands them on."""
+        norm, role = f"blocks.{layer}.ln1", f"blocks.{layer}.attn"
+        gain = weights.get(f"{norm}.gain")
+        tokens, positions = pool, rows
+        scale = np.ones((len(pool), len(rows)), np.float32)
+        if gain is not None:
+            if architecture.norm == "layer":
+                tokens, positions = (x - x.mean(axis=1, keepdims=True) for x in (tokens, positions))
+            squares = np.sum(tokens**2, axis=1)[:, None] + 2 * tokens @ positions.T + np.sum(positions**2, axis=1)
+            scale = (1 / np.sqrt(np.clip(squares, 0, None) / rows.shape[1] + architecture.norm_eps)).astype(
+                np.float32
+            )
+            tokens, positions = tokens * gain, positions * gain
+        sides = []
+        for name in "qk":
+            W, bias = weights[f"{role}.{name}"], weights.get(f"{role}.{name}.bias")
+            constant = np.zeros(W.shape[1]) if bias is None else np.asarray(bias, np.float64)
+            if gain is not None and f"{norm}.bias" in weights:
+                constant = constant + weights[f"{norm}.bias"] @ W
+            sides.append(tuple(np.asarray(x, np.float32) for x in (tokens @ W, positions @ W, constant)))
+        d_head = weights[f"{role}.q"].shape[1] // architecture.n_head
+        return cls(sides[0], sides[1], scale, score_scale(architecture, d_head, layer))
+
+    def attention(
+        self, tokens: Int[Array, " n"], queries: Int[Array, " queries"], architecture: Architecture
+    ) -> Float[Array, "heads queries n"]:
+        """Return what each head attends to from some positions when these tokens stand on all of them."""
+        from scipy.special import softmax
+
+        n = len(tokens)
+        keys = self._rows(self.keys, tokens, np.arange(n)).reshape(n, architecture.n_head, -1)
+        asked = self._rows(self.queries, tokens[queries], queries).reshape(len(queries), architecture.n_head, -1)
+        scores = np.matmul(asked.transpose(1, 0, 2), keys.transpose(1, 2, 0)) * np.float32(self.score_scale)
+        if architecture.causal:
+            scores[:, np.arange(n) > queries[:, None]] = -np.inf
+        return softmax(scores, axis=2)
+
+    def _rows(
+        self,
+        side: tuple[Array, ...],
+        tokens: Int[Array, " m"],
+        positions: Int[Array, " m"],
+    ) -> Float[Array, "m a"]:
+        of_tokens, of_positions, constant = side
+        return (of_tokens[tokens] + of_positions[positions]) * self.scale[tokens, positions][:, None] + constant
+
+
+def _described(mean: Float[Array, " offsets"], offsets: Int[Array, " offsets"], layer: int, head: int) -> TokenHead:
+    peak, at_1 = int(offsets[np.argmax(mean)]), float(mean[offsets == 1][0])
+    return {
+        "layer": layer,
+        "head": head,
+        "peak_offset": peak,
+        "weight_at_0": float(mean[offsets == 0][0]),
+        "weight_at_1": at_1,
+        "previous_token_head": peak == 1 and at_1 >= SMALLEST_WEIGHT,
+    }
+
+
+def _interval(values: Float[Array, " draws"]) -> list[float]:
+    """Return the 95 % interval of a mean over draws of tokens."""
+    weights = item_weights(len(values), RESAMPLES, np.random.default_rng(SEED))
+    return np.percentile(weights @ values / weights.sum(axis=1), [2.5, 97.5]).tolist()

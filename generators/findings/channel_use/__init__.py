@@ -1,0 +1,24 @@
+"""Use of channels: what are the channels that stand out for?
+
+Adam Scherlis, "An exploration of GPT-2's embedding weights", guesses that channel 138 holds a zeroth-order guess of
+the next token, by frequency.
+"""
+
+from generators.findings.channel_use.claims import RULES
+from generators.findings.channel_use.figures import figures
+from generators.findings.channel_use.measure import Metrics, measure
+from generators.findings.contract import FREQUENCIES, RUN, Finding
+
+FINDING = Finding(
+    name="channel_use",
+    title="Use of channels",
+    order=140,
+    needs=(RUN, "token_embedding"),
+    uses=("position_embedding", "blocks.*.ln2.gain", FREQUENCIES),
+    config=("n_layer", "d_model", "post_norm"),
+    metrics=Metrics,
+    measure=measure,
+    rules=RULES,
+    figures=figures,
+    signature="channel-cost",
+)

@@ -1,0 +1,91 @@
+"""What is claimed of the channels that stand out: rules, numbers and sentences."""
+
+import numpy as np
+
+from generators.findings.channel_use.measure import ChannelRow, Metrics, Why
+from generators.findings.contract import Measurements, Rule, Tested, Untested
+
+RHO = 0.5
+PERCENTILE = 95  # of the other channels' costs
+NAMES: dict[Why, str] = {
+    "frequency": "the channel of the token embedding that goes with frequency most",
+    "ln2": "the channel that ln2 singles out",
+    "position": "the channel in which positions vary most",
+}
+
+
+def named(metrics: Metrics) -> ChannelRow | None:
+    """Return the channel that claims are about: that of frequency, else that of ln2; None without either."""
+    for why in ("frequency", "ln2"):
+        for row in metrics["channels"]:
+            if row["why"] == why:
+                return row
+    return None
+
+
+def _others(metrics: Metrics) -> list[ChannelRow]:
+    return [row for row in metrics["channels"] if row["why"] == "drawn"]
+
+
+def _leans(measured: Measurements[Metrics]) -> Tested | Untested:
+    metrics = measured.metrics
+    row = named(metrics)
+    if row is None:
+        return Untested("No channel of this model stands out by frequency or by the gains of ln2.")
+    costs = [other["cost"] for other in _others(metrics)]
+    limit = float(np.percentile(costs, PERCENTILE))
+    dearer = sum(cost >= row["cost"] for cost in costs)
+    return Tested(
+        row["cost"],
+        f"Holding channel {row['channel']}, {NAMES[row['why']]}, at its mean costs {row['cost']:.3g} "
+        f"{metrics['unit']}; of {len(costs)} others {dearer} cost as much, and their median is "
+        f"{np.median(costs):.3g}.",
+        baseline=float(np.median(costs)),
+        interval=(row["low"], row["high"]),
+        holds_at=limit,
+        also=row["cost"] > limit,
+    )
+
+
+def _guess(measured: Measurements[Metrics]) -> Tested | Untested:
+    metrics = measured.metrics
+    row = named(metrics)
+    if row is None:
+        return Untested("No channel of this model stands out by frequency or by the gains of ln2.")
+    if row["unigram_rho"] is None:
+        return Untested("This model predicts no tokens, or how often they occur isn't known.")
+    if metrics["proxy"]:
+        return Untested("How often tokens occur isn't known, only something that goes with it.")
+    rhos = [abs(other["unigram_rho"]) for other in _others(metrics) if other["unigram_rho"] is not None]
+    largest = max(rhos, default=0.0)
+    return Tested(
+        abs(row["unigram_rho"]),
+        f"With channel {row['channel']} held, what tokens gain or lose goes with their frequency at "
+        f"{row['unigram_rho']:+.2f} (ranks); with other channels held, at up to {largest:.2f}.",
+        baseline=float(np.median(rhos)) if rhos else None,
+        also=abs(row["unigram_rho"]) > largest,
+    )
+
+
+RULES = (
+    Rule(
+        id="leans-on-channel",
+        short="leans on it",
+        statement="The model leans on the channel that stands out.",
+        value="change of the loss with the channel held at its mean",
+        sense="at least",
+        holds_as=f"the {PERCENTILE}th percentile of other channels",
+        test=_leans,
+    ),
+    Rule(
+        id="guess-by-frequency",
+        short="guess by frequency",
+        statement="The channel that stands out carries a guess by frequency.",
+        value="|rank correlation| over tokens of the change of log-probability with log-frequency",
+        sense="at least",
+        holds=RHO,
+        unit="rank correlation",
+        also="and beyond all other channels",
+        test=_guess,
+    ),
+)

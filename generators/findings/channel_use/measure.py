@@ -1,0 +1,224 @@
+"""What it costs a model to hold a channel of its stream still, and what its predictions lose by that."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.contract import Inputs, Measurements, table_of
+from generators.findings.running import SEED, Ran, mean_over_windows, ran
+from generators.maths.channels import consistent_channel
+from generators.maths.ranks import pearson, spearman, strongest_channel
+
+if TYPE_CHECKING:
+    from generators.runner.losses import Loss
+    from generators.runner.run import Run
+    from generators.runner.texts import Windows
+
+Why = Literal["frequency", "ln2", "position", "drawn"]
+WINDOWS = 32
+OTHERS = 20  # channels drawn
+CHANNEL_SEED = 138
+
+
+class ChannelRow(TypedDict):
+    """One channel held at its mean: what it costs, and what becomes of the predictions.
+
+    `unigram_rho` is the rank correlation over tokens of the mean change of log-probability with log-frequency, and
+    `divergence` that of the predictions from the distribution of frequencies, in nats; None where the model predicts
+    no tokens or frequencies aren't known.
+    """
+
+    channel: int
+    why: Why
+    cost: float
+    low: float
+    high: float
+    unigram_rho: float | None
+    divergence: float | None
+
+
+class ValueRow(TypedDict):
+    """Correlation of a channel's value, into a layer, with the log-frequency of the token there and of the next."""
+
+    channel: int
+    why: Why
+    layer: int
+    token_there: float | None
+    next_token: float | None
+
+
+class Metrics(TypedDict):
+    """Numbers of the channels that findings name and of others; `base_divergence` is that of the model as it is."""
+
+    unit: str
+    base_loss: float
+    base_divergence: float | None
+    channels: list[ChannelRow]
+    values: list[ValueRow]
+    frequency_source: str | None
+    proxy: bool | None
+    ran: Ran
+
+
+def measure(inputs: Inputs) -> Measurements[Metrics]:
+    """Measure the loss and predictions with one channel at a time held at its mean in the stream.
+
+    Runs the model on 32 windows about 25 times. Reads `token_embedding` (V, d) and the best frequencies for the
+    channel that goes with them, `blocks.*.ln2.gain` for the one that ln2 singles out, `position_embedding` for the
+    one in which positions vary most.
+    """
+    run: Run = inputs.run
+    windows = run.windows(WINDOWS, SEED, OTHERS + 5)
+    best = inputs.frequencies[0] if inputs.frequencies else None
+    log_frequency = None if best is None else np.asarray(best.log_frequency, np.float64)
+    chosen = _channels(inputs, log_frequency)
+    loss = run.loss(windows)
+    base = _Predictions(log_frequency)
+    before = loss.per_window(base.see if run.predicts else None)
+    means = run.stage_means(windows.ids)
+    rows = [
+        _held(run, loss, (channel, why), means, before, base, not inputs.architecture.post_norm)
+        for channel, why in chosen
+    ]
+    named = [(channel, why) for channel, why in chosen if why != "drawn"]
+    values = [] if log_frequency is None else _values(run, windows, named, log_frequency, inputs.architecture.n_layer)
+    metrics = Metrics(
+        unit=loss.unit,
+        base_loss=float(before.mean()),
+        base_divergence=base.divergence,
+        channels=rows,
+        values=values,
+        frequency_source=None if best is None else best.label,
+        proxy=None if best is None else best.proxy,
+        ran=ran(run, windows),
+    )
+    tables = {"channels": table_of("Channels held at their mean", list(ChannelRow.__annotations__), rows)}
+    if values:
+        title = "Values of the channels and log-frequencies"
+        tables["values"] = table_of(title, list(ValueRow.__annotations__), values)
+    return Measurements(metrics, tables)
+
+
+def _channels(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tuple[int, Why]]:
+    """Return the channels that findings name, each once, and others drawn with a seed."""
+    found: dict[int, Why] = {}
+    if log_frequency is not None:
+        found.setdefault(strongest_channel(inputs.weights["token_embedding"], log_frequency), "frequency")
+    roles = [f"blocks.{i}.ln2.gain" for i in range(inputs.architecture.n_layer)]
+    gains = [np.abs(np.asarray(inputs.weights[role], np.float64)) for role in roles if role in inputs.weights]
+    top = consistent_channel(gains)
+    if top is not None:
+        found.setdefault(top["channel"], "ln2")
+    if "position_embedding" in inputs.weights:
+        P = np.asarray(inputs.weights["position_embedding"], np.float64)
+        found.setdefault(int(np.argmax(P[1:].std(axis=0))), "position")
+    drawn = np.random.default_rng(CHANNEL_SEED).permutation(inputs.architecture.d_model).tolist()
+    others = [channel for channel in drawn if channel not in found][:OTHERS]
+    return [*found.items(), *((channel, "drawn") for channel in others)]
+
+
+class _Predictions:
+    """The mean log-probability of every token, and the divergence from the distribution of frequencies."""
+
+    def __init__(self, log_frequency: Float[Array, " V"] | None) -> None:
+        self._log_frequency = log_frequency
+        self._unigram: Array | None = None
+        if log_frequency is not None:
+            known = np.where(np.isfinite(log_frequency), log_frequency, np.nanmin(log_frequency))
+            self._unigram = (known - np.logaddexp.reduce(known)).astype(np.float32)
+        self._sums: Array | None = None
+        self._count, self._divergence = 0, 0.0
+
+    def see(self, _: int, predictions: Float[Array, "tokens V"], wanted: Int[Array, " tokens"]) -> None:
+        """Add the predictions of a batch."""
+        sums = predictions.sum(axis=0, dtype=np.float64)
+        self._sums = sums if self._sums is None else self._sums + sums
+        self._count += len(wanted)
+        if self._unigram is not None:
+            apart = predictions - self._unigram
+            self._divergence += float(np.einsum("tv,tv->", np.exp(predictions), apart))
+
+    @property
+    def mean(self) -> Float[Array, " V"] | None:
+        """Return the mean log-probability of every token, None where nothing was predicted."""
+        return None if self._sums is None else self._sums / self._count
+
+    @property
+    def divergence(self) -> float | None:
+        """Return the mean divergence of predictions from frequencies, in nats."""
+        return self._divergence / self._count if self._count and self._unigram is not None else None
+
+    def rho(self, before: "_Predictions") -> float | None:
+        """Return the rank correlation of what tokens gained since `before` with how frequent they are."""
+        now, then, log_frequency = self.mean, before.mean, self._log_frequency
+        if now is None or then is None or log_frequency is None:
+            return None
+        known = np.isfinite(log_frequency)
+        return spearman((now - then)[known], log_frequency[known])
+
+    def anew(self) -> "_Predictions":
+        """Return the same without any predictions yet."""
+        return _Predictions(self._log_frequency)
+
+
+def _held(
+    run: "Run",
+    loss: "Loss",
+    chosen: tuple[int, Why],
+    means: Float[Array, "stages d"],
+    before: Float[Array, " windows"],
+    base: _Predictions,
+    last: bool,
+) -> ChannelRow:
+    """Hold one channel; `last` also before the final norm, which a model that ends with a block has not."""
+    (channel, why), held = chosen, base.anew()
+    with run.held([channel], means[:, [channel]], last=last):
+        cost = mean_over_windows(loss.per_window(held.see if run.predicts else None) - before)
+    return ChannelRow(
+        channel=channel,
+        why=why,
+        cost=cost["mean"],
+        low=cost["low"],
+        high=cost["high"],
+        unigram_rho=held.rho(base),
+        divergence=held.divergence,
+    )
+
+
+def _values(
+    run: "Run", windows: "Windows", named: Sequence[tuple[int, Why]], log_frequency: Float[Array, " V"], n_layer: int
+) -> list[ValueRow]:
+    """Return how the channels' values go with the frequency of the token that is there and of the one after it."""
+    channels = [channel for channel, _ in named]
+    seen = np.empty((n_layer, *windows.ids.shape, len(channels)), np.float32)
+
+    def see(stage: int, begin: int, states: Float[Array, "batch n d"]) -> None:
+        if stage < n_layer:
+            seen[stage, begin : begin + len(states)] = states[..., channels]
+
+    run.hidden_states(windows.ids, see)
+    text = slice(*windows.inner)
+    there = log_frequency[windows.ids[:, text]]
+    rows: list[ValueRow] = []
+    for index, (channel, why) in enumerate(named):
+        for layer in range(n_layer):
+            values = seen[layer, :, text, index].astype(np.float64)
+            rows.append(
+                ValueRow(
+                    channel=channel,
+                    why=why,
+                    layer=layer,
+                    token_there=_correlation(values, there),
+                    next_token=_correlation(values[:, :-1], there[:, 1:]),
+                )
+            )
+    return rows
+
+
+def _correlation(values: Float[Array, "windows m"], wanted: Float[Array, "windows m"]) -> float | None:
+    known = np.isfinite(wanted)
+    return pearson(values[known], wanted[known]) if known.sum() > 2 else None

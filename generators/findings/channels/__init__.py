@@ -1,0 +1,24 @@
+"""Channels: do the position embeddings use few channels, and do the tokens avoid them?
+
+Observed by Adam Scherlis, "An exploration of GPT-2's embedding weights" (token/position rivalry, the bimodal
+histogram; the guess is Seraphina Nix's), and James Simon, "Insights into GPT-2's positional encodings" (sparse
+singular vectors).
+"""
+
+from generators.findings.channels.claims import RULES
+from generators.findings.channels.figures import figures
+from generators.findings.channels.measure import Metrics, measure
+from generators.findings.contract import Finding
+
+FINDING = Finding(
+    name="channels",
+    title="Channels",
+    order=20,
+    needs=("position_embedding",),
+    uses=("token_embedding",),
+    metrics=Metrics,
+    measure=measure,
+    rules=RULES,
+    figures=figures,
+    signature="channel-histogram",
+)

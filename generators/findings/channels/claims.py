@@ -1,0 +1,99 @@
+"""What is claimed of P's channels: rules, numbers and sentences."""
+
+from generators.findings.channels.measure import Metrics
+from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.nulls import chance, pair
+
+SMALLEST_OVERLAP, SHARE_IN_WORDS = 0.5, "half"  # of the position channels
+TIMES_CHANCE, TIMES_IN_WORDS = 2, "twice"
+
+
+def _few_channels(measured: Measurements[Metrics]) -> Tested:
+    metrics = measured.metrics
+    d, needed, turned = metrics["n_channels"], metrics["channels_for_90"], metrics["chance"]["channels_for_90"]
+    return Tested(
+        needed / d,
+        f"{needed} of {d} channels ({needed / d:.1%}) hold 90 % of P's variance; with the stream turned at random "
+        f"it takes {turned['median']:.0%} of them.",
+        chance=chance(turned),
+        interval=pair(metrics["intervals"]["channels_for_90"]),
+    )
+
+
+def _tokens_avoid(measured: Measurements[Metrics]) -> Tested | Untested:
+    metrics = measured.metrics
+    if metrics["token_std"] is None:
+        return Untested("The token embedding isn't in this checkpoint.")
+    k = len(metrics["position_channels"])
+    overlap, by_chance = metrics["low_variance_overlap"], metrics["low_variance_overlap_chance"]
+    if overlap is None or by_chance is None:
+        return Untested("There are no position channels to avoid: no gap sets any apart.")
+    return Tested(
+        overlap,
+        f"{overlap} of the {k} position channels are among the {k} channels in which tokens vary least; {k} drawn "
+        f"at random would share {by_chance:.1f} with them.",
+        chance=chance(metrics["chance"]["low_variance_overlap"]),
+        holds_at=SMALLEST_OVERLAP * k,
+        also=overlap >= TIMES_CHANCE * by_chance,
+    )
+
+
+def _quiet_where_loud(measured: Measurements[Metrics]) -> Tested | Untested:
+    metrics = measured.metrics
+    rho, turned = metrics["spearman_position_std_token_std"], metrics["chance"]["spearman_position_std_token_std"]
+    if metrics["token_std"] is None:
+        return Untested("The token embedding isn't in this checkpoint.")
+    if rho is None or turned is None:
+        return Untested("All channels vary alike: there is no loud one and no quiet one.")
+    how = (
+        f"Over channels, the spread of positions and the spread of tokens correlate at {rho:+.2f}; turned at random "
+        f"together they do at {turned['median']:+.2f}"
+    )
+    return Tested(
+        rho,
+        {
+            "holds": f"{how}: tokens are quiet where positions are loud.",
+            "partly": f"{how}: tokens are a little quieter where positions are loud.",
+            "fails": f"{how}: tokens are not quieter where positions are loud"
+            + (" than in any other axes." if rho < 0 else "."),
+        },
+        chance=chance(turned),
+        interval=pair(metrics["intervals"]["spearman_position_std_token_std"]),
+    )
+
+
+RULES = (
+    Rule(
+        id="few-channels",
+        short="few channels",
+        statement="Positions live in few channels.",
+        value="channels_for_90 / d",
+        sense="at most",
+        holds=0.10,
+        partly=0.25,
+        unit="share of channels",
+        test=_few_channels,
+    ),
+    Rule(
+        id="tokens-avoid",
+        short="tokens avoid",
+        statement="Tokens avoid those channels.",
+        value="low_variance_overlap",
+        sense="at least",
+        unit="channels",
+        holds_as=f"{SHARE_IN_WORDS} of the k position channels",
+        also=f"and at least {TIMES_IN_WORDS} what k random channels would share, k²/d",
+        test=_tokens_avoid,
+    ),
+    Rule(
+        id="quiet-where-loud",
+        short="quiet where loud",
+        statement="Tokens are quiet where positions are loud.",
+        value="Spearman of position std and token std over all channels",
+        sense="at most",
+        holds=-0.30,
+        partly=-0.15,
+        unit="rank correlation",
+        test=_quiet_where_loud,
+    ),
+)

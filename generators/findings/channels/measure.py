@@ -1,0 +1,254 @@
+"""How P's variance spreads over channels, and how tokens spread over the same ones."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.channels import excerpts
+from generators.findings.contract import (
+    Inputs,
+    Interval,
+    Measurements,
+    NotApplicableError,
+    StoredChance,
+    Table,
+    Weights,
+    table_of,
+)
+from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
+from generators.findings.sizes import check_positions
+from generators.maths.blocks import mean_and_std
+from generators.maths.ranks import spearman
+from generators.maths.resampling import block_weights, resample_items, spearman_of, spreads
+from generators.maths.rotations import (
+    both_channel_variances,
+    channel_variances,
+    channels_for,
+    loud_and_quiet,
+    rank_correlations,
+)
+from generators.maths.spectra import components_for, gram, participation_ratio, svd
+
+SMALLEST_GAP = 0.1  # in log10 std
+SMALLEST_SHARE = 0.5  # of P's variance
+TOP_VECTORS = 5
+TRACES = 12  # channels drawn of either kind
+TABLE_ROWS = 20
+SEED = 20211201
+
+
+class ByClaim(TypedDict):
+    """What turning the stream at random gives, by number; None where there are no tokens or no position channels."""
+
+    channels_for_90: StoredChance
+    low_variance_overlap: StoredChance | None
+    spearman_position_std_token_std: StoredChance | None
+
+
+class Intervals(TypedDict):
+    """95 % intervals, by number: positions are resampled in blocks, channels one by one."""
+
+    channels_for_90: Interval
+    spearman_position_std_token_std: Interval | None
+
+
+class BesideTokens(TypedDict):
+    """Tokens channel by channel, and how that goes with positions; None without tokens.
+
+    The overlap is how many of the k position channels are among the k in which tokens vary least; None without any.
+    """
+
+    token_mean: list[float] | None
+    token_std: list[float] | None
+    spearman_position_std_token_std: float | None
+    spearman_position_std_token_mean: float | None
+    low_variance_overlap: int | None
+    low_variance_overlap_chance: float | None
+
+
+class Metrics(BesideTokens):
+    """Numbers of P's channels; `largest_gap` is None where there are too few channels to divide."""
+
+    position_std: list[float]
+    position_channels: list[int]
+    largest_gap: float | None
+    position_channels_variance_share: float
+    channels_for_90: int
+    channels_for_95: int
+    channels_for_99: int
+    channels_for_90_gaussian: int
+    participation_ratio: list[float]
+    n_channels: int
+    chance: ByClaim
+    intervals: Intervals
+
+
+class ChannelRow(TypedDict):
+    """One channel of P."""
+
+    channel: int
+    position_std: float
+    position_mean: float
+    share_of_variance: float
+    position_channel: bool
+
+
+def measure(inputs: Inputs) -> Measurements[Metrics]:
+    """Measure how P's variance spreads over channels.
+
+    Reads `position_embedding` (n, d), and `token_embedding` (V, d) when there.
+
+    Raises:
+        NotApplicableError: P is too small, or rows 1.. of it are all alike.
+    """
+    P, std = _positions(inputs.weights)
+    E = inputs.weights.get("token_embedding")
+    moments = None if E is None else mean_and_std(E)
+    chosen, gap = position_channels(std)
+    right = svd(P)[2][:TOP_VECTORS]
+    variance = std**2
+    metrics: Metrics = {
+        "position_std": std.tolist(),
+        "position_channels": chosen.tolist(),
+        "largest_gap": gap,
+        "position_channels_variance_share": float(variance[chosen].sum() / variance.sum()),
+        "channels_for_90": components_for(variance, 0.90),
+        "channels_for_95": components_for(variance, 0.95),
+        "channels_for_99": components_for(variance, 0.99),
+        "channels_for_90_gaussian": components_for(_gaussian_variance(*P.shape), 0.90),
+        "participation_ratio": participation_ratio(right).tolist(),
+        "n_channels": P.shape[1],
+        **_beside_tokens(moments, std, chosen),
+        "chance": _chance(P, E, len(chosen)),
+        "intervals": _intervals(P, std, None if moments is None else moments[1]),
+    }
+    ranking = np.argsort(std)[::-1]
+    arrays = _arrays(P, right, ranking)
+    if E is not None and moments is not None:
+        arrays |= excerpts.chunk(E, *moments) | excerpts.pairs(E, P, excerpts.pair_channels(ranking, len(chosen)))
+        arrays["position_mean"] = P[1:].mean(axis=0).astype(np.float32)
+    return Measurements(metrics, {"channels": _table(P, std, ranking, chosen)}, arrays)
+
+
+def _positions(weights: Weights) -> tuple[Float[Array, "n d"], Float[Array, " d"]]:
+    """Return P, and the std of every channel over all positions but the first; of a constant one it is exactly 0."""
+    P = np.asarray(weights["position_embedding"], np.float64)
+    check_positions(P)
+    std = np.where(np.ptp(P[1:], axis=0) > 0, P[1:].std(axis=0), 0)
+    if not (std**2).any():
+        raise NotApplicableError("All rows of P but the first are alike: no channel varies.")
+    return P, std
+
+
+def position_channels(std: Float[Array, " d"]) -> tuple[Int[Array, " k"], float | None]:
+    """Return the channels above the largest gap in the sorted log10 std, strongest first, and that gap.
+
+    The gap must leave 2 to d/4 channels above it, be at least 0.1, and those channels must hold at least half of
+    P's variance; otherwise there are none. Channels that do not vary at all stand below every gap.
+    """
+    ranking = np.argsort(std)[::-1]
+    most = min(len(std) // 4, len(std) - 1)
+    if most < 2:
+        return ranking[:0], None
+    floor = std.max() * np.finfo(np.float64).eps
+    log_std = np.log10(np.maximum(std[ranking], floor))
+    gaps = log_std[1:most] - log_std[2 : most + 1]  # gaps[i] leaves i + 2 channels above it
+    above = int(np.argmax(gaps)) + 2
+    gap = float(gaps[above - 2])
+    variance = std**2
+    share = variance[ranking[:above]].sum() / variance.sum()
+    found = gap >= SMALLEST_GAP and share >= SMALLEST_SHARE
+    return ranking[: above if found else 0], gap
+
+
+def _gaussian_variance(n: int, d: int) -> Float[Array, " d"]:
+    """Return the variances of d channels of Gaussian rows, as many as P has but the first."""
+    return np.random.default_rng(SEED).standard_normal((n - 1, d)).var(axis=0)
+
+
+def _beside_tokens(
+    moments: tuple[Float[Array, " d"], Float[Array, " d"]] | None,
+    std: Float[Array, " d"],
+    chosen: Int[Array, " k"],
+) -> BesideTokens:
+    if moments is None:
+        return {
+            "token_mean": None,
+            "token_std": None,
+            "spearman_position_std_token_std": None,
+            "spearman_position_std_token_mean": None,
+            "low_variance_overlap": None,
+            "low_variance_overlap_chance": None,
+        }
+    mean, token_std = moments
+    k, d = len(chosen), len(std)
+    quietest = np.argsort(token_std)[:k]
+    return {
+        "token_mean": mean.tolist(),
+        "token_std": token_std.tolist(),
+        "spearman_position_std_token_std": spearman(std, token_std),
+        "spearman_position_std_token_mean": spearman(std, np.abs(mean)),
+        "low_variance_overlap": len(np.intersect1d(quietest, chosen)) if k else None,
+        "low_variance_overlap_chance": k**2 / d if k else None,
+    }
+
+
+def _chance(P: Float[Array, "n d"], E: Float[Array, "V d"] | None, k: int) -> ByClaim:
+    """Return what the same numbers are in axes turned at random: P alone, or P and tokens together."""
+    rng = np.random.default_rng(SEED)
+    d = P.shape[1]
+    away = P[1:] - P[1:].mean(axis=0)
+    turned = channel_variances(np.linalg.svd(away, compute_uv=False) ** 2, d, DRAWS, rng)
+    few = drawn("channels of P turned at random", channels_for(turned, 0.90) / d, "at most")
+    if E is None:
+        return {"channels_for_90": few, "low_variance_overlap": None, "spearman_position_std_token_std": None}
+    loud, quiet = both_channel_variances(away, gram(E, centred=True) / len(E), DRAWS, rng)
+    both = "channels of P and E turned together at random"
+    return {
+        "channels_for_90": few,
+        "low_variance_overlap": drawn(both, loud_and_quiet(loud, quiet, k)) if k else None,
+        "spearman_position_std_token_std": drawn(both, rank_correlations(loud, quiet), "at most"),
+    }
+
+
+def _intervals(P: Float[Array, "n d"], std: Float[Array, " d"], token_std: Float[Array, " d"] | None) -> Intervals:
+    rng = np.random.default_rng(SEED)
+    rows = P[1:]
+    variances = spreads(rows, block_weights(len(rows), RESAMPLES, rng)) ** 2
+    by_channel = None
+    if token_std is not None:
+        by_channel = interval(resample_items(spearman_of(std, token_std), len(std), RESAMPLES, rng))
+    return {
+        "channels_for_90": interval(channels_for(variances, 0.90) / len(std)),
+        "spearman_position_std_token_std": by_channel,
+    }
+
+
+def _table(
+    P: Float[Array, "n d"], std: Float[Array, " d"], ranking: Int[Array, " d"], chosen: Int[Array, " k"]
+) -> Table:
+    total, mean, found = float(np.sum(std**2)), P[1:].mean(axis=0), set(chosen.tolist())
+    rows: list[ChannelRow] = [
+        {
+            "channel": channel,
+            "position_std": float(std[channel]),
+            "position_mean": float(mean[channel]),
+            "share_of_variance": float(std[channel] ** 2 / total),
+            "position_channel": channel in found,
+        }
+        for channel in ranking[:TABLE_ROWS].tolist()
+    ]
+    return table_of("The channels that vary most with position", list(ChannelRow.__annotations__), rows)
+
+
+def _arrays(P: Float[Array, "n d"], right: Float[Array, "r d"], ranking: Int[Array, " d"]) -> dict[str, Array]:
+    strong = ranking[: min(TRACES, len(ranking) // 2)]
+    weak = ranking[len(ranking) // 2 :][:: max(1, len(ranking) // 2 // TRACES)][:TRACES]
+    return {
+        "strong_channels": strong.astype(np.int32),
+        "strong_traces": P[:, strong].astype(np.float32),
+        "weak_channels": weak.astype(np.int32),
+        "weak_traces": P[:, weak].astype(np.float32),
+        "right_singular_vectors": right.astype(np.float32),
+    }

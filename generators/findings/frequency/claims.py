@@ -1,0 +1,191 @@
+"""What is claimed of frequency: rules, numbers and sentences."""
+
+from generators.findings.contract import Measurements, Rule, StoredChance, Tested, Untested
+from generators.findings.frequency.chances import Chances
+from generators.findings.frequency.measure import Intervals, Metrics
+from generators.findings.nulls import chance, pair
+from generators.findings.sizes import FEWEST_TOKENS
+
+TRACKS = 0.5
+SMALLEST_RHO = 0.30  # below this a channel does not track frequency, so it is not "the frequency channel"
+SHORTER = -0.3
+CLEARLY = 0.02  # of a correlation: by how much it must be beyond those that drift makes
+FEWEST_TO_PICK_FROM = 100  # channels: of fewer, one in a hundred random picks is the frequency channel
+MOST_NAMED = 4  # of channels that tie
+PROBE_READS = 0.5  # what the probe must reach for frequency to be called spread
+
+NO_FREQUENCIES = Untested("No token frequencies are known for this model; the token index is only a proxy.")
+TOO_FEW = Untested(f"Frequencies are known of fewer than {FEWEST_TOKENS} tokens.")
+
+
+def _judgeable(m: Metrics) -> tuple[Chances, Intervals] | Untested:
+    if m["proxy"]:
+        return NO_FREQUENCIES
+    if m["chance"] is None or m["intervals"] is None:
+        return TOO_FEW
+    return m["chance"], m["intervals"]
+
+
+# One channel
+
+
+def _tracks(measured: Measurements[Metrics]) -> Tested | Untested:
+    m = measured.metrics
+    known = _judgeable(m)
+    if isinstance(known, Untested):
+        return known
+    nulls, intervals = known
+    axes, value = nulls["frequency_channel"], abs(m["frequency_channel"]["rho"])
+    return Tested(
+        value,
+        _of_the_channel(m, axes, nulls["drift"]),
+        chance=chance(axes),
+        interval=pair(intervals["frequency_channel"]),
+        holds_at=max(TRACKS, axes["limit"]),
+        also=_beyond_drift(value, nulls["drift"]),
+    )
+
+
+def _beyond_drift(strength: float, drift: StoredChance) -> bool:
+    return strength >= drift["limit"] + CLEARLY
+
+
+def _of_the_channel(m: Metrics, axes: StoredChance, drift: StoredChance) -> str:
+    channel, rho = m["frequency_channel"]["channel"], m["frequency_channel"]["rho"]
+    tracked = f"Channel {channel} goes with log-frequency at rho {rho:+.2f}, more than any other of the"
+    tracked = f"{tracked} {m['n_channels']}"
+    turned = f"the best of axes turned at random typically reaches {axes['median']:.2f}"
+    if abs(rho) <= axes["limit"]:
+        return f"{tracked}, but {turned}, and {axes['limit']:.2f} in one draw of a hundred: {_spread(m)}."
+    if not _beyond_drift(abs(rho), drift):
+        return f"{tracked}; {_only_drift(drift['limit'])}."
+    return f"{tracked}; {turned}, which it is beyond."
+
+
+def _spread(m: Metrics) -> str:
+    """Return where frequency is, if no axis stands out."""
+    probe = m["probe"]
+    if probe is None or probe["rho"] < PROBE_READS:
+        reached = "" if probe is None else f", and a linear probe on all of them reaches only {probe['rho']:.2f}"
+        return f"no channel stands out{reached}"
+    return f"frequency is spread over the channels, from all of which a linear probe reads it at {probe['rho']:.2f}"
+
+
+def _only_drift(limit: float) -> str:
+    return f"what only drifts along the token ids as frequency does reaches {abs(limit):.2f}, so this may be drift"
+
+
+# And the one that ln2 raises
+
+
+def _is_ln2(measured: Measurements[Metrics]) -> Tested | Untested:
+    m = measured.metrics
+    known = _judgeable(m)
+    if isinstance(known, Untested):
+        return known
+    nulls, intervals = known
+    channel, rho, place = m["ln2_channel"], m["ln2_channel_rho"], m["ln2_channel_rank"]
+    if channel is None or rho is None:
+        return Untested("The gains of ln2 are constant or not in this checkpoint.")
+    if m["n_channels"] < FEWEST_TO_PICK_FROM:
+        return Untested(
+            f"There are only {m['n_channels']} channels: a random pick is the frequency channel too often."
+        )
+    if len(m["ln2_tied"]) > 1:
+        return Untested(f"ln2 singles out no one channel: {_listed(m['ln2_tied'])} top as many layers.")
+    axes = nulls["frequency_channel"]
+    stands_out = abs(rho) > axes["limit"] and _beyond_drift(abs(rho), nulls["drift"])
+    tracked = f"Channel {channel}, which ln2 raises most often, goes with frequency at rho {rho:+.2f}"
+    first = f"{tracked}, more than any other, but "
+    if place != 1:
+        why = f"{tracked}, number {place} of {m['n_channels']} channels; the strongest is "
+        why += f"{m['frequency_channel']['channel']}."
+    elif abs(rho) < SMALLEST_RHO:
+        why = f"{first}too weakly to track it."
+    else:
+        why = f"{first}no more than axes turned at random or what drifts along the ids: no channel stands out."
+    return Tested(
+        place,
+        {"holds": f"{tracked}: it is the frequency channel.", "fails": why},
+        chance=chance(nulls["ln2_channel_rank"]),
+        interval=pair(intervals["ln2_channel_rank"]),
+        also=abs(rho) >= SMALLEST_RHO and stands_out,
+    )
+
+
+def _listed(channels: list[int]) -> str:
+    named = ", ".join(map(str, channels[:MOST_NAMED]))
+    return f"{named} and {len(channels) - MOST_NAMED} more" if len(channels) > MOST_NAMED else named
+
+
+# The norm
+
+
+def _shorter(measured: Measurements[Metrics]) -> Tested | Untested:
+    m = measured.metrics
+    known = _judgeable(m)
+    if isinstance(known, Untested):
+        return known
+    nulls, intervals = known
+    rho, drift = m["norm_rho"], nulls["norm_rho"]
+    if rho is None:
+        return Untested("All norms or all frequencies are alike.")
+    return Tested(
+        rho,
+        _of_the_norm(rho, drift["limit"]),
+        chance=chance(drift),
+        interval=pair(intervals["norm_rho"]),
+        holds_at=min(SHORTER, drift["limit"] - CLEARLY),
+    )
+
+
+def _of_the_norm(rho: float, limit: float) -> str:
+    """Return what norm and frequency have to do with one another; what drift gives is as likely on either side."""
+    how = f"Norm and log-frequency correlate at rho {rho:+.2f}"
+    if abs(rho) < -SHORTER:
+        return f"{how}: frequent tokens are hardly shorter or longer than others."
+    if abs(rho) < abs(limit) + CLEARLY:
+        return f"{how}; {_only_drift(limit)}."
+    beyond = f"beyond what drift along the token ids gives ({abs(limit):.2f})"
+    if rho > 0:
+        return f"{how}, {beyond}: the opposite, frequent tokens are longer."
+    return f"{how}, {beyond}: frequent tokens are shorter."
+
+
+RULES = (
+    Rule(
+        id="frequency-channel",
+        short="frequency channel",
+        statement="One channel tracks frequency.",
+        value="|frequency_channel.rho|",
+        sense="at least",
+        holds=TRACKS,
+        partly=SMALLEST_RHO,
+        unit="rank correlation",
+        also="beyond the best axis of tokens turned at random, and beyond what drifts along the ids by at least "
+        f"{CLEARLY:g}",
+        test=_tracks,
+    ),
+    Rule(
+        id="frequency-is-ln2",
+        short="frequency is ln2's",
+        statement="The frequency channel is the one ln2 singles out.",
+        value="rank by |rho| of the channel with the largest ln2 gain in most layers",
+        sense="at most",
+        holds=1,
+        unit="rank of the channel",
+        also=f"and its |rho| is at least {SMALLEST_RHO:g}, beyond the best of axes turned at random and beyond drift",
+        test=_is_ln2,
+    ),
+    Rule(
+        id="frequent-shorter",
+        short="frequent shorter",
+        statement="Frequent tokens are shorter.",
+        value="norm_rho",
+        sense="at most",
+        holds=SHORTER,
+        unit="rank correlation",
+        also=f"beyond what drifts along the ids by at least {CLEARLY:g}",
+        test=_shorter,
+    ),
+)

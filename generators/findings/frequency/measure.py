@@ -1,0 +1,216 @@
+"""How channels, the norm and the first singular direction of token embeddings go with how often tokens occur."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.contract import Frequency, Inputs, Interval, Measurements
+from generators.findings.frequency.chances import Chances, Compared
+from generators.findings.frequency.intervals import Contest, Correlation, correlations, strength
+from generators.findings.frequency.probe import Probe, probe
+from generators.findings.frequency.tables import ChannelRhos, tables
+from generators.findings.frequency.tokens import Tokens
+from generators.findings.sizes import FEWEST_TOKENS, check_tokens
+from generators.findings.token_cells import names
+from generators.maths.blocks import norms
+from generators.maths.channels import ConsistentChannel, consistent_channel
+from generators.maths.ranks import channel_correlations, rank, spearman
+from generators.maths.spectra import right_singular_vectors
+
+SAMPLE = 4096  # tokens drawn in figures
+SEED = 20211138
+
+
+class Source(TypedDict):
+    """Where frequencies come from."""
+
+    source: str
+    label: str
+    coverage: float
+    proxy: bool
+
+
+class ChannelRho(TypedDict):
+    """One channel's rank correlation with log-frequency."""
+
+    channel: int
+    rho: float
+
+
+class Intervals(TypedDict):
+    """95 % intervals over tokens: of the frequency channel's |rho|, the norm's rho, the place of ln2's channel."""
+
+    frequency_channel: Interval
+    norm_rho: Interval
+    ln2_channel_rank: Interval | None
+
+
+class Metrics(TypedDict):
+    """Numbers of the best source of frequencies; `chance_rho` is the best channel's with frequencies shuffled.
+
+    What is only judged, and the probe, are None where no more than a proxy of frequency is known, or hardly any.
+    """
+
+    sources: list[Source]
+    source: str
+    proxy: bool
+    coverage: float
+    n_known: int
+    channel_rho: ChannelRhos
+    frequency_channel: ChannelRho
+    chance_rho: float
+    contrast_channel: ChannelRho
+    ln2_channel: int | None
+    ln2_tied: list[int]
+    ln2_channel_rho: float | None
+    ln2_channel_rank: int | None
+    norm_rho: float | None
+    norm_rho_index: float | None
+    correlations: list[Correlation]
+    contest: Contest | None
+    probe: Probe | None
+    chance: Chances | None
+    intervals: Intervals | None
+    n_channels: int
+    n_tokens: int
+
+
+def measure(inputs: Inputs) -> Measurements[Metrics]:
+    """Measure how channels, norms and the first singular direction go with token frequency.
+
+    Reads `token_embedding` (V, d), `blocks.*.ln2.gain` (d,) to compare with the channel that ln2 singles out, the
+    best of the frequencies (without any, the token index stands in), and the vocabulary for names.
+
+    Raises:
+        NotApplicableError: there are fewer than 100 tokens or 16 channels.
+    """
+    E = inputs.weights["token_embedding"]
+    check_tokens(E)
+    sources, log_frequency = _frequencies(inputs.frequencies, len(E))
+    tokens = Tokens(inputs.vocabulary, log_frequency, norms(E))
+    rho = _channel_rhos(E, tokens)
+    by_strength = np.argsort(np.abs(rho["frequency"]))
+    channel, contrast = int(by_strength[-1]), int(by_strength[len(by_strength) // 2])
+    values = E[:, channel].astype(np.float64)
+    first = E @ _first_direction(E)
+    candidates = {"log_frequency": log_frequency, "frequency_channel": values, "norm": tokens.norms, "svd_0": first}
+    metrics = _metrics(sources, tokens, rho, (channel, contrast), _singled_out(inputs))
+    if tokens.known.sum() >= FEWEST_TOKENS:
+        _compare(metrics, E, tokens, {name: column[tokens.known] for name, column in candidates.items()})
+    columns = {"norm": tokens.norms, "channel": values, "contrast": E[:, contrast], "svd_0": first}
+    arrays = {**_arrays(tokens, columns), "rho_frequency": rho["frequency"].astype(np.float32)}
+    shown = tables(
+        tokens, values, metrics["channel_rho"], metrics["frequency_channel"]["rho"], metrics["correlations"]
+    )
+    return Measurements(metrics, shown, arrays)
+
+
+def _frequencies(frequencies: tuple[Frequency, ...], V: int) -> tuple[list[Source], Float[Array, " V"]]:
+    """Return what is known of the sources, best first, and the log-frequencies of the best."""
+    if not frequencies:
+        index = Source(source="index", label="token index (a proxy)", coverage=1.0, proxy=True)
+        return [index], -np.arange(V, dtype=np.float64)
+    sources = [Source(source=f.source, label=f.label, coverage=f.coverage, proxy=f.proxy) for f in frequencies]
+    return sources, frequencies[0].log_frequency
+
+
+def _channel_rhos(E: Float[Array, "V d"], tokens: Tokens) -> dict[str, Float[Array, " d"]]:
+    """Return every channel's rank correlation with frequency, norm, index, and, for chance, shuffled frequencies."""
+    known, everyone = tokens.known, np.ones(len(E), bool)
+    shuffled = tokens.log_frequency.copy()
+    shuffled[known] = np.random.default_rng(SEED).permutation(shuffled[known])
+    targets = {
+        "frequency": rank(tokens.log_frequency, known),
+        "norm": rank(tokens.norms, everyone),
+        "index": rank(-np.arange(len(E), dtype=np.float64), everyone),
+        "chance": rank(shuffled, known),
+    }
+    return dict(zip(targets, channel_correlations(E, list(targets.values())), strict=True))
+
+
+def _first_direction(E: Float[Array, "V d"]) -> Float[Array, " d"]:
+    """Return the first right singular vector of E, pointing to the side of the mean embedding."""
+    vector = right_singular_vectors(E, 1)[:, 0]
+    along = float(vector @ E.mean(axis=0, dtype=np.float64))
+    return (vector if along >= 0 else -vector).astype(np.float32)
+
+
+def _singled_out(inputs: Inputs) -> ConsistentChannel | None:
+    """Return the channel whose gain of ln2 is the largest in the most layers, and those that tie with it."""
+    roles = [f"blocks.{layer}.ln2.gain" for layer in range(inputs.architecture.n_layer)]
+    gains = [np.abs(np.asarray(inputs.weights[role], np.float64)) for role in roles if role in inputs.weights]
+    return consistent_channel(gains)
+
+
+def _metrics(
+    sources: list[Source],
+    tokens: Tokens,
+    rho: dict[str, Float[Array, " d"]],
+    channels: tuple[int, int],
+    singled_out: ConsistentChannel | None,
+) -> Metrics:
+    """Return the numbers of every channel and of the norm; nothing is compared with chance yet."""
+    ln2 = None if singled_out is None else singled_out["channel"]
+    best, known = sources[0], tokens.known
+    frequency, norm, index = (rho[name] for name in ("frequency", "norm", "index"))
+    strengths = np.abs(frequency)
+    strongest, contrast = (ChannelRho(channel=channel, rho=float(frequency[channel])) for channel in channels)
+    return Metrics(
+        sources=sources,
+        source=best["source"],
+        proxy=best["proxy"],
+        coverage=best["coverage"],
+        n_known=int(known.sum()),
+        channel_rho=ChannelRhos(frequency=frequency.tolist(), norm=norm.tolist(), index=index.tolist()),
+        frequency_channel=strongest,
+        chance_rho=float(np.abs(rho["chance"]).max()),
+        contrast_channel=contrast,
+        ln2_channel=ln2,
+        ln2_tied=[] if singled_out is None else singled_out["tied"],
+        ln2_channel_rho=None if ln2 is None else float(frequency[ln2]),
+        ln2_channel_rank=None if ln2 is None else int(np.sum(strengths > strengths[ln2])) + 1,
+        norm_rho=spearman(tokens.norms[known], tokens.log_frequency[known]),
+        norm_rho_index=spearman(tokens.norms[known], -np.flatnonzero(known).astype(np.float64)),
+        correlations=[],
+        contest=None,
+        probe=None,
+        chance=None,
+        intervals=None,
+        n_channels=len(strengths),
+        n_tokens=len(known),
+    )
+
+
+def _compare(
+    metrics: Metrics, E: Float[Array, "V d"], tokens: Tokens, candidates: dict[str, Float[Array, " n"]]
+) -> None:
+    """Add the candidates' correlations; where more than a proxy is known also intervals, chance and the probe."""
+    metrics["correlations"], metrics["contest"] = correlations(candidates, SEED)
+    if metrics["proxy"]:
+        return
+    with_frequency = {row["with"]: row for row in metrics["correlations"] if row["of"] == "log_frequency"}
+    norm, ln2 = with_frequency["norm"], metrics["ln2_channel"]
+    compared = Compared(E, tokens, SEED)
+    metrics["chance"] = compared.chances()
+    metrics["intervals"] = {
+        "frequency_channel": strength(with_frequency["frequency_channel"]),
+        "norm_rho": [norm["low"], norm["high"]],
+        "ln2_channel_rank": None if ln2 is None else compared.rank_interval(ln2),
+    }
+    metrics["probe"] = probe(E, tokens, SEED)
+
+
+# What figures draw
+
+
+def _arrays(tokens: Tokens, columns: dict[str, Float[Array, " V"]]) -> dict[str, Array]:
+    """Return columns of a sample of the tokens of known frequency, and the ids and names of these."""
+    ids = _sample(np.flatnonzero(tokens.known))
+    columns = {"log_frequency": tokens.log_frequency, **columns}
+    arrays = {f"token_{name}": np.asarray(column)[ids].astype(np.float32) for name, column in columns.items()}
+    return {**arrays, "token_id": ids.astype(np.int32), **names(tokens.vocabulary, ids)}
+
+
+def _sample(ids: Int[Array, " n"]) -> Int[Array, " m"]:
+    return np.sort(np.random.default_rng(SEED).choice(ids, min(SAMPLE, len(ids)), replace=False))

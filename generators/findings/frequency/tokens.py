@@ -1,0 +1,32 @@
+"""The tokens of a model as frequency is looked for in them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray as Array
+
+from generators.findings.contract import Vocabulary
+from generators.maths.blocks import spread_ids
+
+COMPARED = 5000  # tokens, spread over the ids, that nulls and the probe are computed on
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What is known of every token beside its embedding; NaN stands for a frequency that isn't known."""
+
+    vocabulary: Vocabulary | None
+    log_frequency: Float[Array, " V"]
+    norms: Float[Array, " V"]
+
+    @property
+    def known(self) -> Bool[Array, " V"]:
+        """Return the tokens whose frequency is known."""
+        return np.isfinite(self.log_frequency)
+
+    @property
+    def compared(self) -> Int[Array, " m"]:
+        """Return at most 5,000 tokens of known frequency, spread over the ids."""
+        known = np.flatnonzero(self.known)
+        return known[spread_ids(len(known), COMPARED)]

@@ -1,0 +1,31 @@
+"""Heads on text: does some head attend to the previous token, does it need exact positions, do weights foretell it?
+
+Asked by Adam Yedidia, "The positional embedding matrix and previous-token heads: how do they actually work?" (2023).
+"""
+
+from generators.findings.contract import RUN, Finding
+from generators.findings.heads.claims import RULES
+from generators.findings.heads.figures import figures
+from generators.findings.heads.measure import Metrics, measure
+
+FINDING = Finding(
+    name="heads",
+    title="Heads on text",
+    order=120,
+    needs=(RUN,),
+    uses=(
+        "position_embedding",
+        "blocks.*.attn.q",
+        "blocks.*.attn.k",
+        "blocks.*.attn.q.bias",
+        "blocks.*.attn.k.bias",
+        "blocks.*.ln1.gain",
+        "blocks.*.ln1.bias",
+    ),
+    config=("n_layer", "n_head", "norm_eps", "causal", "scaled_by_layer"),
+    metrics=Metrics,
+    measure=measure,
+    rules=RULES,
+    figures=figures,
+    signature="heads-on-text",
+)

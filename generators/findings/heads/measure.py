@@ -1,0 +1,228 @@
+"""Where every head looks on text, with positions as they are, in groups of ten, and removed."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.contract import Inputs, Measurements, table_of
+from generators.findings.heads.kernel import weights_on_previous
+from generators.findings.running import GROUP, SEED, WINDOWS, Ran, grouped, ran
+from generators.maths.ranks import spearman
+
+if TYPE_CHECKING:
+    from generators.runner.run import Run
+
+Positions = Literal["as they are", "in groups", "removed"]
+POSITIONS: tuple[Positions, ...] = ("as they are", "in groups", "removed")
+REACH = 16  # offsets on either side
+PASSES = 7
+PERMUTATIONS = 999  # of heads, for the correlation that chance gives
+RESAMPLES = 400
+PERCENTILES = (2.5, 97.5)
+
+
+class HeadRow(TypedDict):
+    """One head: mean weight on the previous token, by positions alone and on text, and on the first token."""
+
+    layer: int
+    head: int
+    by_position_alone: float | None
+    on_text: float
+    in_groups: float | None
+    removed: float | None
+    on_first_token: float
+    strongest_offset: int
+
+
+class Forecast(TypedDict):
+    """Rank correlation over heads of the weight on the previous token, by positions alone and on text."""
+
+    rho: float
+    low: float
+    high: float
+    chance_median: float
+    chance_limit: float
+    draws: int
+
+
+class Repeated(TypedDict):
+    """How often the second half of random tokens seen twice is predicted."""
+
+    positions: Positions
+    share: float
+
+
+class Metrics(TypedDict):
+    """Numbers of all heads; `uniform` is the weight on the previous token of a head that looks everywhere alike."""
+
+    heads: list[HeadRow]
+    uniform: float
+    forecast: Forecast | None
+    repeated: list[Repeated] | None
+    ran: Ran
+
+
+def measure(inputs: Inputs) -> Measurements[Metrics]:
+    """Measure the mean attention of every head at offsets up to 16, and how repeated tokens are predicted.
+
+    Runs the model on 64 windows three times with attention kept, one layer at a time, and three times on random
+    tokens. The kernel by positions alone needs `position_embedding` and the tensors that queries and keys come from.
+
+    Raises:
+        CannotRunError: where heads look can't be seen in this architecture.
+    """
+    run: Run = inputs.run
+    windows = run.windows(WINDOWS, SEED, PASSES)
+    n = windows.ids.shape[1]
+    causal = inputs.architecture.causal
+    offsets = np.arange(0 if causal else -REACH, REACH + 1)
+    offsets = offsets[np.abs(offsets) < n]
+    P = _table(inputs, run)
+    by_positions: dict[Positions, Array] = {}
+    first = np.zeros(0)
+    for name, replaced in _ways(run, P, n):
+        with replaced:
+            by_offset, on_first = _attention(run, windows.ids, offsets)
+        by_positions[name] = by_offset
+        first = on_first if name == POSITIONS[0] else first
+    kernel = _kernel(inputs, P)
+    rows = _rows(by_positions, first, kernel, offsets, inputs.architecture.n_head)
+    previous = int(np.flatnonzero(offsets == 1)[0])
+    on_text = by_positions["as they are"][:, :, previous].mean(axis=0)
+    metrics = Metrics(
+        heads=rows,
+        uniform=float(np.mean(1 / np.arange(2, n + 1))) if causal else 1 / n,
+        forecast=None if kernel is None else _forecast(kernel, on_text),
+        repeated=_repeated(run, P, n) if run.predicts and causal else None,
+        ran=ran(run, windows),
+    )
+    arrays = {
+        "offsets": offsets.astype(np.int32),
+        "attention": np.stack([each.mean(axis=0) for each in by_positions.values()]).astype(np.float32),
+        # of every window, so that intervals can be taken
+        "previous": np.stack([each[:, :, previous] for each in by_positions.values()]).astype(np.float32),
+    }
+    table = table_of("Every head on text", list(HeadRow.__annotations__), rows)
+    return Measurements(metrics, {"heads": table}, arrays)
+
+
+def _table(inputs: Inputs, run: "Run") -> Float[Array, "n d"] | None:
+    if run.position_kind != "table":
+        return None
+    return np.asarray(inputs.weights["position_embedding"], np.float64)
+
+
+def _ways(
+    run: "Run", P: Float[Array, "n d"] | None, m: int
+) -> Iterator[tuple[Positions, AbstractContextManager[None]]]:
+    """Yield the contexts of running with positions as they are, in groups, and removed."""
+    yield "as they are", nullcontext()
+    if run.position_kind is None:
+        return
+    for name, size in (("in groups", GROUP), ("removed", m)):
+        if P is None:
+            yield name, run.replaced(ids=grouped(np.arange(m, dtype=np.float64), size))  # type: ignore[misc]
+        else:
+            yield name, run.replaced(rows=grouped(P[:m], size))  # type: ignore[misc]
+
+
+def _attention(
+    run: "Run", ids: Int[Array, "windows n"], offsets: Int[Array, " offsets"]
+) -> tuple[Float[Array, "windows heads offsets"], Float[Array, " heads"]]:
+    """Return every window's mean attention by offset, over queries that have it, and the mean on the first token."""
+    shape = (len(ids), run.architecture.n_layer, run.architecture.n_head)
+    by_offset, on_first = np.zeros((*shape, len(offsets))), np.zeros(shape)
+
+    def see(layer: int, begin: int, weights: Float[Array, "batch heads n n"]) -> None:
+        at = slice(begin, begin + len(weights))
+        for index, offset in enumerate(offsets):
+            by_offset[at, layer, :, index] = np.diagonal(weights, -offset, 2, 3).mean(axis=-1)
+        on_first[at, layer] = weights[:, :, 1:, 0].mean(axis=-1)
+
+    run.attention(ids, see)
+    return by_offset.reshape(len(ids), -1, len(offsets)), on_first.mean(axis=0).ravel()
+
+
+def _kernel(inputs: Inputs, P: Float[Array, "n d"] | None) -> Float[Array, " heads"] | None:
+    """Return every head's weight on the previous token if it sees positions alone, None where weights don't tell."""
+    layers = range(inputs.architecture.n_layer)
+    if P is None or any(f"blocks.{i}.attn.{name}" not in inputs.weights for i in layers for name in "qk"):
+        return None
+    return weights_on_previous(inputs.weights, inputs.architecture, P)
+
+
+def _rows(
+    by_positions: dict[Positions, Float[Array, "windows heads offsets"]],
+    first: Float[Array, " heads"],
+    kernel: Float[Array, " heads"] | None,
+    offsets: Int[Array, " offsets"],
+    n_head: int,
+) -> list[HeadRow]:
+    means = {name: each.mean(axis=0) for name, each in by_positions.items()}
+    previous = int(np.flatnonzero(offsets == 1)[0])
+
+    def weight(name: Positions, index: int) -> float | None:
+        return float(means[name][index, previous]) if name in means else None
+
+    return [
+        HeadRow(
+            layer=index // n_head,
+            head=index % n_head,
+            by_position_alone=None if kernel is None else float(kernel[index]),
+            on_text=float(means["as they are"][index, previous]),
+            in_groups=weight("in groups", index),
+            removed=weight("removed", index),
+            on_first_token=float(first[index]),
+            strongest_offset=int(offsets[np.argmax(means["as they are"][index])]),
+        )
+        for index in range(len(first))
+    ]
+
+
+def _forecast(kernel: Float[Array, " heads"], on_text: Float[Array, " heads"]) -> Forecast | None:
+    rho = spearman(kernel, on_text)
+    if rho is None:
+        return None
+    rng = np.random.default_rng(SEED)
+    shuffled = [spearman(kernel, rng.permutation(on_text)) or 0.0 for _ in range(PERMUTATIONS)]
+    drawn = []
+    for _ in range(RESAMPLES):
+        heads = rng.integers(len(kernel), size=len(kernel))
+        drawn.append(spearman(kernel[heads], on_text[heads]) or 0.0)
+    low, high = np.percentile(drawn, PERCENTILES)
+    return Forecast(
+        rho=rho,
+        low=float(low),
+        high=float(high),
+        chance_median=float(np.median(shuffled)),
+        chance_limit=float(np.percentile(shuffled, 99)),
+        draws=PERMUTATIONS,
+    )
+
+
+def _repeated(run: "Run", P: Float[Array, "n d"] | None, n: int) -> list[Repeated]:
+    """Return how often the next token is the likeliest in the second half of random tokens seen twice."""
+    before = np.array(run.text.before, np.int32)
+    half = (n - len(before)) // 2
+    rng = np.random.default_rng([SEED, 1])
+    count = run.affordable(WINDOWS, n, PASSES)
+    drawn = rng.choice(run.text.ids, size=(count, half)).astype(np.int32)
+    ids = np.hstack([np.tile(before, (count, 1)), drawn, drawn])
+    begins = len(before) + half
+    found = []
+    for name, replaced in _ways(run, P, ids.shape[1]):
+        hits: list[Array] = []
+        with replaced:
+            run.logits(
+                ids,
+                lambda begin, logits, hits=hits: hits.append(  # type: ignore[misc]
+                    logits[:, begins:-1].argmax(axis=-1) == ids[begin : begin + len(logits), begins + 1 :]
+                ),
+            )
+        found.append(Repeated(positions=name, share=float(np.concatenate(hits).mean())))
+    return found

@@ -1,0 +1,23 @@
+"""Helix: do the position embeddings lie on a curve that winds?
+
+Observed by Adam Yedidia, "GPT-2's positional embedding matrix is a helix" (LessWrong, 2023); low rank by James
+Simon, "Insights into GPT-2's positional encodings" (2024).
+"""
+
+from generators.findings.contract import Finding
+from generators.findings.helix.claims import RULES
+from generators.findings.helix.figures import figures
+from generators.findings.helix.measure import Metrics, measure
+
+FINDING = Finding(
+    name="helix",
+    title="Helix",
+    order=10,
+    needs=("position_embedding",),
+    uses=("token_embedding",),
+    metrics=Metrics,
+    measure=measure,
+    rules=RULES,
+    figures=figures,
+    signature="helix",
+)

@@ -1,0 +1,400 @@
+"""The shape of the position embeddings: spectrum, turning, looking back, where it breaks, its lengths."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.contract import Inputs, Interval, Measurements, NotApplicableError, Table, Weights, table_of
+from generators.findings.helix.chance import ByClaim, Featureless, Smoothness, draw_nulls
+from generators.findings.helix.formula import Sines, sines
+from generators.findings.helix.information import Information, information
+from generators.findings.nulls import RESAMPLES, interval
+from generators.findings.sizes import check_positions
+from generators.maths import curve, turning
+from generators.maths.blocks import blocks, spread_ids
+from generators.maths.curve_statistics import TOP_ENERGY, statistics
+from generators.maths.resampling import block_weights
+from generators.maths.spectra import PCA, components_for, energy_ratio, pca, svd
+
+LATE = curve.START
+SEED = 20230714
+PERMUTATIONS = 8
+FIRST_STEPS = slice(1, 10)  # between positions 1 and 10
+COSINE_PIXELS = 256
+SAMPLED_TOKENS = 2000  # drawn among the positions
+PLANES_DRAWN = 2
+
+
+class Ranges(TypedDict):
+    """A share of variance by range of rows: late are those from 100 on, early those before but the first.
+
+    None where there are too few positions for a range, or its rows don't vary.
+    """
+
+    all: float
+    no_first: float
+    late: float | None
+    early: float | None
+
+
+class Wave(TypedDict):
+    """The strongest oscillation of one principal component."""
+
+    cycles: int  # per context
+    period_tokens: float
+    share: float  # of the component's spectral power within two bins of the peak
+
+
+class Plane(TypedDict):
+    """A plane of the rotation that takes a position to the next; `turns` are net, `share` is of P's variance."""
+
+    share: float
+    turns: float
+    steadiness: float
+    winding: float
+    radius_cv: float
+    tokens_per_turn: float | None
+
+
+class LookBack(TypedDict):
+    """How well row t - k is predicted from row t by maps fitted on the other half of the positions."""
+
+    k: int
+    r2_rotation: float
+    r2_affine: float
+    r2_translation: float
+    r2_identity: float
+    gain: float  # of the rotation over standing still
+    translation_gain: float
+    tokens_per_turn: list[float]  # of the rotation's planes, fastest first
+
+
+class Spacing(TypedDict):
+    """Median steps from one position to the next, relative to those from position 100 on (1 where there are few)."""
+
+    first: float  # between positions 1 and 10
+    early: float  # between positions 1 and 100
+    last: float  # to the last position
+
+
+class TokenShare(TypedDict):
+    """Mean share of a row's centred energy that lies in the top three components of the positions."""
+
+    tokens: float
+    positions: float
+    chance: float
+
+
+class Intervals(TypedDict):
+    """95 % intervals by number; positions are resampled in blocks."""
+
+    explained_variance_3d: Interval
+    winding: Interval
+    median_gain: Interval | None
+    fraying: Interval | None
+    first_position_distance: Interval
+    norm_cv: Interval
+    energy_top30: Interval
+
+
+class Spectrum(TypedDict):
+    """How P's variance and energy fall off."""
+
+    explained_variance_3d: Ranges
+    fraying: float | None
+    explained_variance_ratio: list[float]
+    components_for_90: int
+    components_for_99: int
+    singular_values: list[float]
+    energy_top30: float
+
+
+class Turning(TypedDict):
+    """How the curve turns, on its longest run of positions without an outlier (first and last are given)."""
+
+    rows_without_outliers: list[int]
+    planes: list[Plane]
+    winding: float
+    look_back: list[LookBack]
+    median_gain: float | None
+    information: Information
+
+
+class Metrics(Spectrum, Turning):
+    """Numbers of the position curve; `token_share` needs tokens."""
+
+    waves: list[Wave]
+    roughness: float | None
+    roughness_baseline: float
+    outlier_positions: list[int]
+    first_position_distance: float
+    last_position_distance: float
+    spacing: Spacing
+    norm_cv: float
+    norm_cv_permuted: float
+    token_share: TokenShare | None
+    by_formula: bool
+    sines: Sines | None
+    smoothness: Smoothness
+    chance: ByClaim
+    featureless: Featureless
+    intervals: Intervals
+    n_positions: int
+
+
+class RangeRow(TypedDict):
+    """One range of rows."""
+
+    rows: str
+    explained_variance_3d: float | None
+
+
+class WaveRow(Wave):
+    """The wave of one principal component, counted from 1."""
+
+    component: int
+    explained_variance_ratio: float
+
+
+class PlaneRow(Plane):
+    """A plane, counted from 1, strongest first."""
+
+    plane: int
+
+
+def measure(inputs: Inputs) -> Measurements[Metrics]:
+    """Measure the curve of the positions.
+
+    Reads `position_embedding` (n, d), and `token_embedding` (V, d) when there; of the architecture whether P is
+    computed by a formula.
+
+    Raises:
+        NotApplicableError: fewer than 16 positions or channels, or all rows of P but the first alike.
+    """
+    P = _positions(inputs.weights)
+    E = inputs.weights.get("token_embedding")
+    components = pca(P[1:])
+    outliers, distance = curve.outlier_positions(P)
+    run = curve.longest_run(len(P), outliers)
+    leading = curve.principal_scores(P[run], turning.COMPONENTS)
+    planes = turning.planes(leading.values, leading.energy)
+    nulls = draw_nulls(P, outliers)
+    waves = _waves(components.scores[:, : turning.COMPONENTS])
+    metrics: Metrics = {
+        **_spectrum(P, components),
+        **_turning(leading, planes, run),
+        "waves": waves,
+        "roughness": curve.roughness(components.scores[:, :3], min(wave["period_tokens"] for wave in waves[:3])),
+        "roughness_baseline": curve.ROUGHNESS_OF_NOISE,
+        "outlier_positions": outliers.tolist(),
+        "first_position_distance": float(distance[0]),
+        "last_position_distance": float(distance[-1]),
+        "spacing": _spacing(curve.step_lengths(P)),
+        "norm_cv": curve.norm_cv(P, outliers),
+        "norm_cv_permuted": _norm_cv_permuted(P[curve.late_positions(len(P), outliers)]),
+        "token_share": None if E is None else _token_share(E, components.components[:3], P),
+        "by_formula": inputs.architecture.positions == "formula",
+        "sines": sines(P),
+        "smoothness": nulls.smoothness,
+        "chance": nulls.chance,
+        "featureless": nulls.featureless,
+        "intervals": _intervals(P),
+        "n_positions": len(P),
+    }
+    arrays = _arrays(P, components.scores) | {"planes": _points(leading.values, planes)}
+    if E is not None:
+        arrays |= _among_positions(E, P, components)
+    return Measurements(metrics, _tables(metrics), arrays)
+
+
+def _positions(weights: Weights) -> Float[Array, "n d"]:
+    P = np.asarray(weights["position_embedding"], np.float64)
+    check_positions(P)
+    if not np.ptp(P[1:], axis=0).any():
+        raise NotApplicableError("All rows of P but the first are alike: there is no curve.")
+    return P
+
+
+def _spectrum(P: Float[Array, "n d"], components: PCA) -> Spectrum:
+    long_enough = len(P) >= curve.FEWEST_FOR_START
+    energy = energy_ratio(P)
+    return {
+        "explained_variance_3d": {
+            "all": curve.explained_variance(P) or 0.0,
+            "no_first": float(components.variance_ratio[:3].sum()),
+            "late": curve.explained_variance(P[LATE:]) if long_enough else None,
+            "early": curve.explained_variance(P[1:LATE]) if long_enough else None,
+        },
+        "fraying": curve.fraying(P),
+        "explained_variance_ratio": components.variance_ratio[:10].tolist(),
+        "components_for_90": components_for(components.variance_ratio, 0.90),
+        "components_for_99": components_for(components.variance_ratio, 0.99),
+        "singular_values": np.sqrt(energy[:50] * np.sum(P**2)).tolist(),
+        "energy_top30": float(energy[:TOP_ENERGY].sum()),
+    }
+
+
+def _turning(leading: curve.Scores, planes: tuple[turning.Plane, ...], run: slice) -> Turning:
+    scores = leading.values
+    looks = [turning.look_back(scores, k) for k in turning.offsets(len(scores))]
+    return {
+        "rows_without_outliers": [run.start, run.stop - 1],
+        "planes": [_plane(plane) for plane in planes],
+        "winding": turning.winding(planes),
+        "look_back": [_look_back(look) for look in looks],
+        "median_gain": turning.median_gain(looks),
+        "information": information(scores, scores @ planes[0].axes if planes else None),
+    }
+
+
+def _plane(plane: turning.Plane) -> Plane:
+    return {
+        "share": plane.share,
+        "turns": plane.turns,
+        "steadiness": plane.steadiness,
+        "winding": plane.winding,
+        "radius_cv": plane.radius_cv,
+        "tokens_per_turn": plane.tokens_per_turn,
+    }
+
+
+def _look_back(look: turning.LookBack) -> LookBack:
+    left = 1 - look.r2_identity
+    return {
+        "k": look.k,
+        "r2_rotation": look.r2_rotation,
+        "r2_affine": look.r2_affine,
+        "r2_translation": look.r2_translation,
+        "r2_identity": look.r2_identity,
+        "gain": look.gain,
+        "translation_gain": turning.gain_over(1 - look.r2_translation, left, 1.0),
+        "tokens_per_turn": list(look.tokens_per_turn),
+    }
+
+
+def _waves(scores: Float[Array, "rows c"]) -> list[Wave]:
+    return [
+        {"cycles": wave.cycles, "period_tokens": wave.period_tokens, "share": wave.share}
+        for wave in curve.waves(scores)
+    ]
+
+
+def _spacing(steps: Float[Array, " steps"]) -> Spacing:
+    later = float(np.median(steps[LATE:])) if len(steps) > curve.FEWEST_FOR_START else float(np.median(steps[1:]))
+
+    def relative(part: Float[Array, " some"]) -> float:
+        return float(np.median(part)) / later if later else 1.0
+
+    return {"first": relative(steps[FIRST_STEPS]), "early": relative(steps[1:LATE]), "last": relative(steps[-1:])}
+
+
+def _norm_cv_permuted(rows: Float[Array, "late d"]) -> float:
+    """Return std/mean of the norms after permuting each principal score over positions."""
+    parts = pca(rows)
+    mean = rows.mean(axis=0)
+    along_mean = parts.components @ mean
+    rng = np.random.default_rng(SEED)
+    permuted = []
+    for _ in range(PERMUTATIONS):
+        scores = rng.permuted(parts.scores, axis=0)
+        squares = mean @ mean + 2 * scores @ along_mean + np.sum(scores**2, axis=1)
+        permuted.append(curve.coefficient_of_variation(np.sqrt(np.clip(squares, 0, None))))
+    return float(np.mean(permuted))
+
+
+def _intervals(P: Float[Array, "n d"]) -> Intervals:
+    weights = block_weights(len(P), RESAMPLES, np.random.default_rng(SEED))
+    found = {name: interval(values) for name, values in statistics(P, weights=weights).items()}
+    return {
+        "explained_variance_3d": found["explained_variance_3d"],
+        "winding": found["winding"],
+        "median_gain": found.get("median_gain"),
+        "fraying": found.get("fraying"),
+        "first_position_distance": found["first_position_distance"],
+        "norm_cv": found["norm_cv"],
+        "energy_top30": found["energy_top30"],
+    }
+
+
+def _token_share(E: Float[Array, "V d"], top: Float[Array, "top d"], P: Float[Array, "n d"]) -> TokenShare:
+    """Return how much of a centred token's, and a centred position's, energy lies in P's top 3 components."""
+    return {"tokens": _mean_share(E, top), "positions": _mean_share(P[1:], top), "chance": 3 / P.shape[1]}
+
+
+def _mean_share(rows: Float[Array, "rows d"], top: Float[Array, "top d"]) -> float:
+    """Return the mean share of a row's squared norm along `top` after centring; rows at the mean count as 0."""
+    mean = rows.mean(axis=0, dtype=np.float64)
+    energy, inside = np.empty(len(rows)), np.empty(len(rows))
+    for part, block in blocks(rows):
+        block -= mean
+        energy[part] = np.einsum("ij,ij->i", block, block)
+        inside[part] = np.square(block @ top.T).sum(axis=1)
+    away = energy > 1e-9 * float(np.square(mean).sum() + energy.max())
+    return float(np.sum(inside[away] / energy[away])) / len(rows)
+
+
+def _tables(metrics: Metrics) -> dict[str, Table]:
+    ranges = metrics["explained_variance_3d"]
+    range_rows: list[RangeRow] = [
+        {"rows": "all", "explained_variance_3d": ranges["all"]},
+        {"rows": "no_first", "explained_variance_3d": ranges["no_first"]},
+        {"rows": "late", "explained_variance_3d": ranges["late"]},
+        {"rows": "early", "explained_variance_3d": ranges["early"]},
+    ]
+    ratios = metrics["explained_variance_ratio"]  # of more components than have waves
+    wave_rows: list[WaveRow] = [
+        {"component": rank, "explained_variance_ratio": ratio, **wave}
+        for rank, (wave, ratio) in enumerate(zip(metrics["waves"], ratios, strict=False), start=1)
+    ]
+    plane_rows: list[PlaneRow] = [{"plane": rank, **plane} for rank, plane in enumerate(metrics["planes"], start=1)]
+    return {
+        "planes": table_of(
+            "The planes in which the curve turns, strongest first",
+            ("plane", "share", "turns", "steadiness", "winding", "radius_cv", "tokens_per_turn"),
+            plane_rows,
+        ),
+        "look_back": table_of(
+            "Predicting row t - k from row t by maps that were fitted on the other half of the positions",
+            tuple(LookBack.__annotations__),
+            metrics["look_back"],
+        ),
+        "explained_variance": table_of(
+            "Share of variance in three components, by range of rows", tuple(RangeRow.__annotations__), range_rows
+        ),
+        "waves": table_of(
+            "The strongest wave of each principal component",
+            ("component", "explained_variance_ratio", "cycles", "period_tokens", "share"),
+            wave_rows,
+        ),
+    }
+
+
+def _arrays(P: Float[Array, "n d"], scores: Float[Array, "rows c"]) -> dict[str, Array]:
+    n = len(P)
+    arrays = {
+        "scores": scores[:, : turning.COMPONENTS],
+        "left_singular_vectors": svd(P)[0][:, :5],
+        "norms": np.linalg.norm(P, axis=1),
+        "steps": curve.step_lengths(P),
+        "cosine_by_offset": curve.cosine_by_offset(P, n // 2),
+        "cosine_matrix": curve.cosine_matrix(P, -(-n // COSINE_PIXELS)).astype(np.float16),
+    }
+    if n >= curve.FEWEST_FOR_START:
+        arrays["scores_late"] = pca(P[LATE:]).scores[:, :3]
+        arrays["scores_early"] = pca(P[1:LATE]).scores[:, :3]
+    return {name: a if a.dtype == np.float16 else a.astype(np.float32) for name, a in arrays.items()}
+
+
+def _points(scores: Float[Array, "rows c"], planes: tuple[turning.Plane, ...]) -> Float[Array, "rows coordinates"]:
+    """Return the curve in its strongest planes, two columns for each; in two components where it has none."""
+    bases = [plane.axes for plane in planes[:PLANES_DRAWN]]
+    points = scores @ np.hstack(bases) if bases else scores[:, :2]
+    return np.pad(points, ((0, 0), (0, max(0, 2 - points.shape[1])))).astype(np.float32)
+
+
+def _among_positions(E: Float[Array, "V d"], P: Float[Array, "n d"], components: PCA) -> dict[str, Array]:
+    """Return tokens, spread over all ids, in the components of the positions and from the same origin."""
+    ids, top = spread_ids(len(E), SAMPLED_TOKENS), components.components[:3].T
+    scores = E[ids] @ top.astype(E.dtype) - P[1:].mean(axis=0) @ top
+    return {"token_ids": ids.astype(np.int32), "token_scores": scores.astype(np.float32)}

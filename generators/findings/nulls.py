@@ -1,0 +1,34 @@
+"""What chance gives, as findings store it and as claims read it."""
+
+from jaxtyping import Float, Real
+from numpy import ndarray as Array
+
+from generators.findings.contract import Chance, Interval, StoredChance
+from generators.maths import resampling
+from generators.maths.resampling import Sense
+
+DRAWS = 200  # of a null
+RESAMPLES = 400  # of an interval
+
+
+def drawn(null: str, values: Real[Array, " draws"], sense: Sense = "at least") -> StoredChance:
+    """Return draws under a null as they are stored among metrics; `null` says what was drawn, in the plural."""
+    found = resampling.chance(values, sense)
+    return {"null": null, "median": found.median, "limit": found.limit, "draws": found.draws}
+
+
+def chance(stored: StoredChance | None) -> Chance | None:
+    """Return a stored null as claims are judged by it."""
+    return None if stored is None else Chance(**stored)
+
+
+def interval(values: Float[Array, " draws"]) -> Interval:
+    """Return the 95 % interval of resampled values as it is stored among metrics."""
+    return list(resampling.interval(values))
+
+
+def pair(stored: Interval | None) -> tuple[float, float] | None:
+    """Return a stored interval as claims bear it."""
+    return None if stored is None else (stored[0], stored[1])
+
+

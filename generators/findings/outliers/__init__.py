@@ -1,0 +1,25 @@
+"""Outliers: the longest and shortest tokens, the spot where unused tokens huddle, and what else looks untrained.
+
+Observed by Adam Scherlis, "An exploration of GPT-2's embedding weights": a crowded spot in embedding space, a sort of
+wastebasket for tokens that the model never saw. Candidates for under-trained tokens follow Land and Bartolo, "Fishing
+for Magikarp" (2024).
+"""
+
+from generators.findings.contract import FREQUENCIES, TOKENS, Finding
+from generators.findings.outliers.claims import RULES
+from generators.findings.outliers.figures import figures
+from generators.findings.outliers.measure import Metrics, measure
+
+FINDING = Finding(
+    name="outliers",
+    title="Outliers",
+    order=90,
+    needs=("token_embedding",),
+    uses=(TOKENS, FREQUENCIES),
+    config=("tied",),
+    metrics=Metrics,
+    measure=measure,
+    rules=RULES,
+    figures=figures,
+    signature="outlier-norms",
+)

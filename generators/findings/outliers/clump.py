@@ -1,0 +1,167 @@
+"""The clump: the spot in embedding space where tokens huddle, found without knowing what they are."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray as Array
+
+from generators.maths.blocks import norms
+from generators.maths.neighbours import nearest_distance, neighbours_within
+
+SPREAD = 1024  # tokens, spread over the vocabulary, whose nearest neighbours say what distance is typical
+CLOSE = 0.5  # of the typical distance: how close others must be to crowd a token, and the largest radius of a clump
+CROWD = 9  # others that make a token crowded
+FEWEST_MEMBERS = CROWD + 1
+RADIUS = 1.5  # in median distances of the members from their centre
+ISOLATION = 2  # in twice its radius an isolated ball holds at most this many times as many tokens
+SEEDS = 8  # crowded tokens that a ball is grown from before giving up
+STEPS = 50  # of growing it
+BLOCK = 1024
+EPS32 = float(np.finfo(np.float32).eps)
+
+
+@dataclass(frozen=True)
+class Crowding:
+    """How close tokens lie: the distances of some, spread over all, to their nearest, and each one's others close by.
+
+    `typical` is the median of these distances; close by means within half of that, which is `reach`.
+    """
+
+    nearest: Float[Array, " n"]
+    others: Int[Array, " V"]
+    typical: float
+
+    @property
+    def reach(self) -> float:
+        """Return how close others must be."""
+        return CLOSE * self.typical
+
+    @property
+    def crowded(self) -> Bool[Array, " V"]:
+        """Return which tokens have at least nine others close by."""
+        return self.others >= CROWD
+
+
+@dataclass(frozen=True)
+class Clump:
+    """A ball of at least ten tokens, isolated: in twice its radius there are at most twice as many.
+
+    `members` are in the order of their `distances` from the centre.
+    """
+
+    members: Int[Array, " n"]
+    distances: Float[Array, " n"]
+    centre: Float[Array, " d"]
+    radius: float
+    within_twice_the_radius: int
+
+    @property
+    def isolated(self) -> bool:
+        """Return whether the surroundings are emptier than the ball."""
+        return self.within_twice_the_radius <= ISOLATION * len(self.members)
+
+
+def crowding(E: Float[Array, "V d"]) -> Crowding:
+    """Return how close the rows of E, at least two, lie to one another."""
+    nearest = nearest_distance(E, spread(len(E), SPREAD))
+    typical = float(np.median(nearest))
+    return Crowding(nearest, neighbours_within(E, CLOSE * typical), typical)
+
+
+def spread(count: int, most: int) -> Int[Array, " n"]:
+    """Return at most so many of the places 0..count-1, evenly spread over them."""
+    return np.unique(np.linspace(0, count - 1, most).astype(np.int64))
+
+
+def find_clump(E: Float[Array, "V d"], found: Crowding) -> Clump | None:
+    """Return the largest isolated ball that grows from crowded tokens, the most crowded first; None without any."""
+    if found.typical == 0:
+        return None  # most tokens share their embedding with another one: nothing is close by comparison
+    squares = norms(E) ** 2
+    seeds = found.crowded.copy()
+    largest: Clump | None = None
+    for _ in range(SEEDS):
+        others = np.where(seeds, found.others, -1)
+        seed = int(np.argmax(others))
+        if others[seed] < (len(largest.members) / 2 if largest else 0):
+            break
+        start = np.sort(_within(E, squares, E[seed].astype(np.float64), found.reach)[0])
+        ball = _grown(E, squares, start, found.reach)
+        seeds[start] = False
+        if ball is not None:
+            ball = _widened(E, squares, ball, found.reach)
+            seeds[ball.members] = False
+            if ball.isolated and (largest is None or len(ball.members) > len(largest.members)):
+                largest = ball
+    return largest
+
+
+def _grown(
+    E: Float[Array, "V d"], squares: Float[Array, " V"], members: Int[Array, " n"], reach: float
+) -> Clump | None:
+    """Move a ball to the mean of its members, with a radius that follows their spread, until it stays."""
+    ball = None
+    for _ in range(STEPS):
+        centre = _mean(E, members)
+        radius = min(RADIUS * float(np.median(_distances(E, members, centre))), reach)
+        near, distances = _within(E, squares, centre, ISOLATION * radius)
+        inside = int(np.searchsorted(distances, radius, side="right"))
+        ball = Clump(near[:inside], distances[:inside], centre, radius, len(near))
+        if inside < FEWEST_MEMBERS:
+            return None
+        before, members = members, np.sort(ball.members)
+        if np.array_equal(before, members):
+            break
+    return ball
+
+
+def _widened(E: Float[Array, "V d"], squares: Float[Array, " V"], ball: Clump, reach: float) -> Clump:
+    """Return the ball at that of its doubled radii, up to `reach`, at which it is isolated best.
+
+    A radius that follows the median leaves out the outer members of a clump that is dense in the middle, however
+    empty its surroundings are. Isolated best is where doubling the radius adds the smallest share.
+    """
+    near, distances = _within(E, squares, ball.centre, ISOLATION * reach)
+    best, radius = ball, ISOLATION * ball.radius
+    while 0 < radius <= reach:
+        inside, twice = np.searchsorted(distances, (radius, ISOLATION * radius), side="right").tolist()
+        if twice / inside < best.within_twice_the_radius / len(best.members):
+            best = Clump(near[:inside], distances[:inside], ball.centre, radius, twice)
+        radius *= ISOLATION
+    return best
+
+
+def _within(
+    E: Float[Array, "V d"], squares: Float[Array, " V"], centre: Float[Array, " d"], radius: float
+) -> tuple[Int[Array, " n"], Float[Array, " n"]]:
+    """Return the rows within a radius and their distances, nearest first; rounding excludes none."""
+    length = float(centre @ centre)
+    approximate = squares - 2 * (E @ centre.astype(E.dtype)) + length
+    rounding = (len(centre) + 16) * EPS32 * (float(squares.max()) + length)
+    near = np.flatnonzero(approximate <= radius**2 + rounding)
+    distances = _distances(E, near, centre)
+    order = np.argsort(distances, kind="stable")
+    order = order[distances[order] <= radius]
+    return near[order], distances[order]
+
+
+def _distances(E: Float[Array, "V d"], ids: Int[Array, " n"], centre: Float[Array, " d"]) -> Float[Array, " n"]:
+    distances = np.empty(len(ids))
+    for part in _parts(len(ids)):
+        difference = E[ids[part]] - centre
+        distances[part] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+    return distances
+
+
+def _mean(E: Float[Array, "V d"], ids: Int[Array, " n"]) -> Float[Array, " d"]:
+    total = np.zeros(E.shape[1])
+    for part in _parts(len(ids)):
+        total += E[ids[part]].sum(axis=0, dtype=np.float64)
+    return total / len(ids)
+
+
+def _parts(count: int) -> Iterator[slice]:
+    for begin in range(0, count, BLOCK):
+        yield slice(begin, begin + BLOCK)

@@ -1,0 +1,168 @@
+"""Norms with the clump marked, the clump from near, nearest neighbours, and the candidates' indicator."""
+
+from functools import partial
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+from generators.drawing import labels, style
+from generators.drawing.interactive import Group, Scatter
+from generators.findings.contract import Figure, Measurements, Table
+from generators.findings.outliers.clump import CLOSE, spread
+from generators.findings.outliers.measure import BINS, Metrics
+from generators.findings.outliers.members import LABELLED
+from generators.findings.outliers.untrained import Candidates
+from generators.findings.token_cells import name
+
+
+def figures(measured: Measurements[Metrics]) -> list[Figure]:
+    """Return the figures; without a clump, frequencies or candidates those of these are absent."""
+    metrics, tables, arrays = measured.metrics, measured.tables, measured.arrays
+    n_tokens, channel, candidates = metrics["n_tokens"], metrics["frequency_channel"], metrics["candidates"]
+    shown = [
+        Figure(
+            "outlier-norms",
+            "How long the token embeddings are",
+            partial(draw_norms, arrays, tables["norms"]),
+            partial(search_norms, arrays, tables["norms"], n_tokens),
+        )
+    ]
+    if "channel" in arrays and channel is not None:
+        draw = partial(draw_channel, arrays, channel)
+        shown.append(Figure("outlier-channel", "Norm against the channel that goes with frequency most", draw))
+    if metrics["clump"]:
+        shown.append(
+            Figure(
+                "clump",
+                "The clump and its surroundings",
+                partial(draw_clump, arrays, tables["members"], tables["surroundings"]),
+                partial(search_clump, arrays, n_tokens),
+            )
+        )
+    draw = partial(draw_nearest, arrays, metrics["typical_distance"])
+    shown.append(Figure("nearest-neighbours", "How far the nearest neighbour is", draw))
+    if candidates:
+        draw = partial(draw_indicator, arrays, candidates)
+        shown.append(Figure("under-trained", "Which tokens look under-trained", draw))
+    return shown
+
+
+def draw_norms(arrays: dict[str, Array], extremes: Table) -> Any:
+    """Draw norms by token index, the clump on top, the extremes named."""
+    size = (8.6, 3.8)
+    figure = style.canvas(*size)
+    ax = figure.add_subplot()
+    _dots(ax, arrays["ids"], arrays["norm"], style.COLOURS[0], "tokens", 2)
+    if "member_ids" in arrays:
+        _dots(ax, arrays["member_ids"], arrays["member_norm"], style.COLOURS[1], "the clump", 3)
+        ax.legend(markerscale=3)
+    points = np.column_stack([extremes.column("id"), extremes.column("norm")]).astype(float)
+    ax.plot(*points.T, "o", ms=4, mfc="none", mec=style.INK, mew=0.6)
+    _name_points(ax, points, extremes.named(), size)
+    ax.set_xlabel("token index")
+    ax.set_ylabel("norm of the token embedding")
+    return figure
+
+
+def search_norms(arrays: dict[str, Array], extremes: Table, n_tokens: int) -> Scatter:
+    """Return norms by token index, the clump apart, with every drawn token's name."""
+    groups = [Group("tokens", 0, arrays["ids"], arrays["ids"], arrays["norm"], arrays.get("token_name"))]
+    if "member_ids" in arrays:
+        ids = arrays["member_ids"]
+        groups.append(Group("the clump", 1, ids, ids, arrays["member_norm"], arrays.get("member_name")))
+    rows = sorted(extremes.named(), key=lambda row: row["norm"])
+    ends = [rows[i] for i in (0, -3, -2, -1)] if len(rows) >= 4 else []
+    named = tuple((row["id"], row["norm"], name(row["id"], row["readable"])) for row in ends)
+    return Scatter("token index", "norm of the token embedding", tuple(groups), n_tokens, named=named)
+
+
+def draw_channel(arrays: dict[str, Array], channel: int) -> Any:
+    """Draw norms against the channel that goes with frequency most, the clump on top."""
+    figure = style.canvas(width=6.4, height=4.2)
+    ax = figure.add_subplot()
+    _dots(ax, arrays["channel"], arrays["norm"], style.COLOURS[0], "tokens", 3)
+    if "member_channel" in arrays:
+        _dots(ax, arrays["member_channel"], arrays["member_norm"], style.COLOURS[1], "the clump", 4)
+        ax.legend(markerscale=3)
+    ax.set_xlabel(f"channel {channel}")
+    ax.set_ylabel("norm of the token embedding")
+    return figure
+
+
+def draw_clump(arrays: dict[str, Array], members: Table, surroundings: Table) -> Any:
+    """Draw members and surroundings in their plane, some of both named."""
+    size = (8.6, 5.6)
+    figure = style.canvas(*size)
+    ax = figure.add_subplot()
+    plane = arrays["around_plane"]
+    for colour, (part, label) in enumerate(_parts(arrays)):
+        _dots(ax, plane[part, 0], plane[part, 1], style.COLOURS[colour], label, 7)
+    at = dict(zip(arrays["around_ids"].tolist(), plane, strict=True))
+    drawn = [row for row in members.named() if row["id"] in at]
+    chosen = [drawn[i] for i in spread(len(drawn), LABELLED)]
+    pairs = zip_longest(chosen, surroundings.named())
+    rows = [row for pair in pairs for row in pair if row is not None]
+    _name_points(ax, np.array([at[row["id"]] for row in rows]), rows, size)
+    ax.set_xlabel("component 1 of what is shown")
+    ax.set_ylabel("component 2")
+    ax.legend(markerscale=2)
+    return figure
+
+
+def search_clump(arrays: dict[str, Array], n_tokens: int) -> Scatter:
+    """Return the clump and its surroundings in their plane with every token's name."""
+    names, groups = arrays.get("around_name"), []
+    for colour, (part, label) in enumerate(_parts(arrays)):
+        x, y = arrays["around_plane"][part].T
+        groups.append(Group(label, colour, arrays["around_ids"][part], x, y, None if names is None else names[part]))
+    return Scatter("component 1 of what is shown", "component 2", tuple(groups), n_tokens)
+
+
+def draw_nearest(arrays: dict[str, Array], typical: float) -> Any:
+    """Draw histograms of nearest-neighbour distances, of tokens spread over the vocabulary and of the clump."""
+    figure = style.canvas(width=6.4, height=3.4)
+    ax = figure.add_subplot()
+    groups = [("nearest", "tokens spread over the vocabulary"), ("member_nearest", "the clump")]
+    edges = np.linspace(0, max(1e-9, *(float(arrays[key].max()) for key, _ in groups if key in arrays)), BINS)
+    for index, (key, label) in enumerate(groups):
+        if key in arrays:
+            weights = np.full(len(arrays[key]), 1 / len(arrays[key]))
+            ax.hist(arrays[key], edges, weights=weights, alpha=0.6, color=style.COLOURS[index], label=label)
+    ax.axvline(CLOSE * typical, ls="--", lw=1, color=style.INK, alpha=0.7)
+    ax.set_xlabel("distance to the nearest other token")
+    ax.set_ylabel("share of tokens")
+    ax.legend()
+    return figure
+
+
+def draw_indicator(arrays: dict[str, Array], candidates: Candidates) -> Any:
+    """Draw the histogram of the indicator of under-trained tokens with the candidates' limit."""
+    figure = style.canvas(width=6.4, height=3.4)
+    ax = figure.add_subplot()
+    ax.stairs(arrays["indicator_counts"], arrays["indicator_edges"], fill=True, color=style.COLOURS[0], alpha=0.8)
+    ax.axvline(candidates["at_most"], ls="--", lw=1, color=style.INK, alpha=0.7)
+    ax.set_yscale("log")
+    ax.set_xlabel(candidates["indicator"])
+    ax.set_ylabel("tokens")
+    return figure
+
+
+def _parts(arrays: dict[str, Array]) -> tuple[tuple[Array, str], tuple[Array, str]]:
+    """Return which of the tokens around the clump are outside and inside, each with what a legend calls them."""
+    member = arrays["around_is_member"]
+    return (~member, "nearest other tokens"), (member, "the clump")
+
+
+def _dots(ax: Any, x: Array, y: Array, colour: str, label: str, size: float) -> None:
+    ax.plot(x, y, ".", ms=size, alpha=0.5, mec="none", color=colour, label=label, rasterized=True)
+
+
+def _name_points(ax: Any, points: Float[Array, "n 2"], rows: list[dict[str, Any]], size: tuple[float, float]) -> None:
+    """Write the tokens' names beside their points, in the axes of a picture of `size`; their limits are kept."""
+    ax.set_xlim(ax.get_xlim())
+    ax.set_ylim(ax.get_ylim())
+    shown = [labels.label(name(row["id"], row["readable"])) for row in rows]
+    labels.annotate(ax, points, shown, (size[0] - 0.8, size[1] - 0.6))

@@ -1,0 +1,127 @@
+"""Which token embeddings are longest and shortest, where tokens huddle, and which look under-trained."""
+
+import numpy as np
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.contract import Inputs, Measurements, NotApplicableError, Table, table_of
+from generators.findings.outliers import members, untrained
+from generators.findings.outliers.clump import crowding, find_clump, spread
+from generators.findings.outliers.members import ClumpMetrics
+from generators.findings.outliers.tokens import Tokens
+from generators.findings.outliers.untrained import Candidates, KnownUnused
+from generators.findings.token_cells import TokenCells, cells, names
+from generators.maths.blocks import norms
+from generators.maths.ranks import strongest_channel
+
+FEWEST_TOKENS = 20
+EXTREMES = 20  # tokens listed at either end of the norms
+DRAWN = 8192  # tokens drawn by norm
+BINS = 60
+
+
+class Norms(TypedDict):
+    """How long the embeddings are."""
+
+    mean: float
+    std: float
+    min: float
+    max: float
+
+
+class Metrics(TypedDict):
+    """Numbers of the clump and its surroundings; `frequency_channel` is the one that pictures show norms against."""
+
+    norm: Norms
+    typical_distance: float
+    crowded: int
+    clump: ClumpMetrics | None
+    known_unused: KnownUnused | None
+    candidates: Candidates | None
+    n_tokens: int
+    frequency_channel: int | None
+
+
+class ExtremeRow(TokenCells):
+    """One of the longest or shortest embeddings."""
+
+    end: str
+    norm: float
+
+
+def measure(inputs: Inputs) -> Measurements[Metrics]:
+    """Measure the extremes by norm, the clump of tokens that huddle, and candidates for under-trained tokens.
+
+    Reads `token_embedding` (V, d), whether outputs are another matrix, the vocabulary, for names, groups, and what
+    contains a token, and frequencies, for the channel that the picture shows norms against and, where they are counts
+    of the training text, for the tokens that are known to be unused. The clump is found without either of these;
+    counts only judge it.
+
+    Raises:
+        NotApplicableError: fewer than 20 tokens.
+    """
+    E = inputs.weights["token_embedding"]
+    if len(E) < FEWEST_TOKENS:
+        raise NotApplicableError(f"There are only {len(E)} tokens; a clump among so few would say nothing.")
+    tokens = Tokens(E, norms(E), inputs.vocabulary)
+    crowd = crowding(E)
+    clump = find_clump(E, crowd)
+    indicator = untrained.indicator(tokens, clump, inputs.architecture.tied)
+    best = inputs.frequencies[0] if inputs.frequencies else None
+    counts = None if best is None else best.training_counts
+    channel = None if best is None else strongest_channel(E, best.log_frequency)
+    metrics = Metrics(
+        norm=_norms(tokens),
+        typical_distance=crowd.typical,
+        crowded=int(crowd.crowded.sum()),
+        clump=None if clump is None else members.describe(clump, tokens.vocabulary),
+        known_unused=None if counts is None else untrained.known_unused(counts, clump),
+        candidates=None if indicator is None else untrained.candidates(indicator, tokens.vocabulary),
+        n_tokens=len(E),
+        frequency_channel=channel,
+    )
+    tables = {"norms": _extremes(tokens)}
+    arrays = {**_sample(tokens, channel), "nearest": crowd.nearest}
+    if clump is not None:
+        near = members.nearest_others(tokens, clump)
+        tables |= members.tables(tokens, clump, near)
+        arrays |= members.arrays(tokens, clump, near, channel)
+    if counts is not None and not counts.all():
+        tables["known_unused"] = untrained.known_unused_table(counts, clump, tokens)
+    if indicator is not None:
+        tables["candidates"] = untrained.candidate_table(indicator, tokens.vocabulary, counts)
+        arrays["indicator_counts"], arrays["indicator_edges"] = np.histogram(indicator.values, BINS)
+    return Measurements(metrics, tables, {name: _compact(array) for name, array in arrays.items()})
+
+
+def _norms(tokens: Tokens) -> Norms:
+    values = tokens.norms
+    return {
+        "mean": float(values.mean()),
+        "std": float(values.std()),
+        "min": float(values.min()),
+        "max": float(values.max()),
+    }
+
+
+def _extremes(tokens: Tokens) -> Table:
+    order = np.argsort(tokens.norms, kind="stable").tolist()
+    count = min(EXTREMES, len(order) // 2)
+    listed = [(i, "longest") for i in order[::-1][:count]] + [(i, "shortest") for i in order[:count]]
+    rows: list[ExtremeRow] = [
+        {**cells(tokens.vocabulary, i), "end": end, "norm": float(tokens.norms[i])} for i, end in listed
+    ]
+    return table_of("The longest and the shortest token embeddings", list(ExtremeRow.__annotations__), rows)
+
+
+def _sample(tokens: Tokens, channel: int | None) -> dict[str, Array]:
+    """Return norms of tokens spread over the vocabulary, and, where there is one, their frequency channel."""
+    ids = spread(len(tokens.norms), DRAWN)
+    arrays: dict[str, Array] = {"ids": ids.astype(np.int32), "norm": tokens.norms[ids]}
+    if channel is not None:
+        arrays["channel"] = tokens.E[ids, channel]
+    return {**arrays, **names(tokens.vocabulary, ids)}
+
+
+def _compact(array: Array) -> Array:
+    return array.astype(np.float32) if array.dtype == np.float64 else array

@@ -1,0 +1,130 @@
+"""What is in the clump and around it: numbers, tables, and the plane in which both are drawn."""
+
+import re
+from collections import Counter
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.contract import Table, Vocabulary, table_of
+from generators.findings.outliers.clump import Clump, spread
+from generators.findings.outliers.tokens import Tokens
+from generators.findings.token_cells import TokenCells, cells, names
+from generators.maths.neighbours import nearest_distance
+from generators.maths.spectra import pca
+
+UNUSED = re.compile(rb"\[unused\d+\]|<\|?(unused|reserved)[^<>]*>|madeupword\d+")  # what vocabularies call them
+AROUND = 400  # members, and as many tokens nearest to them, drawn around the clump
+LABELLED = 40  # tokens of either kind that may be labelled there
+
+
+class NamedUnused(TypedDict):
+    """Tokens whose names say that they are unused."""
+
+    tokens: int
+    in_clump: int
+
+
+class ClumpMetrics(TypedDict):
+    """The clump in numbers; without a vocabulary nothing is known of its groups and names."""
+
+    size: int
+    radius: float
+    within_twice_the_radius: int
+    centre_norm: float
+    groups: dict[str, int] | None
+    named_unused: NamedUnused | None
+    members: list[int]
+
+
+class PlacedRow(TokenCells):
+    """A token and its distance from the clump's centre."""
+
+    group: str | None
+    distance: float
+    norm: float
+
+
+def describe(clump: Clump, vocabulary: Vocabulary | None) -> ClumpMetrics:
+    """Return the clump in numbers, the groups of its members by size."""
+    members = np.sort(clump.members).tolist()
+    return ClumpMetrics(
+        size=len(members),
+        radius=clump.radius,
+        within_twice_the_radius=clump.within_twice_the_radius,
+        centre_norm=float(np.linalg.norm(clump.centre)),
+        groups=None if vocabulary is None else _groups(members, vocabulary),
+        named_unused=None if vocabulary is None else _named_unused(members, vocabulary),
+        members=members,
+    )
+
+
+def _groups(members: list[int], vocabulary: Vocabulary) -> dict[str, int]:
+    return dict(Counter(vocabulary.groups[i] for i in members).most_common())
+
+
+def _named_unused(members: list[int], vocabulary: Vocabulary) -> NamedUnused:
+    unused = {i for i, text in enumerate(vocabulary.texts) if UNUSED.fullmatch(text)}
+    return {"tokens": len(unused), "in_clump": len(unused.intersection(members))}
+
+
+def nearest_others(tokens: Tokens, clump: Clump) -> Int[Array, " n"]:
+    """Return the tokens nearest to the clump's centre that are not in it, nearest first."""
+    squares = tokens.norms**2 - 2 * tokens.along(clump.centre)
+    squares[clump.members] = np.inf
+    return np.argsort(squares, kind="stable")[: min(AROUND, len(squares) - len(clump.members))]
+
+
+def tables(tokens: Tokens, clump: Clump, near: Int[Array, " n"]) -> dict[str, Table]:
+    """Return the clump's members and the tokens `near` it, each with the distance from its centre."""
+    columns, near = list(PlacedRow.__annotations__), near[:LABELLED]
+    distances = np.linalg.norm(tokens.E[near] - clump.centre, axis=1)
+    return {
+        "members": table_of(
+            "Tokens in the clump, those nearest to its centre first",
+            columns,
+            _placed(tokens, clump.members, clump.distances),
+        ),
+        "surroundings": table_of(
+            "Tokens nearest to the clump that are not in it", columns, _placed(tokens, near, distances)
+        ),
+    }
+
+
+def _placed(tokens: Tokens, ids: Int[Array, " n"], distances: Float[Array, " n"]) -> list[PlacedRow]:
+    return [
+        {
+            **cells(tokens.vocabulary, i),
+            "group": tokens.group(i),
+            "distance": distance,
+            "norm": float(tokens.norms[i]),
+        }
+        for i, distance in zip(ids.tolist(), distances.tolist(), strict=True)
+    ]
+
+
+def arrays(tokens: Tokens, clump: Clump, near: Int[Array, " n"], channel: int | None) -> dict[str, Array]:
+    """Return members by norm, nearest neighbour and, if one is given, channel; clump and surroundings in a plane."""
+    shown = clump.members[spread(len(clump.members), AROUND)]
+    around = np.concatenate([shown, near])
+    return {
+        "member_ids": clump.members.astype(np.int32),
+        "member_norm": tokens.norms[clump.members],
+        "member_nearest": nearest_distance(tokens.E, shown),
+        "around_ids": around.astype(np.int32),
+        "around_is_member": np.arange(len(around)) < len(shown),
+        "around_plane": _plane(tokens.E[around]),
+        **({} if channel is None else {"member_channel": tokens.E[clump.members, channel]}),
+        **names(tokens.vocabulary, clump.members, "member_name"),
+        **names(tokens.vocabulary, around, "around_name"),
+    }
+
+
+def _plane(rows: Float[Array, "n d"]) -> Float[Array, "n 2"]:
+    """Return the two leading principal scores, 0 where a single channel has no second."""
+    scores = pca(rows.astype(np.float64)).scores
+    plane = np.zeros((len(rows), 2))
+    plane[:, : min(2, scores.shape[1])] = scores[:, :2]
+    return plane

@@ -1,0 +1,27 @@
+"""The tokens of a model as outliers are looked for among them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+from generators.findings.contract import Vocabulary
+from generators.maths.blocks import blocks
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Embeddings, their norms, and, where it is known, the vocabulary."""
+
+    E: Float[Array, "V d"]
+    norms: Float[Array, " V"]
+    vocabulary: Vocabulary | None
+
+    def group(self, token_id: int) -> str | None:
+        """Return what kind of text a token is, None without a vocabulary."""
+        return None if self.vocabulary is None else self.vocabulary.groups[token_id]
+
+    def along(self, direction: Float[Array, " d"]) -> Float[Array, " V"]:
+        """Return every embedding's product with a direction, in float64 so that near ties keep their order."""
+        return np.concatenate([block @ direction for _, block in blocks(self.E)])

@@ -1,0 +1,150 @@
+"""Tokens that were hardly trained: those that the training text never has, and those that look it.
+
+Candidates follow Land and Bartolo, "Fishing for Magikarp" (2024).
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.contract import Table, Vocabulary, table_of
+from generators.findings.outliers.clump import Clump
+from generators.findings.outliers.tokens import Tokens
+from generators.findings.token_cells import TokenCells, cells
+
+CANDIDATE_SHARE = 0.02  # of the vocabulary: how many tokens count as candidates for under-trained ones
+MOST_CANDIDATES = 200  # of them in the table
+CONTAINING = 5  # longer tokens named for each
+APART = ("byte", "special", "unassigned")  # groups of candidates that are counted and not listed
+
+
+class KnownUnused(TypedDict):
+    """How many tokens the training text never has, and how the clump fares against that.
+
+    `share` is the part of them that the clump holds, None without any; `largest_count_in_clump` is how often its most
+    frequent member occurs, None without a clump.
+    """
+
+    count: int
+    in_clump: int
+    share: float | None
+    others_in_clump: int
+    largest_count_in_clump: int | None
+
+
+class Candidates(TypedDict):
+    """How many tokens look under-trained, by what; `counted_apart` are those of the groups that aren't listed."""
+
+    indicator: str
+    count: int
+    at_most: float
+    counted_apart: dict[str, int] | None
+
+
+class UnusedRow(TokenCells):
+    """A token that the training text never has."""
+
+    group: str | None
+    in_clump: bool
+    norm: float
+
+
+class CandidateRow(TokenCells):
+    """A token that looks under-trained, longer ones that contain it, and how often the training text has it."""
+
+    group: str | None
+    indicator: float
+    contained_in: list[str] | None
+    count: int | None
+
+
+@dataclass(frozen=True)
+class Indicator:
+    """A value of every token that is small for under-trained ones, and what it is."""
+
+    name: str
+    values: Float[Array, " V"]
+
+    @property
+    def candidates(self) -> Int[Array, " n"]:
+        """Return the tokens with the smallest values, smallest first."""
+        most = max(1, int(CANDIDATE_SHARE * len(self.values)))
+        return np.argsort(self.values, kind="stable")[:most]
+
+
+def indicator(tokens: Tokens, clump: Clump | None, tied: bool) -> Indicator | None:
+    """Return the cosine distance to the clump, None without one; where outputs are another matrix, the norm."""
+    if not tied:
+        return Indicator("norm of the input embedding", tokens.norms)
+    if clump is None:
+        return None
+    lengths = tokens.norms * float(np.linalg.norm(clump.centre))
+    cosines = np.divide(tokens.along(clump.centre), lengths, where=lengths > 0, out=np.zeros(len(lengths)))
+    return Indicator("cosine distance to the clump", 1 - cosines)
+
+
+def candidates(found: Indicator, vocabulary: Vocabulary | None) -> Candidates:
+    """Return how many candidates there are, and how many of these are of the groups that aren't listed."""
+    ids = found.candidates.tolist()
+    groups = None if vocabulary is None else Counter(vocabulary.groups[i] for i in ids)
+    return {
+        "indicator": found.name,
+        "count": len(ids),
+        "at_most": float(found.values[ids[-1]]),
+        "counted_apart": None if groups is None else {group: groups[group] for group in APART},
+    }
+
+
+def candidate_table(found: Indicator, vocabulary: Vocabulary | None, counts: Int[Array, " V"] | None) -> Table:
+    """Return the candidates, with their counts where the training text's are known."""
+    ids = [i for i in found.candidates.tolist() if vocabulary is None or vocabulary.groups[i] not in APART]
+    which = f"the first {MOST_CANDIDATES} of {len(ids)} candidates" if len(ids) > MOST_CANDIDATES else "candidates"
+    return table_of(
+        f"Tokens that look under-trained, {which} by {found.name}",
+        [column for column in CandidateRow.__annotations__ if column != "count" or counts is not None],
+        [_candidate(i, float(found.values[i]), vocabulary, counts) for i in ids[:MOST_CANDIDATES]],
+    )
+
+
+def _candidate(i: int, value: float, vocabulary: Vocabulary | None, counts: Int[Array, " V"] | None) -> CandidateRow:
+    longer = None if vocabulary is None else [vocabulary.readable[j] for j in vocabulary.containing(i, CONTAINING)]
+    return {
+        **cells(vocabulary, i),
+        "group": None if vocabulary is None else vocabulary.groups[i],
+        "indicator": value,
+        "contained_in": longer,
+        "count": None if counts is None else int(counts[i]),
+    }
+
+
+def known_unused(counts: Int[Array, " V"], clump: Clump | None) -> KnownUnused:
+    """Return how the clump fares against the counts of the training text."""
+    unused = int((counts == 0).sum())
+    inside = counts[[] if clump is None else clump.members]
+    held = int((inside == 0).sum())
+    return {
+        "count": unused,
+        "in_clump": held,
+        "share": held / unused if unused else None,
+        "others_in_clump": len(inside) - held,
+        "largest_count_in_clump": int(inside.max()) if len(inside) else None,
+    }
+
+
+def known_unused_table(counts: Int[Array, " V"], clump: Clump | None, tokens: Tokens) -> Table:
+    """Return the tokens that the training text never has, and which of them are in the clump."""
+    members = set() if clump is None else set(clump.members.tolist())
+    rows: list[UnusedRow] = [
+        {
+            **cells(tokens.vocabulary, i),
+            "group": tokens.group(i),
+            "in_clump": i in members,
+            "norm": float(tokens.norms[i]),
+        }
+        for i in np.flatnonzero(counts == 0).tolist()
+    ]
+    return table_of("Tokens that the training text never has", list(UnusedRow.__annotations__), rows)

@@ -1,0 +1,24 @@
+"""Use of positions: does the model need exact positions, or only the smooth curve they lie on?
+
+Adam Yedidia, "The positional embedding matrix and previous-token heads: how do they actually work?" (2023), asks what
+happens if positions are averaged in groups of ten; Adam Scherlis, "An exploration of GPT-2's embedding weights",
+whether what lies off the curve is noise.
+"""
+
+from generators.findings.contract import RUN, Finding
+from generators.findings.position_use.claims import RULES
+from generators.findings.position_use.figures import figures
+from generators.findings.position_use.measure import Metrics, measure
+
+FINDING = Finding(
+    name="position_use",
+    title="Use of positions",
+    order=110,
+    needs=(RUN,),
+    uses=("position_embedding",),
+    metrics=Metrics,
+    measure=measure,
+    rules=RULES,
+    figures=figures,
+    signature="position-damage",
+)

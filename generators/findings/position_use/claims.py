@@ -1,0 +1,102 @@
+"""What is claimed of the use of positions: rules, numbers and sentences."""
+
+from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.position_use.measure import Damage, Metrics
+from generators.findings.position_use.variants import CLAIM_COMPONENTS, CLAIM_PERCENT, CLAIM_WIDTH, Kind
+from generators.findings.running import GROUP
+
+# Standard errors that removing positions must cost before shares of that cost mean anything.
+FEWEST_ERRORS = 3
+
+
+def damage_of(metrics: Metrics, kind: Kind, amount: float | None) -> Damage | None:
+    """Return what one change costs, None where it was not made."""
+    return next((row for row in metrics["damages"] if (row["kind"], row["amount"]) == (kind, amount)), None)
+
+
+def _tested(metrics: Metrics, kind: Kind, amount: float, chance: Kind | None, what: str) -> Tested | Untested:
+    """Return the damage of one change beside that of the same change made at random, `what` in words."""
+    removed = metrics["removed"]
+    if removed["mean"] <= FEWEST_ERRORS * removed["standard_error"]:
+        return Untested("This model does as well without any positions, within what these windows can tell.")
+    found = damage_of(metrics, kind, amount)
+    if found is None:
+        return Untested("This model has no table of positions, or too few, to make that change to.")
+    beside = None if chance is None else damage_of(metrics, chance, amount)
+    how = f"{what} costs {found['damage']:.1%} of what it costs to have no positions at all"
+    if beside is not None:
+        how += f"; the same with {chance}, {beside['damage']:.1%}"
+    return Tested(
+        found["damage"],
+        f"{how}.",
+        baseline=None if beside is None else beside["damage"],
+        interval=(found["low"], found["high"]),
+    )
+
+
+def _exact_positions(measured: Measurements[Metrics]) -> Tested | Untested:
+    what = f"Running with positions averaged in groups of {GROUP}"
+    if measured.metrics["positions"] != "table":
+        what = f"Running with the middle of its group of {GROUP} as every token's position"
+    return _tested(measured.metrics, "groups", GROUP, "random groups", what)
+
+
+def _noise(measured: Measurements[Metrics]) -> Tested | Untested:
+    what = f"Smoothing positions by a Gaussian of {CLAIM_WIDTH} position"
+    return _tested(measured.metrics, "smoothed", CLAIM_WIDTH, None, what)
+
+
+def _three_components(measured: Measurements[Metrics]) -> Tested | Untested:
+    what = f"Keeping {CLAIM_COMPONENTS} components of the positions"
+    return _tested(measured.metrics, "components", CLAIM_COMPONENTS, "random directions", what)
+
+
+def _weak_channels(measured: Measurements[Metrics]) -> Tested | Untested:
+    what = "Holding the weaker half of the channels of the positions at their mean"
+    return _tested(measured.metrics, "strongest", CLAIM_PERCENT, "random channels", what)
+
+
+RULES = (
+    Rule(
+        id="exact-positions",
+        short="groups of ten do",
+        statement="Exact positions are not needed.",
+        value=f"damage of averaging positions in groups of {GROUP}",
+        sense="at most",
+        holds=0.10,
+        partly=0.25,
+        unit="of removing positions",
+        test=_exact_positions,
+    ),
+    Rule(
+        id="off-curve-noise",
+        short="fuzz is noise",
+        statement="What is off the smooth curve is noise.",
+        value=f"damage of smoothing positions by {CLAIM_WIDTH}",
+        sense="at most",
+        holds=0.005,
+        unit="of removing positions",
+        test=_noise,
+    ),
+    Rule(
+        id="three-components-enough",
+        short="three do",
+        statement="Three components are enough.",
+        value=f"damage of keeping {CLAIM_COMPONENTS} components",
+        sense="at most",
+        holds=0.05,
+        partly=0.15,
+        unit="of removing positions",
+        test=_three_components,
+    ),
+    Rule(
+        id="weak-channels-disposable",
+        short="weak half idle",
+        statement="Weak channels are disposable.",
+        value="damage of holding the weaker half of the channels at their mean",
+        sense="at most",
+        holds=0.05,
+        unit="of removing positions",
+        test=_weak_channels,
+    ),
+)

@@ -1,0 +1,110 @@
+"""Positions as a model might do with: coarser, smoother, in fewer directions, shuffled."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+
+from generators.findings.running import GROUP, grouped
+
+Kind = Literal[
+    "groups",
+    "smoothed",
+    "components",
+    "strongest",
+    "weakest",
+    "permuted",
+    "random groups",
+    "random directions",
+    "random channels",
+]
+GROUPS = (2, 5, 10, 20, 50, 100)  # positions
+WIDTHS = (1, 2, 4, 8, 16)  # standard deviations of a Gaussian, in positions
+COMPONENTS = (1, 2, 3, 5, 10, 30)
+PERCENTS = (10, 25, 50)  # of the channels
+WEAKEST = 50
+# What chance gives is taken where the claims are made.
+CLAIM_WIDTH, CLAIM_COMPONENTS, CLAIM_PERCENT = 1, 3, 50
+SEED = 20230411
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Positions of our making: rows of the table, or ids; `amount` is how many or how much of its kind."""
+
+    kind: Kind
+    amount: float | None
+    positions: Float[Array, "m ..."]
+
+
+def of_table(P: Float[Array, "n d"], m: int) -> Iterator[Variant]:
+    """Yield what replaces the first m rows of a position embedding."""
+    used, rng = P[:m], np.random.default_rng(SEED)
+    for size in GROUPS:
+        if size < m:
+            yield Variant("groups", size, grouped(used, size))
+    for width in WIDTHS:
+        yield Variant("smoothed", width, smoothed(P, width)[:m])
+    mean, directions = P[1:].mean(axis=0), principal_directions(P[1:])
+    for count in COMPONENTS:
+        if count < min(directions.shape):
+            yield Variant("components", count, projected(used, mean, directions[:count]))
+    order = np.argsort(P[1:].std(axis=0), kind="stable")[::-1]
+    for percent in PERCENTS:
+        yield Variant("strongest", percent, with_channels(used, order[: _share(percent, len(order))]))
+    yield Variant("weakest", WEAKEST, with_channels(used, order[-_share(WEAKEST, len(order)) :]))
+    places = rng.permutation(m)
+    yield Variant("permuted", None, used[places])
+    if m > GROUP:
+        yield Variant("random groups", GROUP, grouped(used[places], GROUP)[np.argsort(places)])
+    random = np.linalg.qr(rng.standard_normal((P.shape[1], CLAIM_COMPONENTS)))[0].T
+    yield Variant("random directions", CLAIM_COMPONENTS, projected(used, mean, random))
+    kept = rng.permutation(P.shape[1])[: _share(CLAIM_PERCENT, P.shape[1])]
+    yield Variant("random channels", CLAIM_PERCENT, with_channels(used, kept))
+
+
+def of_ids(m: int) -> Iterator[Variant]:
+    """Yield what replaces the position ids 0 to m - 1."""
+    ids = np.arange(m, dtype=np.float64)
+    for size in GROUPS:
+        if size < m:
+            yield Variant("groups", size, grouped(ids, size))
+    places = np.random.default_rng(SEED).permutation(m)
+    yield Variant("permuted", None, ids[places])
+    if m > GROUP:
+        yield Variant("random groups", GROUP, grouped(ids[places], GROUP)[np.argsort(places)])
+
+
+def smoothed(P: Float[Array, "n d"], width: float) -> Float[Array, "n d"]:
+    """Return rows smoothed along positions; row 0, which lies apart, stays and is not smeared over the others."""
+    from scipy.ndimage import gaussian_filter1d
+
+    return np.vstack([P[:1], gaussian_filter1d(P[1:], width, axis=0, mode="nearest")])
+
+
+def principal_directions(rows: Float[Array, "n d"]) -> Float[Array, "r d"]:
+    """Return the principal directions of centred rows, strongest first."""
+    return np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[2]
+
+
+def projected(
+    rows: Float[Array, "m d"], mean: Float[Array, " d"], directions: Float[Array, "k d"]
+) -> Float[Array, "m d"]:
+    """Return rows with only these directions about the mean; row 0 stays."""
+    inside = mean + (rows - mean) @ directions.T @ directions
+    inside[0] = rows[0]
+    return inside
+
+
+def with_channels(rows: Float[Array, "m d"], channels: Int[Array, " k"]) -> Float[Array, "m d"]:
+    """Return rows with only these channels; the others are held at their mean."""
+    kept = np.tile(rows.mean(axis=0), (len(rows), 1))
+    kept[:, channels] = rows[:, channels]
+    return kept
+
+
+def _share(percent: float, d: int) -> int:
+    return max(1, round(percent * d / 100))

@@ -1,0 +1,81 @@
+"""What findings that run the model share: on what it was run, and means over windows of text with their intervals."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+if TYPE_CHECKING:
+    from generators.runner.run import Run
+    from generators.runner.texts import Windows
+
+WINDOWS = 64  # of text, unless a finding says otherwise
+SEED = 20231204
+GROUP = 10  # positions: what is asked of every finding that makes positions coarser
+RESAMPLES = 1000
+PERCENTILES = (2.5, 97.5)
+
+
+class Ran(TypedDict):
+    """What was run, on what, with what."""
+
+    text: str
+    text_sha256: str
+    windows: int
+    window_length: int
+    software: dict[str, str]
+
+
+class Mean(TypedDict):
+    """A mean over windows with its 95 % interval and standard error."""
+
+    mean: float
+    low: float
+    high: float
+    standard_error: float
+
+
+def ran(run: "Run", windows: "Windows") -> Ran:
+    """Return what a result says of the run that it comes from."""
+    count, length = windows.ids.shape
+    return Ran(
+        text=run.text.name,
+        text_sha256=run.text.sha256,
+        windows=count,
+        window_length=length,
+        software=run.record,
+    )
+
+
+def mean_over_windows(values: Float[Array, " windows"]) -> Mean:
+    """Return a mean over windows; its interval comes from resampling them."""
+    low, high = np.percentile(_weights(len(values)) @ values, PERCENTILES)
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+    return Mean(mean=float(values.mean()), low=float(low), high=float(high), standard_error=error)
+
+
+def ratio_over_windows(part: Float[Array, " windows"], whole: Float[Array, " windows"]) -> tuple[float, float, float]:
+    """Return mean(part) / mean(whole) with its 95 % interval, both from the same resampled windows.
+
+    Shares of nothing are 0.
+    """
+    weights = np.vstack([np.full(len(whole), 1 / len(whole)), _weights(len(whole))])
+    wholes = weights @ whole
+    drawn = np.divide(weights @ part, wholes, out=np.zeros(len(wholes)), where=wholes != 0)
+    low, high = np.percentile(drawn[1:], PERCENTILES)
+    return float(drawn[0]), float(low), float(high)
+
+
+def grouped(rows: Float[Array, "m ..."], size: int) -> Float[Array, "m ..."]:
+    """Return every row as the mean of its group of `size` rows; the last group may be smaller."""
+    means = [rows[begin : begin + size].mean(axis=0) for begin in range(0, len(rows), size)]
+    return np.repeat(np.stack(means), size, axis=0)[: len(rows)]
+
+
+def _weights(n: int) -> Float[Array, "draws n"]:
+    """Return what share each window has in every resampling; the same for the same number of windows."""
+    drawn = np.random.default_rng(SEED).integers(n, size=(RESAMPLES, n))
+    flat = (drawn + n * np.arange(RESAMPLES)[:, None]).ravel()
+    return np.bincount(flat, minlength=RESAMPLES * n).reshape(RESAMPLES, n) / n

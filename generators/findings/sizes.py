@@ -1,0 +1,41 @@
+"""The smallest matrices that a finding speaks about: below, everything holds by accident."""
+
+from numpy import ndarray as Array
+
+from generators.findings.contract import NotApplicableError
+
+FEWEST_POSITIONS = 16
+FEWEST_CHANNELS = 16
+FEWEST_TOKENS = 100
+
+
+def check_positions(P: Array) -> None:
+    """Refuse a position embedding (n, d) that is too small.
+
+    Raises:
+        NotApplicableError: fewer than 16 positions or 16 channels.
+    """
+    if len(P) < FEWEST_POSITIONS:
+        raise NotApplicableError(f"P has only {len(P)} positions; a curve needs at least {FEWEST_POSITIONS}.")
+    check_channels(P.shape[1])
+
+
+def check_tokens(E: Array) -> None:
+    """Refuse a token embedding (V, d) that is too small.
+
+    Raises:
+        NotApplicableError: fewer than 100 tokens or 16 channels.
+    """
+    if len(E) < FEWEST_TOKENS:
+        raise NotApplicableError(f"There are only {len(E)} tokens; at least {FEWEST_TOKENS} are needed.")
+    check_channels(E.shape[1])
+
+
+def check_channels(d: int) -> None:
+    """Refuse a stream that is too narrow.
+
+    Raises:
+        NotApplicableError: fewer than 16 channels.
+    """
+    if d < FEWEST_CHANNELS:
+        raise NotApplicableError(f"The stream has only {d} channels; at least {FEWEST_CHANNELS} are needed.")

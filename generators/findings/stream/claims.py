@@ -1,0 +1,121 @@
+"""What is claimed of positions in the stream: rules, numbers and sentences."""
+
+from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.stream.measure import Metrics, StageRow
+
+RELIABLE = 0.9  # correlation of the curve from one half of the windows with that from the other
+SHARE = {"holds": 0.05, "partly": 0.02}
+
+
+def _middle(metrics: Metrics) -> StageRow:
+    return metrics["layers"][metrics["middle"]]
+
+
+def _reliable(row: StageRow) -> bool:
+    return row["reliability"] is not None and row["reliability"] >= RELIABLE
+
+
+def _last(measured: Measurements[Metrics]) -> Tested:
+    row = _middle(measured.metrics)
+    return Tested(
+        row["share"],
+        f"At layer {row['layer']}, half way, {row['share']:.1%} of the variance of hidden states lies between "
+        f"positions{_halves(row)}.",
+        baseline=0.0,
+        interval=(row["share_low"], row["share_high"]),
+        also=_reliable(row),
+    )
+
+
+def _halves(row: StageRow) -> str:
+    if row["reliability"] is None:
+        return ""
+    return f"; the curves of both halves of the windows correlate at {row['reliability']:.3f}"
+
+
+def _low_dimensional(measured: Measurements[Metrics]) -> Tested | Untested:
+    row = _middle(measured.metrics)
+    if not _reliable(row):
+        return Untested("Half way there is no curve of positions that both halves of the windows agree on.")
+    return Tested(
+        row["ev3"],
+        f"At layer {row['layer']}, half way, three components hold {row['ev3']:.1%} of the variance of the curve.",
+        interval=(row["ev3_low"], row["ev3_high"]),
+    )
+
+
+def _apart(measured: Measurements[Metrics]) -> Tested | Untested:
+    row, chance = _middle(measured.metrics), measured.metrics["incoherence_by_chance"]
+    if not _reliable(row):
+        return Untested("Half way there is no curve of positions that both halves of the windows agree on.")
+    return Tested(
+        row["incoherence"],
+        f"At layer {row['layer']}, half way, the largest |cosine| of a position's mean with a window's is "
+        f"{row['incoherence']:.2f}; with one side turned at random it is {chance['median']:.2f}.",
+        baseline=chance["median"],
+        holds_at=chance["median"],
+    )
+
+
+def _its_own(measured: Measurements[Metrics]) -> Tested | Untested:
+    if measured.metrics["has_position_embedding"]:
+        return Untested("This model has position embeddings.")
+    reliable = [row for row in measured.metrics["layers"][1:] if _reliable(row)]
+    if not reliable:
+        return Tested(None, "At no layer do both halves of the windows agree on a curve of positions.")
+    row = max(reliable, key=lambda row: row["share"])
+    return Tested(
+        row["share"],
+        f"Without position embeddings, {row['share']:.1%} of the variance at layer {row['layer']} lies between "
+        "positions.",
+        baseline=0.0,
+        interval=(row["share_low"], row["share_high"]),
+    )
+
+
+RULES = (
+    Rule(
+        id="positions-last",
+        short="last to the middle",
+        statement="Positions last to the middle.",
+        value="share of variance between positions at layer L/2",
+        sense="at least",
+        holds=SHARE["holds"],
+        partly=SHARE["partly"],
+        unit="of variance",
+        also=f"with a reliability of at least {RELIABLE:g}",
+        test=_last,
+    ),
+    Rule(
+        id="curve-stays-low-dimensional",
+        short="three components",
+        statement="The curve stays low-dimensional there.",
+        value="EV3 of the position means at layer L/2",
+        sense="at least",
+        holds=0.9,
+        partly=0.7,
+        unit="of variance",
+        test=_low_dimensional,
+    ),
+    Rule(
+        id="positions-and-contexts-apart",
+        short="apart from context",
+        statement="Positions and contexts keep apart.",
+        value="largest |cosine| of position means with window means at layer L/2",
+        sense="at most",
+        holds_as="the median of random rotations",
+        unit="cosine",
+        test=_apart,
+    ),
+    Rule(
+        id="makes-its-own-positions",
+        short="makes its own",
+        statement="Without position embeddings the model makes its own positions.",
+        value="largest share of variance between positions at any layer",
+        sense="at least",
+        holds=SHARE["partly"],
+        unit="of variance",
+        also=f"with a reliability of at least {RELIABLE:g}",
+        test=_its_own,
+    ),
+)

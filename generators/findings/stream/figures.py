@@ -1,0 +1,87 @@
+"""The curve of positions layer by layer, and its numbers against depth."""
+
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+from generators.drawing import style
+from generators.drawing.interactive import Colouring, Curve, Rows
+from generators.findings.contract import Figure, Measurements
+from generators.findings.stream.measure import Metrics, StageRow
+
+MOST_PANELS = 8
+LINES = (
+    ("share", "variance between positions"),
+    ("ev3", "EV3 of the curve"),
+    ("decoded", "position decoded (R²)"),
+    ("in_P", "curve's energy in P's directions"),
+)
+
+
+def figures(measured: Measurements[Metrics]) -> list[Figure]:
+    """Return the curve layer by layer, to be turned, and its numbers by layer."""
+    curves = measured.arrays["curves"]
+    return [
+        Figure(
+            "stream-curves",
+            "The curve of positions, layer by layer",
+            partial(draw_curves, curves),
+            partial(turn_curves, curves),
+        ),
+        Figure("stream-by-layer", "Positions by depth", partial(draw_lines, measured.metrics["layers"])),
+    ]
+
+
+def _spread(count: int) -> list[int]:
+    return sorted({round(i) for i in np.linspace(0, count - 1, min(count, MOST_PANELS))})
+
+
+def draw_curves(curves: Float[Array, "layers m 3"]) -> Any:
+    """Draw the curve in its own three components at up to eight depths."""
+    shown = _spread(len(curves))
+    columns = min(4, len(shown))
+    rows = -(-len(shown) // columns)
+    figure = style.canvas(width=2.4 * columns, height=2.9 * rows)
+    for place, layer in enumerate(shown):
+        ax = figure.add_subplot(rows, columns, place + 1, projection="3d")
+        style.curve_3d(ax, curves[layer], np.arange(1, curves.shape[1] + 1))
+        ax.set_title(_name(layer, len(curves)))
+    return figure
+
+
+def turn_curves(curves: Float[Array, "layers m 3"]) -> Curve:
+    """Return the curve of every layer, to be turned."""
+    rows = tuple(Rows(_name(layer, len(curves)), 1, curve) for layer, curve in enumerate(curves))
+    return Curve(rows, (Colouring("position", np.arange(curves.shape[1] + 1.0)),))
+
+
+def _name(layer: int, count: int) -> str:
+    return "what comes out" if layer == count - 1 else f"into layer {layer}"
+
+
+def draw_lines(rows: list[StageRow]) -> Any:
+    """Draw shares by depth, with 95 % intervals where there are some."""
+    figure = style.canvas(width=6.8, height=3.4)
+    ax = figure.add_subplot()
+    layers = [row["layer"] for row in rows]
+    for index, (key, label) in enumerate(LINES):
+        values = _column(rows, key)
+        if not np.isfinite(values).any():
+            continue
+        ax.plot(layers, values, "os^D"[index] + "-", ms=4, lw=1.2, color=style.COLOURS[index], label=label)
+        if f"{key}_low" in rows[0]:
+            low, high = (_column(rows, f"{key}_{end}") for end in ("low", "high"))
+            ax.fill_between(layers, low, high, color=style.COLOURS[index], alpha=0.2, lw=0)
+    ax.set_ylim(min(0, ax.get_ylim()[0]), 1.02)
+    ax.set_xticks(layers)
+    ax.set_xlabel("layer that is given the stream; the last is what comes out")
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def _column(rows: list[StageRow], key: str) -> Float[Array, " layers"]:
+    """Return one number of every layer, NaN where it is None."""
+    return np.array([cast(dict[str, float | None], row)[key] for row in rows], np.float64)

@@ -1,0 +1,171 @@
+"""Positions in every layer: how much of the stream they are, on what curve, and apart from what else is there."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.contract import Inputs, Measurements, table_of
+from generators.findings.running import SEED, Ran, ran
+from generators.findings.stream.moments import FOLDS, Moments, jackknife
+from generators.maths.curve import principal_scores
+from generators.maths.ranks import pearson
+from generators.maths.spectra import energy_share, right_singular_vectors, subspace_size, variance_ratio
+from generators.maths.turning import look_back, offsets, planes, winding
+
+if TYPE_CHECKING:
+    from generators.runner.run import Run
+
+WINDOWS = 256
+COMPONENTS = 8
+LOOK_BACK = 10  # tokens
+ROTATIONS = 199  # of one side, for the incoherence that chance gives
+
+
+class StageRow(TypedDict):
+    """The stream at one depth: `layer` i is what block i is given, the last is what the model returns.
+
+    `share` is that of the variance between positions, `winding` how often the curve goes round (the strongest plane's
+    share x turns x steadiness), `look_back_gain` that of a rotation over standing still, ten tokens back, `in_P` the
+    share of the curve's energy in the leading directions of P.
+    """
+
+    layer: int
+    share: float
+    share_low: float
+    share_high: float
+    reliability: float | None
+    ev3: float
+    ev3_low: float
+    ev3_high: float
+    winding: float
+    look_back_gain: float | None
+    in_P: float | None
+    participation_ratio: float
+    decoded: float
+    incoherence: float
+
+
+class Incoherence(TypedDict):
+    """What chance gives for the incoherence at the middle, one side rotated at random."""
+
+    median: float
+    limit: float
+    draws: int
+
+
+class Metrics(TypedDict):
+    """Numbers by layer; `middle` is the layer at half the depth."""
+
+    layers: list[StageRow]
+    middle: int
+    incoherence_by_chance: Incoherence
+    has_position_embedding: bool
+    chance_in_P: float | None
+    ran: Ran
+
+
+def measure(inputs: Inputs) -> Measurements[Metrics]:
+    """Measure the mean hidden state at each position over 256 windows, layer by layer.
+
+    Reads `position_embedding` (n, d) where there is one, to compare directions.
+    """
+    run: Run = inputs.run
+    windows = run.windows(WINDOWS, SEED)
+    n_layer, d = inputs.architecture.n_layer, inputs.architecture.d_model
+    count, n = windows.ids.shape
+    stages = [Moments(windows=count, n=n, d=d) for _ in range(n_layer + 1)]
+    run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
+    basis = _basis(inputs)
+    rows, points = [], []
+    for layer, moments in enumerate(stages):
+        row, scores = _stage(layer, moments, basis)
+        rows.append(row)
+        points.append(scores)
+    middle = n_layer // 2
+    metrics = Metrics(
+        layers=rows,
+        middle=middle,
+        incoherence_by_chance=_chance(stages[middle]),
+        has_position_embedding=basis is not None,
+        chance_in_P=None if basis is None else basis.shape[1] / d,
+        ran=ran(run, windows),
+    )
+    table = table_of("Positions by layer", list(StageRow.__annotations__), rows)
+    return Measurements(metrics, {"layers": table}, {"curves": np.stack(points).astype(np.float32)})
+
+
+def _basis(inputs: Inputs) -> Float[Array, "d k"] | None:
+    """Return the leading directions of P, None without one."""
+    if "position_embedding" not in inputs.weights:
+        return None
+    P = np.asarray(inputs.weights["position_embedding"], np.float64)
+    return right_singular_vectors(P, subspace_size(*P.shape))
+
+
+def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> tuple[StageRow, Float[Array, "m 3"]]:
+    """Return the numbers of one stage and its curve in three components, position 0 left out."""
+    curve = moments.position_means()[1:]
+    found = principal_scores(curve, COMPONENTS)
+    scores, ratio = found.values, variance_ratio(curve)
+    share, ev3 = moments.share(), float(ratio[:3].sum())
+    share_low, share_high = jackknife(np.array([moments.share(fold) for fold in range(FOLDS)]), share)
+    ev3_low, ev3_high = jackknife(np.array([_ev3(moments.position_means(fold)[1:]) for fold in range(FOLDS)]), ev3)
+    even, odd = (half[1:] - half[1:].mean(axis=0) for half in moments.halves())
+    row = StageRow(
+        layer=layer,
+        share=share,
+        share_low=share_low,
+        share_high=share_high,
+        reliability=pearson(even.ravel(), odd.ravel()),
+        ev3=ev3,
+        ev3_low=ev3_low,
+        ev3_high=ev3_high,
+        winding=winding(planes(scores, found.energy)) if ev3 else 0.0,
+        look_back_gain=look_back(scores, LOOK_BACK).gain if ev3 and LOOK_BACK in offsets(len(curve)) else None,
+        in_P=None if basis is None else energy_share((curve - curve.mean(axis=0)).T, basis),
+        participation_ratio=float(1 / np.sum(ratio**2)) if ev3 else 0.0,
+        decoded=moments.decoded(),
+        incoherence=_largest_cosine(*_sides(moments)),
+    )
+    return row, np.pad(scores[:, :3], ((0, 0), (0, max(0, 3 - scores.shape[1]))))
+
+
+def _ev3(rows: Float[Array, "m d"]) -> float:
+    centred = rows - rows.mean(axis=0)
+    small = centred @ centred.T if len(centred) < centred.shape[1] else centred.T @ centred
+    energies = np.linalg.eigvalsh(small)[::-1]
+    total = float(energies.sum())
+    return float(energies[:3].sum()) / total if total > 0 else 0.0
+
+
+def _sides(moments: Moments) -> tuple[Float[Array, "m d"], Float[Array, "windows d"]]:
+    """Return the centred means of positions and of windows, each at unit length."""
+    return _unit(moments.position_means()[1:]), _unit(moments.contexts)
+
+
+def _unit(rows: Float[Array, "m d"]) -> Float[Array, "m d"]:
+    centred = rows - rows.mean(axis=0)
+    lengths = np.linalg.norm(centred, axis=1, keepdims=True)
+    return np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)
+
+
+def _largest_cosine(positions: Float[Array, "m d"], contexts: Float[Array, "windows d"]) -> float:
+    return float(np.abs(positions @ contexts.T).max())
+
+
+def _chance(moments: Moments) -> Incoherence:
+    """Return what the incoherence is when the positions are turned at random against the windows."""
+    positions, contexts = _sides(moments)
+    rng = np.random.default_rng(SEED)
+    # Turning acts on the span alone: random orthonormal directions take the place of its own.
+    u, s, _ = np.linalg.svd(positions, full_matrices=False)
+    kept = s > s[0] * 1e-12 if len(s) and s[0] > 0 else np.zeros(len(s), bool)
+    span = u[:, kept] * s[kept]
+    drawn = []
+    for _ in range(ROTATIONS):
+        turned = np.linalg.qr(rng.standard_normal((positions.shape[1], span.shape[1])))[0]
+        drawn.append(_largest_cosine(span @ turned.T, contexts))
+    return Incoherence(median=float(np.median(drawn)), limit=float(np.percentile(drawn, 1)), draws=ROTATIONS)

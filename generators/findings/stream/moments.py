@@ -1,0 +1,100 @@
+"""Sums over windows of one stage of the stream, from which all else follows; single hidden states are not kept."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+FOLDS = 8  # windows go to them in turn
+RIDGE = 1e-3  # of the mean variance of a channel
+
+
+@dataclass(kw_only=True)
+class Moments:
+    """What is kept of the hidden states (windows, n, d) of one stage."""
+
+    windows: int
+    n: int
+    d: int
+    sums: Float[Array, "folds n d"] = field(init=False)  # over the windows of a fold
+    squares: Float[Array, " folds"] = field(init=False)
+    grams: Float[Array, "folds d d"] = field(init=False)
+    contexts: Float[Array, "windows d"] = field(init=False)  # means over positions
+
+    def __post_init__(self) -> None:
+        self.sums = np.zeros((FOLDS, self.n, self.d), np.float32)
+        self.squares = np.zeros(FOLDS)
+        self.grams = np.zeros((FOLDS, self.d, self.d))
+        self.contexts = np.zeros((self.windows, self.d))
+
+    def add(self, begin: int, states: Float[Array, "batch n d"]) -> None:
+        """Add the windows `begin`, `begin` + 1, ...; each by itself, so that batches make no difference."""
+        for window, state in enumerate(states, start=begin):
+            fold = window % FOLDS
+            self.sums[fold] += state
+            gram = state.T @ state
+            self.grams[fold] += gram
+            self.squares[fold] += float(np.trace(gram, dtype=np.float64))
+            self.contexts[window] = state.mean(axis=0, dtype=np.float64)
+
+    def counts(self) -> Float[Array, " folds"]:
+        """Return how many windows each fold has."""
+        return np.bincount(np.arange(self.windows) % FOLDS, minlength=FOLDS).astype(np.float64)
+
+    def position_means(self, without: int | None = None) -> Float[Array, "n d"]:
+        """Return the mean hidden state at each position, of all windows or without one fold."""
+        kept = _without(self.sums, without).sum(axis=0, dtype=np.float64)
+        return kept / _without(self.counts(), without).sum()
+
+    def halves(self) -> tuple[Float[Array, "n d"], Float[Array, "n d"]]:
+        """Return the mean hidden state at each position from either half of the windows."""
+        counts = self.counts()
+        even, odd = (self.sums[i::2].sum(axis=0, dtype=np.float64) / counts[i::2].sum() for i in (0, 1))
+        return even, odd
+
+    def share(self, without: int | None = None) -> float:
+        """Return the share of the variance that lies between positions, freed of sampling noise.
+
+        The components of variance of a one-way layout: what positions seem to differ by is lessened by what their
+        windows' own spread makes of it.
+        """
+        windows = float(_without(self.counts(), without).sum())
+        means = self.position_means(without)
+        total = float(_without(self.squares, without).sum())
+        within = max(total - windows * float(np.sum(means**2)), 0.0) / (self.n * (windows - 1))
+        between = windows * float(np.sum((means - means.mean(axis=0)) ** 2)) / (self.n - 1)
+        component = (between - within) / windows
+        return component / (component + within) if component + within > 0 else 0.0
+
+    def decoded(self) -> float:
+        """Return the R^2 with which a ridge probe reads the position of single hidden states; folds are windows."""
+        targets = np.arange(self.n) - (self.n - 1) / 2  # their mean is 0 in every fold
+        products = np.einsum("fnd,n->fd", self.sums, targets, dtype=np.float64, optimize=True)
+        totals, counts = self.sums.sum(axis=1, dtype=np.float64), self.counts() * self.n
+        spread = float(targets @ targets) / self.n
+        missed = 0.0
+        for fold in range(FOLDS):
+            if not counts[fold]:
+                continue
+            rest = np.arange(FOLDS) != fold
+            size = counts[rest].sum()
+            mean = totals[rest].sum(axis=0) / size
+            covariance = self.grams[rest].sum(axis=0) / size - np.outer(mean, mean)
+            penalty = RIDGE * max(float(np.trace(covariance)) / self.d, np.finfo(np.float64).tiny)
+            weights = np.linalg.solve(covariance + penalty * np.eye(self.d), products[rest].sum(axis=0) / size)
+            # Squared errors on the fold left out: sum of (t - w.(x - mean))^2, from its own sums.
+            gram = self.grams[fold] - np.outer(totals[fold], mean) - np.outer(mean, totals[fold])
+            gram += counts[fold] * np.outer(mean, mean)
+            missed += counts[fold] * spread - 2 * weights @ products[fold] + weights @ gram @ weights
+        return float(1 - missed / (counts.sum() * spread))
+
+
+def jackknife(values: Float[Array, " folds"], whole: float) -> tuple[float, float]:
+    """Return the 95 % interval of a value from what it is with each fold of windows left out."""
+    error = np.sqrt((len(values) - 1) * np.mean((values - values.mean()) ** 2))
+    return whole - 1.96 * float(error), whole + 1.96 * float(error)
+
+
+def _without(by_fold: Array, fold: int | None) -> Array:
+    return by_fold if fold is None else np.delete(by_fold, fold, axis=0)

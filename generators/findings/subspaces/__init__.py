@@ -1,0 +1,22 @@
+"""Subspaces: do tokens and positions keep apart in the residual stream?
+
+Observed by James Simon, "Insights into GPT-2's positional encodings" (capture, the overlap heatmap); Adam Scherlis,
+"An exploration of GPT-2's embedding weights" (token/position rivalry).
+"""
+
+from generators.findings.contract import Finding
+from generators.findings.subspaces.claims import RULES
+from generators.findings.subspaces.figures import figures
+from generators.findings.subspaces.measure import Metrics, measure
+
+FINDING = Finding(
+    name="subspaces",
+    title="Subspaces",
+    order=50,
+    needs=("position_embedding", "token_embedding"),
+    metrics=Metrics,
+    measure=measure,
+    rules=RULES,
+    figures=figures,
+    signature="capture",
+)

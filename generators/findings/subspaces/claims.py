@@ -1,0 +1,77 @@
+"""What is claimed of the subspaces: rules, numbers and sentences."""
+
+from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.nulls import chance, pair
+from generators.findings.subspaces.measure import Metrics
+
+
+def _keep_apart(measured: Measurements[Metrics]) -> Tested | Untested:
+    rivalry = measured.metrics["rivalry"]
+    overlap = f"Tokens and positions overlap {rivalry:.2f} times as much as unrelated ones would"
+    return Tested(
+        rivalry,
+        {"holds": f"{overlap}: they keep apart.", "partly": f"{overlap}.", "fails": f"{overlap}."},
+        chance=chance(measured.metrics["chance"]["rivalry"]),
+        interval=pair(measured.metrics["intervals"]["rivalry"]),
+    )
+
+
+def _in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
+    metrics = measured.metrics
+    share = metrics["position_energy_in_tail"]
+    return Tested(
+        share,
+        f"{share:.1%} of the positions' energy lies in the tenth of the directions where tokens vary least; chance "
+        f"gives {metrics['chance_in_tail']:.1%}.",
+        chance=chance(metrics["chance"]["position_energy_in_tail"]),
+        interval=pair(metrics["intervals"]["position_energy_in_tail"]),
+    )
+
+
+def _tokens_in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
+    metrics = measured.metrics
+    share = metrics["token_energy_in_tail"]
+    return Tested(
+        share,
+        f"{share:.1%} of the tokens' energy lies in the tenth of the directions where positions vary least; chance "
+        f"gives {metrics['chance_in_tail']:.1%}.",
+        chance=chance(metrics["chance"]["token_energy_in_tail"]),
+        interval=pair(metrics["intervals"]["token_energy_in_tail"]),
+    )
+
+
+RULES = (
+    Rule(
+        id="keep-apart",
+        short="keep apart",
+        statement="Tokens and positions keep apart.",
+        value="rivalry",
+        sense="at most",
+        holds=0.5,
+        partly=0.8,
+        unit="of what unrelated spreads share",
+        test=_keep_apart,
+    ),
+    Rule(
+        id="p-in-tail",
+        short="P in E's tail",
+        statement="P sits in E's tail.",
+        value="position_energy_in_tail",
+        sense="at least",
+        holds=0.5,
+        partly=0.2,
+        unit="share of energy",
+        test=_in_tail,
+    ),
+    Rule(
+        id="tokens-in-tail",
+        short="E in P's tail",
+        statement="And the tokens in P's.",
+        value="token_energy_in_tail",
+        sense="at least",
+        holds=0.5,
+        partly=0.2,
+        unit="share of energy",
+        test=_tokens_in_tail,
+    ),
+)

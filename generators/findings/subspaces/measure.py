@@ -1,0 +1,242 @@
+"""How the directions of P and of E share the stream."""
+
+from math import ceil
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.contract import (
+    Inputs,
+    Interval,
+    Measurements,
+    NotApplicableError,
+    StoredChance,
+    Table,
+    table_of,
+)
+from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
+from generators.findings.sizes import check_positions, check_tokens
+from generators.maths.blocks import blocks
+from generators.maths.resampling import block_weights, ratio_of, resample_items
+from generators.maths.rotations import rivalries, shares_in_subspace
+from generators.maths.spectra import block_means, gram, squared_overlaps, subspace_size, svd
+
+PARTS = 10  # of E's directions: the head and the tail are one each
+HEATMAP_PIXELS = 128
+BLUR = 1.0  # pixels of the heatmap
+SEED = 20240820
+NOTHING = 1e-12  # of the tokens' energy, below which their variance is rounding
+
+
+class EnergyShare(TypedDict):
+    """The tokens' energy in P's top directions, with their mean and without."""
+
+    uncentred: float
+    centred: float
+
+
+class FirstCapture(TypedDict):
+    """How much of E's strongest direction P's top directions capture, and what the tokens' mean has to do with it.
+
+    `of_mean` is the share of the mean's energy there, `without_mean` the capture of the strongest direction of
+    centred E, `mean_in_first` the squared cosine of the mean with the strongest direction.
+    """
+
+    value: float
+    of_mean: float | None
+    without_mean: float
+    mean_in_first: float | None
+
+
+class ByClaim(TypedDict):
+    """By number that is claimed about."""
+
+    rivalry: StoredChance
+    position_energy_in_tail: StoredChance
+    token_energy_in_tail: StoredChance
+
+
+class Intervals(TypedDict):
+    """95 % intervals, by number: positions are resampled in blocks, tokens one by one."""
+
+    rivalry: Interval
+    position_energy_in_tail: Interval
+    token_energy_in_tail: Interval
+
+
+class Metrics(TypedDict):
+    """Spectra of P and E and how their directions overlap; lists are by index, strongest first."""
+
+    k: int
+    chance_share: float
+    singular_values_P: list[float]
+    singular_values_E: list[float]
+    capture: list[float]
+    capture_head: float
+    capture_tail: float
+    token_energy_share: EnergyShare
+    position_energy_in_tail: float
+    token_energy_in_tail: float
+    chance_in_tail: float
+    rivalry: float
+    first_capture: FirstCapture
+    chance: ByClaim
+    intervals: Intervals
+    n_channels: int
+
+
+CaptureRow = TypedDict("CaptureRow", {"from": int, "to": int, "mean_capture": float, "chance": float})
+
+
+def measure(inputs: Inputs) -> Measurements[Metrics]:
+    """Measure how the directions of P and of E share the stream.
+
+    Reads `position_embedding` (n, d) and `token_embedding` (V, d).
+
+    Raises:
+        NotApplicableError: P or E does not vary, or is too small.
+    """
+    P, E = np.asarray(inputs.weights["position_embedding"], np.float64), inputs.weights["token_embedding"]
+    check_positions(P)
+    check_tokens(E)
+    n, d = P.shape
+    k, tail = subspace_size(n, d), ceil(d / PARTS)
+    mean = E.mean(axis=0, dtype=np.float64)
+    total = gram(E)
+    centred = total - len(E) * np.outer(mean, mean)
+    positions = P[1:] - P[1:].mean(axis=0)
+    energy, right_E = _spectrum(total)
+    if not positions.any() or np.trace(centred) <= NOTHING * energy.sum():
+        raise NotApplicableError("Positions or tokens do not vary: there is nothing to keep apart.")
+    _, s_P, right_P = svd(P)
+    top = right_P[:k]
+    capture = np.sum((top @ right_E) ** 2, axis=0)
+    spread, right_centred = _spectrum(centred)
+    quiet = right_centred[:, -tail:]
+    unused, counted = _quiet_of(positions, tail)
+    metrics = Metrics(
+        k=k,
+        chance_share=k / d,
+        singular_values_P=s_P.tolist(),
+        singular_values_E=np.sqrt(energy).tolist(),
+        capture=capture.tolist(),
+        capture_head=float(capture[:tail].mean()),
+        capture_tail=float(capture[-tail:].mean()),
+        token_energy_share={
+            "uncentred": float(np.trace(top @ total @ top.T) / energy.sum()),
+            "centred": float(np.trace(top @ centred @ top.T) / np.trace(centred)),
+        },
+        position_energy_in_tail=float(np.sum((positions @ quiet) ** 2) / np.sum(positions**2)),
+        token_energy_in_tail=counted * float(np.sum((unused @ centred) * unused) / np.trace(centred)),
+        chance_in_tail=tail / d,
+        rivalry=_rivalry(positions, centred),
+        first_capture=_first_capture(top, right_E[:, 0], right_centred[:, 0], mean),
+        chance=_chance(np.linalg.svd(positions, compute_uv=False) ** 2, spread, tail, d),
+        intervals=_intervals(positions, centred, quiet, _token_interval(E, mean, unused, counted)),
+        n_channels=d,
+    )
+    overlaps = squared_overlaps(right_P.T, right_E)
+    return Measurements(metrics, {"capture": _table(capture, k / d)}, {"overlaps": _heatmap(overlaps * d)})
+
+
+def _spectrum(gram_matrix: Float[Array, "d d"]) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
+    """Return squared singular values, largest first, and the right singular vectors as columns."""
+    values, vectors = np.linalg.eigh(gram_matrix)
+    return np.clip(values[::-1], 0, None), vectors[:, ::-1]
+
+
+def _rivalry(positions: Float[Array, "n d"], token_gram: Float[Array, "d d"]) -> float:
+    """Return d tr(C_P C_E) / (tr C_P tr C_E): 1 for unrelated spreads, 0 for disjoint ones."""
+    shared = np.einsum("ij,jk,ik->", positions, token_gram, positions, optimize=True)
+    return float(positions.shape[1] * shared / (np.sum(positions**2) * np.trace(token_gram)))
+
+
+def _quiet_of(positions: Float[Array, "n d"], tail: int) -> tuple[Float[Array, "quiet d"], float]:
+    """Return the directions, `tail` of them, in which positions vary least, and what share of them counts.
+
+    Where positions leave out more directions than that altogether, which of these are the last can't be said: then
+    they are all given, and what they hold counts as much as a random choice among them would hold on average.
+    """
+    lengths, right = np.linalg.svd(positions)[1:]
+    rank = int(np.sum(lengths > lengths[0] * max(positions.shape) * np.finfo(np.float64).eps))
+    quiet = right[-max(tail, len(right) - rank) :]
+    return quiet, tail / len(quiet)
+
+
+def _first_capture(
+    top: Float[Array, "k d"], first: Float[Array, " d"], first_centred: Float[Array, " d"], mean: Float[Array, " d"]
+) -> FirstCapture:
+    length = float(mean @ mean)
+    return {
+        "value": float(np.sum((top @ first) ** 2)),
+        "of_mean": float(np.sum((top @ mean) ** 2)) / length if length else None,
+        "without_mean": float(np.sum((top @ first_centred) ** 2)),
+        "mean_in_first": float(first @ mean) ** 2 / length if length else None,
+    }
+
+
+def _chance(positions: Float[Array, " r"], tokens: Float[Array, " d"], tail: int, d: int) -> ByClaim:
+    """Return what turning one side against the other at random gives; each side keeps its own spectrum."""
+    rng = np.random.default_rng(SEED)
+    turned = "positions turned at random against the tokens"
+    return {
+        "rivalry": drawn(turned, rivalries(positions, tokens, d, DRAWS, rng), "at most"),
+        "position_energy_in_tail": drawn(turned, shares_in_subspace(positions, tail, d, DRAWS, rng)),
+        "token_energy_in_tail": drawn(
+            "tokens turned at random against the positions", shares_in_subspace(tokens, tail, d, DRAWS, rng)
+        ),
+    }
+
+
+def _intervals(
+    positions: Float[Array, "n d"],
+    token_gram: Float[Array, "d d"],
+    quiet: Float[Array, "d tail"],
+    of_tokens: Interval,
+) -> Intervals:
+    n, d = positions.shape
+    weights = block_weights(n, RESAMPLES, np.random.default_rng(SEED))
+    energy = np.einsum("ij,ij->i", positions, positions)
+    shared = np.einsum("ij,ij->i", positions @ token_gram, positions) * d / np.trace(token_gram)
+    in_tail = np.sum((positions @ quiet) ** 2, axis=1)
+    return {
+        "rivalry": interval(ratio_of(shared, energy)(weights)),
+        "position_energy_in_tail": interval(ratio_of(in_tail, energy)(weights)),
+        "token_energy_in_tail": of_tokens,
+    }
+
+
+def _token_interval(
+    E: Float[Array, "V d"], mean: Float[Array, " d"], quiet: Float[Array, "quiet d"], counted: float
+) -> Interval:
+    """Return the interval of the tokens' energy in directions, of which a share counts."""
+    inside, energy = np.empty((2, len(E)))
+    for part, block in blocks(E):
+        block -= mean
+        energy[part] = np.einsum("ij,ij->i", block, block)
+        inside[part] = np.sum((block @ quiet.T) ** 2, axis=1)
+    rng = np.random.default_rng(SEED)
+    return interval(resample_items(ratio_of(counted * inside, energy), len(E), RESAMPLES, rng))
+
+
+def _table(capture: Float[Array, " d"], chance: float) -> Table:
+    parts = np.array_split(np.arange(len(capture)), min(PARTS, len(capture)))
+    rows: list[CaptureRow] = [
+        {
+            "from": int(part[0]) + 1,
+            "to": int(part[-1]) + 1,
+            "mean_capture": float(capture[part].mean()),
+            "chance": chance,
+        }
+        for part in parts
+    ]
+    title = "How much of each tenth of E's directions P's top directions capture"
+    return table_of(title, list(CaptureRow.__annotations__), rows)
+
+
+def _heatmap(ratio: Float[Array, "p q"]) -> Float[Array, "a b"]:
+    from scipy.ndimage import gaussian_filter
+
+    return gaussian_filter(block_means(ratio, HEATMAP_PIXELS), BLUR).astype(np.float16)

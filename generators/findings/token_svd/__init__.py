@@ -1,0 +1,23 @@
+"""Token SVD: what are the leading directions of the token embedding?
+
+Observed by Adam Scherlis, "An exploration of GPT-2's embedding weights": the first is the mean of the embeddings, the
+next two separate tokens with a leading space from those without.
+"""
+
+from generators.findings.contract import TOKENS, Finding
+from generators.findings.token_svd.claims import RULES
+from generators.findings.token_svd.figures import figures
+from generators.findings.token_svd.measure import Metrics, measure
+
+FINDING = Finding(
+    name="token_svd",
+    title="Token SVD",
+    order=70,
+    needs=("token_embedding",),
+    uses=("position_embedding", TOKENS),
+    metrics=Metrics,
+    measure=measure,
+    rules=RULES,
+    figures=figures,
+    signature="svd-plane",
+)

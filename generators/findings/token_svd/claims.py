@@ -1,0 +1,84 @@
+"""What is claimed of the leading directions of tokens: rules, numbers and sentences."""
+
+from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.nulls import chance, pair
+from generators.findings.token_svd.measure import Metrics
+
+FIRST = 0.95
+LONG = 10  # times the mean variance in a direction: how much energy a mean that counts has at least
+
+
+def _first_is_mean(measured: Measurements[Metrics]) -> Tested:
+    m = measured.metrics
+    cosine, times = m["cosine_first_mean"], m["mean_energy"]
+    turned = m["chance"]["turned_mean"]["median"]
+    how = (
+        f"The first right singular vector and the mean embedding have cosine {cosine:.3f}; the mean has "
+        f"{_rounded(times)} times the energy of a direction of average spread"
+    )
+    return Tested(
+        abs(cosine),
+        {
+            "holds": f"{how}: as long a mean would be the first direction wherever it pointed (cosine {turned:.3f})."
+            if turned >= FIRST
+            else f"{how}, and lies along the tokens' widest spread: pointing elsewhere it would have {turned:.3f}.",
+            "fails": f"{how}: {_why_not(abs(cosine), times)}.",
+        },
+        chance=chance(m["chance"]["cosine_first_mean"]),
+        interval=pair(m["intervals"]["cosine_first_mean"]),
+        also=times >= LONG,
+    )
+
+
+def _rounded(times: float) -> str:
+    return f"{times:.0f}" if times >= LONG else f"{times:.2g}"
+
+
+def _why_not(cosine: float, times: float) -> str:
+    """Return why the first direction is not the mean."""
+    if cosine < FIRST:
+        return "they are not one direction"
+    if times < LONG:
+        return "too short a mean to make a direction; it lies where the tokens spread most anyway"
+    return "tokens about zero, whose mean is an accident, come as close"
+
+
+def _space_plane(measured: Measurements[Metrics]) -> Tested | Untested:
+    m = measured.metrics
+    areas = m["auc"]
+    if areas is None:
+        return Untested("No tokenizer says which tokens carry the space marker, or nearly all or none do.")
+    return Tested(
+        areas["plane"],
+        f"The best line in the plane of the second and third directions tells tokens with the space marker from "
+        f"those without with AUC {areas['plane']:.2f} (second alone {areas['second']:.2f}, third "
+        f"{areas['third']:.2f}); all channels together reach {areas['held_out_all_channels']:.2f} on tokens not "
+        f"fitted on.",
+        chance=chance(m["chance"]["plane"]),
+        interval=pair(m["intervals"]["plane"]),
+    )
+
+
+RULES = (
+    Rule(
+        id="first-is-mean",
+        short="first is mean",
+        statement="The first direction is the mean.",
+        value="|cosine_first_mean|",
+        sense="at least",
+        holds=FIRST,
+        unit="cosine",
+        also=f"and the mean's energy is at least {LONG} times the tokens' mean variance in a direction",
+        test=_first_is_mean,
+    ),
+    Rule(
+        id="space-plane",
+        short="leading space",
+        statement="The next two separate leading space.",
+        value="auc.plane",
+        sense="at least",
+        holds=0.9,
+        unit="AUC",
+        test=_space_plane,
+    ),
+)

@@ -1,0 +1,93 @@
+"""The plane of the second and third directions; the first against the norm and against overlap with positions."""
+
+from functools import partial
+from typing import Any
+
+from numpy import ndarray as Array
+
+from generators.drawing import style
+from generators.drawing.interactive import Group, Scatter
+from generators.findings.contract import Figure, Measurements
+from generators.findings.token_svd.measure import Metrics
+from generators.findings.token_svd.overlap import Overlap
+from generators.findings.token_svd.separation import LEFT_OUT, MARKED, UNMARKED
+
+# Kinds of tokens: their label and their colour's place in the palette.
+KINDS = (
+    (MARKED, "with space marker (WordPiece: no ##)", 0),
+    (UNMARKED, "without", 1),
+    (LEFT_OUT, "special or not known", 5),
+)
+SECOND, THIRD = "projection on the second direction", "projection on the third direction"
+
+
+def figures(measured: Measurements[Metrics]) -> list[Figure]:
+    """Return the plane of the second and third directions, and the first against norm and overlap with positions."""
+    arrays = measured.arrays
+    shown = [
+        Figure(
+            "svd-plane",
+            "The second and third directions",
+            partial(draw_plane, arrays),
+            partial(turn_plane, arrays, measured.metrics["n_tokens"]),
+        ),
+        Figure("svd-first", "The first direction and the norm", partial(draw_first, arrays)),
+    ]
+    if overlap := measured.metrics["overlap"]:
+        draw = partial(draw_overlap, arrays, overlap)
+        shown.append(Figure("svd-overlap", "The first direction and what tokens share with positions", draw))
+    return shown
+
+
+def turn_plane(arrays: dict[str, Array], n_tokens: int) -> Scatter:
+    """Return the plane of the second and third directions with every drawn token's name."""
+    names = arrays.get("token_name")
+    groups = []
+    for kind, label, colour in KINDS:
+        chosen = arrays["token_kind"] == kind
+        _, x, y = arrays["token_scores"][chosen].T
+        groups.append(
+            Group(label, colour, arrays["token_id"][chosen], x, y, None if names is None else names[chosen])
+        )
+    return Scatter(SECOND, THIRD, tuple(groups), n_tokens)
+
+
+def draw_plane(arrays: dict[str, Array]) -> Any:
+    """Draw the plane of the second and third directions, coloured by the space marker."""
+    figure = style.canvas(width=6.4, height=4.8)
+    ax = figure.add_subplot()
+    for kind, label, colour in KINDS:
+        chosen = arrays["token_kind"] == kind
+        if chosen.any():
+            _, x, y = arrays["token_scores"][chosen].T
+            ax.plot(x, y, ".", ms=2.5, alpha=0.4, color=style.COLOURS[colour], label=label, rasterized=True)
+    ax.plot(0, 0, "+", ms=14, mew=1.5, color=style.INK)
+    ax.set_xlabel(SECOND)
+    ax.set_ylabel(THIRD)
+    ax.legend(markerscale=4)
+    return figure
+
+
+def draw_first(arrays: dict[str, Array]) -> Any:
+    """Draw the first projection against the norm."""
+    figure = style.canvas(width=6.4, height=3.8)
+    ax = figure.add_subplot()
+    first = arrays["token_scores"][:, 0]
+    ax.plot(arrays["token_norm"], first, ".", ms=2.5, alpha=0.4, color=style.COLOURS[0], rasterized=True)
+    ax.set_xlabel("norm of the token embedding")
+    ax.set_ylabel("projection on the first direction")
+    return figure
+
+
+def draw_overlap(arrays: dict[str, Array], overlap: Overlap) -> Any:
+    """Draw tokens' share of energy in P's top directions against the first projection."""
+    figure = style.canvas(width=6.4, height=3.8)
+    ax = figure.add_subplot()
+    first = arrays["token_scores"][:, 0]
+    ax.plot(first, arrays["token_overlap"], ".", ms=2.5, alpha=0.4, color=style.COLOURS[0], rasterized=True)
+    chance = overlap["chance_share"]
+    ax.axhline(chance, ls="--", lw=1, color=style.INK, label=f"chance, {chance:.3f}")
+    ax.set_xlabel("projection on the first direction")
+    ax.set_ylabel(f"share of energy in P's top {overlap['k']}")
+    ax.legend()
+    return figure

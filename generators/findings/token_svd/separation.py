@@ -1,0 +1,124 @@
+"""How well directions tell tokens with the space marker from those without; what any other plane would do."""
+
+import numpy as np
+from jaxtyping import Float, Int8
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.contract import Interval, StoredChance, Vocabulary
+from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
+from generators.maths.blocks import spread_ids
+from generators.maths.resampling import auc_of, item_weights
+
+Kinds = Int8[Array, " V"]
+
+MARKED, UNMARKED, LEFT_OUT = 1, 0, -1  # with the space marker, without, special or not known
+BLOCK = 4096  # rows brought to float64 at once
+RIDGE = 1e-6  # of the mean variance, so that a direction without spread can't blow up
+FEWEST = 20  # tokens of either kind
+COMPARED = 5000  # tokens, spread over the ids, on which other planes are tried
+BATCH = 16  # resamplings at a time, each of which takes several arrays of V numbers
+OTHER_PLANES = "planes of tokens turned at random"
+
+
+class Areas(TypedDict):
+    """Areas under the ROC curve for telling tokens with the space marker from those without; chance is 0.5."""
+
+    second: float
+    third: float
+    plane: float
+    held_out_all_channels: float
+
+
+def kinds_of(vocabulary: Vocabulary | None, count: int) -> Kinds:
+    """Return for every token whether it carries the space marker, -1 for special ones and without a vocabulary."""
+    if vocabulary is None:
+        return np.full(count, LEFT_OUT, np.int8)
+    return np.where(vocabulary.special, LEFT_OUT, vocabulary.marks_space).astype(np.int8)
+
+
+def areas(E: Float[Array, "V d"], plane: Float[Array, "V 2"], kinds: Kinds) -> Areas:
+    """Return how well the plane's directions, the best line in it, and all channels tell both kinds apart."""
+    return {
+        "second": auc(plane[:, 0], kinds),
+        "third": auc(plane[:, 1], kinds),
+        "plane": auc(best_line(plane, kinds), kinds),
+        "held_out_all_channels": _held_out(E, kinds),
+    }
+
+
+def best_line(plane: Float[Array, "V 2"], kinds: Kinds) -> Float[Array, " V"]:
+    """Return the projections on the line of a plane that tells both kinds apart best (Fisher's discriminant)."""
+    return plane @ _lda(plane, kinds)
+
+
+def auc(scores: Float[Array, " V"], kinds: Kinds) -> float:
+    """Return the area under the ROC curve for telling both kinds apart, at least 0.5: the direction has no sign."""
+    from scipy.stats import mannwhitneyu
+
+    scores = scores.astype(np.float64)  # SciPy would sum the ranks in the precision of the scores
+    marked, unmarked = scores[kinds == MARKED], scores[kinds == UNMARKED]
+    # Only the statistic is used: no exact distribution is needed.
+    area = float(mannwhitneyu(marked, unmarked, method="asymptotic").statistic) / (len(marked) * len(unmarked))
+    return max(area, 1 - area)
+
+
+def area_interval(line: Float[Array, " V"], kinds: Kinds, seed: int) -> Interval:
+    """Return the 95 % interval of the area along a line, tokens of either kind resampled."""
+    of_a_kind = kinds != LEFT_OUT
+    statistic = auc_of(line[of_a_kind], kinds[of_a_kind] == MARKED)
+    count, rng = int(of_a_kind.sum()), np.random.default_rng(seed)
+    return interval(np.concatenate([statistic(item_weights(count, BATCH, rng)) for _ in range(RESAMPLES // BATCH)]))
+
+
+def other_planes(E: Float[Array, "V d"], kinds: Kinds, seed: int) -> StoredChance:
+    """Return what the best lines in planes of any directions do, on at most 5,000 tokens spread over the ids."""
+    known = np.flatnonzero(kinds != LEFT_OUT)
+    ids = known[spread_ids(len(known), COMPARED)]
+    marked = kinds[ids] == MARKED
+    directions = np.random.default_rng(seed).standard_normal((E.shape[1], 2 * DRAWS), dtype=np.float32)
+    planes = (E[ids] @ directions).reshape(len(ids), DRAWS, 2)
+    return drawn(OTHER_PLANES, _best_areas(planes, marked))
+
+
+def _best_areas(planes: Float[Array, "n draws 2"], marked: Array) -> Float[Array, " draws"]:
+    """Return the area along the best line of every plane, a spanning pair of directions each."""
+    from scipy.stats import rankdata
+
+    means = [planes[marked].mean(axis=0), planes[~marked].mean(axis=0)]
+    within = sum(_scatter(planes[chosen] - mean) for chosen, mean in zip((marked, ~marked), means, strict=True))
+    diagonal = np.trace(within, axis1=1, axis2=2)[:, None] / 2
+    within[:, [0, 1], [0, 1]] += RIDGE * diagonal + np.finfo(np.float32).tiny
+    lines = np.linalg.solve(within, (means[0] - means[1])[..., None])[..., 0]
+    ranks = rankdata(np.einsum("nki,ki->kn", planes, lines), axis=1)
+    count, rest = int(marked.sum()), int((~marked).sum())
+    area = (ranks[:, marked].sum(axis=1) - count * (count + 1) / 2) / (count * rest)
+    return np.maximum(area, 1 - area)
+
+
+def _scatter(rows: Float[Array, "n draws 2"]) -> Float[Array, "draws 2 2"]:
+    return np.einsum("nki,nkj->kij", rows, rows).astype(np.float64)
+
+
+def _held_out(E: Float[Array, "V d"], kinds: Kinds) -> float:
+    """Return the AUC of a linear discriminant on all channels, fitted on even ids and tested on odd ones."""
+    even = np.arange(len(E)) % 2 == 0
+    direction = _lda(E, np.where(even, kinds, LEFT_OUT))
+    return auc(E @ direction.astype(E.dtype), np.where(even, LEFT_OUT, kinds))
+
+
+def _lda(rows: Float[Array, "V c"], kinds: Kinds) -> Float[Array, " c"]:
+    """Return Fisher's linear discriminant of tokens with the marker against those without, block by block."""
+    c = rows.shape[1]
+    scatter, sums, counts = np.zeros((c, c)), np.zeros((2, c)), np.zeros(2)
+    for begin in range(0, len(rows), BLOCK):
+        part = slice(begin, begin + BLOCK)
+        for kind in (UNMARKED, MARKED):
+            block = np.asarray(rows[part][kinds[part] == kind], np.float64)
+            scatter += block.T @ block
+            sums[kind] += block.sum(axis=0)
+            counts[kind] += len(block)
+    means = sums / counts[:, None]
+    within = scatter - sum(counts[kind] * np.outer(means[kind], means[kind]) for kind in (UNMARKED, MARKED))
+    within[np.diag_indices(c)] += RIDGE * np.trace(within) / c + np.finfo(np.float64).tiny
+    return np.linalg.solve(within, means[MARKED] - means[UNMARKED])

@@ -1,0 +1,23 @@
+"""Under-trained: are the candidates for under-trained tokens really unspeakable?
+
+After Land and Bartolo, "Fishing for Magikarp: automatically detecting under-trained tokens" (2024).
+"""
+
+from generators.findings.contract import FREQUENCIES, RUN, TOKENS, Finding
+from generators.findings.undertrained.claims import RULES
+from generators.findings.undertrained.figures import figures
+from generators.findings.undertrained.measure import Metrics, measure
+
+FINDING = Finding(
+    name="undertrained",
+    title="Under-trained tokens",
+    order=150,
+    needs=(RUN, "token_embedding"),
+    uses=(TOKENS, FREQUENCIES),
+    config=("tied", "causal"),
+    metrics=Metrics,
+    measure=measure,
+    rules=RULES,
+    figures=figures,
+    signature="largest-probabilities",
+)

@@ -1,0 +1,35 @@
+"""The largest probabilities of candidates, controls and all tokens."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy import ndarray as Array
+
+from generators.drawing import style
+from generators.findings.contract import Figure, Measurements
+from generators.findings.undertrained.measure import Metrics
+
+BINS = 40
+
+
+def figures(measured: Measurements[Metrics]) -> list[Figure]:
+    """Return the largest probabilities, drawn side by side."""
+    draw = partial(draw_largest, measured.arrays, measured.metrics["threshold"])
+    return [Figure("largest-probabilities", "How probable tokens ever get", draw)]
+
+
+def draw_largest(arrays: dict[str, Array], threshold: float) -> Any:
+    """Draw histograms of the largest log10 probability, and where the controls' 5th percentile is."""
+    groups = {"all tokens": arrays["all"], "controls": arrays["controls"], "candidates": arrays["candidates"]}
+    values = {name: array / np.log(10) for name, array in groups.items()}
+    low = min(float(array.min()) for array in values.values())
+    edges = np.linspace(low, 0, BINS + 1)
+    figure = style.canvas(width=6.4, height=4.2)
+    axes = figure.subplots(len(values), 1, sharex=True)
+    for index, (ax, (name, array)) in enumerate(zip(axes, values.items(), strict=True)):
+        ax.hist(array, edges, color=style.COLOURS[index])
+        ax.axvline(np.log10(threshold), color=style.INK, lw=1, ls=":")
+        ax.set_ylabel(name)
+    axes[-1].set_xlabel("largest probability anywhere in the texts (log10)")
+    return figure

@@ -1,0 +1,211 @@
+"""How probable the model ever makes the tokens that look under-trained, beside others as rare."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.contract import Inputs, Measurements, NotApplicableError, Vocabulary, table_of
+from generators.findings.outliers import untrained
+from generators.findings.outliers.clump import crowding, find_clump
+from generators.findings.outliers.tokens import Tokens
+from generators.findings.running import SEED, WINDOWS, Ran, ran
+from generators.findings.token_cells import TokenCells, cells
+from generators.findings.undertrained.prompts import FREQUENT, repeated
+from generators.maths.blocks import norms
+
+if TYPE_CHECKING:
+    from generators.runner.run import Run
+    from generators.runner.texts import Windows
+
+PERCENTILE = 5  # of the controls' largest probabilities
+LEFT_OUT = ("special", "unassigned")  # groups of tokens that no text holds
+
+
+class AgainstCounts(TypedDict):
+    """How a set of tokens agrees with those that the training text never has; None where a set is empty."""
+
+    unused: int
+    chosen: int
+    precision: float | None
+    recall: float | None
+
+
+class Prompted(TypedDict):
+    """Shares of tokens that come back when a prompt asks to repeat them."""
+
+    frequent: float
+    candidates: float | None
+    controls: float | None
+
+
+class TokenRow(TokenCells):
+    """A candidate: the largest probability it gets anywhere, and whether a prompt brings it back."""
+
+    indicator: float
+    largest_probability: float
+    below_controls: bool
+    repeated_probability: float | None
+    count: int | None
+
+
+class Metrics(TypedDict):
+    """Numbers of candidates and controls; `threshold` is the controls' 5th percentile."""
+
+    candidates: int
+    indicator: str
+    controls: int
+    threshold: float
+    below: int
+    median_candidate: float
+    median_control: float
+    matched_by: str
+    prompted: Prompted | None
+    found_by_indicator: AgainstCounts | None
+    found_by_probability: AgainstCounts | None
+    ran: Ran
+
+
+def measure(inputs: Inputs) -> Measurements[Metrics]:
+    """Measure the largest probability that the model gives each candidate and each control anywhere in the texts.
+
+    Runs the model on 64 windows once, and causal models on prompts. Reads `token_embedding` (V, d), whether outputs
+    are another matrix, the vocabulary, and the best frequencies, by which controls are matched.
+
+    Raises:
+        NotApplicableError: the model predicts no tokens.
+    """
+    run: Run = inputs.run
+    if not run.predicts:
+        raise NotApplicableError("This checkpoint has no head that predicts tokens.")
+    E = inputs.weights["token_embedding"]
+    tokens = Tokens(E, norms(E), inputs.vocabulary)
+    crowd = crowding(E)
+    indicator = untrained.indicator(tokens, find_clump(E, crowd), inputs.architecture.tied)
+    if indicator is None:  # no tokens huddle: the shortest are the next best guess
+        indicator = untrained.Indicator("norm of the input embedding", tokens.norms)
+    best = inputs.frequencies[0] if inputs.frequencies else None
+    counts = None if best is None else best.training_counts
+    log_frequency = (
+        -np.arange(len(E), dtype=np.float64) if best is None else np.asarray(best.log_frequency, np.float64)
+    )
+    speakable = _speakable(inputs.vocabulary, len(E))
+    candidates = np.array([i for i in indicator.candidates if speakable[i]], np.int64)
+    controls = matched(candidates, log_frequency, speakable if counts is None else speakable & (counts > 0))
+    if not len(candidates) or not len(controls):
+        raise NotApplicableError("There are no candidates, or no tokens to compare them with.")
+    windows = run.windows(WINDOWS, SEED)
+    largest = _largest(run, windows, len(E))
+    threshold = float(np.percentile(largest[controls], PERCENTILE))
+    below = largest < threshold
+    answers = _prompted(run, candidates, controls, speakable) if inputs.architecture.causal else None
+    rows = [
+        TokenRow(
+            **cells(inputs.vocabulary, int(i)),
+            indicator=float(indicator.values[i]),
+            largest_probability=float(np.exp(largest[i])),
+            below_controls=bool(below[i]),
+            repeated_probability=None if answers is None else float(answers[1][place]),
+            count=None if counts is None else int(counts[i]),
+        )
+        for place, i in enumerate(candidates)
+    ]
+    metrics = Metrics(
+        candidates=len(candidates),
+        indicator=indicator.name,
+        controls=len(controls),
+        threshold=float(np.exp(threshold)),
+        below=int(below[candidates].sum()),
+        median_candidate=float(np.exp(np.median(largest[candidates]))),
+        median_control=float(np.exp(np.median(largest[controls]))),
+        matched_by="token index" if best is None else best.label,
+        prompted=None if answers is None else answers[0],
+        found_by_indicator=_against(counts, candidates, speakable),
+        found_by_probability=_against(counts, np.flatnonzero(below & speakable), speakable),
+        ran=ran(run, windows),
+    )
+    arrays = {
+        "candidates": largest[candidates].astype(np.float32),
+        "controls": largest[controls].astype(np.float32),
+        "all": np.sort(largest[speakable])[:: max(1, int(speakable.sum()) // 4096)].astype(np.float32),
+    }
+    title = "Candidates and the largest probability they get"
+    return Measurements(metrics, {"candidates": table_of(title, list(TokenRow.__annotations__), rows)}, arrays)
+
+
+def _speakable(vocabulary: Vocabulary | None, V: int) -> Bool[Array, " V"]:
+    """Return the tokens that a text could hold."""
+    if vocabulary is None:
+        return np.ones(V, bool)
+    return np.array([group not in LEFT_OUT for group in vocabulary.groups])
+
+
+def matched(
+    candidates: Int[Array, " n"], log_frequency: Float[Array, " V"], allowed: Bool[Array, " V"]
+) -> Int[Array, " n"]:
+    """Return for each candidate the allowed token nearest in frequency that is no candidate and not taken yet."""
+    free = allowed & np.isfinite(log_frequency)
+    free[candidates] = False
+    ids = np.flatnonzero(free)
+    ids = ids[np.argsort(log_frequency[ids], kind="stable")]
+    values = log_frequency[ids]
+    taken = np.zeros(len(ids), bool)
+    chosen = []
+    for wanted in np.nan_to_num(log_frequency[candidates], nan=np.nanmin(log_frequency)):
+        left = right = int(np.searchsorted(values, wanted))
+        left -= 1
+        while left >= 0 and taken[left]:
+            left -= 1
+        while right < len(ids) and taken[right]:
+            right += 1
+        if left < 0 and right >= len(ids):
+            break
+        nearer = right if left < 0 or (right < len(ids) and values[right] - wanted <= wanted - values[left]) else left
+        taken[nearer] = True
+        chosen.append(ids[nearer])
+    return np.array(chosen, np.int64)
+
+
+def _largest(run: "Run", windows: "Windows", V: int) -> Float[Array, " V"]:
+    """Return the largest log-probability that each token gets anywhere."""
+    largest = np.full(V, -np.inf, np.float32)
+
+    def see(_: int, predictions: Float[Array, "tokens V"], wanted: Int[Array, " tokens"]) -> None:
+        np.maximum(largest, predictions.max(axis=0)[:V], out=largest)
+
+    run.loss(windows).per_window(see)
+    return largest.astype(np.float64)
+
+
+def _prompted(
+    run: "Run", candidates: Int[Array, " n"], controls: Int[Array, " m"], speakable: Bool[Array, " V"]
+) -> tuple[Prompted, Float[Array, " n"]] | None:
+    """Return how often tokens come back, and each candidate's probability; None where even frequent ones don't."""
+    present = np.bincount(run.text.ids, minlength=len(speakable))[: len(speakable)] * speakable
+    frequent = np.argsort(-present, kind="stable")[:FREQUENT]
+    back, _ = repeated(run, frequent, frequent)
+    if back.mean() < 0.5:
+        return None
+    of_candidates, probabilities = repeated(run, candidates, frequent)
+    of_controls, _ = repeated(run, controls, frequent)
+    shares = Prompted(
+        frequent=float(back.mean()), candidates=float(of_candidates.mean()), controls=float(of_controls.mean())
+    )
+    return shares, probabilities
+
+
+def _against(
+    counts: Int[Array, " V"] | None, chosen: Int[Array, " n"], speakable: Bool[Array, " V"]
+) -> AgainstCounts | None:
+    if counts is None:
+        return None
+    unused = (counts == 0) & speakable
+    hits = int(unused[chosen].sum())
+    return AgainstCounts(
+        unused=int(unused.sum()),
+        chosen=len(chosen),
+        precision=hits / len(chosen) if len(chosen) else None,
+        recall=hits / int(unused.sum()) if unused.any() else None,
+    )

@@ -1,0 +1,24 @@
+"""Zero layers: which token does the model answer with when nothing stands between its embeddings?
+
+Observed by Adam Scherlis, "An exploration of GPT-2's embedding weights": without layers almost every token yields
+itself; the exceptions are pairs of nearly parallel embeddings of different length, and a few long embeddings absorb
+many others. Nothing is claimed: noise yields itself too, and the exceptions are the finding.
+"""
+
+from generators.findings.contract import TOKENS, Finding
+from generators.findings.zero_layer.figures import figures
+from generators.findings.zero_layer.measure import Metrics, measure
+
+FINDING = Finding(
+    name="zero_layer",
+    title="Zero layers",
+    order=80,
+    needs=("token_embedding",),
+    uses=("unembedding", TOKENS),
+    config=("tied",),
+    metrics=Metrics,
+    measure=measure,
+    rules=(),
+    figures=figures,
+    signature="zero-layer-norms",
+)

@@ -1,0 +1,148 @@
+"""The exceptions by norm, pair by pair and by group, and the tokens that absorb others."""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy import ndarray as Array
+
+from generators.drawing import style
+from generators.drawing.interactive import Group, Scatter
+from generators.drawing.labels import label
+from generators.findings import token_cells
+from generators.findings.contract import Figure, Measurements, Table
+from generators.findings.zero_layer.measure import GROUPS, Metrics
+
+MOST_PAIRS = 32  # in the picture of pairs
+PLAIN_GROUPS = ("leading space", "byte or unprintable")  # too many and too dull to be drawn pair by pair
+
+
+def figures(measured: Measurements[Metrics]) -> list[Figure]:
+    """Return the exceptions by norm, pair by pair, by group, and the hubs; nothing where there are none."""
+    metrics, arrays = measured.metrics, measured.arrays
+    if not metrics["exceptions"]:
+        return []
+    shown = [
+        Figure(
+            "zero-layer-norms",
+            "Exceptions: how long both tokens are",
+            partial(draw_norms, arrays),
+            partial(search_norms, arrays, metrics["n_tokens"]),
+        )
+    ]
+    if pairs := pairs_to_draw(arrays):
+        shown.append(Figure("zero-layer-pairs", "What some tokens yield", partial(draw_pairs, pairs)))
+    if groups := metrics["exceptions_by_group"]:
+        draw_groups = partial(draw_bars, list(groups.items()), "exceptions")
+        shown.append(Figure("zero-layer-groups", "How the two tokens differ", draw_groups))
+    if metrics["hubs"]:
+        draw_hubs = partial(draw_bars, _hubs(measured.tables["hubs"]), "other tokens that yield it")
+        shown.append(Figure("zero-layer-hubs", "Tokens that absorb others", draw_hubs))
+    return shown
+
+
+def _hubs(table: Table) -> list[tuple[str, int]]:
+    return [(label(token_cells.name(row["id"], row["readable"])), row["absorbs"]) for row in table.named()]
+
+
+def pairs_to_draw(arrays: dict[str, Array]) -> list[tuple[str, str]]:
+    """Return labels of exceptions to draw, the clearest, side by side where they yield the same token."""
+    ids, best = arrays["ids"].tolist(), arrays["best"].tolist()
+    telling = _telling(arrays)[:MOST_PAIRS]
+    absorbed = Counter(best[i] for i in telling)
+    telling.sort(key=lambda i: (-absorbed[best[i]], best[i], ids[i]))
+    return [
+        (_label(ids[i], arrays.get("token_name"), i), _label(best[i], arrays.get("best_name"), i)) for i in telling
+    ]
+
+
+def _telling(arrays: dict[str, Array]) -> list[int]:
+    """Return the places of the exceptions that are worth a line of their own, the clearest first."""
+    if "group" not in arrays:
+        return list(range(len(arrays["ids"])))
+    return [i for i, group in enumerate(arrays["group"]) if GROUPS[group] not in PLAIN_GROUPS]
+
+
+def _label(token_id: int, names: Array | None, i: int) -> str:
+    return label(token_cells.name(token_id, None if names is None else str(names[i])))
+
+
+def search_norms(arrays: dict[str, Array], n_tokens: int) -> Scatter:
+    """Return the norms of the exceptions and of what they yield, by name and group."""
+    x, y, ids = arrays["norm"], arrays["best_norm"], arrays["ids"]
+    if "group" in arrays:
+        pairs = zip(arrays["token_name"], arrays["best_name"], strict=True)
+        names = np.array([f"{token} yields {best}" for token, best in pairs], np.str_)
+        parts = [(name, arrays["group"] == i) for i, name in enumerate(GROUPS)]
+        groups = [Group(name, i, ids[p], x[p], y[p], names[p]) for i, (name, p) in enumerate(parts)]
+    else:
+        groups = [Group("exceptions", 0, ids, x, y)]
+    x_label, y_label = "norm of the token's input embedding", "norm of the output embedding it yields"
+    return Scatter(x_label, y_label, tuple(groups), n_tokens, diagonal=True)
+
+
+def draw_norms(arrays: dict[str, Array]) -> Any:
+    """Draw the norm of what a token yields against its own, with groups apart where they are known."""
+    figure = style.canvas(width=6.4, height=4.6)
+    ax = figure.add_subplot()
+    x, y = arrays["norm"], arrays["best_norm"]
+    if "group" in arrays:
+        parts = [(arrays["group"] == i, f"{group}, ") for i, group in enumerate(GROUPS)]
+    else:
+        parts = [(np.ones(len(x), bool), "")]
+    for index, ((chosen, name), marker) in enumerate(zip(parts, "os^Dvp", strict=False)):
+        if chosen.any():
+            ax.plot(
+                x[chosen],
+                y[chosen],
+                marker,
+                ms=4,
+                alpha=0.7,
+                mec="none",
+                color=style.COLOURS[index],
+                label=f"{name}{chosen.sum()}",
+                rasterized=True,
+            )
+    ends = min(x.min(), y.min()), max(x.max(), y.max())
+    ax.plot(ends, ends, "--", color=style.INK, lw=0.8, alpha=0.6)
+    ax.set_xlabel("norm of the token's input embedding")
+    ax.set_ylabel("norm of the output embedding it yields")
+    if "group" in arrays:
+        ax.legend()
+    return figure
+
+
+def draw_pairs(pairs: Sequence[tuple[str, str]]) -> Any:
+    """Draw tokens on the left, joined by lines with what they yield on the right."""
+    figure = style.canvas(width=6.4, height=0.21 * len(pairs) + 0.5)
+    ax = figure.add_subplot()
+    ax.set_axis_off()
+    ax.set_xlim(0, 1)
+    ax.set_ylim(len(pairs), -1)
+    rows: dict[str, list[int]] = {}
+    for row, (_, right) in enumerate(pairs):
+        rows.setdefault(right, []).append(row)
+    write = partial(ax.text, va="center", fontsize=8.5, parse_math=False)
+    for row, (left, right) in enumerate(pairs):
+        middle = float(np.mean(rows[right]))
+        ax.plot((0.4, 0.6), (row, middle), color=style.COLOURS[0], lw=0.9, alpha=0.7)
+        write(0.39, row, left, ha="right")
+    for right, at in rows.items():
+        write(0.61, float(np.mean(at)), right, ha="left")
+    return figure
+
+
+def draw_bars(bars: Sequence[tuple[str, int]], counted: str) -> Any:
+    """Draw one bar per name with its count; `counted` says of what."""
+    figure = style.canvas(width=6.4, height=0.26 * len(bars) + 0.8)
+    ax = figure.add_subplot()
+    at = np.arange(len(bars))[::-1]
+    drawn = ax.barh(at, [count for _, count in bars], height=0.7, color=style.COLOURS[0])
+    ax.bar_label(drawn, padding=3, fontsize=8)
+    ax.set_yticks(at, [name for name, _ in bars], parse_math=False)
+    ax.margins(x=0.1)
+    ax.grid(axis="y", visible=False)
+    ax.set_xlabel(counted)
+    return figure

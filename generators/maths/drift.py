@@ -1,0 +1,44 @@
+"""Would anything do that drifts along an order of items as these values do?
+
+Values are taken apart into waves along the order (half cosines, DCT-II), and every wave gets a random sign. What
+comes out drifts as much, and as slowly, in directions of its own. For a random walk and, nearly, for whatever is
+stationary along the order, the waves are independent and either sign is as likely: then the null is exact. Signs are
+random and not phases (Theiler et al. 1992), since a drift need not come back to where it began.
+"""
+
+import numpy as np
+import scipy.fft
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+BLOCK = 32  # rows ranked at once
+
+
+def unit_ranks(rows: Float[Array, "quantities n"]) -> Float[Array, "quantities n"]:
+    """Return the mid-ranks of every row, centred and at unit length, in float32; zeros for a constant row."""
+    from scipy.stats import rankdata
+
+    found = np.empty(rows.shape, np.float32)
+    for begin in range(0, len(rows), BLOCK):
+        ranks = rankdata(rows[begin : begin + BLOCK], axis=1) - (rows.shape[1] + 1) / 2
+        lengths = np.linalg.norm(ranks, axis=1, keepdims=True)
+        found[begin : begin + BLOCK] = ranks / np.where(lengths > 0, lengths, 1)
+    return found
+
+
+def drifting_correlations(
+    ranks: Float[Array, "quantities n"], values: Float[Array, " n"], draws: int, rng: np.random.Generator
+) -> Float[Array, "draws quantities"]:
+    """Return Spearman's correlations of quantities with values of which every wave along the items has a random sign.
+
+    Args:
+        ranks: `unit_ranks` of one quantity per row, the items in their order.
+        values: what they are correlated with.
+        draws: how many, an even number: with every set of signs comes its opposite, so that the median is 0.
+        rng: seeded.
+    """
+    waves = scipy.fft.dct(ranks, axis=1, norm="ortho")
+    waves *= scipy.fft.dct(unit_ranks(values[None]), axis=1, norm="ortho")
+    signs = np.where(rng.random((draws // 2, waves.shape[1]), dtype=np.float32) < 0.5, np.float32(-1), np.float32(1))
+    found = (signs @ waves.T).astype(np.float64)
+    return np.concatenate([found, -found])

@@ -1,0 +1,7 @@
+"""Why a model can't be run."""
+
+from generators.base.errors import AtlasError
+
+
+class CannotRunError(AtlasError):
+    """This model can't be run here, or not so; why, in a sentence."""

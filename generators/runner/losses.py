@@ -1,0 +1,140 @@
+"""What a change costs a model: nats per token, or how far its last hidden states move."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray as Array
+
+from generators.runner.errors import CannotRunError
+from generators.runner.texts import Windows
+
+if TYPE_CHECKING:
+    from generators.runner.run import Run
+
+MASKED_SHARE = 0.15
+MASK_SEED = 20231115
+
+# Called with the first window of a batch, log-probabilities (tokens, V) and the tokens that stand there (tokens,).
+SeePredictions = Callable[[int, Float[Array, "tokens V"], Int[Array, " tokens"]], None]
+
+
+class Loss(Protocol):
+    """One number per window, measured anew each time under what is replaced then."""
+
+    @property
+    def unit(self) -> str:
+        """Return what the number is."""
+
+    def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
+        """Measure; `see` is shown the predictions where the model makes any."""
+
+
+class NextToken:
+    """Nats that the next token costs, a mean over each window."""
+
+    unit = "nats per token"
+
+    def __init__(self, run: "Run", windows: Windows) -> None:
+        self._run, self._ids = run, windows.ids
+
+    def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
+        """Measure."""
+        import torch
+
+        ids = torch.from_numpy(self._ids.astype(np.int64))
+        losses = np.empty(len(ids))
+
+        def measure(begin: int, logits: Any) -> None:
+            at = slice(begin, begin + len(logits))
+            wanted = ids[at, 1:].to(logits.device)
+            costs = _costs(begin, logits[:, :-1].flatten(0, 1), wanted.flatten(), see)
+            losses[at] = costs.reshape(wanted.shape).mean(axis=1, dtype=np.float64)
+
+        self._run.logits_on_device(self._ids, measure)
+        return losses
+
+
+class MaskedTokens:
+    """Nats that masked tokens cost, a mean over those of each window; the same ones are masked every time."""
+
+    unit = "nats per masked token"
+
+    def __init__(self, run: "Run", windows: Windows) -> None:
+        if windows.mask_id is None:
+            raise CannotRunError("The tokenizer names no mask token.")
+        self._run, self._ids = run, windows.ids
+        self._masked = masked_places(windows)
+        self._given = np.where(self._masked, windows.mask_id, windows.ids)
+
+    def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
+        """Measure."""
+        import torch
+
+        ids, masked = torch.from_numpy(self._ids.astype(np.int64)), torch.from_numpy(self._masked)
+        losses = np.empty(len(ids))
+
+        def measure(begin: int, logits: Any) -> None:
+            at = slice(begin, begin + len(logits))
+            there = masked[at].to(logits.device)
+            costs = _costs(begin, logits[there], ids[at].to(logits.device)[there], see)
+            counts = self._masked[at].sum(axis=1)
+            ends = np.cumsum(counts)
+            parts = zip(range(begin, begin + len(counts)), ends - counts, ends, strict=True)
+            for window, first, last in parts:
+                losses[window] = costs[first:last].mean(dtype=np.float64)
+
+        self._run.logits_on_device(self._given, measure)
+        return losses
+
+
+class Drift:
+    """How far the last hidden states have moved: 1 - cosine with those of the model as it was, a mean over tokens."""
+
+    unit = "1 - cosine"
+
+    def __init__(self, run: "Run", windows: Windows) -> None:
+        self._run, self._ids = run, windows.ids
+        self._before: dict[int, Any] = {}
+        run.states_on_device(self._ids, lambda begin, states: self._before.update({begin: _unit(states).cpu()}))
+
+    def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
+        """Measure; nothing is predicted, so `see` is shown nothing."""
+        losses = np.empty(len(self._ids))
+
+        def measure(begin: int, states: Any) -> None:
+            # Half the squared distance of unit vectors: no digits are lost where both are nearly alike.
+            apart = (_unit(states).cpu() - self._before[begin]).square().sum(dim=-1) / 2
+            losses[begin : begin + len(states)] = apart.double().mean(dim=1).numpy()
+
+        self._run.states_on_device(self._ids, measure)
+        return losses
+
+
+def masked_places(windows: Windows) -> Bool[Array, "windows n"]:
+    """Return which tokens are masked: 15 % of each window's own, at least one; the same for the same windows."""
+    first, last = windows.inner
+    masked = np.zeros(windows.ids.shape, bool)
+    count = max(1, round(MASKED_SHARE * (last - first)))
+    for window, row in enumerate(masked):
+        drawn = np.random.default_rng([MASK_SEED, window]).permutation(last - first)[:count]
+        row[first + drawn] = True
+    return masked
+
+
+def _costs(begin: int, logits: Any, wanted: Any, see: SeePredictions | None) -> Float[Array, " tokens"]:
+    """Return -log p of the wanted tokens, after showing the predictions."""
+    import torch
+
+    if see is None:
+        return torch.nn.functional.cross_entropy(logits, wanted, reduction="none").cpu().numpy()
+    predictions = torch.log_softmax(logits, dim=-1)
+    see(begin, predictions.cpu().numpy(), wanted.cpu().numpy())
+    return -predictions.gather(1, wanted[:, None])[:, 0].cpu().numpy()
+
+
+def _unit(states: Any) -> Any:
+    import torch
+
+    return torch.nn.functional.normalize(states, dim=-1)

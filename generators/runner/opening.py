@@ -1,0 +1,200 @@
+"""A checkpoint's folder -> a model that is ready to be run. No code of a repository is ever run, no pickle read."""
+
+import json
+import struct
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from generators.base.architecture import Architecture
+from generators.runner.errors import CannotRunError
+
+if TYPE_CHECKING:
+    from generators.runner.run import Run
+
+CONFIG = "config.json"
+FLOAT_BYTES = 4  # everything is run in float32
+# What a model needs beside its parameters: they are read from the file while they are made.
+MEMORY_FACTOR = 1.5
+NAMED = 3  # absent tensors that a sentence names
+# Parts that no hidden state depends on; files of language models lack them.
+UNREAD = ("pooler.",)
+MINUTE = 60.0
+DEFAULT_BUDGET_S = 10 * MINUTE
+
+
+def open_model(
+    folder: Path,
+    architecture: Architecture,
+    *,
+    position_tensor: str | None = None,
+    first_row: int = 0,
+    device: str = "cpu",
+    threads: int = 1,
+    budget_s: float = DEFAULT_BUDGET_S,
+) -> "Run":
+    """Open the model in `folder` (config.json, safetensors, tokenizer) in float32.
+
+    Args:
+        folder: the files of the checkpoint.
+        architecture: how it is built, from the family's table.
+        position_tensor: the name of the tensor that holds the position embedding, by the family's table; None for
+            models without one.
+        first_row: the row of that tensor that belongs to position 0 (2 where a padding token has rows of its own).
+        device: "cpu" or "cuda".
+        threads: of torch. Two do not change a bit of what one gives, and hardly help; jobs beside each other do.
+        budget_s: what a finding may take, by which it chooses how many windows it reads.
+
+    Raises:
+        CannotRunError: torch or transformers absent, partial weights, an architecture that transformers lacks, a
+            model that does not fit into memory, a device that isn't there.
+    """
+    _check_installed()
+    config = _read_config(folder)
+    _check_memory(folder, device)
+    from generators.runner.run import Run
+
+    model = _load(folder, config, architecture, device)
+    return Run(
+        model,
+        folder,
+        architecture,
+        position_tensor=position_tensor,
+        first_row=first_row,
+        device=device,
+        threads=threads,
+        budget_s=budget_s,
+    )
+
+
+def _check_installed() -> None:
+    for package in ("torch", "transformers"):
+        if find_spec(package) is None:
+            raise CannotRunError(f"The model can't be run: {package} isn't installed.")
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    try:
+        config = json.loads((folder / CONFIG).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise CannotRunError(f"The model can't be run: its {CONFIG} can't be read ({_line(error)}).") from error
+    if not isinstance(config, dict):
+        raise CannotRunError(f"The model can't be run: its {CONFIG} holds no JSON object.")
+    if "quantization_config" in config:
+        raise CannotRunError("The model can't be run: its weights are quantised, and the atlas runs float32 only.")
+    return config
+
+
+# Memory
+
+
+def _check_memory(folder: Path, device: str) -> None:
+    needed = int(MEMORY_FACTOR * FLOAT_BYTES * parameters_of(folder))
+    available = _available(device)
+    if needed > available:
+        raise CannotRunError(
+            f"The model does not fit into memory: it needs about {_gib(needed)}, and {_gib(available)} are free."
+        )
+
+
+def parameters_of(folder: Path) -> int:
+    """Return how many numbers the safetensors files in a folder hold, by their headers.
+
+    Raises:
+        CannotRunError: there are none, or one is damaged.
+    """
+    files = sorted(folder.glob("model*.safetensors"))
+    if not files:
+        raise CannotRunError("The model can't be run: the checkpoint has no safetensors (pickles are never read).")
+    return sum(prod(tensor["shape"]) for path in files for tensor in _header(path).values())
+
+
+def _header(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            if length > path.stat().st_size:
+                raise ValueError("it is cut off")
+            header = json.loads(file.read(length))
+        return {name: tensor for name, tensor in header.items() if name != "__metadata__"}
+    except (OSError, ValueError, struct.error, AttributeError) as error:
+        raise CannotRunError(f"The model can't be run: {path.name} can't be read ({_line(error)}).") from error
+
+
+def _available(device: str) -> int:
+    import torch
+
+    if device == "cpu":
+        import psutil
+
+        return int(psutil.virtual_memory().available)
+    if not device.startswith("cuda") or not torch.cuda.is_available():
+        raise CannotRunError(f"The model can't be run on {device}: torch sees no such device here.")
+    return int(torch.cuda.mem_get_info(device)[0])
+
+
+# Loading
+
+
+def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, device: str) -> Any:
+    """Return the model with its head: of causal models always, of encoders if the checkpoint has one."""
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    if architecture.causal:
+        model, absent = _from_pretrained(transformers.AutoModelForCausalLM, folder, config)
+    else:
+        try:
+            model, absent = _from_pretrained(transformers.AutoModelForMaskedLM, folder, config)
+        except CannotRunError:
+            model, absent = None, {""}
+        if absent:  # of the head, or of the model itself, which this tells
+            model, absent = _from_pretrained(transformers.AutoModel, folder, config)
+    if absent:
+        raise CannotRunError(f"The model can't be run: the checkpoint lacks {_some(absent)}.")
+    return model.to(device).eval().requires_grad_(False)
+
+
+def _from_pretrained(kind: Any, folder: Path, config: Mapping[str, Any]) -> tuple[Any, set[str]]:
+    """Return a model and the names of the tensors that it needs and the files lack."""
+    import torch
+    import transformers
+
+    try:
+        model, info = kind.from_pretrained(
+            str(folder),
+            dtype=torch.float32,
+            attn_implementation="eager",  # the only one that says where a head looks
+            trust_remote_code=False,
+            use_safetensors=True,
+            local_files_only=True,
+            ignore_mismatched_sizes=True,  # they are named below
+            output_loading_info=True,
+        )
+    except Exception as error:  # transformers raises whatever it meets
+        raise CannotRunError(
+            f"The model can't be run: transformers {transformers.__version__} does not open the architecture "
+            f"{str(config.get('model_type'))!r} ({_line(error)})."
+        ) from error
+    wrong = [entry if isinstance(entry, str) else entry[0] for entry in info["mismatched_keys"]]
+    if wrong:
+        raise CannotRunError(f"The model can't be run: {_some(wrong)} has not the shape that {CONFIG} asks for.")
+    return model, {name for name in info["missing_keys"] if not any(part in name for part in UNREAD)}
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = sorted(names)
+    more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
+    return ", ".join(listed[:NAMED]) + more
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"
+
+
+def _line(error: BaseException) -> str:
+    text = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return text if len(text) <= 200 else f"{text[:199]}…"

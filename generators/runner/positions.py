@@ -1,0 +1,121 @@
+"""Positions of our making: rows of a table, ids that rotations are made from, distances of ALiBi."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+from generators.runner import modules
+from generators.runner.errors import CannotRunError
+
+Kind = Literal["table", "rotary", "alibi"]
+# How the blocks of an ALiBi model are given their bias.
+ALIBI_ARGUMENTS = {"bloom": "alibi", "mpt": "position_bias"}
+
+
+@dataclass(frozen=True)
+class Positions:
+    """How a running model knows positions, and how they are replaced.
+
+    `table` is the tensor of the position embedding whose row `first_row` belongs to position 0.
+    """
+
+    kind: Kind
+    model: Any
+    blocks: tuple[Any, ...] = ()
+    table: Any = None
+    first_row: int = 0
+
+    @contextmanager
+    def rows(self, rows: Float[Array, "m d"]) -> Iterator[None]:
+        """Run with these rows as the embeddings of positions 0 to m - 1; afterwards the table is what it was.
+
+        Raises:
+            CannotRunError: the model has no such table, or one of another shape.
+        """
+        import torch
+
+        if self.kind != "table":
+            raise CannotRunError("There are no position rows to replace: this model's positions are no table.")
+        part = self.table[self.first_row : self.first_row + len(rows)]
+        if tuple(part.shape) != rows.shape:
+            raise CannotRunError(
+                f"Position rows of shape {rows.shape} don't fit a table of {tuple(self.table.shape)}."
+            )
+        with torch.no_grad():
+            before = part.clone()
+            try:
+                part.copy_(torch.from_numpy(np.array(rows, np.float32)))
+                yield
+            finally:
+                part.copy_(before)
+
+    @contextmanager
+    def ids(self, ids: Float[Array, " n"]) -> Iterator[None]:
+        """Run with token t at position `ids[t]`, which may be a fraction; all alike is no positions at all.
+
+        Raises:
+            CannotRunError: the model has a table, whose rows only whole ids could name.
+        """
+        import torch
+
+        if self.kind == "table":
+            raise CannotRunError("Position ids can't be replaced: this model looks its positions up in a table.")
+        places = torch.from_numpy(np.array(ids, np.float32))
+        with ExitStack() as hooks:
+            if self.kind == "rotary":
+                for rotation in modules.find_rotations(self.model):
+                    hook = rotation.register_forward_pre_hook(_with_ids(places), with_kwargs=True)
+                    hooks.callback(hook.remove)
+            else:
+                argument = ALIBI_ARGUMENTS[self.model.config.model_type]
+                for block in self.blocks:
+                    hook = block.register_forward_pre_hook(_with_distances(argument, places), with_kwargs=True)
+                    hooks.callback(hook.remove)
+            yield
+
+
+def find_positions(model: Any, blocks: list[Any], tensor: str | None, first_row: int) -> Positions | None:
+    """Return how a model knows positions, None where that is by nothing that can be replaced."""
+    if tensor is not None:
+        return Positions("table", model, table=modules.find_array(model, tensor), first_row=first_row)
+    if model.config.model_type in ALIBI_ARGUMENTS:
+        return Positions("alibi", model, tuple(blocks))
+    if modules.find_rotations(model):
+        return Positions("rotary", model)
+    return None
+
+
+def _with_ids(places: Any) -> Any:
+    def replace(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if "position_ids" in kwargs:
+            before = kwargs["position_ids"]
+            return args, {**kwargs, "position_ids": _like(places, before)}
+        return (args[0], _like(places, args[1]), *args[2:]), kwargs
+
+    return replace
+
+
+def _like(places: Any, before: Any) -> Any:
+    """Return ids in the shape (windows, n) of those that the model made."""
+    return places[: before.shape[-1]].to(before.device).expand(before.shape)
+
+
+def _with_distances(argument: str, places: Any) -> Any:
+    """Return a hook that gives a block a bias of slope x position of the key; softmax loses what a row shares."""
+
+    def replace(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        bias = kwargs[argument]
+        n = modules.given(args, kwargs).shape[1]
+        own = places[:n].to(bias.device)
+        if argument == "alibi":  # slope x 0, slope x 1, ...
+            slopes, distances = bias[..., 1:2], own
+        else:  # ..., slope x -1, slope x 0
+            slopes, distances = -bias[..., -2:-1], own - own[-1]
+        return args, {**kwargs, argument: slopes * distances}
+
+    return replace

@@ -1,0 +1,333 @@
+"""A model that is ready to be run: token ids in, NumPy out, a batch of windows at a time.
+
+Within a context of `replaced` or `held` it runs changed; afterwards it is what it was, whatever happens.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+
+from generators.base.architecture import Architecture
+from generators.runner import modules
+from generators.runner.errors import CannotRunError
+from generators.runner.losses import Drift, Loss, MaskedTokens, NextToken
+from generators.runner.positions import Kind, find_positions
+from generators.runner.texts import Text, Windows, encode, text_for
+
+# Bytes that the largest arrays of a batch may take; small enough to stay near the processor.
+BATCH_BYTES = 128 * 2**20
+LARGEST_BATCH = 8  # more windows at once are not faster
+FLOAT_BYTES = 4
+# Floating point operations a second that one thread of an ordinary processor does: what a cost is estimated with.
+# It is a constant and not measured, so that the same machine chooses the same windows every time.
+ASSUMED_SPEED = 2.5e10
+FEWEST_WINDOWS = 8
+
+SeeStates = Callable[[int, int, Float[Array, "windows n d"]], None]
+SeeAttention = Callable[[int, int, Float[Array, "windows heads n n"]], None]
+SeeLogits = Callable[[int, Float[Array, "windows n V"]], None]
+
+
+class Run:
+    """One model and the text that it is run on.
+
+    Not for several threads at once: what is replaced is replaced for all.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        folder: Path,
+        architecture: Architecture,
+        *,
+        position_tensor: str | None,
+        first_row: int,
+        device: str,
+        threads: int,
+        budget_s: float,
+        largest_batch: int = LARGEST_BATCH,
+    ) -> None:
+        self.architecture = architecture
+        self.device, self.threads, self.budget_s, self.largest_batch = device, threads, budget_s, largest_batch
+        self._folder = folder
+        self._model = model
+        self._base = model.base_model
+        self._head = model is not model.base_model
+        self._position_tensor, self._first_row = position_tensor, first_row
+
+    # What it is
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the model has a head that predicts tokens: the next one, or in encoders those that are masked."""
+        return bool(self._head)
+
+    @property
+    def record(self) -> dict[str, str]:
+        """What a result depends on beside the weights and the text: versions, dtype, device, threads."""
+        return {
+            "torch": torch.__version__,
+            "transformers": metadata.version("transformers"),
+            "dtype": "float32",
+            "device": self.device,
+            "threads": str(self.threads),
+        }
+
+    @property
+    def position_kind(self) -> Kind | None:
+        """How the model knows positions: by a table, rotations or ALiBi; None if by nothing that can be replaced."""
+        found = self._positions
+        return None if found is None else found.kind
+
+    @cached_property
+    def text(self) -> Text:
+        """The text that this model is run on.
+
+        Raises:
+            CannotRunError: there is none in its tokens.
+        """
+        if self.architecture.vocab_size is None:
+            raise CannotRunError("The model can't be run on text: it has no tokens.")
+        return text_for(self._folder, self.architecture.vocab_size)
+
+    def windows(self, count: int, seed: int, passes: float = 1.0) -> Windows:
+        """Draw windows of min(n_ctx, 256) tokens; fewer than `count` where `passes` over all would cost too much.
+
+        The first windows of a larger draw with the same seed are those of a smaller one.
+
+        Raises:
+            CannotRunError: there is no text in this model's tokens, or less than one window of it.
+        """
+        length = self.text.window_length(self.architecture.n_ctx)
+        return self.text.windows(self.affordable(count, length, passes), length, seed)
+
+    def affordable(self, count: int, length: int, passes: float) -> int:
+        """Return how many of `count` windows of `length` tokens `passes` runs have time for within the budget."""
+        parameters = sum(array.numel() for name, array in self._model.named_parameters() if "embed" not in name)
+        scores = 2 * self.architecture.n_layer * self.architecture.d_model * length
+        seconds = 2 * length * (parameters + scores) / (ASSUMED_SPEED * self.threads)
+        return min(count, max(FEWEST_WINDOWS, int(self.budget_s / (passes * seconds))))
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Return a piece of text as token ids, nothing put around it.
+
+        Raises:
+            CannotRunError: the checkpoint has no tokenizer.
+        """
+        return encode(self._folder, text)
+
+    # What it gives
+
+    def loss(self, windows: Windows) -> Loss:
+        """Return what is measured on these windows, under whatever is replaced while it is measured.
+
+        Causal models: the next token in nats. Encoders with their head: masked tokens in nats. Without: the drift
+        of the last hidden states away from what they are now.
+        """
+        if not self.predicts:
+            return Drift(self, windows)
+        return NextToken(self, windows) if self.architecture.causal else MaskedTokens(self, windows)
+
+    def last_states(
+        self, ids: Int[Array, "windows n"], see: Callable[[int, Float[Array, "batch n d"]], None]
+    ) -> None:
+        """Call `see` with the first window of every batch and its last hidden states."""
+        self.states_on_device(ids, lambda begin, states: see(begin, states.cpu().numpy()))
+
+    def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None:
+        """Call `see` with the first window of every batch and its logits, (windows, n, V).
+
+        Raises:
+            CannotRunError: the model has no head that predicts tokens.
+        """
+        self.logits_on_device(ids, lambda begin, logits: see(begin, logits.cpu().numpy()))
+
+    def states_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
+        """Do as `last_states`, with tensors."""
+        for begin, batch in self._batches(ids, self._base_bytes(ids)):
+            see(begin, self._base_states(batch))
+
+    def logits_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
+        """Do as `logits`, with tensors."""
+        if not self.predicts:
+            raise CannotRunError("This checkpoint has no head that predicts tokens.")
+        wide = self._base_bytes(ids) + 3 * FLOAT_BYTES * ids.shape[1] * self.architecture.vocab_size
+        for begin, batch in self._batches(ids, wide):
+            see(begin, self._model(input_ids=batch, **self._options()).logits)
+
+    def hidden_states(self, ids: Int[Array, "windows n"], see: SeeStates) -> None:
+        """Call `see` with a stage, the first window of the batch, and the stream there, (windows, n, d).
+
+        Stage i is what block i is given; stage n_layer is the model's last hidden state (after its final norm).
+        """
+        first = 0
+
+        def before(stage: int) -> Any:
+            def hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+                see(stage, first, modules.given(args, kwargs).detach().cpu().numpy())
+
+            return hook
+
+        with ExitStack() as hooks:
+            for stage, block in enumerate(self._blocks):
+                hooks.callback(block.register_forward_pre_hook(before(stage), with_kwargs=True).remove)
+            for begin, batch in self._batches(ids, self._base_bytes(ids)):
+                first = begin  # the hooks read it
+                see(len(self._blocks), first, self._base_states(batch).cpu().numpy())
+
+    def attention(self, ids: Int[Array, "windows n"], see: SeeAttention) -> None:
+        """Call `see` with a layer, the first window of the batch, and its attention (windows, heads, n, n).
+
+        One layer of one batch is in memory at a time.
+
+        Raises:
+            CannotRunError: the attention of this architecture can't be seen.
+        """
+        first, seen = 0, set[int]()
+
+        def after(layer: int) -> Any:
+            def hook(_: Any, args: Any, output: Any) -> None:
+                weights: Any = output[1] if isinstance(output, tuple) and len(output) > 1 else None
+                if layer not in seen and torch.is_tensor(weights) and weights.ndim == 4:
+                    seen.add(layer)
+                    see(layer, first, weights.detach().cpu().numpy())
+
+            return hook
+
+        with ExitStack() as hooks:
+            for layer, block in enumerate(self._blocks):
+                for module in block.modules():
+                    if "Attention" in type(module).__name__:
+                        hooks.callback(module.register_forward_hook(after(layer)).remove)
+            for begin, batch in self._batches(ids, self._base_bytes(ids)):
+                first = begin  # the hooks read it
+                seen.clear()
+                self._base_states(batch)
+                if len(seen) < len(self._blocks):
+                    raise CannotRunError("Where heads look can't be seen in this architecture.")
+
+    # What is changed
+
+    @contextmanager
+    def replaced(
+        self, *, rows: Float[Array, "m d"] | None = None, ids: Float[Array, " n"] | None = None
+    ) -> Iterator[None]:
+        """Run with other position rows (models with a table), or position ids (rotations, ALiBi).
+
+        Raises:
+            CannotRunError: the model's positions can't be replaced, or not so.
+        """
+        found = self._positions
+        if found is None:
+            raise CannotRunError("This model's positions are neither a table nor rotations nor ALiBi.")
+        if rows is not None:
+            with found.rows(rows):
+                yield
+        elif ids is not None:
+            with found.ids(ids):
+                yield
+        else:
+            raise ValueError("rows or ids are to be given")
+
+    @contextmanager
+    def held(
+        self, channels: Sequence[int], values: Float[Array, "stages channels"], *, last: bool = True
+    ) -> Iterator[None]:
+        """Run with channels of the stream held at `values[i]` before block i, and if asked after the last block.
+
+        Args:
+            channels: which.
+            values: by stage; one row more than there are blocks if `last`.
+            last: hold them before the final norm too; a model that ends with a block has none.
+        """
+        places = torch.as_tensor(list(channels), device=self.device)
+        levels = torch.as_tensor(np.asarray(values, np.float32), device=self.device)
+
+        def set_to(stage: int, states: Any) -> Any:
+            changed = states.clone()
+            changed[..., places] = levels[stage]
+            return changed
+
+        def before(stage: int) -> Any:
+            def hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+                return modules.with_given(args, kwargs, set_to(stage, modules.given(args, kwargs)))
+
+            return hook
+
+        def after(_: Any, args: Any, output: Any) -> Any:
+            return modules.with_returned(output, set_to(len(self._blocks), modules.returned(output)))
+
+        with ExitStack() as hooks:
+            for stage, block in enumerate(self._blocks):
+                hooks.callback(block.register_forward_pre_hook(before(stage), with_kwargs=True).remove)
+            if last:
+                hooks.callback(self._blocks[-1].register_forward_hook(after).remove)
+            yield
+
+    def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages d"]:
+        """Return the mean of every channel, over windows and positions, before each block and after the last."""
+        sums = np.zeros((len(self._blocks) + 1, self.architecture.d_model))
+
+        def add(stage: int) -> Any:
+            def before(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+                sums[stage] += modules.given(args, kwargs).sum(dim=(0, 1), dtype=torch.float64).cpu().numpy()
+
+            return before
+
+        def after(_: Any, args: Any, output: Any) -> None:
+            sums[-1] += modules.returned(output).sum(dim=(0, 1), dtype=torch.float64).cpu().numpy()
+
+        with ExitStack() as hooks:
+            for stage, block in enumerate(self._blocks):
+                hooks.callback(block.register_forward_pre_hook(add(stage), with_kwargs=True).remove)
+            hooks.callback(self._blocks[-1].register_forward_hook(after).remove)
+            for _, batch in self._batches(ids, self._base_bytes(ids)):
+                self._base_states(batch)
+        return sums / ids.size
+
+    # How it is run
+
+    @cached_property
+    def _blocks(self) -> list[Any]:
+        return modules.find_blocks(self._base, self.architecture.n_layer)
+
+    @cached_property
+    def _positions(self) -> Any:
+        alibi = self._position_tensor is None
+        return find_positions(self._model, self._blocks if alibi else [], self._position_tensor, self._first_row)
+
+    def _options(self) -> dict[str, Any]:
+        return {"use_cache": False} if self.architecture.causal else {}
+
+    def _base_states(self, batch: Any) -> Any:
+        return self._base(input_ids=batch, **self._options()).last_hidden_state
+
+    def _base_bytes(self, ids: Int[Array, "windows n"]) -> int:
+        """Return the bytes that a window's scores and widest activations take in one layer."""
+        n, a = ids.shape[1], self.architecture
+        return FLOAT_BYTES * n * (3 * a.n_head * n + 12 * a.d_model)
+
+    def _batches(self, ids: Int[Array, "windows n"], window_bytes: int) -> Iterator[tuple[int, Any]]:
+        """Yield batches of windows as tensors on the device, each with its first window, set up to compute."""
+        size = max(1, min(self.largest_batch, BATCH_BYTES // window_bytes))
+        with self._computing():
+            for begin in range(0, len(ids), size):
+                yield begin, torch.as_tensor(ids[begin : begin + size].astype(np.int64), device=self.device)
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(self.threads)
+        try:
+            with torch.inference_mode():
+                yield
+        finally:
+            torch.set_num_threads(threads)

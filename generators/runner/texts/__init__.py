@@ -1,0 +1,178 @@
+"""The texts that models are run on: shipped, pinned by digest, cut into windows that a seed draws.
+
+A checkpoint may carry text of its own as token ids (`held_out_tokens.npy`); all others read the language reference of
+Python's documentation, in the words of their own tokenizer.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray as Array
+
+from generators.runner.errors import CannotRunError
+
+HELD_OUT = "held_out_tokens.npy"
+LANGUAGE_REFERENCE = Path(__file__).parent / "language-reference.txt"
+LANGUAGE_REFERENCE_SHA256 = "f645602aa630381e9aed465dfee8c9a6ea2a7a93fe46c4da6618ac4bc763d7b5"
+LONGEST_WINDOW = 256  # tokens
+MASK_TOKENS = ("[MASK]", "<mask>")
+PROBE = "a"  # any text that is one word: what a tokenizer puts around it stands around every window
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Pieces of text of one length; columns outside the range `inner` hold the tokenizer's own tokens."""
+
+    ids: Int[Array, "windows n"]
+    inner: tuple[int, int]
+    mask_id: int | None = None
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text in a model's tokens, and what the tokenizer puts before and after every piece of it."""
+
+    name: str
+    sha256: str  # of the text's bytes, or of the ids where it is kept as those
+    ids: Int[Array, " tokens"]
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    mask_id: int | None = None
+
+    def window_length(self, n_ctx: int | None) -> int:
+        """Return how long windows are in a model of `n_ctx` positions; None: as many as there are."""
+        return LONGEST_WINDOW if n_ctx is None else min(n_ctx, LONGEST_WINDOW)
+
+    def windows(self, count: int, length: int, seed: int) -> Windows:
+        """Draw `count` windows that share no token of the text, or all there are; the first ones don't depend on it.
+
+        Raises:
+            CannotRunError: the text is shorter than a window.
+        """
+        inner = length - len(self.before) - len(self.after)
+        pieces = len(self.ids) // inner if inner > 0 else 0
+        if not pieces:
+            raise CannotRunError(f"The text {self.name} has only {len(self.ids)} tokens, less than one window.")
+        whole = self.ids[: pieces * inner].reshape(pieces, inner)
+        drawn = whole[np.random.default_rng(seed).permutation(pieces)[:count]]
+        around = [np.tile(np.array(ids, np.int32), (len(drawn), 1)) for ids in (self.before, self.after)]
+        return Windows(
+            np.hstack([around[0], drawn, around[1]]).astype(np.int32),
+            (len(self.before), length - len(self.after)),
+            self.mask_id,
+        )
+
+
+def text_for(folder: Path, vocab_size: int) -> Text:
+    """Return the text for the model in `folder`: the tokens it carries, or the language reference in its tokens.
+
+    Raises:
+        CannotRunError: it has no tokenizer, the text is damaged, or ids are beyond the vocabulary.
+    """
+    held_out = folder / HELD_OUT
+    text = _carried(held_out) if held_out.is_file() else _tokenised(folder)
+    if len(text.ids) and int(text.ids.max()) >= vocab_size:
+        raise CannotRunError(f"The text {text.name} has token ids beyond the vocabulary of {vocab_size}.")
+    return text
+
+
+def encode(folder: Path, text: str) -> tuple[int, ...]:
+    """Return a piece of text in the tokens of the model in `folder`, nothing put around it.
+
+    Raises:
+        CannotRunError: it has no tokenizer.
+    """
+    return tuple(_tokenizer(folder).encode(text, add_special_tokens=False).ids)
+
+
+def _carried(path: Path) -> Text:
+    try:
+        ids = np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise CannotRunError(f"{path.name} can't be read ({error}).") from error
+    if ids.ndim != 1 or ids.dtype.kind != "u":
+        raise CannotRunError(
+            f"{path.name} must hold one row of unsigned token ids, not {ids.dtype}{list(ids.shape)}."
+        )
+    return Text("held-out tokens", digest_of_ids(ids), ids.astype(np.int32))
+
+
+def digest_of_ids(ids: Int[Array, " tokens"]) -> str:
+    """Return the SHA-256 of token ids, whatever type they are kept in."""
+    return hashlib.sha256(ids.astype("<u4").tobytes()).hexdigest()
+
+
+def read_language_reference() -> str:
+    """Return the shipped text.
+
+    Raises:
+        CannotRunError: it is not the text whose digest is stated here.
+    """
+    content = LANGUAGE_REFERENCE.read_bytes()
+    if hashlib.sha256(content).hexdigest() != LANGUAGE_REFERENCE_SHA256:
+        raise CannotRunError(f"{LANGUAGE_REFERENCE.name} is not the text that its digest names.")
+    return content.decode("utf-8")
+
+
+def _tokenised(folder: Path) -> Text:
+    tokenizer = _tokenizer(folder)
+    ids = tokenizer.encode(read_language_reference(), add_special_tokens=False).ids
+    bare = tokenizer.encode(PROBE, add_special_tokens=False).ids
+    dressed = tokenizer.encode(PROBE).ids
+    begin = next((i for i in range(len(dressed)) if dressed[i : i + len(bare)] == bare), 0)
+    mask = next(
+        (tokenizer.token_to_id(name) for name in (*_named_mask(folder), *MASK_TOKENS) if _has(tokenizer, name)), None
+    )
+    return Text(
+        "the language reference of Python's documentation",
+        LANGUAGE_REFERENCE_SHA256,
+        np.array(ids, np.int32),
+        tuple(dressed[:begin]),
+        tuple(dressed[begin + len(bare) :]),
+        mask,
+    )
+
+
+def _tokenizer(folder: Path) -> Any:
+    """Return the model's tokenizer without limits of length."""
+    from tokenizers import Tokenizer
+
+    path = folder / "tokenizer.json"
+    try:
+        if path.is_file():
+            tokenizer = Tokenizer.from_file(str(path))
+        else:
+            from transformers import AutoTokenizer
+
+            tokenizer = AutoTokenizer.from_pretrained(
+                str(folder), trust_remote_code=False, local_files_only=True
+            ).backend_tokenizer
+    except Exception as error:  # both libraries raise whatever they meet
+        line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise CannotRunError(
+            f"The checkpoint has no tokenizer that can be read, so no text either ({line})."
+        ) from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _has(tokenizer: Any, name: str) -> bool:
+    return tokenizer.token_to_id(name) is not None
+
+
+def _named_mask(folder: Path) -> tuple[str, ...]:
+    """Return what the tokenizer's settings call the mask, if they do."""
+    try:
+        settings = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+        named = settings.get("mask_token")
+    except (OSError, ValueError, AttributeError):
+        return ()
+    if isinstance(named, dict):
+        named = named.get("content")
+    return (named,) if isinstance(named, str) else ()

@@ -1,0 +1,69 @@
+"""The data files of the site: what pages show, for programs to read."""
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from generators.base.plain import as_json
+from generators.base.text import as_csv
+from generators.compute.records import json_schema
+from generators.findings import FINDINGS
+from generators.site.pictures import Picture
+from generators.site.staging import Staging
+from generators.site.view import ModelPage
+
+
+def write(pages: Sequence[ModelPage], staging: Staging) -> None:
+    """Write every data file: of the site, and of each model."""
+    staging.write("assets/plotly.min.js", _plotly().read_bytes())
+    staging.write("data/findings.schema.json", as_json(json_schema()))
+    staging.write("data/claims.json", as_json(claims_of_site()))
+    staging.write("data/models.json", as_json([model_entry(page) for page in pages]))
+    for page in pages:
+        write_model(page, staging)
+
+
+def write_model(page: ModelPage, staging: Staging) -> None:
+    """Write the data files of one model."""
+    folder = f"data/{page.name}"
+    staging.write(f"{folder}/findings.json", as_json(page.findings.model_dump(mode="json")))
+    for section in page.sections:
+        for name, table in section.record.tables.items():
+            staging.write(f"{folder}/{section.finding.name}.{name}.csv", as_csv(table.columns, table.rows))
+
+
+def claims_of_site() -> list[dict[str, Any]]:
+    """Return findings and the claims about each, in the order of the site."""
+    return [
+        {
+            "name": finding.name,
+            "title": finding.title,
+            "claims": [{"id": rule.id, "statement": rule.statement} for rule in finding.rules],
+        }
+        for finding in FINDINGS
+    ]
+
+
+def model_entry(page: ModelPage) -> dict[str, Any]:
+    """Return what the compare page needs to know of a model beside its findings."""
+    shown = [(section.finding.name, section.signature) for section in page.sections]
+    pictures = {finding: _picture(picture, page) for finding, picture in shown if picture is not None}
+    return {"name": page.name, "title": page.title, "pictures": pictures}
+
+
+def _picture(picture: Picture, page: ModelPage) -> dict[str, Any]:
+    return {
+        "title": picture.title,
+        "alt": f"{page.title}. {picture.words.alt}",
+        "light": picture.light,
+        "dark": picture.dark,
+        "width": picture.width,
+        "height": picture.height,
+        "data": picture.data,
+    }
+
+
+def _plotly() -> Path:
+    """Return the script that the installed package `plotly` carries, so that the site serves its own."""
+    return Path(str(resources.files("plotly"))) / "package_data" / "plotly.min.js"

@@ -1,0 +1,116 @@
+"""What long checks of the atlas itself found, kept beside the results with date and commit: shown on About."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from generators.base.errors import InputError
+from generators.checkpoint.registry import explain
+
+NULLS = "nulls.json"
+ORACLE = "oracle.json"
+
+
+class Held(BaseModel):
+    """In how many draws a claim holds, of how many in which it is tested."""
+
+    model_config = ConfigDict(frozen=True)
+
+    holds: int
+    tested: int
+
+
+class Nulls(BaseModel):
+    """How often each claim holds where there is nothing to find; written by `make nulls`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    date: str
+    commit: str
+    draws: int
+    sizes: dict[str, int]
+    nulls: dict[str, dict[str, Held]]
+    not_opposite: dict[str, dict[str, str]] = {}  # claim -> null -> why it is no opposite of the claim
+
+    @property
+    def claims(self) -> list[str]:
+        """Return every claim that some null speaks about, in the order met."""
+        return list(dict.fromkeys(claim for held in self.nulls.values() for claim in held))
+
+
+@dataclass(frozen=True)
+class OracleRow:
+    """Types of models that one family's table reads: what was compared with torch, and whether it agrees."""
+
+    family: str
+    types: tuple[str, ...]
+    agrees: dict[str, bool | None]
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """The families' tables against torch and transformers."""
+
+    torch: str
+    transformers: str
+    tolerance: float
+    columns: tuple[str, ...]
+    rows: tuple[OracleRow, ...]
+
+
+def nulls(folder: Path) -> Nulls | None:
+    """Read how often claims hold on nulls, None where that isn't kept.
+
+    Raises:
+        InputError: it is there but damaged.
+    """
+    content = _read(folder / NULLS)
+    if content is None:
+        return None
+    try:
+        return Nulls.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{folder / NULLS} is damaged ({explain(error)}); make it anew with: make nulls") from error
+
+
+def oracle(folder: Path) -> Oracle | None:
+    """Read what the comparison with torch gave, by family; None where that isn't kept.
+
+    Raises:
+        InputError: it is there but damaged.
+    """
+    content = _read(folder / ORACLE)
+    if content is None:
+        return None
+    try:
+        columns = tuple(content["columns"])
+        rows: dict[str, list[dict[str, Any]]] = {}
+        for row in content["rows"]:
+            rows.setdefault(row["family"], []).append(row)
+        found = tuple(_oracle_row(family, of_family, columns) for family, of_family in rows.items())
+        return Oracle(content["torch"], content["transformers"], content["tolerance"], columns, found)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{folder / ORACLE} is damaged: it lacks {error}.") from error
+
+
+def _oracle_row(family: str, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> OracleRow:
+    agrees: dict[str, bool | None] = {}
+    for column in columns:
+        said = [row[column] for row in rows if row.get(column) is not None]
+        agrees[column] = all(said) if said else None
+    return OracleRow(family, tuple(dict.fromkeys(row["model_type"] for row in rows)), agrees)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} can't be read: {error}.") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} is damaged: it holds no JSON object.")
+    return content

@@ -1,0 +1,53 @@
+"""The site's menu, which follows from the models and findings there are; the plugin hands it to MkDocs."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from generators.base.plain import as_json
+from generators.findings import FINDINGS
+from generators.site.notebooks import Notebook
+from generators.site.staging import Staging
+from generators.site.view import ModelPage
+
+NAVIGATION = "navigation.json"  # in the staging folder; no page of the site
+
+
+def write_navigation(
+    staging: Staging, pages: Sequence[ModelPage], notebooks: Sequence[Notebook], *, whole: bool = True
+) -> None:
+    """Write the menu beside the pages it lists, in the form of mkdocs.yml's `nav`."""
+    menu = navigation(pages, notebooks) if whole else navigation_of_report(pages)
+    staging.write(NAVIGATION, as_json(menu))
+
+
+def read_navigation(folder: Path) -> list[Any]:
+    """Return the menu that was written."""
+    menu: list[Any] = json.loads((folder / NAVIGATION).read_text("utf-8"))
+    return menu
+
+
+def navigation(pages: Sequence[ModelPage], notebooks: Sequence[Notebook]) -> list[Any]:
+    """Return the menu: titles and the pages behind them."""
+    menu: list[Any] = [
+        {"Home": "index.md"},
+        {"Models": ["models/index.md", *({page.title: f"models/{page.name}.md"} for page in pages)]},
+        {"Compare": "compare.md"},
+        _findings(),
+        {"What we learned": "learned.md"},
+    ]
+    if notebooks:
+        made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
+        menu.append({"Notebooks": ["notebooks/index.md", *made]})
+    return [*menu, {"Add a model": "add-a-model.md"}, {"About": "about.md"}]
+
+
+def navigation_of_report(pages: Sequence[ModelPage]) -> list[Any]:
+    """Return the menu of a report on some models."""
+    models = ({page.title: f"models/{page.name}.md"} for page in pages)
+    return [{"Overview": "index.md"}, *models, _findings(), {"About": "about.md"}]
+
+
+def _findings() -> dict[str, Any]:
+    return {"Findings": ["findings/index.md", *({f.title: f"findings/{f.name}.md"} for f in FINDINGS)]}

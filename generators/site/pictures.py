@@ -1,0 +1,86 @@
+"""Figures drawn, or taken from the cache if the same code has drawn the same measurements before."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from generators.base.errors import AtlasError
+from generators.base.files import replace_file
+from generators.base.plain import as_compact_json
+from generators.compute import code
+from generators.compute.judged import JudgedFinding
+from generators.drawing import style
+from generators.findings.contract import Figure
+from generators.site.staging import Staging
+from generators.site.words import Caption, caption
+
+SIZE = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawn figure: where its files are (from the site's root), its size in CSS pixels, and the words about it.
+
+    `data` is what its interactive form is made from, if it has one.
+    """
+
+    name: str
+    title: str
+    words: Caption
+    light: str
+    dark: str
+    width: int
+    height: int
+    data: str | None = None
+
+
+def pictures(judged: JudgedFinding, model: str, staging: Staging) -> list[Picture]:
+    """Draw every figure of one finding of one model."""
+    if judged.measured is None:
+        return []
+    return [_picture(judged, figure, model, staging) for figure in judged.finding.figures(judged.measured)]
+
+
+def _picture(judged: JudgedFinding, figure: Figure, model: str, staging: Staging) -> Picture:
+    light, dark = _drawn(judged, figure, staging)
+    path = f"figures/{model}/{figure.name}"
+    staging.write(f"{path}.svg", light)
+    staging.write(f"{path}-dark.svg", dark)
+    data = None
+    if figure.interactive is not None:
+        data = f"data/{model}/{figure.name}.json"
+        staging.write(data, as_compact_json(figure.interactive().as_json()))
+    assert judged.measured is not None
+    words = caption(judged.finding.name, figure.name, judged.measured)
+    return Picture(figure.name, figure.title, words, f"{path}.svg", f"{path}-dark.svg", *_size(light), data)
+
+
+def _drawn(judged: JudgedFinding, figure: Figure, staging: Staging) -> tuple[bytes, bytes]:
+    key = _drawing_key(judged, figure)
+    kept = staging.cache / f"{key}.svg", staging.cache / f"{key}-dark.svg"
+    try:
+        return kept[0].read_bytes(), kept[1].read_bytes()
+    except OSError:
+        pass
+    drawn = style.svg_pair(figure.draw())
+    try:
+        for path, data in zip(kept, drawn, strict=True):
+            replace_file(path, data)
+    except OSError as error:
+        raise AtlasError(f"The figure cache {staging.cache} can't be written: {error}.") from error
+    return drawn
+
+
+def _drawing_key(judged: JudgedFinding, figure: Figure) -> str:
+    """Return a digest of what is drawn and of the code that draws."""
+    finding: Any = judged.finding
+    measured = judged.stored.digest() if judged.stored else ""
+    parts = f"{measured} {figure.name} {code.digest(finding.figures.__module__)}"
+    return hashlib.sha256(parts.encode()).hexdigest()[:32]
+
+
+def _size(svg: bytes) -> tuple[int, int]:
+    found = SIZE.search(svg)
+    width, height = (float(found[1]), float(found[2])) if found else (640.0, 400.0)
+    return round(width * 96 / 72), round(height * 96 / 72)

@@ -1,0 +1,81 @@
+"""A plugin of MkDocs: generated pages join the hand-written ones, and notebooks look like the site's other pages."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config import config_options
+from mkdocs.config.base import Config
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import BasePlugin
+from mkdocs.structure.files import File, Files
+
+from generators.site.navigation import NAVIGATION, read_navigation
+from generators.site.notebook_markup import as_theme_expects, with_downloads
+
+# A link to a folder: relative, and ending there or before a query or fragment.
+TO_FOLDER = re.compile(r'(href=")(?!/)((?:[^":?#]+/)?\.\.?|[^":?#]+/)((?:[?#][^"]*)?")')
+# Pages and notebooks about the atlas itself, which a report on a model does without.
+HAND_WRITTEN = (".md", ".py")
+
+
+class PagesConfig(Config):  # type: ignore[no-untyped-call]
+    """Where the generated pages are, and whether the site will be opened from the disk."""
+
+    folder = config_options.Type(str, default=".pages")
+    from_disk = config_options.Type(bool, default=False)
+
+
+class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
+    """Adds the files that `generators/site/` wrote, with the menu that goes with them; before mkdocs-jupyter."""
+
+    def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
+        """Take over the menu."""
+        folder = self._folder(config)
+        if (folder / NAVIGATION).is_file():
+            config.nav = read_navigation(folder)
+        return config
+
+    def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
+        """Return the hand-written files and the generated ones."""
+        folder = self._folder(config)
+        if self.config.from_disk:
+            files = Files([file for file in files if not file.src_uri.endswith(HAND_WRITTEN)])
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.name != NAVIGATION:
+                made = _file(path.relative_to(folder).as_posix(), folder, config)
+                in_its_place = files.get_file_from_path(made.src_uri)
+                if in_its_place is not None:
+                    files.remove(in_its_place)
+                files.append(made)
+        return files
+
+    def on_post_page(self, output: str, **_: Any) -> str:
+        """Let links name files where no server would look into folders."""
+        return with_links_to_files(output) if self.config.from_disk else output
+
+    def _folder(self, config: MkDocsConfig) -> Path:
+        beside = Path(config.config_file_path or ".").parent
+        return (beside / self.config.folder).resolve()
+
+
+def _file(name: str, folder: Path, config: MkDocsConfig) -> File:
+    """Return a generated file as one of MkDocs'; a path that is set by hand is lost on mkdocs-jupyter's notebooks."""
+    if name.endswith(".ipynb"):
+        return File(name, str(folder), config.site_dir, config.use_directory_urls)
+    return File.generated(config, name, abs_src_path=str(folder / name))
+
+
+def with_links_to_files(html: str) -> str:
+    """Return a page whose relative links to folders lead to the `index.html` in them."""
+    return TO_FOLDER.sub(lambda found: f"{found[1]}{found[2].rstrip('/')}/index.html{found[3]}", html)
+
+
+class NotebookPages(BasePlugin):  # type: ignore[type-arg, no-untyped-call]  # it has no settings
+    """Rewrites what mkdocs-jupyter made of a notebook; after mkdocs-jupyter."""
+
+    def on_page_content(self, html: str, *, page: Any, **_: Any) -> str:
+        """Return a notebook's page with the theme's markup and links to its files; other pages stay as they are."""
+        if not page.file.src_uri.endswith(".ipynb"):
+            return html
+        return with_downloads(as_theme_expects(html), page.file.name)

@@ -1,0 +1,33 @@
+"""Where generated pages, figures and data wait for MkDocs: a folder beside `site_src/`, which stays hand-written."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from generators.base.errors import AtlasError
+from generators.base.files import write_if_changed
+
+
+@dataclass
+class Staging:
+    """A folder of generated files; `cache` keeps drawn figures between renderings."""
+
+    folder: Path
+    cache: Path
+    written: set[Path] = field(default_factory=set)
+
+    def write(self, path: str, content: str | bytes) -> None:
+        """Write a file of the site; an unchanged one is left alone, a changed one replaced at once."""
+        target = self.folder / path
+        self.written.add(target)
+        try:
+            write_if_changed(target, content.encode() if isinstance(content, str) else content)
+        except OSError as error:
+            raise AtlasError(f"{target} can't be written: {error}.") from error
+
+    def remove_stale(self) -> None:
+        """Remove what an earlier rendering wrote and this one didn't."""
+        for path in sorted(self.folder.rglob("*"), reverse=True):
+            if path.is_file() and path not in self.written:
+                path.unlink()
+            elif path.is_dir() and not any(path.iterdir()):
+                path.rmdir()

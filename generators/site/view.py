@@ -1,0 +1,128 @@
+"""What pages are made from: a model with its findings, judged and drawn; a model that has none."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from generators.base.progress import Report
+from generators.checkpoint.registry import FolderSource, Model, Registry
+from generators.compute.judged import JudgedFinding, judged_model
+from generators.compute.records import ClaimRecord, FindingRecord, ModelFindings
+from generators.compute.results import Store
+from generators.findings.contract import RUN, Finding
+from generators.site.pictures import Picture, pictures
+from generators.site.staging import Staging
+
+PROBLEMS = {
+    "missing": "Can't be computed from these weights.",
+    "not_applicable": "Not applicable.",
+    "failed": "The computation failed.",
+}
+NOT_SHOWN = "Not shown."
+
+
+@dataclass(frozen=True)
+class Section:
+    """One finding on one model's page."""
+
+    judged: JudgedFinding
+    claims: list[ClaimRecord]
+    pictures: list[Picture]
+
+    @property
+    def finding(self) -> Finding[Any]:
+        """Return the finding."""
+        return self.judged.finding
+
+    @property
+    def record(self) -> FindingRecord:
+        """Return what is published of it."""
+        return self.judged.record
+
+    @property
+    def problem(self) -> str | None:
+        """Return in a few words what keeps it from being shown, None where it is shown."""
+        if self.record.status == "computed":
+            return None
+        return NOT_SHOWN if self.judged.stored is None else PROBLEMS[self.record.status]
+
+    @property
+    def lacks_weights(self) -> bool:
+        """Return whether it can't be told because the checkpoint is a partial copy."""
+        runs = RUN in self.finding.needs
+        return self.record.status == "missing" and self.judged.stored is not None and not runs
+
+    @property
+    def signature(self) -> Picture | None:
+        """Return the picture that the finding's own page shows."""
+        return next((picture for picture in self.pictures if picture.name == self.finding.signature), None)
+
+
+@dataclass(frozen=True)
+class ModelPage:
+    """All that a model's page is made from; `unavailable` says why its weights could not be had this time."""
+
+    findings: ModelFindings
+    title: str
+    notes: str | None
+    licence: str | None
+    sections: list[Section]
+    damaged: list[str]
+    unavailable: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the model's name, which is also its page's."""
+        return self.findings.model.name
+
+    @cached_property
+    def claims(self) -> dict[str, ClaimRecord]:
+        """Return the model's claims by id."""
+        return {claim.id: claim for claim in self.findings.claims}
+
+    @property
+    def computed_on(self) -> str | None:
+        """Return the date of the latest finding."""
+        return max((r.computed_on for r in self.findings.findings.values() if r.computed_on), default=None)
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A model of the registry without a page, and why."""
+
+    model: Model
+    reason: str
+
+
+def all_models(registry: Registry, store: Store) -> Iterator[Model]:
+    """Yield the models of the registry, then those that have results and no entry there."""
+    yield from registry.models
+    for name in store.names():
+        if registry.find(name) is None:
+            yield Model(name=name, title=name, sources=(FolderSource(folder=Path(name)),))
+
+
+def model_page(
+    model: Model, store: Store, staging: Staging, unavailable: Mapping[str, str], report: Report
+) -> ModelPage | None:
+    """Return what a model's page is made from, its figures drawn; None where it has no results.
+
+    Raises:
+        InputError: what is stored of the model itself is damaged.
+    """
+    judged = judged_model(store, model.name)
+    if judged is None:
+        return None
+    report(f"{model.name}: drawing")
+    published = judged.published()
+    sections = [_section(each, published, staging) for each in judged.findings]
+    title = published.model.title if model.title == model.name else model.title
+    why = unavailable.get(model.name)
+    return ModelPage(published, title, model.notes, model.licence, sections, judged.damaged, why)
+
+
+def _section(judged: JudgedFinding, published: ModelFindings, staging: Staging) -> Section:
+    claims = [claim for claim in published.claims if claim.finding == judged.finding.name]
+    return Section(judged, claims, pictures(judged, published.model.name, staging))

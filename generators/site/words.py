@@ -1,0 +1,85 @@
+"""Templates, and the words about a finding that stand in its own: captions, and texts for those who can't see."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from generators.base.text import SYMBOLS, formula, in_markdown, number
+from generators.compute.records import ClaimRecord
+from generators.drawing.strip import strip
+from generators.findings import FINDINGS
+from generators.findings.contract import Measurements, Rule
+from generators.site.locations import packaged
+
+MOST_ROWS = 100  # of a table on a page; its CSV has all
+
+
+@dataclass(frozen=True)
+class Caption:
+    """How to read a figure, and what it shows for this model."""
+
+    how_to_read: Markup
+    alt: str
+
+
+def rules() -> tuple[Rule[Any], ...]:
+    """Return the rules of all claims, in the order of the site."""
+    return tuple(rule for finding in FINDINGS for rule in finding.rules)
+
+
+def environment(*, whole: bool = True) -> jinja2.Environment:
+    """Return Jinja as all templates expect it; `whole` says whether they make the whole site or a report."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(packaged("templates")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {"number": number, "md": in_markdown, "tex": formula}
+    made.tests["measured"] = _measured
+    by_id = {rule.id: rule for rule in rules()}
+    made.globals |= {
+        "symbols": SYMBOLS,
+        "rule": by_id.__getitem__,
+        "threshold": threshold_in_words,
+        "most_rows": MOST_ROWS,
+        "strip": claim_strip,
+        "whole": whole,
+    }
+    return made
+
+
+def claim_strip(claim: ClaimRecord) -> Markup:
+    """Return a claim's value, interval, threshold and chance on one line."""
+    chance = None if claim.chance is None else (claim.chance.median, claim.chance.limit)
+    return strip(claim.value, claim.interval, claim.threshold, chance, claim.unit)
+
+
+def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:
+    """Return the words about one figure: the macros `caption_...` and `alt_...` of the finding's template."""
+    words, name = _words(finding), figure.replace("-", "_")
+    how_to_read = getattr(words, f"caption_{name}")(measured.metrics, measured.arrays)
+    alt = getattr(words, f"alt_{name}")(measured.metrics, measured.arrays)
+    return Caption(Markup(" ".join(how_to_read.split())), " ".join(Markup(alt).unescape().split()))
+
+
+@cache
+def _words(finding: str) -> Any:
+    return environment().get_template(f"findings/{finding}.md.j2").make_module({"root": "../../"})
+
+
+def _measured(value: object) -> bool:
+    """Return whether a cell is a number; yes and no are words."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def threshold_in_words(rule: Rule[Any]) -> str:
+    """Return in words from where a claim holds."""
+    holds = rule.holds_as if rule.holds is None else number(rule.holds)
+    partly = "" if rule.partly is None else f" (partly {number(rule.partly)})"
+    return f"{rule.sense} {holds}{partly}{', ' + rule.also if rule.also else ''}"

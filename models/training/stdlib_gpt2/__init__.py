@@ -1,0 +1,1 @@
+"""`stdlib-gpt2`: the model whose token counts are known."""

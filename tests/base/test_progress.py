@@ -1,0 +1,80 @@
+"""Progress: plain lines where nobody looks, a bar on a terminal, and nothing that a terminal would obey."""
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from generators.base.progress import printable, progress
+
+ESCAPES = "\x1b[31mred\x1b[0m \x07 \u202e [bold]not markup[/bold]"
+
+
+@pytest.fixture
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
+    """Have errors go to a terminal, and return what reads it."""
+    monkeypatch.setattr(type(sys.stderr), "isatty", lambda stream: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    return lambda: capsys.readouterr().err
+
+
+def test_elsewhere_than_on_a_terminal_every_line_is_a_line(capsys):
+    with progress(3) as (report, advance):
+        report("one")
+        advance()
+        report("two\nthree")
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "one\ntwo\nthree\n")
+
+
+def test_no_line_does_anything_to_a_terminal(capsys):
+    with progress(None) as (report, _):
+        report(ESCAPES)
+    err = capsys.readouterr().err
+    assert err == printable(ESCAPES) + "\n"
+    assert "\x1b" not in err
+    assert "\x07" not in err
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, naïve, 日本", "plain, naïve, 日本"),
+        ("two\nlines", "two\nlines"),
+        ("\x1b[2J", "\ufffd[2J"),
+        ("\r\x08\t", "\ufffd" * 3),
+        ("\u202eabc", "\ufffdabc"),
+        ("\udcff", "\ufffd"),
+    ],
+)
+def test_what_is_printable_stays_and_what_is_not_is_seen_as_such(text, shown):
+    assert printable(text) == shown
+
+
+def test_on_a_terminal_the_last_line_stands_in_a_bar(on_a_terminal):
+    with progress(2) as (report, advance):
+        report("first: [bold]drawing[/bold]")
+        advance()
+        report("second")
+        advance()
+    shown = on_a_terminal()
+    assert "second" in shown
+    assert "\x1b[?25h" in shown, "the cursor comes back"
+
+
+def test_on_a_terminal_more_than_a_line_is_printed_in_full_and_as_it_is(on_a_terminal):
+    with progress(None) as (report, _):
+        report("a: failed\nTraceback [most recent call last]\n  " + ESCAPES)
+    shown = on_a_terminal()
+    assert "Traceback [most recent call last]" in shown
+    assert "[bold]not markup[/bold]" in shown
+    assert "\x07" not in shown
+    assert "\x1b[31m" not in shown
+
+
+def test_what_goes_wrong_inside_comes_out(on_a_terminal):
+    with pytest.raises(ZeroDivisionError), progress(None) as (report, _):
+        report("about to fail")
+        raise ZeroDivisionError
+    assert "\x1b[?25h" in on_a_terminal()

@@ -1,0 +1,207 @@
+"""A model hub on loopback that speaks what the installed huggingface_hub asks: for models, files, and parts of files.
+
+Weights are answered as the hub answers large files: a redirect that names content and size, then the bytes from
+elsewhere. What goes wrong is planned: `hub.faults.append(Fault("cut", "model.safetensors", times=2))`.
+"""
+
+import hashlib
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+COMMIT = "c0ffee" * 6 + "c0ff"
+LARGE = (".safetensors", ".bin")
+ERRORS = {"gated": (403, "GatedRepo"), "absent": (404, "RepoNotFound"), "private": (401, "RepoNotFound")}
+
+
+@dataclass
+class Fault:
+    """What goes wrong: with which addresses, how often, and what is done first."""
+
+    kind: str  # a status, "cut", "html", "stall", "shift", "whole", "changed", "gated", "absent", "private"
+    where: str = ""
+    times: int = 1
+    after: int = 0  # requests that go well first
+    retry_after: str | None = None
+
+
+@dataclass
+class Asked:
+    """One request."""
+
+    method: str
+    path: str
+    span: str | None
+
+
+@dataclass
+class HubServer:
+    """The server: repositories are folders under `root`."""
+
+    root: Path
+    faults: list[Fault] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+    sent: int = 0  # bytes of weights
+    url: str = ""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def elsewhere(self) -> str:
+        """Return the address of the server that holds the bytes: the same, by another name."""
+        return self.url.replace("127.0.0.1", "localhost")
+
+    def fault(self, path: str, *kinds: str) -> Fault | None:
+        with self.lock:
+            for fault in self.faults:
+                if fault.where in path and fault.times > 0 and (not kinds or fault.kind in kinds):
+                    if fault.after > 0:
+                        fault.after -= 1
+                        continue
+                    fault.times -= 1
+                    return fault
+        return None
+
+    def repository(self, repo: str) -> Path:
+        return self.root / repo
+
+    def weights_asked(self) -> list[Asked]:
+        return [a for a in self.asked if a.path.startswith("/cdn/")]
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    hub: HubServer
+
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+    def do_HEAD(self) -> None:
+        self.answer()
+
+    def do_GET(self) -> None:
+        self.answer()
+
+    def answer(self) -> None:
+        path = unquote(urlsplit(self.path).path)
+        with self.hub.lock:
+            self.hub.asked.append(Asked(self.command, path, self.headers.get("Range")))
+        fault = self.hub.fault(path, *ERRORS, *map(str, (408, 429, 500, 502, 503, 504)), "html", "stall")
+        if fault is not None:
+            return self.fail(fault)
+        if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?", path):
+            return self.model(match[1])
+        if match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
+            return self.resolve(match[1], match[3])
+        if match := re.fullmatch(r"/cdn/([^/]+/[^/]+)/(.+)", path):
+            return self.content(self.hub.repository(match[1]) / match[2], path)
+        return self.send(404, b"")
+
+    def fail(self, fault: Fault) -> None:
+        if fault.kind == "html":
+            return self.send(200, b"<html>Please sign in</html>", {"Content-Type": "text/html; charset=utf-8"})
+        if fault.kind == "stall":
+            time.sleep(1.5)
+            self.close_connection = True
+            return None
+        status, code = ERRORS[fault.kind] if fault.kind in ERRORS else (int(fault.kind), "")
+        more = {"Retry-After": fault.retry_after} if fault.retry_after else {}
+        return self.send(status, b"{}", {**more, **({"X-Error-Code": code} if code else {})})
+
+    def model(self, repo: str) -> None:
+        folder = self.hub.repository(repo)
+        if not folder.is_dir():
+            return self.send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
+        names = [{"rfilename": path.name} for path in sorted(folder.iterdir())]
+        body = {
+            "_id": "1",
+            "id": repo,
+            "modelId": repo,
+            "sha": COMMIT,
+            "siblings": names,
+            "tags": [],
+            "private": False,
+        }
+        return self.send(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+    def resolve(self, repo: str, name: str) -> None:
+        path = self.hub.repository(repo) / name
+        if not self.hub.repository(repo).is_dir():
+            return self.send(404, b"", {"X-Error-Code": "RepoNotFound"})
+        if not path.is_file():
+            return self.send(404, b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": COMMIT})
+        content = path.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        if self.hub.fault(f"{repo}/{name}", "changed") is not None:
+            digest = digest[::-1]
+        if not name.endswith(LARGE):
+            return self.send(200, content, {"ETag": f'"{digest[:40]}"', "X-Repo-Commit": COMMIT})
+        headers = {
+            "X-Repo-Commit": COMMIT,
+            "X-Linked-Etag": f'"{digest}"',
+            "X-Linked-Size": str(len(content)),
+            "Location": f"{self.hub.elsewhere}/cdn/{repo}/{name}",
+        }
+        return self.send(302, b"", headers)
+
+    def content(self, path: Path, asked: str) -> None:
+        content = path.read_bytes()
+        etag = f'"{hashlib.md5(content).hexdigest()}"'
+        span = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        same = self.headers.get("If-Range") in (None, etag)
+        if span is None or not same or self.hub.fault(asked, "whole") is not None:
+            return self.send(200, content, {"ETag": etag, "Accept-Ranges": "none"}, counted=True)
+        first = int(span[1])
+        last = min(int(span[2] or len(content) - 1), len(content) - 1)
+        part = content[first : last + 1]
+        if self.hub.fault(asked, "shift") is not None:
+            first += 1
+        headers = {"ETag": etag, "Content-Range": f"bytes {first}-{last}/{len(content)}"}
+        return self.send(206, part, headers, counted=True, cut=self.hub.fault(asked, "cut") is not None)
+
+    def send(
+        self,
+        status: int,
+        body: bytes,
+        headers: dict[str, str] | None = None,
+        *,
+        counted: bool = False,
+        cut: bool = False,
+    ) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/octet-stream", **(headers or {})}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        if cut:
+            body = body[: max(len(body) // 2, 1)]
+            self.close_connection = True
+        if counted:
+            with self.hub.lock:
+                self.hub.sent += len(body)
+        self.wfile.write(body)
+
+
+@contextmanager
+def serving(root: Path) -> Iterator[HubServer]:
+    """Serve the repositories under a folder."""
+    hub = HubServer(root)
+    handler = type("OwnHandler", (Handler,), {"hub": hub})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    hub.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,209 @@
+"""Which configurations of which families are built, small."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SMALL = {
+    **dict.fromkeys(("hidden_size", "n_embd", "d_model", "dim"), 32),
+    **dict.fromkeys(("num_hidden_layers", "n_layer", "num_layers", "n_layers"), 3),
+    **dict.fromkeys(("encoder_layers", "decoder_layers", "num_decoder_layers"), 3),
+    **dict.fromkeys(("num_attention_heads", "n_head", "num_heads", "n_heads", "attention_heads"), 4),
+    **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads"), 4),
+    **dict.fromkeys(("intermediate_size", "ffn_dim", "encoder_ffn_dim", "decoder_ffn_dim", "d_ff"), 48),
+    **dict.fromkeys(("hidden_dim", "dff", "n_inner", "ffn_hidden_size"), 48),
+    **dict.fromkeys(("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx"), 40),
+    **dict.fromkeys(("num_key_value_heads", "num_kv_heads"), 2),
+    **dict.fromkeys(("num_local_experts", "num_experts"), 4),
+    "moe_intermediate_size": 16,
+    "vocab_size": 50,
+    "decoder_vocab_size": 50,
+    "head_dim": 12,  # not the stream's width over the heads
+    "word_embed_proj_dim": 32,
+    "image_size": 16,
+    "patch_size": 4,
+    "rotary_dim": 4,
+    "d_kv": 12,
+    "max_source_positions": 20,
+    "max_target_positions": 24,
+    "num_mel_bins": 8,
+    "attention_types": [[["global", "local"], 1], [["global"], 1]],
+    "window_size": 5,
+    "sliding_window": 6,
+    "local_attention": 8,
+    "embedding_size": 20,
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 16,
+    "pad_token_id": 1,
+    "bos_token_id": 0,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 2,
+    "forced_eos_token_id": None,
+    "num_experts_per_tok": 2,
+    "layer_types": None,
+    "cls_token_id": 0,
+    "sep_token_id": 2,
+    "mask_token_id": 3,
+}
+TOWERS = ("text_config", "vision_config")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One configuration of one family."""
+
+    family: str
+    model_type: str = ""
+    note: str = ""  # which of the family's variants it is
+    config: Mapping[str, Any] = field(default_factory=dict)
+    act: str = "hidden_act"
+    scores: bool = True  # False: the software's scores hold more than the table says of them
+    eager: bool = True  # False: what this transformers reports of attention isn't what it attends with
+
+    @property
+    def name(self) -> str:
+        ending = f"--{self.stack}" if self.stack else ""
+        return f"{self.type}{ending} ({self.note})" if self.note else f"{self.type}{ending}"
+
+    @property
+    def stack(self) -> str | None:
+        return self.family.partition("--")[2] or None
+
+    @property
+    def type(self) -> str:
+        return self.model_type or self.family.split("--")[0]
+
+
+def yarn(**more: Any) -> dict[str, Any]:
+    return {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 10, "rope_theta": 500.0, **more}
+
+
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+    "rope_theta": 100.0,
+}
+LINEAR = {"rope_type": "linear", "factor": 3.0, "rope_theta": 100.0}
+LONG = {
+    "rope_type": "longrope",
+    "short_factor": [1.0, 1.5, 2.0, 3.0],
+    "long_factor": [2.0, 2.0, 4.0, 8.0],
+    "rope_theta": 100.0,
+    "factor": 2.0,
+    "original_max_position_embeddings": 30,
+}
+
+CASES = (
+    Case("gpt2"),
+    Case("gpt2", note="scores not scaled", config={"scale_attn_weights": False}),
+    Case("gpt2", note="scores scaled by layer", config={"scale_attn_by_inverse_layer_idx": True}),
+    Case("openai-gpt", act="afn"),
+    Case("gpt_bigcode"),
+    Case("gpt_bigcode", note="heads of keys of their own", config={"multi_query": False}),
+    Case("gpt_neo"),
+    Case("ctrl"),
+    Case("gptj"),
+    Case("codegen"),
+    Case(
+        "gpt_neox",
+        config={"rope_parameters": {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}},
+    ),
+    Case("gpt_neox", note="no biases in attention", config={"attention_bias": False, "use_parallel_residual": False}),
+    Case("bloom"),
+    Case("bloom", note="6 heads", config={"n_head": 6, "hidden_size": 48}),
+    Case("mpt"),
+    Case("mpt", note="6 heads", config={"n_heads": 6, "d_model": 48}),
+    Case("falcon"),
+    Case("falcon", note="grouped keys", config={"new_decoder_architecture": True, "bias": True}),
+    Case(
+        "falcon",
+        note="slopes",
+        config={"alibi": True, "multi_query": False, "parallel_attn": False, "bias": True, "num_kv_heads": 4},
+        eager=False,
+    ),  # without fused kernels, slopes are added twice
+    Case("biogpt"),
+    Case("xglm"),
+    Case("opt"),
+    Case("opt", note="350m layout", config={"do_layer_norm_before": False, "word_embed_proj_dim": 20}),
+    Case("llama"),
+    Case(
+        "llama",
+        note="biases, Llama 3 scaling",
+        config={"attention_bias": True, "mlp_bias": True, "rope_parameters": LLAMA3},
+    ),
+    Case("llama", note="linear scaling", config={"rope_parameters": LINEAR}),
+    Case("llama", note="YaRN", config={"rope_parameters": yarn()}),
+    Case("mistral"),
+    Case("mixtral"),
+    Case("qwen2"),
+    Case("qwen2", note="windows above", config={"use_sliding_window": True, "max_window_layers": 1}),
+    Case("qwen3"),
+    Case("qwen3_moe"),
+    Case("smollm3"),
+    Case("granite", config={"attention_multiplier": 0.3, "embedding_multiplier": 5.0, "residual_multiplier": 0.5}),
+    Case("phi"),
+    Case("phi3"),
+    Case(
+        "phi3",
+        note="LongRoPE",
+        config={"head_dim": 8, "original_max_position_embeddings": 30, "rope_parameters": LONG},
+    ),
+    Case("stablelm"),
+    Case("stablelm", note="side by side", config={"use_parallel_residual": True, "use_qkv_bias": True}),
+    Case("olmo"),
+    Case("olmo2"),
+    Case("starcoder2"),
+    Case("cohere"),
+    Case("cohere", note="normed heads", config={"use_qk_norm": True}),
+    Case("gpt_oss", config={"rope_parameters": yarn(truncate=False)}),
+    Case("gemma"),
+    Case("gemma2", config={"query_pre_attn_scalar": 9, "attn_logit_softcapping": 2.0}),
+    Case("gemma3_text", config={"sliding_window_pattern": 3}),
+    Case("gemma3", config={"text_config": {"sliding_window_pattern": 3}}),
+    Case("bert"),
+    Case("bert", note="decoder", config={"is_decoder": True}),
+    Case("roberta"),
+    Case("roberta", "xlm-roberta"),
+    Case("roberta", "camembert"),
+    Case("distilbert", act="activation"),
+    Case("albert"),
+    Case("electra"),
+    Case("electra", note="one width", config={"embedding_size": 32}),
+    Case("mpnet", config={"relative_attention_num_buckets": 32}),
+    Case("esm", config={"position_embedding_type": "rotary", "token_dropout": True, "emb_layer_norm_before": False}),
+    Case("esm", note="table of positions", config={"emb_layer_norm_before": True}),
+    Case("deberta-v2"),
+    Case(
+        "deberta-v2",
+        note="distances",
+        config={
+            "relative_attention": True,
+            "pos_att_type": ["c2p", "p2c"],
+            "position_biased_input": False,
+            "share_att_key": True,
+            "norm_rel_ebd": "layer_norm",
+            "position_buckets": 8,
+        },
+        scores=False,
+    ),
+    Case("modernbert"),
+    Case("t5--encoder", act="dense_act_fn"),
+    Case("t5--decoder", act="dense_act_fn"),
+    Case("t5--encoder", note="gated", config={"feed_forward_proj": "gated-gelu"}, act="dense_act_fn"),
+    Case("bart--encoder", act="activation_function"),
+    Case("bart--decoder", act="activation_function", config={"scale_embedding": True}),
+    Case("marian--encoder", act="activation_function"),
+    Case("marian--decoder", act="activation_function", config={"scale_embedding": True}),
+    Case("whisper--encoder", act="activation_function"),
+    Case("whisper--decoder", act="activation_function"),
+    Case("vit"),
+    Case("deit"),
+    Case("dinov2", act="hidden_act"),
+    Case("clip--text"),
+    Case("clip--vision"),
+    Case("siglip--text"),
+    Case("siglip--vision"),
+)

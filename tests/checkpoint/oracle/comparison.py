@@ -1,0 +1,269 @@
+"""What a family's table says, compared with what a model of that family does inside."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.sources import in_folder
+from tests.checkpoint.oracle.cases import Case
+from tests.checkpoint.oracle.model import Trace, build, run
+from tests.checkpoint.oracle.said import Loaded, heads_of, normed, probabilities, projected
+
+Array = np.ndarray
+TOLERANCE = 3e-4  # of the largest number compared; everything is float32
+
+
+def _opened(case: Case) -> Callable[[Path], Checkpoint]:
+    return lambda folder: open_checkpoint(in_folder(folder, stack=case.stack))
+
+
+@dataclass
+class Findings:
+    """What agreed: (what, layer) -> largest difference, as a share of the largest number."""
+
+    worst: dict[str, float] = field(default_factory=dict)
+
+    def compare(self, what: str, said: Array, seen: Array) -> None:
+        if said.shape != seen.shape:
+            self.worst[what] = float("inf")
+            return
+        difference = float(np.abs(said - seen).max() / max(np.abs(seen).max(), 1e-6))
+        self.worst[what] = max(self.worst.get(what, 0.0), difference if np.isfinite(difference) else float("inf"))
+
+
+class Oracle:
+    """One case: its model, its checkpoint as the atlas reads it, and where each role's tensor is used."""
+
+    def __init__(self, case: Case, open_it: Callable[[Path], Checkpoint] | None = None) -> None:
+        self.case = case
+        self.model = build(case)
+        with tempfile.TemporaryDirectory() as folder:
+            self.model.save_pretrained(folder)
+            opened = (open_it or _opened(case))(Path(folder))
+            self.roles = {role: opened[role] for role in opened}
+            self.stored = {
+                role: opened._files.read(opened.record(role).name)
+                for role in opened
+                if not opened._slots[role].formula
+            }
+        self.checkpoint = Loaded(self.roles, opened.architecture)
+        self.family, self.architecture = opened.family, opened.architecture
+        self.owner = self._owners()
+
+    def _owners(self) -> dict[str, str]:
+        """Return which module of the model holds each role's tensor: the one with the same numbers."""
+        by_numbers = {}
+        for name, parameter in self.model.named_parameters():
+            by_numbers.setdefault(parameter.detach().numpy().tobytes(), name.rpartition(".")[0])
+        return {
+            role: by_numbers[stored.tobytes()]
+            for role, stored in self.stored.items()
+            if stored.tobytes() in by_numbers
+        }
+
+    def compare(self) -> Findings:
+        found = Findings()
+        trace = run(self.case, self.model, alike=False)
+        for layer in range(self.architecture.n_layer):
+            self._matrices(found, trace, layer)
+            self._norms(found, trace, layer)
+            self._attention(found, trace, layer)
+            self._mlp(found, trace, layer)
+        alike = run(self.case, self.model, alike=True)
+        self._positions(found, alike)
+        self._kernel(found)
+        return found
+
+    def seen(self, kept: Mapping[str, list[Array]], role: str, layer: int) -> Array | None:
+        """Return what the module of a role saw in a layer; a module that several layers share was called for each."""
+        calls = kept.get(self.owner.get(role, ""), [])
+        if not calls:
+            return None
+        return calls[layer] if len(calls) == self.architecture.n_layer else calls[0]
+
+    def _matrices(self, found: Findings, trace: Trace, layer: int) -> None:
+        for name in ("attn.q", "attn.k", "attn.v", "attn.o", "mlp.in", "mlp.gate", "mlp.out"):
+            role = f"blocks.{layer}.{name}"
+            given, returned = self.seen(trace.given, role, layer), self.seen(trace.returned, role, layer)
+            if role not in self.roles or given is None or returned is None:
+                continue
+            weight = self.roles[role].astype(np.float64)
+            if name in ("attn.o", "mlp.out"):
+                said = given @ weight.T + self.roles.get(f"{role}.bias", np.zeros(1))
+            else:
+                said = projected(self.roles, role, given)
+            if said.shape == returned.shape:  # of matrices that are fused what comes of them is compared
+                found.compare(name, said, returned)
+
+    def _norms(self, found: Findings, trace: Trace, layer: int) -> None:
+        for norm, reader in (("ln1", "attn.q"), ("ln2", "mlp.in"), ("ln2", "mlp.router")):
+            role, matrix = f"blocks.{layer}.{norm}", f"blocks.{layer}.{reader}"
+            given = self.seen(trace.given, matrix, layer)
+            if given is None:
+                continue
+            if f"{role}.gain" in self.owner:
+                calls = trace.given[self.owner[f"{role}.gain"]]
+                said = [normed(self.roles, role, rows, self.architecture) for rows in calls]
+                best = min(said, key=lambda rows: np.abs(rows - given).max() if rows.shape == given.shape else np.inf)
+                found.compare(f"{norm} before {reader}", best, given)
+            elif layer > 0 or self.family.bare_norms or "embedding_projection" not in self.roles:
+                stream = self._stream(trace, layer, norm)
+                bare = normed({}, role, stream, self.architecture, bare=self.family.bare_norms)
+                found.compare(f"{norm} before {reader}", bare, given)
+
+    def _stream(self, trace: Trace, layer: int, norm: str) -> Array:
+        """Return the stream as it is before attention or MLP of a block that has no norm with gains there."""
+        attention, mlp = self.owner[f"blocks.{layer}.attn.o"], self.owner[f"blocks.{layer}.mlp.out"]
+        if norm == "ln1":
+            return trace.given[_block(trace, attention, mlp)][0]
+        name = mlp.rpartition(".")[0]
+        return (
+            trace.given[name][0]
+            if not self.family.bare_norms
+            else trace.given[_norm_before(self.model, attention, mlp)][0]
+        )
+
+    def _attention(self, found: Findings, trace: Trace, layer: int) -> None:
+        given = self.seen(trace.given, f"blocks.{layer}.attn.q", layer)
+        context = self.seen(trace.given, f"blocks.{layer}.attn.o", layer)
+        if given is None or not self.case.scores:
+            return
+        said = probabilities(self.checkpoint, layer, given)
+        if trace.attention:
+            found.compare("attention", said, trace.attention[layer])
+        values = heads_of(self.checkpoint, f"blocks.{layer}.attn.v", given)
+        values = np.repeat(values, len(said) // len(values), axis=0)
+        mixed = (said @ values).transpose(1, 0, 2).reshape(len(given), -1)
+        if context is not None:
+            found.compare("values", mixed, context)
+
+    def _mlp(self, found: Findings, trace: Trace, layer: int) -> None:
+        """Compare what gates and inner channels make of what the MLP is given with what its last matrix is given."""
+        gate, inner = f"blocks.{layer}.mlp.gate", f"blocks.{layer}.mlp.in"
+        given = self.seen(trace.given, inner, layer)
+        last = self.seen(trace.given, f"blocks.{layer}.mlp.out", layer)
+        if gate not in self.roles or given is None or last is None:
+            return
+        said = self._activated(projected(self.roles, gate, given)) * projected(self.roles, inner, given)
+        found.compare("mlp.gate", said, last)
+        found.compare("mlp.in", said, last)
+
+    def _activated(self, x: Array) -> Array:
+        import torch
+        from transformers.activations import ACT2FN
+
+        config = self.model.config
+        config = getattr(config, "text_config", config)
+        name = next(getattr(config, key) for key in ("hidden_activation", self.case.act) if hasattr(config, key))
+        return ACT2FN[name](torch.tensor(x)).numpy()
+
+    def _positions(self, found: Findings, trace: Trace) -> None:
+        """Compare what enters the first block, or its first norm, with a table's rows on top of one same token."""
+        entering, skipped = self._entering(trace), 0
+        P = self.roles.get("position_embedding")
+        slot = self.family.slots.get("position_embedding")
+        if self.architecture.vocab_size is None and slot is not None:
+            skipped = 0 if self.case.type == "whisper" else slot.skip
+        rows = entering[skipped:]
+        table = np.zeros_like(rows) if P is None else P[: len(rows)].astype(np.float64)
+        if table.shape != rows.shape:
+            found.compare("positions", table, rows)
+            return
+        rest = rows - table
+        if self.architecture.vocab_size is None:
+            rest = rest[1:-1] if self.case.type == "whisper" else rest  # convolutions see the edges
+            found.compare("positions", rest, np.broadcast_to(rest[0], rest.shape))
+        else:
+            token = self.roles["token_embedding"][7].astype(np.float64) * self.architecture.embedding_scale
+            if "token_projection" in self.roles:
+                token = token @ self.roles["token_projection"]
+            found.compare("positions", np.broadcast_to(token + self._type(), rest.shape), rest)
+
+    def _type(self) -> Array | float:
+        for name, parameter in self.model.named_parameters():
+            if name.endswith("token_type_embeddings.weight"):
+                return parameter.detach().double().numpy()[0]
+        return 0.0
+
+    def _entering(self, trace: Trace) -> Array:
+        """Return the sum of embeddings, before any norm."""
+        for norm in ("embedding_norm", "blocks.0.ln1"):
+            owner = self.owner.get(f"{norm}.gain")
+            first = norm == "embedding_norm" or self.architecture.post_norm or self.case.type == "modernbert"
+            if owner and first:
+                return trace.given[owner][0]
+        attention, mlp = (
+            self.owner["blocks.0.attn.o"],
+            self.owner.get("blocks.0.mlp.out", self.owner["blocks.0.attn.o"]),
+        )
+        return trace.given[_block(trace, attention, mlp)][0]
+
+    def _kernel(self, found: Findings) -> None:
+        """Compare attention in the first layer where all that enters is positions."""
+        if self.architecture.positions in ("rotary", "none") or not self.case.scores:
+            return
+        self._silence_all_but_positions()
+        trace = run(self.case, self.model, alike=True)
+        given = self.seen(trace.given, "blocks.0.attn.q", 0)
+        assert given is not None
+        P = self.roles.get("position_embedding")
+        slot = self.family.slots.get("position_embedding")
+        first = (
+            slot.skip
+            if slot is not None and self.architecture.vocab_size is None and self.case.type != "whisper"
+            else 0
+        )
+        x = (
+            np.zeros((len(given), self.architecture.d_model))
+            if P is None
+            else P[: len(given) - first].astype(np.float64)
+        )
+        x = normed(self.roles, "embedding_norm", x, self.architecture)
+        if "embedding_projection" in self.roles:
+            x = projected(self.roles, "embedding_projection", x)
+        x = normed(self.roles, "blocks.0.ln1", x, self.architecture, bare=self.family.bare_norms)
+        found.compare("what is read of positions alone", x, given[first:])
+        if not trace.attention:
+            return
+        if first == 0:
+            found.compare("kernel", probabilities(self.checkpoint, 0, x), trace.attention[0])
+        else:  # classes are keys too: scores among positions, before they compete with those, up to a row's constant
+            seen = np.log(trace.attention[0][:, first:, first:])
+            said = np.log(probabilities(self.checkpoint, 0, x))
+            found.compare("kernel", said - said.mean(axis=2, keepdims=True), seen - seen.mean(axis=2, keepdims=True))
+
+    def _silence_all_but_positions(self) -> None:
+        others = ("token_type_embeddings.weight", "cls_token", "distillation_token", "class_embedding")
+        tokens = self.stored.get("token_embedding", np.zeros(0)).tobytes()
+        for name, parameter in self.model.named_parameters():
+            is_tokens = bool(tokens) and parameter.detach().numpy().tobytes() == tokens
+            if is_tokens or name.endswith(others) or "patch_embed" in name or ".conv" in name:
+                parameter.data.zero_()
+
+
+def _shared(one: str, other: str) -> str:
+    """Return the module that holds both."""
+    parts = []
+    for a, b in zip(one.split("."), other.split("."), strict=False):
+        if a != b:
+            break
+        parts.append(a)
+    return ".".join(parts)
+
+
+def _block(trace: Trace, attention: str, mlp: str) -> str:
+    """Return the module of a block, which was given the stream."""
+    name = _shared(attention, mlp) if attention != mlp else attention.rsplit(".", 2)[0]
+    while name not in trace.given:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def _norm_before(model: Any, attention: str, mlp: str) -> str:
+    """Return the norm without gains in front of a block's MLP."""
+    return f"{_shared(attention, mlp)}.post_attention_layernorm"

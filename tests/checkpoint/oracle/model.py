@@ -1,0 +1,148 @@
+"""A case as a model of transformers: with random weights of which all matter, run once, with what its modules saw."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tests.checkpoint.oracle.cases import SMALL, TOWERS, Case
+
+Array = np.ndarray
+TOKENS = 24
+
+
+def small_config(case: Case) -> Any:
+    """Return the small configuration of a case, as transformers has it."""
+    from transformers import CONFIG_MAPPING
+
+    kind = CONFIG_MAPPING[case.type]
+    known = kind().to_dict()
+    chosen = {key: value for key, value in SMALL.items() if key in known}
+    for tower in TOWERS:
+        if isinstance(known.get(tower), dict):
+            chosen[tower] = {key: value for key, value in SMALL.items() if key in known[tower]}
+            chosen[tower] |= case.config.get(tower, {})
+    if case.type == "gpt_bigcode":
+        chosen.pop("num_key_value_heads")
+    rest = {key: value for key, value in case.config.items() if key not in TOWERS}
+    return kind(**{**chosen, **rest}, attn_implementation=implementation(case))
+
+
+def implementation(case: Case) -> str:
+    return "eager" if case.eager else "sdpa"
+
+
+def build(case: Case, seed: int = 0) -> Any:
+    """Return the model with random weights of which all matter: gains away from 1, biases away from 0."""
+    import torch
+    import transformers
+
+    config = small_config(case)
+    for auto in (
+        "AutoModelForCausalLM",
+        "AutoModelForSeq2SeqLM",
+        "AutoModelForSpeechSeq2Seq",
+        "AutoModelForMaskedLM",
+        "AutoModel",
+    ):
+        kind = getattr(transformers, auto)
+        wrong = case.type in ("bart", "marian", "whisper") and auto == "AutoModelForCausalLM"
+        if type(config) in kind._model_mapping and not wrong:
+            model = kind.from_config(config, attn_implementation=implementation(case))
+            break
+    generator = torch.Generator().manual_seed(seed)
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            parameter.data = _random(name, parameter, generator, case)
+    return model.eval()
+
+
+def _random(name: str, parameter: Any, generator: Any, case: Case) -> Any:
+    import torch
+
+    noise = torch.randn(parameter.shape, generator=generator)
+    if parameter.ndim >= 2 and "norm" not in name:
+        embeds = "embed" in name or name.endswith(("wte.weight", "wpe.weight", "shared.weight", "w.weight"))
+        return noise * (0.7 if embeds else parameter.shape[-1] ** -0.5 * 1.4)
+    gain = "norm" in name.lower() or ".ln_" in name or "lambda" in name
+    if gain and name.endswith(("weight", "gamma", "lambda1")):
+        return 0.3 * noise + (0 if case.type.startswith("gemma") and "vision" not in name else 1)
+    return 0.3 * noise
+
+
+@dataclass
+class Trace:
+    """What modules were given and gave back, in order of their calls, and the attention that the model reports."""
+
+    given: dict[str, list[Array]] = field(default_factory=dict)
+    returned: dict[str, list[Array]] = field(default_factory=dict)
+    attention: list[Array] = field(default_factory=list)
+
+
+def inputs_of(case: Case, model: Any, *, alike: bool) -> dict[str, Any]:
+    """Return inputs: random ones, or such that every position holds the same."""
+    import torch
+
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(5, 50, (1, TOKENS), generator=generator)
+    if alike:
+        ids = torch.full_like(ids, 7)
+    if case.type in ("vit", "deit", "dinov2"):
+        return {"pixel_values": _pixels(alike, generator)}
+    if case.type in ("clip", "siglip"):
+        return {"pixel_values": _pixels(alike, generator), "input_ids": ids}
+    if case.type == "whisper":
+        sound = torch.zeros(1, 8, 40) if alike else torch.randn(1, 8, 40, generator=generator)
+        return {"input_features": sound, "decoder_input_ids": ids}
+    if case.type in ("t5", "bart", "marian"):
+        return {"input_ids": ids, "decoder_input_ids": ids}
+    return {"input_ids": ids}
+
+
+def _pixels(alike: bool, generator: Any) -> Any:
+    import torch
+
+    return torch.zeros(1, 3, 16, 16) if alike else torch.randn(1, 3, 16, 16, generator=generator)
+
+
+def run(case: Case, model: Any, *, alike: bool) -> Trace:
+    """Run the model once and return what every module saw."""
+    import torch
+
+    trace, handles = Trace(), []
+    for name, module in model.named_modules():
+
+        def record(module: Any, args: Any, kwargs: Any, output: Any, name: str = name) -> None:
+            given = args[0] if args else kwargs.get("hidden_states")
+            result = output[0] if isinstance(output, tuple | list) else output
+            if torch.is_tensor(given) and torch.is_tensor(result):
+                trace.given.setdefault(name, []).append(_rows(given))
+                trace.returned.setdefault(name, []).append(_rows(result))
+
+        handles.append(module.register_forward_hook(record, with_kwargs=True))
+    with torch.no_grad():
+        output = model(**inputs_of(case, model, alike=alike), output_attentions=case.eager)
+    for handle in handles:
+        handle.remove()
+    if case.eager:
+        trace.attention = [weights[0].double().numpy() for weights in _attentions(case, output)]
+    return trace
+
+
+def _rows(tensor: Any) -> Array:
+    """Return what a module saw of the one sequence: (n, channels) where it is that."""
+    array = tensor.detach().double().numpy()
+    return array[0] if array.ndim == 3 else array
+
+
+def _attentions(case: Case, output: Any) -> Sequence[Any]:
+    if case.family.endswith("--encoder"):
+        return output.encoder_attentions
+    if case.family.endswith("--decoder"):
+        return output.decoder_attentions
+    if case.family.endswith("--text"):
+        return output.text_model_output.attentions
+    if case.family.endswith("--vision"):
+        return output.vision_model_output.attentions
+    return output.attentions

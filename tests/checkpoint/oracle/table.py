@@ -1,0 +1,42 @@
+"""The published table: family by matrix, norm, positions, kernel."""
+
+from typing import Any
+
+from tests.checkpoint.oracle.cases import Case
+from tests.checkpoint.oracle.comparison import TOLERANCE, Findings, Oracle
+
+COLUMNS = (
+    "attn.q",
+    "attn.k",
+    "attn.v",
+    "attn.o",
+    "mlp.in",
+    "mlp.gate",
+    "mlp.out",
+    "ln1",
+    "ln2",
+    "positions",
+    "attention",
+    "kernel",
+)
+
+
+def table_row(case: Case, found: Findings, oracle: Oracle) -> dict[str, Any]:
+    """Return one row of the published table: for each thing whether it agrees, null where the family has none."""
+    worst = dict(found.worst)
+    worst.setdefault("attention", worst.get("values", float("inf"))) if case.scores else None
+    for name in ("attn.q", "attn.k", "attn.v"):  # fused ones are seen through what attention makes of them
+        if name not in worst and "values" in worst:
+            worst[name] = max(worst.get("attention", 0.0), worst["values"])
+    for norm in ("ln1", "ln2"):
+        seen = [value for what, value in found.worst.items() if what.startswith(f"{norm} before")]
+        if seen:
+            worst[norm] = max(seen)
+    return {
+        "family": case.family,
+        "model_type": case.type,
+        "variant": case.note or None,
+        "scheme": oracle.architecture.positions,
+        "largest_difference": max(found.worst.values()),
+        **{column: None if column not in worst else worst[column] <= TOLERANCE for column in COLUMNS},
+    }

@@ -1,0 +1,292 @@
+"""The hub by byte ranges: exactly what is asked for, through faults, and nothing that isn't the file any more."""
+
+import json
+
+import numpy as np
+import pytest
+
+from generators.base.errors import InputError, WeightsUnavailableError
+from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.registry import HubSource, Model
+from generators.checkpoint.sources import Hub, Origin, locate, network
+from generators.checkpoint.sources.kept import Kept
+from tests.checkpoint.fake_hub import COMMIT, Fault, HubServer, serving
+from tests.checkpoints import WEIGHTS, Sizes, edit_header, tensors_of, write_checkpoint
+
+NEEDED = ("position_embedding", "blocks.0.ln1.gain", "blocks.1.ln1.gain", "blocks.0.attn.q")
+
+
+def at_hub(server: HubServer, folder, monkeypatch) -> None:
+    """Make the server the hub that the client knows, with caches of the test's own, and waiting short."""
+    import huggingface_hub.constants as constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", server.url)
+    template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr("huggingface_hub.file_download.HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "client-cache"))
+    monkeypatch.setenv("ATLAS_CACHE", str(folder / "kept"))
+    monkeypatch.setattr(network, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(network, "TIMEOUT_S", 1.0)
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    with serving(tmp_path / "hub") as server:
+        at_hub(server, tmp_path, monkeypatch)
+        yield server
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    waited = []
+    monkeypatch.setattr(network.time, "sleep", waited.append)
+    return waited
+
+
+def opened(repo="owner/tiny", revision="main", hub=None):
+    source = HubSource(hub=repo, revision=revision)
+    return open_checkpoint(locate(Model(name="tiny", title="tiny", sources=(source,)), (), hub or Hub()))
+
+
+def published(fake, repo="owner/tiny", **checkpoint):
+    return write_checkpoint(fake.repository(repo), **checkpoint)
+
+
+def test_a_repository_is_read_at_the_commit_that_its_revision_means(fake):
+    published(fake)
+    checkpoint = opened(revision="v2")
+    assert checkpoint.origin == Origin("hub", "owner/tiny", "v2", COMMIT)
+    np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
+    assert all("/resolve/" not in a.path or f"/{COMMIT}/" in a.path for a in fake.asked)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("shards", [1, 3])
+def test_every_tensor_is_what_it_is_in_the_file(fake, tmp_path, shards, dtype):
+    folder = published(fake, shards=shards, dtype=dtype)
+    from generators.checkpoint.sources import in_folder
+
+    local, far = open_checkpoint(in_folder(folder)), opened()
+    assert set(local) == set(far)
+    for role in local:
+        np.testing.assert_array_equal(far[role], local[role], strict=True)
+        assert far.record(role) == local.record(role)
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_little_more_is_fetched_than_is_needed(fake, shards):
+    folder = published(fake, shards=shards, sizes=Sizes(n_layer=4, d_model=96, n_ctx=256, vocab_size=5000))
+    checkpoint = opened()
+    checkpoint.prefetch(NEEDED)
+    traffic = checkpoint.traffic
+    assert {role: checkpoint[role].size for role in NEEDED}
+    assert traffic.needed < sum(path.stat().st_size for path in folder.glob("*.safetensors")) / 4
+    headers = sum(int.from_bytes(path.read_bytes()[:8], "little") + 8 for path in folder.glob("*.safetensors"))
+    assert traffic.fetched <= 1.03 * traffic.needed + headers
+    assert fake.sent == traffic.fetched
+
+
+def test_neighbours_are_read_in_one_request(fake):
+    published(fake)
+    checkpoint = opened()
+    before = len(fake.weights_asked())
+    checkpoint.prefetch([role for role in checkpoint if role.startswith("blocks.0.")])
+    assert len(fake.weights_asked()) - before == 1
+
+
+def test_what_was_read_is_not_asked_for_again(fake):
+    published(fake)
+    first = opened()["position_embedding"]
+    fake.asked.clear()
+    np.testing.assert_array_equal(opened()["position_embedding"], first)
+    assert fake.weights_asked() == []
+
+
+def test_what_is_kept_damaged_is_read_again(fake, tmp_path):
+    published(fake)
+    first = opened()["position_embedding"]
+    (kept,) = [path for path in (tmp_path / "kept" / "tensors").rglob("*") if path.is_file()]
+    kept.write_bytes(kept.read_bytes()[:-1] + b"\x7f")
+    np.testing.assert_array_equal(opened()["position_embedding"], first)
+
+
+def test_what_was_not_used_longest_is_let_go(tmp_path):
+    import os
+
+    kept = Kept(tmp_path)
+    for age, name in enumerate("abc"):
+        kept.keep_tensor("file", name, name.encode() * 100)
+        (path,) = kept._tensors("file", name).glob("*")
+        os.utime(path, (age, age))
+    assert kept.tensor("file", "a") == b"a" * 100  # now used last
+    kept.prune(250)
+    assert [name for name in "abc" if kept.has_tensor("file", name)] == ["a", "c"]
+
+
+def test_offline_main_is_found_again(fake, monkeypatch):
+    published(fake)
+    first = opened()["position_embedding"]
+    fake.asked.clear()
+    checkpoint = opened(hub=Hub(offline=True))
+    assert checkpoint.origin == Origin("hub", "owner/tiny", "main", COMMIT)
+    np.testing.assert_array_equal(checkpoint["position_embedding"], first)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # the client's own switch
+    np.testing.assert_array_equal(opened()["position_embedding"], first)
+    assert fake.asked == []
+    with pytest.raises(WeightsUnavailableError, match=r"model\.safetensors of owner/tiny isn't in the local cache"):
+        _ = opened()["token_embedding"]
+
+
+# Faults
+
+
+@pytest.mark.parametrize("status", ["408", "429", "500", "502", "503", "504"])
+@pytest.mark.parametrize("where", ["/api/", "config.json", "/cdn/"])
+def test_what_may_pass_is_asked_again(fake, waits, where, status):
+    published(fake)
+    fake.faults.append(Fault(status, where, times=2))
+    assert opened()["position_embedding"].shape == (64, 24)
+    assert waits  # for small files the hub's own client waits too
+    assert waits == sorted(waits)
+
+
+def test_the_wait_that_is_asked_for_is_kept(fake, waits):
+    published(fake)
+    fake.faults += [Fault("429", "/cdn/", retry_after="7"), Fault("503", "/api/", retry_after="100000")]
+    assert opened()["position_embedding"].shape == (64, 24)
+    assert waits == [network.LONGEST_WAIT_S, 7]
+
+
+def test_after_a_cut_reading_goes_on_where_it_was(fake, waits):
+    published(fake)
+    checkpoint = opened()
+    fake.faults.append(Fault("cut", "/cdn/", times=3))
+    np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
+    spans = [a.span.removeprefix("bytes=").split("-") for a in fake.weights_asked()[-4:]]
+    assert [int(first) for first, _ in spans] == sorted({int(first) for first, _ in spans})
+    assert fake.sent == checkpoint.traffic.fetched
+
+
+def test_a_server_that_stalls_is_asked_again(fake):
+    published(fake)
+    fake.faults.append(Fault("stall", "/cdn/"))
+    assert opened()["position_embedding"].shape == (64, 24)
+
+
+def test_trouble_that_does_not_pass_is_said_and_is_one_model_s(fake, waits):
+    published(fake)
+    published(fake, "owner/other")
+    fake.faults.append(Fault("503", "/cdn/owner/tiny", times=100))
+    hub = Hub()
+    with pytest.raises(WeightsUnavailableError, match=r"model\.safetensors of owner/tiny .*the hub answers 503"):
+        _ = opened(hub=hub)["position_embedding"]
+    fake.faults.append(Fault("500", "/api/models/owner/tiny", times=100))
+    with pytest.raises(WeightsUnavailableError, match=r"answers 503"):
+        _ = opened(hub=hub)["token_embedding"]
+    assert opened("owner/other", hub=hub)["position_embedding"].shape == (64, 24)
+
+
+def test_a_hub_that_cannot_be_reached_is_asked_once_only(fake, monkeypatch):
+    import httpx2
+
+    calls = []
+
+    def no_route(*arguments, **options):
+        calls.append(arguments)
+        raise httpx2.ConnectError("no route")
+
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", no_route)
+    hub = Hub()
+    for repo in ("owner/one", "owner/two", "owner/three"):
+        with pytest.raises(WeightsUnavailableError, match=f"can't be reached and {repo} isn't in its local cache"):
+            opened(repo, hub=hub)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("gated", "ask for it on the model's page, then set a token in HF_TOKEN"),
+        ("absent", "no such repository, or it is private"),
+        ("private", "no such repository, or it is private"),
+    ],
+)
+@pytest.mark.parametrize("where", ["/api/", "config.json", WEIGHTS])
+def test_refusals_say_what_to_do(fake, kind, said, where):
+    published(fake)
+    fake.faults.append(Fault(kind, where, times=10))
+    with pytest.raises(WeightsUnavailableError, match=said):
+        _ = opened()["position_embedding"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("html", "a web page, not a file"), ("shift", "another part of it"), ("changed", "changed while it was read")],
+)
+def test_what_is_not_the_file_is_not_used(fake, kind, said):
+    published(fake)
+    checkpoint = opened()
+    fake.faults.append(Fault(kind, WEIGHTS, times=1))
+    with pytest.raises(WeightsUnavailableError, match=f"owner/tiny .*{said}"):
+        _ = checkpoint["position_embedding"]
+    np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
+
+
+def test_a_file_replaced_under_its_commit_is_noticed(fake):
+    published(fake)
+    checkpoint = opened()
+    published(fake, seed=5)
+    with pytest.raises(WeightsUnavailableError, match="changed while it was read"):
+        _ = checkpoint["position_embedding"]
+
+
+def test_a_file_replaced_under_its_commit_is_noticed_another_day(fake):
+    published(fake)
+    assert opened()["position_embedding"].size
+    published(fake, seed=5)
+    with pytest.raises(WeightsUnavailableError, match="changed while it was read"):
+        _ = opened()["token_embedding"]
+
+
+def test_a_server_without_parts_gives_files_whole(fake):
+    published(fake)
+    fake.faults.append(Fault("whole", "/cdn/", times=100))
+    np.testing.assert_array_equal(opened()["position_embedding"], tensors_of("gpt2")["wpe.weight"])
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda path: path.write_bytes(path.read_bytes()[:-5]),
+        lambda path: path.write_bytes((10**9).to_bytes(8, "little") + path.read_bytes()[8:]),
+        lambda path: path.write_bytes((4).to_bytes(8, "little") + b"[[[["),
+        lambda path: edit_header(path, lambda h: h["wpe.weight"].update(data_offsets=[8, 0])),
+        lambda path: edit_header(path, lambda h: h["wpe.weight"].update(shape="wide")),
+    ],
+    ids=["short", "endless-header", "no-json", "backwards", "no-shape"],
+)
+def test_a_damaged_file_is_a_sentence(fake, harm):
+    harm(published(fake) / WEIGHTS)
+    with pytest.raises(InputError, match=r"model\.safetensors of owner/tiny isn't a (whole )?safetensors file"):
+        opened()
+
+
+def test_numbers_that_are_no_floats_are_a_sentence(fake):
+    published(fake, changed={"wpe.weight": np.ones((64, 24), np.int32)}, dtype=None)
+    with pytest.raises(InputError, match="is I32; the atlas reads F64"):
+        _ = opened()["position_embedding"]
+
+
+@pytest.mark.parametrize("name", ["own--er/tiny", "owner-/tiny", "owner/tiny.git"])
+def test_a_name_that_no_repository_can_have_is_wrong_input(fake, name):
+    with pytest.raises(InputError, match=f"'{name}' can't be a hub id"):
+        opened(name)
+    assert fake.asked == []
+
+
+def test_a_broken_config_is_the_model_s(fake):
+    (published(fake) / "config.json").write_text(json.dumps([1]))
+    with pytest.raises(InputError, match="must hold a JSON object"):
+        opened()

@@ -1,0 +1,187 @@
+"""Every family's table agrees with what PyTorch and transformers compute; a wrong table can't pass."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from generators.base.architecture import Architecture
+from generators.base.errors import InputError
+from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.families import families
+from generators.checkpoint.reading import understood
+from generators.checkpoint.roles import Family, changed, fused, norm, part_of
+from generators.checkpoint.sources import in_folder
+from tests.checkpoint.oracle.cases import CASES, Case
+from tests.checkpoint.oracle.comparison import TOLERANCE, Oracle
+from tests.checkpoint.oracle.model import build
+from tests.checkpoint.oracle.table import COLUMNS, table_row
+
+
+def test_every_family_and_every_type_of_model_has_an_oracle():
+    listed = {(family.name, kind) for family in families() for kind in family.model_types}
+    assert listed == {(case.family, case.type) for case in CASES}
+
+
+@pytest.fixture(autouse=True)
+def _torch(request: pytest.FixtureRequest) -> None:
+    if "oracle" not in request.keywords:
+        return
+    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
+    transformers.logging.set_verbosity_error()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_table_agrees_with_the_model(case: Case):
+    oracle = Oracle(case)
+    found = oracle.compare()
+    assert {what: off for what, off in found.worst.items() if off > TOLERANCE} == {}
+    row = table_row(case, found, oracle)
+    needed = {"attn.q", "attn.k", "attn.v", "attn.o", "positions"} - (set() if case.scores else {"attn.v"})
+    assert {column for column in COLUMNS if row[column]} >= needed
+    assert (row["mlp.in"] and row["mlp.out"]) or "blocks.*.mlp.in" in oracle.family.without
+    assert row["ln1"] or "blocks.0.ln1.gain" not in oracle.roles
+    assert row["ln2"]
+    if oracle.architecture.positions in ("learned", "formula", "relative", "alibi") and case.scores and case.eager:
+        assert row["kernel"]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_role_is_there_and_nothing_is_missing(case: Case, tmp_path):
+    build(case).save_pretrained(tmp_path)
+    checkpoint = open_checkpoint(in_folder(tmp_path, stack=case.stack))
+    roles = dict(checkpoint.family.roles(checkpoint.architecture.n_layer))
+    assert {role for role in roles if role not in checkpoint} <= {"unembedding"}
+    assert [role for role in checkpoint if checkpoint.missing_for(role)] == []
+    assert [checkpoint[role].shape for role in checkpoint]  # all can be read
+
+
+WRONG: dict[str, tuple[str, Mapping[str, Any], Callable[[Family], Family] | None, Mapping[str, Any]]] = {
+    "NeoX's heads one block after another": (
+        "gpt_neox",
+        {},
+        lambda f: changed(f, block_slots=fused("layers.{i}.attention.query_key_value", "a a a")),
+        {},
+    ),
+    "CodeGen in the usual order": (
+        "codegen",
+        {},
+        lambda f: changed(f, block_slots=fused("h.{i}.attn.qkv_proj", "a a a", bias=False, groups=4)),
+        {},
+    ),
+    "Phi-3's gate as what it lets through": (
+        "phi3",
+        {},
+        lambda f: changed(
+            f,
+            block_slots={
+                **part_of("mlp.gate", "layers.{i}.mlp.gate_up_proj", "f f", 1),
+                **part_of("mlp.in", "layers.{i}.mlp.gate_up_proj", "f f", 0),
+            },
+        ),
+        {},
+    ),
+    "Gemma's gain as it is stored": (
+        "gemma",
+        {},
+        lambda f: changed(f, block_slots=norm("ln1", "layers.{i}.input_layernorm", bias=False)),
+        {},
+    ),
+    "Gemma 2's second norm by its old name": (
+        "gemma2",
+        {},
+        lambda f: changed(f, block_slots=norm("ln2", "layers.{i}.post_attention_layernorm", bias=False, plus=1)),
+        {},
+    ),
+    "NeoX with one norm for both": (
+        "gpt_neox",
+        {},
+        lambda f: changed(f, block_slots=norm("ln2", "layers.{i}.input_layernorm")),
+        {},
+    ),
+    "GPT-2 transposed": (
+        "gpt2",
+        {},
+        lambda f: changed(f, block_slots=fused("h.{i}.attn.c_attn", "a a a", stored="in out", order="kqv")),
+        {},
+    ),
+    "GPT-Neo scaled": ("gpt_neo", {}, None, {"score_scale": None}),
+    "GPT-Neo without windows": ("gpt_neo", {}, None, {"windows": ()}),
+    "Cohere turned by halves": ("cohere", {}, None, {"halves": True}),
+    "BLOOM without slopes": ("bloom", {}, None, {"slopes": ()}),
+    "T5 scaled": ("t5--encoder", {}, None, {"score_scale": None}),
+    "BERT with all in sight": ("bert (decoder)", {}, None, {"causal": False}),
+    "RoBERTa from the first row": ("roberta", {}, "unskipped", {}),
+    "ViT with its class as a position": ("vit", {}, "unskipped", {}),
+    "Llama's embeddings scaled": ("llama", {}, None, {"embedding_scale": 2.0}),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("fault", WRONG)
+def test_a_wrong_table_does_not_pass(fault):
+    name, _, alter, numbers = WRONG[fault]
+    case = next(case for case in CASES if case.name == name)
+
+    def open_it(folder):
+        files = in_folder(folder, stack=case.stack)
+        family = next(family for family in families() if family.name == case.family)
+        family, architecture = understood(files.config(), family)
+        fields = dict(numbers)
+        if fields.pop("halves", False):
+            fields["rotary"] = tuple(replace(turn, adjacent=False) for turn in architecture.rotary)
+        if alter == "unskipped":
+            table = family.slots["position_embedding"]
+            rows = architecture.n_ctx + table.skip
+            family = changed(family, slots={"position_embedding": replace(table, skip=0)})
+            fields["n_ctx"] = rows
+        elif alter is not None:
+            family = alter(family)
+        return Checkpoint(files, family, replace(architecture, **fields))
+
+    found = Oracle(case, open_it).compare()
+    assert max(found.worst.values()) > 30 * TOLERANCE, found.worst
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("case", [case for case in CASES if not case.note], ids=lambda case: case.name)
+def test_silence_in_a_config_is_read_as_the_software_reads_it(case: Case):
+    """Every setting is left out in turn: what the atlas then reads is what transformers takes, or is refused."""
+    from transformers import CONFIG_MAPPING
+
+    kind = CONFIG_MAPPING[case.type]
+    family = next(family for family in families() if family.name == case.family)
+    full = kind(**({"pad_token_id": 1, "vocab_size": 33} if case.type == "esm" else {})).to_dict()
+    place = full[family.at] if family.at else full
+    if family.name.startswith("gemma3"):
+        place.pop("rope_parameters")  # read as older files write it
+    read_in_full = _with_heads(understood(full, family)[1])
+    differing = {}
+    for key in list(place):
+        stripped = {**place}
+        del stripped[key]
+        config = {**full, family.at: stripped} if family.at else stripped
+        try:
+            read = _with_heads(understood(config, family)[1])
+        except InputError:
+            continue
+        if read != read_in_full and key != "rope_parameters":
+            differing[key] = [
+                (name, value, vars(read)[name])
+                for name, value in vars(read_in_full).items()
+                if vars(read)[name] != value
+            ]
+        elif read != read_in_full and kind().to_dict()["rope_parameters"].get("rope_type") == "default":
+            differing[key] = ["rotary"]
+    if "pad_token_id" in differing and case.type == "esm":
+        del differing["pad_token_id"]
+    assert differing == {}
+
+
+def _with_heads(architecture: Architecture) -> Architecture:
+    """Return an architecture in which as many heads of keys as of queries are said, not left unsaid."""
+    return replace(architecture, n_kv_head=architecture.n_kv_head or architecture.n_head)

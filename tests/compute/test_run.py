@@ -1,0 +1,476 @@
+"""What is known is not computed again; what can't be computed says why and costs nothing else."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typing_extensions import TypedDict
+
+from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
+from generators.checkpoint.registry import FolderSource, Model, PackageSource
+from generators.compute import run as room
+from generators.compute.judged import judged_model
+from generators.compute.records import StoredFinding
+from generators.compute.results import Store
+from generators.compute.run import Outcome, Places, compute_model
+from generators.findings.attention import FINDING as ATTENTION
+from generators.findings.channels import FINDING as CHANNELS
+from generators.findings.contract import FREQUENCIES, TOKENS, Measurements, NotApplicableError
+from generators.findings.gains import FINDING as GAINS
+from generators.findings.helix import FINDING as HELIX
+from tests.checkpoints import tensors_of, write_checkpoint
+from tests.toy_findings import positive, toy
+
+POSITION_SIDE = (HELIX, CHANNELS, GAINS, ATTENTION)
+NAMES = ("helix", "channels", "gains", "attention")
+FAMILIES = ("gpt2", "openai-gpt", "bert")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "results")
+
+
+@pytest.fixture(autouse=True)
+def _position_side(monkeypatch):
+    """What is added to the atlas later changes nothing here."""
+    monkeypatch.setattr(room, "FINDINGS", POSITION_SIDE)
+
+
+@pytest.fixture
+def findings(monkeypatch):
+    """Return a function that puts other findings in place of the real ones."""
+    return lambda *replaced: monkeypatch.setattr(room, "FINDINGS", replaced)
+
+
+def run(folder, store, name="tiny") -> Outcome:
+    return compute_model(Model(name=name, title=name, sources=(FolderSource(folder=folder),)), Places(), store)
+
+
+def published(store, name="tiny"):
+    """Return what is published of a model, judged by the findings that are in place."""
+    return judged_model(store, name, room.FINDINGS).published()
+
+
+def record(store, finding, name="tiny") -> StoredFinding:
+    return store.finding(name, finding)
+
+
+def statuses(store, name="tiny"):
+    return {finding: record(store, finding, name).status for finding in store.finding_names(name)}
+
+
+def snapshot(store, name="tiny"):
+    return {path.name: path.read_bytes() for path in (store.root / name).iterdir() if not path.name.startswith(".")}
+
+
+# The findings about positions
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_second_run_computes_nothing_and_writes_nothing(tmp_path, store, family):
+    folder = write_checkpoint(tmp_path / "tiny", family)
+    assert run(folder, store) == Outcome("tiny", NAMES, (), {})
+    before = snapshot(store)
+    assert run(folder, store) == Outcome("tiny", (), NAMES, {})
+    assert snapshot(store) == before
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_finding_is_computed_and_every_claim_judged_in_order(tmp_path, store, family):
+    run(write_checkpoint(tmp_path / "tiny", family), store)
+    found = published(store)
+    assert set(statuses(store).values()) == {"computed"}
+    assert [claim.id for claim in found.claims] == [rule.id for f in POSITION_SIDE for rule in f.rules]
+    assert found.model.family == family
+    assert (found.model.causal, found.model.post_norm) == (family != "bert", family != "gpt2")
+    assert all(record.key and record.computed_on and not record.older_code for record in found.findings.values())
+
+
+def test_tensors_are_recorded_by_role(tmp_path, store):
+    run(write_checkpoint(tmp_path / "tiny", "bert", prefix="bert."), store)
+    tensors = published(store).tensors
+    assert tensors["blocks.1.ln1.gain"].name == "bert.encoder.layer.0.output.LayerNorm.weight"
+    assert tensors["position_embedding"].shape == (64, 24)
+    assert tensors["position_embedding"].dtype == "F32"
+    assert "blocks.0.mlp.out" not in tensors  # no finding reads it
+
+
+def test_without_positions_what_needs_them_is_missing_by_name(tmp_path, store):
+    outcome = run(write_checkpoint(tmp_path / "tiny", without=("wpe.weight",)), store)
+    assert outcome == Outcome("tiny", ("gains",), (), {})
+    found = published(store)
+    for name in ("helix", "channels", "attention"):
+        assert found.findings[name].status == "missing"
+        assert found.findings[name].reason == "The checkpoint lacks wpe.weight (position_embedding)."
+        assert found.findings[name].metrics is None
+    untested = [claim for claim in found.claims if claim.finding == "helix"]
+    assert len(untested) == 7
+    assert {claim.verdict for claim in untested} == {"untested"}
+    assert {claim.answer for claim in untested} == {"The checkpoint lacks wpe.weight (position_embedding)."}
+
+
+def test_several_missing_tensors_are_counted(tmp_path, store):
+    run(write_checkpoint(tmp_path / "tiny", without=("attn.c_proj.weight",)), store)
+    attention = record(store, "attention")
+    assert attention.reason == ("The checkpoint lacks h.0.attn.c_proj.weight (blocks.0.attn.o) and 1 more like it.")
+    assert statuses(store) == {
+        "helix": "computed",
+        "channels": "computed",
+        "gains": "computed",
+        "attention": "missing",
+    }
+
+
+def test_results_of_a_partial_checkpoint_stay_when_the_rest_arrives(tmp_path, store):
+    folder = write_checkpoint(tmp_path / "tiny", without=("wte.weight", "mlp.c_fc.weight"))
+    assert run(folder, store).computed == NAMES
+    before = published(store)
+    write_checkpoint(folder, without=("wte.weight",))
+    assert run(folder, store) == Outcome("tiny", ("attention",), ("helix", "channels", "gains"), {})
+    write_checkpoint(folder)
+    assert run(folder, store) == Outcome("tiny", ("helix", "channels", "attention"), ("gains",), {})
+    after = published(store)
+    assert after.findings["gains"] == before.findings["gains"]
+    assert set(after.tensors) - set(before.tensors) == {"token_embedding", "blocks.0.mlp.in", "blocks.1.mlp.in"}
+
+
+def test_when_a_tensor_is_taken_away_nothing_stale_stays(tmp_path, store):
+    folder = write_checkpoint(tmp_path / "tiny")
+    run(folder, store)
+    write_checkpoint(folder, without=("wpe.weight",))
+    assert run(folder, store).computed == ("gains",)  # it used positions too
+    assert statuses(store)["helix"] == "missing"
+    assert "position_embedding" not in published(store).tensors
+    assert {claim.verdict for claim in published(store).claims if claim.finding == "helix"} == {"untested"}
+
+
+def test_two_models_of_two_families_do_not_touch_one_another(tmp_path, store):
+    run(write_checkpoint(tmp_path / "one", "gpt2"), store, "one")
+    before = snapshot(store, "one")
+    run(write_checkpoint(tmp_path / "two", "bert"), store, "two")
+    assert store.names() == ["one", "two"]
+    assert snapshot(store, "one") == before
+    assert store.model("two").family == "bert"
+
+
+# Toy findings
+
+
+def test_only_the_finding_that_changed_is_computed(tmp_path, store, findings):
+    runs = Counter()
+    folder = write_checkpoint(tmp_path / "tiny")
+    findings(toy("one", runs=runs), toy("two", runs=runs))
+    run(folder, store)
+    findings(toy("one", runs=runs), toy("two", runs=runs, config=("n_head",)))
+    assert run(folder, store) == Outcome("tiny", ("two",), ("one",), {})
+    assert runs == {"one": 1, "two": 2}
+
+
+def test_only_the_finding_that_reads_a_changed_tensor_is_computed(tmp_path, store, findings):
+    findings(toy("positions"), toy("tokens", needs=("token_embedding",)))
+    folder = write_checkpoint(tmp_path / "tiny")
+    run(folder, store)
+    write_checkpoint(folder, changed={"wte.weight": 2 * tensors_of("gpt2")["wte.weight"]})
+    assert run(folder, store) == Outcome("tiny", ("tokens",), ("positions",), {})
+
+
+def test_only_findings_that_read_token_facts_depend_on_them(tmp_path, store, findings):
+    reads_both = toy("both", uses=(TOKENS, FREQUENCIES))
+    findings(toy("weights"), toy("vocabulary", uses=(TOKENS,)), reads_both)
+    folder = write_checkpoint(tmp_path / "tiny", "bert")
+    tokens = [f"token{i}" for i in range(50)]
+    (folder / "vocab.txt").write_text("\n".join(tokens))
+    run(folder, store)
+    assert run(folder, store).computed == ()
+    (folder / "vocab.txt").write_text("\n".join(reversed(tokens)))
+    assert run(folder, store).computed == ("vocabulary", "both")
+    np.save(folder / "token_counts.npy", np.arange(50))
+    assert run(folder, store).computed == ("both",)
+
+
+def breaking(inputs):
+    raise ZeroDivisionError("a bug in a finding")
+
+
+def test_a_finding_that_breaks_costs_no_other(tmp_path, store, findings):
+    findings(toy("one"), toy("broken", measure=breaking), toy("two"))
+    lines = []
+    model = Model(name="tiny", title="t", sources=(FolderSource(folder=write_checkpoint(tmp_path / "tiny")),))
+    outcome = compute_model(model, Places(), store, lines.append)
+    reason = "ZeroDivisionError: a bug in a finding"
+    assert outcome == Outcome("tiny", ("one", "two"), (), {"broken": reason})
+    assert statuses(store) == {"one": "computed", "broken": "failed", "two": "computed"}
+    assert record(store, "broken").reason == reason
+    assert any("Traceback" in line for line in lines)
+
+
+def test_a_finding_that_broke_is_tried_again(tmp_path, store, findings):
+    folder = write_checkpoint(tmp_path / "tiny")
+    findings(toy("one", measure=breaking))
+    run(folder, store)
+    findings(toy("one"))
+    assert run(folder, store).computed == ("one",)
+    assert statuses(store) == {"one": "computed"}
+
+
+def test_claims_that_break_are_a_failed_finding_and_cost_no_other(tmp_path, store, findings):
+    def no_test(measured):
+        raise KeyError("circle")
+
+    findings(toy("one", rules=(positive(test=no_test),)), replace(toy("two"), rules=(replace(positive(), id="two"),)))
+    run(write_checkpoint(tmp_path / "tiny"), store)
+    judged = judged_model(store, "tiny", room.FINDINGS)
+    one, two = judged.findings
+    assert one.record.status == "failed"
+    assert [(claim.verdict, claim.answer) for claim in one.claims] == [
+        ("untested", "Its claims can't be judged: KeyError: 'circle'")
+    ]
+    assert len(judged.damaged) == 1
+    assert two.record.status == "computed"
+    assert {claim.verdict for claim in two.claims} <= {"holds", "fails"}
+
+
+def test_what_does_not_apply_says_so_and_is_not_tried_again(tmp_path, store, findings):
+    runs = Counter()
+
+    def none_here(inputs):
+        raise NotApplicableError("This model has no such thing.")
+
+    findings(toy("one", measure=none_here, runs=runs))
+    folder = write_checkpoint(tmp_path / "tiny")
+    for _ in range(2):
+        assert run(folder, store) == Outcome("tiny", (), (), {})
+    assert runs == {"one": 1}
+    found = record(store, "one")
+    assert (found.status, found.reason) == ("not_applicable", "This model has no such thing.")
+
+
+def test_what_a_family_has_not_at_all_is_not_applicable(tmp_path, store, findings):
+    findings(toy("final", needs=("final_norm.gain",)))
+    run(write_checkpoint(tmp_path / "tiny", "bert"), store)
+    found = record(store, "final")
+    assert found.status == "not_applicable"
+    assert found.reason.startswith("The bert architecture has no final")
+
+
+def test_a_finding_is_saved_before_the_next_begins(tmp_path, store, findings):
+    def look(inputs):
+        assert record(store, "one").metrics["sum"]
+        return Measurements({"seen": True}, {}, {"a": np.ones(1)})
+
+    findings(toy("one"), toy("two", measure=look))
+    assert run(write_checkpoint(tmp_path / "tiny"), store).failed == {}
+
+
+def test_while_new_results_come_in_the_others_stay_as_they_were(tmp_path, store, findings):
+    folder = write_checkpoint(tmp_path / "tiny")
+    findings(toy("one"), toy("two"))
+    run(folder, store)
+    old = {name: record(store, name) for name in ("one", "two")}
+    write_checkpoint(folder, seed=1)
+
+    def killed(inputs):
+        raise KeyboardInterrupt
+
+    findings(toy("one"), toy("two", measure=killed))
+    with pytest.raises(KeyboardInterrupt):
+        run(folder, store)
+    assert record(store, "one").key != old["one"].key
+    assert record(store, "two") == old["two"]
+    for name in old:
+        assert store.arrays("tiny", record(store, name))
+
+
+@pytest.mark.parametrize("role", ["token_embedding", "position_embedding"])
+def test_a_bad_tensor_is_found_before_anything_is_computed(tmp_path, store, findings, role):
+    runs = Counter()
+    findings(toy("one", runs=runs), toy("two", needs=("token_embedding",), runs=runs))
+    name = {"token_embedding": "wte.weight", "position_embedding": "wpe.weight"}[role]
+    bad = tensors_of("gpt2")[name].copy()
+    bad[3, 5] = np.inf
+    folder = write_checkpoint(tmp_path / "tiny", changed={name: bad})
+    with pytest.raises(InputError, match=f"{name} in the checkpoint tiny holds NaN or infinity"):
+        run(folder, store)
+    assert runs == {}
+    assert not (store.root / "tiny").exists()
+
+
+def test_weights_that_cannot_be_had_leave_no_trace(store):
+    model = Model(name="tiny", title="t", sources=(PackageSource(package="no-such-package-here"),))
+    with pytest.raises(WeightsUnavailableError, match="isn't installed"):
+        compute_model(model, Places(), store)
+    assert not store.root.exists()
+
+
+def test_errors_of_the_atlas_are_no_failed_findings(tmp_path, store, findings):
+    def full(inputs):
+        raise AtlasError("The disk is full.")
+
+    findings(toy("one", measure=full))
+    with pytest.raises(AtlasError, match="disk is full"):
+        run(write_checkpoint(tmp_path / "tiny"), store)
+
+
+def test_a_model_folder_is_searched_before_the_sources(tmp_path, store, findings):
+    findings(toy("one"))
+    write_checkpoint(tmp_path / "models" / "tiny")
+    model = Model(name="tiny", title="t", sources=(PackageSource(package="no-such-package-here"),))
+    assert compute_model(model, Places([tmp_path / "models"]), store).computed == ("one",)
+    assert store.model("tiny").source.kind == "folder"
+
+
+# Keys say everything that a result depends on
+
+
+def key_of(tmp_path, store, finding=None, model=None, **checkpoint) -> str:
+    """Compute a finding on a fresh checkpoint, and return its key."""
+    folder = write_checkpoint(tmp_path / f"checkpoint-{len(list(tmp_path.iterdir()))}", **checkpoint)
+    tiny = Model(name="tiny", title="Tiny", sources=(FolderSource(folder=folder),), **(model or {}))
+    compute_model(tiny, Places(), store, findings=[finding or READER])
+    return record(store, "reader").key
+
+
+READER = toy("reader", uses=("blocks.*.ln1.gain",), config=("n_layer", "norm_eps", "n_head"))
+GAIN = tensors_of("gpt2")["h.1.ln_1.weight"]
+ONE_BIT_MORE = np.concatenate([np.nextafter(GAIN[:1], 2), GAIN[1:]]).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"changed": {"h.1.ln_1.weight": ONE_BIT_MORE}},
+        {"seed": 1},
+        {"dtype": "float64"},
+        {"without": ("h.1.ln_1.weight",)},
+        {"config": {"layer_norm_epsilon": 1e-6}},
+        {"config": {"n_head": 3}},
+        {"finding": toy("reader", uses=("blocks.*.ln1.gain",), config=("n_layer",))},
+        {"finding": toy("reader", uses=("blocks.*.ln1.bias",), config=READER.config)},
+    ],
+    ids=lambda change: "-".join(change) + "-" + str(sum(map(ord, str(change)))),
+)
+def test_the_key_changes_with_what_a_finding_is_computed_from(tmp_path, store, change):
+    assert key_of(tmp_path, store) != key_of(tmp_path, store, **change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"prefix": "transformer."},
+        {"shards": 3},
+        {"without": ("wte.weight", "h.0.mlp.c_fc.weight")},
+        {"changed": {"wte.weight": np.zeros((50, 24), np.float32)}},
+        {"config": {"resid_pdrop": 0.1, "architectures": ["GPT2LMHeadModel"]}},
+        {"config": {"vocab_size": 51}, "without": ("wte.weight",)},
+        {"model": {"licence": "MIT", "notes": "Other words."}},
+    ],
+    ids=["nothing", "prefix", "shards", "absent", "unread", "config", "unread-size", "words"],
+)
+def test_the_key_stays_with_what_it_is_not_computed_from(tmp_path, store, change):
+    assert key_of(tmp_path, store) == key_of(tmp_path, store, **change)
+
+
+def test_the_key_changes_with_the_table_that_says_how_a_tensor_is_read(tmp_path, store, monkeypatch):
+    before = key_of(tmp_path, store)
+    layout = room.Checkpoint.layout
+    monkeypatch.setattr(room.Checkpoint, "layout", lambda self, role: {**layout(self, role), "transposed": True})
+    assert key_of(tmp_path, store) != before
+
+
+def test_the_key_changes_with_the_code_that_measures(tmp_path, store, monkeypatch):
+    from generators.compute import code
+
+    before = key_of(tmp_path, store)
+    monkeypatch.setattr(code, "digest", lambda module: "0" * 64)
+    assert key_of(tmp_path, store) != before
+
+
+def test_special_tokens_named_beside_the_tokenizer_change_what_reads_tokens(tmp_path, store, findings):
+    """What a vocabulary says depends on files that only some readers look at: its content counts, not their list."""
+    findings(toy("tokens", uses=(TOKENS,)), toy("weights"))
+    folder = write_checkpoint(tmp_path / "tiny", "bert")
+    (folder / "vocab.txt").write_text("\n".join(f"token{i}" for i in range(50)))
+    run(folder, store)
+    (folder / "special_tokens_map.json").write_text('{"unk_token": "token7"}')
+    assert run(folder, store).computed == ("tokens",)
+
+
+def test_a_finding_gets_only_what_it_declares(tmp_path, store, findings):
+    seen = {}
+
+    def look(inputs):
+        seen["roles"] = sorted(inputs.weights)
+        seen["layers"] = inputs.architecture.n_layer
+        seen["vocabulary"] = inputs.vocabulary
+        with pytest.raises(KeyError):
+            inputs.weights["token_embedding"]
+        with pytest.raises(AttributeError, match="reads 'n_head' of the config without declaring it"):
+            _ = inputs.architecture.n_head
+        return Measurements({"sum": 0.0})
+
+    findings(toy("one", config=("n_layer",), measure=look))
+    assert run(write_checkpoint(tmp_path / "tiny"), store).failed == {}
+    assert seen == {"roles": ["position_embedding"], "layers": 2, "vocabulary": None}
+
+
+# Measurements are stored, verdicts are not
+
+
+def test_a_changed_threshold_changes_the_verdict_of_stored_results(tmp_path, store, findings):
+    findings(toy("one", rules=(positive(-1e9),)))
+    run(write_checkpoint(tmp_path / "tiny"), store)
+    before = snapshot(store)
+    assert [(c.verdict, c.threshold) for c in published(store).claims] == [("holds", -1e9)]
+    findings(toy("one", rules=(positive(1e9),)))
+    assert [(c.verdict, c.threshold) for c in published(store).claims] == [("fails", 1e9)]
+    assert snapshot(store) == before
+    assert b"holds" not in before["one.json"]
+
+
+def test_results_of_older_code_are_shown_and_said_to_be_so(tmp_path, store, findings, monkeypatch):
+    from generators.compute import code
+
+    findings(toy("one", rules=(positive(-1e9),)))
+    run(write_checkpoint(tmp_path / "tiny"), store)
+    assert not published(store).findings["one"].older_code
+    monkeypatch.setattr(code, "digest", lambda module: "0" * 64)
+    now = published(store)
+    assert now.findings["one"].older_code
+    assert now.findings["one"].status == "computed"
+    assert [claim.verdict for claim in now.claims] == ["holds"]
+
+
+def test_results_in_another_form_are_not_judged_and_say_why(tmp_path, store, findings):
+    """No verdict stands below a sentence that the finding isn't there."""
+
+    class Other(TypedDict):
+        something_else: float
+
+    findings(toy("one", rules=(positive(-1e9),)))
+    run(write_checkpoint(tmp_path / "tiny"), store)
+    findings(toy("one", rules=(positive(-1e9),), metrics=Other))
+    found = published(store)
+    assert found.findings["one"].status == "missing"
+    assert "older version of this finding, in another form" in found.findings["one"].reason
+    assert [claim.verdict for claim in found.claims] == ["untested"]
+
+
+def test_a_finding_that_is_new_to_stored_results_is_not_computed_yet(tmp_path, store, findings):
+    findings(toy("one"))
+    run(write_checkpoint(tmp_path / "tiny"), store)
+    findings(toy("one"), toy("two", rules=(positive(),)))
+    found = published(store)
+    assert found.findings["two"].reason == "It has not been computed for this model yet."
+    assert [claim.verdict for claim in found.claims] == ["untested"]
+
+
+def test_what_is_stored_of_a_finding_that_is_no_more_goes(tmp_path, store, findings):
+    folder = write_checkpoint(tmp_path / "tiny")
+    findings(toy("one"), toy("two"))
+    run(folder, store)
+    findings(toy("one"))
+    assert run(folder, store) == Outcome("tiny", (), ("one",), {})
+    assert set(snapshot(store)) == {"model.json", "one.json", f"one.{record(store, 'one').key[:16]}.npz"}

@@ -1,0 +1,151 @@
+"""A model to be run that is none: what it gives is planted, so that what a finding measures is known."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from generators.base.architecture import Architecture
+from generators.runner.texts import Text, Windows
+
+Array = np.ndarray
+
+
+class StandIn:
+    """Stands in for `generators.runner.run.Run`.
+
+    Its loss grows with the mean squared distance of its positions from what they should be, times `needs_positions`,
+    and by `costs[channel]` while a channel is held, which adds `guesses[channel]` times log-frequency to the logits.
+    Heads attend `looks[head]` tokens back, with what is left spread evenly; the less, the further the positions of
+    neighbours are from where they should be. Stage i of the stream is `shares[i]` of variance between positions.
+    """
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        P: Array | None,
+        *,
+        kind: str | None = "table",
+        length: int = 64,
+        needs_positions: float = 1.0,
+        noise: float = 0.01,
+        costs: dict[int, float] | None = None,
+        guesses: dict[int, float] | None = None,
+        log_frequency: Array | None = None,
+        looks: Sequence[float] = (),
+        shares: Sequence[float] = (),
+        never: Sequence[int] = (),
+        predicts: bool = True,
+    ) -> None:
+        self.architecture, self.position_kind, self.predicts = architecture, kind, predicts
+        self._length = length
+        self._right = np.arange(length, dtype=float)[:, None] if P is None else np.asarray(P, float)[:length]
+        self._now = self._right
+        self._needs, self._noise = needs_positions, noise
+        self._costs, self._guesses, self._held = costs or {}, guesses or {}, []
+        vocab = int(architecture.vocab_size or 900)
+        self._log_frequency = np.zeros(vocab) if log_frequency is None else log_frequency
+        self._looks, self._shares, self._never = looks, shares, list(never)
+        ids = np.random.default_rng(5).integers(3, vocab, 64 * length).astype(np.int32)
+        self.text = Text("a text of random tokens", "0" * 64, ids)
+        self.record = {"torch": "none"}
+
+    def affordable(self, count: int, length: int, passes: float) -> int:
+        return min(count, 32)
+
+    def windows(self, count: int, seed: int, passes: float = 1.0) -> Windows:
+        return self.text.windows(self.affordable(count, self._length, passes), self._length, seed)
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        return tuple(3 + code % 50 for code in text.encode())
+
+    @property
+    def off(self) -> float:
+        """How far positions are from what they should be, in units of their variance."""
+        spread = float(np.mean((self._right - self._right.mean(axis=0)) ** 2))
+        return float(np.mean((self._now - self._right) ** 2)) / spread
+
+    @contextmanager
+    def replaced(self, *, rows: Array | None = None, ids: Array | None = None) -> Iterator[None]:
+        assert (rows is None) != (self.position_kind == "table")
+        if rows is not None:
+            given = np.asarray(rows, float)
+        else:  # only distances matter
+            given = (np.asarray(ids, float) - np.mean(ids) + self._right.mean())[:, None]
+        before, self._now = self._now, given
+        try:
+            yield
+        finally:
+            self._now = before
+
+    @contextmanager
+    def held(self, channels: Sequence[int], values: Array, *, last: bool = True) -> Iterator[None]:
+        assert values.shape == (self.architecture.n_layer + 1, len(channels))
+        before, self._held = self._held, [*self._held, *channels]
+        try:
+            yield
+        finally:
+            self._held = before
+
+    def loss(self, windows: Windows) -> "StandInLoss":
+        return StandInLoss(self, windows)
+
+    def logits(self, ids: Array, see: Callable[[int, Array], None]) -> None:
+        see(0, np.stack([self._logits(row) for row in ids]))
+
+    def _logits(self, row: Array) -> Array:
+        """Predict the token that is there once more, but for tokens that are never said; frequency as it is held."""
+        V = len(self._log_frequency)
+        logits = np.random.default_rng(int(row[0])).standard_normal((len(row), V)).astype(np.float32)
+        logits[np.arange(len(row)), np.roll(row, len(row) // 2)] += 30
+        logits += sum(self._guesses.get(c, 0.0) for c in self._held) * self._log_frequency
+        logits[:, self._never] -= 50
+        return logits.astype(np.float32)
+
+    def hidden_states(self, ids: Array, see: Callable[[int, int, Array], None]) -> None:
+        rng = np.random.default_rng(11)
+        n, d = ids.shape[1], self.architecture.d_model
+        angle = np.linspace(0, 6 * np.pi, n)
+        curve = np.column_stack([np.cos(angle), np.sin(angle), np.linspace(-1, 1, n)])
+        curve = (curve - curve.mean(axis=0)) / np.sqrt(np.mean(np.sum((curve - curve.mean(axis=0)) ** 2, axis=1)))
+        axes = np.linalg.qr(rng.standard_normal((d, 3)))[0]
+        for stage in range(self.architecture.n_layer + 1):
+            share = self._shares[stage] if self._shares else 0.3
+            within = np.random.default_rng([12, stage]).standard_normal((*ids.shape, d)) * np.sqrt((1 - share) / d)
+            states = (np.sqrt(share) * curve @ axes.T + within).astype(np.float32)
+            see(stage, 0, states[:3])
+            see(stage, 3, states[3:])
+
+    def stage_means(self, ids: Array) -> Array:
+        return np.zeros((self.architecture.n_layer + 1, self.architecture.d_model))
+
+    def attention(self, ids: Array, see: Callable[[int, int, Array], None]) -> None:
+        n, heads = ids.shape[1], self.architecture.n_head
+        kept = max(0.0, 1 - self.off)
+        everywhere = np.tril(np.ones((n, n))) if self.architecture.causal else np.ones((n, n))
+        everywhere /= everywhere.sum(axis=1, keepdims=True)
+        for layer in range(self.architecture.n_layer):
+            weights = np.empty((len(ids), heads, n, n), np.float32)
+            for head in range(heads):
+                index = layer * heads + head
+                share = kept * (self._looks[index] if index < len(self._looks) else 0.0)
+                back = np.eye(n, k=-1)
+                back[0, 0] = 1
+                weights[:, head] = share * back + (1 - share) * everywhere
+            see(layer, 0, weights)
+
+
+class StandInLoss:
+    unit = "nats per token"
+
+    def __init__(self, run: StandIn, windows: Windows) -> None:
+        self._run, self._windows = run, windows
+
+    def per_window(self, see: Callable[[int, Array, Array], None] | None = None) -> Array:
+        run, ids = self._run, self._windows.ids
+        if see is not None:
+            for window, row in enumerate(ids):
+                logits = run._logits(row).astype(np.float64)
+                see(window, logits - np.logaddexp.reduce(logits, axis=1, keepdims=True), row)
+        wobble = 1 + run._noise * np.random.default_rng(3).standard_normal(len(ids))
+        return 2 + wobble * (run._needs * run.off + sum(run._costs.get(c, 0.0) for c in run._held))

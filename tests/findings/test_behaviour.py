@@ -1,0 +1,33 @@
+"""What the atlas's own model does when it is run, against a plain script's numbers."""
+
+import pytest
+
+from generators.checkpoint.registry import load_registry
+from generators.compute.plan import inputs
+from generators.compute.run import Places, open_model
+from generators.findings.heads import FINDING as HEADS
+from generators.findings.stream import FINDING as STREAM
+from tests.conftest import ROOT
+
+pytest.importorskip("torch", reason="torch isn't installed")
+pytest.importorskip("transformers", reason="transformers isn't installed")
+
+
+@pytest.fixture(scope="module")
+def opened():
+    return open_model(load_registry(ROOT / "models.yml").find("stdlib-gpt2"), Places())
+
+
+def test_heads_of_stdlib_gpt2(opened):
+    metrics = HEADS.measure(inputs(HEADS, opened)).metrics
+    heads = {(row["layer"], row["head"]): row for row in metrics["heads"]}
+    for head, as_is, in_groups in (((2, 1), 0.37, 0.35), ((2, 3), 0.29, 0.29), ((3, 1), 0.19, 0.19)):
+        assert heads[head]["on_text"] == pytest.approx(as_is, abs=0.015)
+        assert heads[head]["in_groups"] == pytest.approx(in_groups, abs=0.015)
+        assert heads[head]["removed"] == pytest.approx(0.03, abs=0.01)
+
+
+def test_positions_in_the_stream_of_stdlib_gpt2(opened):
+    rows = STREAM.measure(inputs(STREAM, opened)).metrics["layers"]
+    assert [row["ev3"] for row in rows] == pytest.approx([0.889, 0.970, 0.991, 0.948, 0.402], abs=0.02)
+    assert [row["share"] for row in rows] == pytest.approx([0.090, 0.142, 0.338, 0.102, 0.002], abs=0.005)

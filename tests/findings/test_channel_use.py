@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+
+from generators.base.architecture import Architecture
+from generators.findings.channel_use import FINDING
+from generators.findings.contract import Inputs
+from generators.tokens.frequency import Frequency
+from tests import synthetic
+from tests.findings.stand_in import StandIn
+
+N, D, V, LAYERS = 60, 32, 400, 2
+ARCH: Architecture = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
+LOG_FREQUENCY = np.random.default_rng(1).uniform(0, 8, V)
+FREQUENT, LN2, POSITION = 7, 11, 13
+
+
+def weights_of():
+    weights = synthetic.gaussian_weights(ARCH, 0)
+    E = np.random.default_rng(2).standard_normal((V, D)).astype(np.float32)
+    E[:, FREQUENT] += LOG_FREQUENCY
+    P = np.random.default_rng(3).standard_normal((N, D))
+    P[:, POSITION] *= 10
+    gains = synthetic.gains_topped_by(LN2, range(LAYERS), LAYERS, D, 3.0)
+    return synthetic.with_gains({**weights, "token_embedding": E, "position_embedding": P}, "ln2", gains)
+
+
+def measured(proxy=False, frequencies=True, **planted):
+    from dataclasses import replace
+
+    arch = replace(ARCH, vocab_size=V)
+    known = (Frequency("corpus", "a corpus", LOG_FREQUENCY, 1.0, proxy, "0"),) if frequencies else ()
+    run = StandIn(arch, weights_of()["position_embedding"], length=N, log_frequency=LOG_FREQUENCY, **planted)
+    return FINDING.measure(Inputs(weights_of(), arch, None, known, run))
+
+
+def claims_of(result):
+    return {claim.id: claim for claim in FINDING.claims(result)}
+
+
+def test_the_channels_that_findings_name_and_twenty_others():
+    rows = measured().metrics["channels"]
+    assert [(row["channel"], row["why"]) for row in rows[:3]] == [
+        (FREQUENT, "frequency"), (LN2, "ln2"), (POSITION, "position"),
+    ]  # fmt: skip
+    assert len({row["channel"] for row in rows}) == 23
+    assert {row["why"] for row in rows[3:]} == {"drawn"}
+
+
+def test_planted_costs():
+    result = measured(costs={FREQUENT: 0.3, LN2: 0.1})
+    costs = [row["cost"] for row in result.metrics["channels"]]
+    assert costs[:2] == pytest.approx([0.3, 0.1], rel=0.02)
+    assert costs[2:] == pytest.approx([0.0] * 21)
+    claim = claims_of(result)["leans-on-channel"]
+    assert (claim.verdict, claim.value) == ("holds", costs[0])
+
+
+def test_a_channel_that_costs_no_more_than_others():
+    everywhere = {channel: 0.1 + 0.01 * channel for channel in range(D)}
+    assert claims_of(measured(costs=everywhere))["leans-on-channel"].verdict == "fails"
+
+
+def test_a_planted_guess_by_frequency():
+    result = measured(guesses={FREQUENT: -0.3})
+    row = result.metrics["channels"][0]
+    assert row["unigram_rho"] < -0.9
+    assert row["divergence"] is not None
+    claim = claims_of(result)["guess-by-frequency"]
+    assert claim.verdict == "holds"
+    assert "-" in claim.answer
+
+
+def test_a_guess_that_other_channels_carry_too():
+    guesses = dict.fromkeys(range(D), -0.3)
+    assert claims_of(measured(guesses=guesses))["guess-by-frequency"].verdict == "fails"
+
+
+def test_without_frequencies_ln2_names_the_channel():
+    result = measured(frequencies=False, costs={LN2: 0.3})
+    assert result.metrics["channels"][0]["why"] == "ln2"
+    claims = claims_of(result)
+    assert claims["leans-on-channel"].verdict == "holds"
+    assert claims["guess-by-frequency"].verdict == "untested"
+    assert result.metrics["values"] == []
+
+
+def test_a_proxy_says_nothing_about_frequency():
+    assert claims_of(measured(proxy=True))["guess-by-frequency"].verdict == "untested"
+
+
+def test_a_model_that_predicts_nothing():
+    result = measured(predicts=False, costs={FREQUENT: 0.3})
+    assert result.metrics["channels"][0]["unigram_rho"] is None
+    assert claims_of(result)["guess-by-frequency"].verdict == "untested"
+    assert claims_of(result)["leans-on-channel"].verdict == "holds"
+    for figure in FINDING.figures(result):
+        figure.draw()

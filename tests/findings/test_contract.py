@@ -1,0 +1,392 @@
+"""What every finding keeps to: its metrics, what it declares, its claims, its words."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from typing import Any, cast, get_args
+
+import numpy as np
+import pytest
+from jinja2 import nodes
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import get_type_hints, is_typeddict
+
+from generators.base.architecture import Architecture
+from generators.base.plain import plain
+from generators.compute.code import PACKAGE, modules_in
+from generators.findings import FINDINGS
+from generators.findings.contract import (
+    CAPABILITIES,
+    FREQUENCIES,
+    RUN,
+    TOKENS,
+    VERDICTS,
+    Finding,
+    Inputs,
+    Measurements,
+    Table,
+    roles,
+)
+from generators.site.words import caption, environment
+from generators.tokens.frequency import Frequency
+from generators.tokens.vocabulary import Token, Vocabulary, assemble
+from tests import synthetic
+from tests.findings.stand_in import StandIn
+
+V, D, LAYERS = 900, 48, 3
+CLUMP, LONG = range(100, 140), range(200, 210)  # tokens that huddle, and tokens that other tokens yield
+UNSAID = {"nan", "inf", "None", "True", "False"}  # what numbers that are absent look like in a sentence
+every_finding = pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.name)
+
+
+# Models without structure, but for what some figures need to be there
+
+
+def weights_of(seed: int, planted: bool) -> dict[str, np.ndarray]:
+    """Return Gaussian weights; planted, some of their tokens huddle and some are long."""
+    arch = synthetic.architecture(d_model=D, n_layer=LAYERS)
+    rng = np.random.default_rng([seed, 9])
+    E = rng.standard_normal((V, D), dtype=np.float32)
+    if planted:
+        E[CLUMP] = 3.5 * synthetic.orthonormal(D, 1, seed)[:, 0] + 0.05 * E[CLUMP]
+        E[LONG] *= 4
+    return {**synthetic.gaussian_weights(arch, seed), "token_embedding": E}
+
+
+def vocabulary() -> Vocabulary:
+    marks = np.random.default_rng(3).random(V) < 0.5
+    return assemble({i: Token(f"w{i}".encode(), f"w{i}", bool(marks[i]), special=i < 3) for i in range(V)}, V)
+
+
+def frequencies() -> tuple[Frequency, ...]:
+    counts = np.random.default_rng(0).zipf(1.4, V).clip(max=10**6).astype(float)
+    counts[CLUMP] = 0
+    return (Frequency("counts", "counts", np.log1p(counts), 1.0, False, "0"),)
+
+
+@cache
+def scenes() -> dict[str, Inputs]:
+    """Return the inputs to measure from: without structure, with what is planted, with no more than is needed."""
+    arch = replace(synthetic.architecture(d_model=D, n_layer=LAYERS), vocab_size=V)
+    gaussian = weights_of(0, planted=False)
+    untied = {**weights_of(1, planted=True), "unembedding": gaussian["token_embedding"]}
+    planted, encoder = weights_of(1, planted=True), replace(arch, tied=False, causal=False, post_norm=True)
+    log_frequency = frequencies()[0].log_frequency
+    looks, shares = (0.9, 0.4, 0.0), (0.5, 0.6, 0.3, 0.0)
+
+    def run(weights: Mapping[str, np.ndarray], arch: Architecture, **given: Any) -> StandIn:
+        return StandIn(arch, weights["position_embedding"], log_frequency=log_frequency, **given)
+
+    seen = {"looks": looks, "shares": shares, "never": CLUMP}
+    return {
+        "gaussian": Inputs(gaussian, arch, vocabulary(), frequencies(), run(gaussian, arch)),
+        "planted": Inputs(planted, arch, vocabulary(), frequencies(), run(planted, arch, **seen)),
+        "untied": Inputs(untied, encoder, vocabulary(), frequencies(), run(untied, encoder)),
+        "bare": Inputs(weights_of(2, planted=False), arch, run=StandIn(arch, None, kind="rotary")),
+    }
+
+
+@cache
+def measured(finding: Finding[Any], scene: str) -> Measurements[Any]:
+    inputs = scenes()[scene]
+    if scene == "bare":
+        needed = roles(finding.needs, LAYERS)
+        inputs = replace(inputs, weights={role: inputs.weights[role] for role in needed})
+    return finding.measure(inputs)
+
+
+every_scene = pytest.mark.parametrize("scene", ["gaussian", "planted", "untied", "bare"])
+
+
+# Metrics and tables
+
+
+@every_scene
+@every_finding
+def test_stored_metrics_are_those_that_were_measured(finding, scene):
+    metrics = measured(finding, scene).metrics
+    stored = json.dumps(metrics, allow_nan=False)
+    assert json.loads(stored) == metrics, "lists and not tuples, strings as keys"
+    assert TypeAdapter(finding.metrics).validate_json(stored, strict=True) == metrics, "nothing that isn't declared"
+
+
+@every_finding
+def test_metrics_with_a_key_missing_are_refused(finding):
+    stored = json.loads(json.dumps(measured(finding, "gaussian").metrics))
+    adapter = TypeAdapter(finding.metrics)
+    for key in stored:
+        with pytest.raises(ValidationError, match=key):
+            adapter.validate_python({name: value for name, value in stored.items() if name != key})
+
+
+def types_in(annotation: Any) -> set[Any]:
+    """Return every type that an annotation is made of, keys of typed dicts included."""
+    inner = get_type_hints(annotation).values() if is_typeddict(annotation) else get_args(annotation)
+    return {annotation}.union(*(types_in(part) for part in inner))
+
+
+@every_finding
+def test_no_metric_is_of_any_type(finding):
+    assert not {Any, object, dict, list, tuple} & types_in(finding.metrics)
+
+
+@every_scene
+@every_finding
+def test_tables_are_plain_and_rectangular(finding, scene):
+    for name, table in measured(finding, scene).tables.items():
+        json.dumps(plain(table.rows), allow_nan=False)
+        assert len(set(table.columns)) == len(table.columns), name
+        assert all(len(row) == len(table.columns) for row in table.rows), name
+        assert table.title, name
+
+
+@every_scene
+@every_finding
+def test_arrays_are_arrays_of_numbers_or_text(finding, scene):
+    for name, array in measured(finding, scene).arrays.items():
+        assert isinstance(array, np.ndarray), name
+        assert array.dtype.kind in "fiubU", name
+        if array.dtype.kind == "f":
+            assert array.itemsize <= 4, f"{name} is shown, not calculated with"
+
+
+# What a finding declares
+
+
+class Declared(Mapping):
+    """Tensors of which a finding may ask for those that it declares; `asked` are those that it did."""
+
+    def __init__(self, weights: Mapping[str, np.ndarray], declared: list[str]) -> None:
+        self.weights, self.declared = weights, declared
+        self.asked: set[str] = set()
+
+    def __getitem__(self, role: str) -> np.ndarray:
+        assert role in self.declared, f"{role} is read and not declared"
+        self.asked.add(role)
+        return self.weights[role]
+
+    def __contains__(self, role: object) -> bool:
+        assert role in self.declared, f"{role} is looked for and not declared"
+        self.asked.add(str(role))
+        return role in self.weights
+
+    def __iter__(self):
+        return iter([role for role in self.declared if role in self.weights])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+class Fields:
+    """An architecture of which only what is declared can be read; `asked` is what was."""
+
+    __class__ = Architecture  # what they stand in for
+
+    def __init__(self, architecture: Architecture, declared: tuple[str, ...]) -> None:
+        self._architecture, self._declared = architecture, declared
+        self.asked: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        assert name in self._declared, f"{name} of the config is read and not declared"
+        self.asked.add(name)
+        return getattr(self._architecture, name)
+
+
+@dataclass
+class Watched:
+    """Inputs of which a finding may read what it declares; `asked` are the capabilities that it asked for."""
+
+    finding: Finding[Any]
+    inputs: Inputs
+    asked: set[str] = field(default_factory=set)
+    __class__ = Inputs  # what they stand in for
+
+    def __post_init__(self) -> None:
+        declared = roles((*self.finding.needs, *self.finding.uses), self.inputs.architecture.n_layer)
+        self.weights = Declared(self.inputs.weights, declared)
+        self.architecture = Fields(self.inputs.architecture, self.finding.config)
+
+    @property
+    def vocabulary(self) -> Any:
+        return self._capability(TOKENS, self.inputs.vocabulary)
+
+    @property
+    def frequencies(self) -> Any:
+        return self._capability(FREQUENCIES, self.inputs.frequencies)
+
+    @property
+    def run(self) -> Any:
+        return self._capability(RUN, self.inputs.run)
+
+    def _capability(self, name: str, what: Any) -> Any:
+        assert self.finding.can_use(name), f"{name} are read and not declared"
+        self.asked.add(name)
+        return what
+
+
+@every_finding
+def test_what_is_read_is_declared_and_what_is_declared_is_read(finding):
+    watched = [Watched(finding, inputs) for name, inputs in scenes().items() if name != "bare"]
+    for each in watched:
+        finding.measure(cast(Inputs, each))
+    assert set().union(*(each.architecture.asked for each in watched)) == set(finding.config)
+    declared = {name for name in (*finding.needs, *finding.uses) if name in CAPABILITIES}
+    assert set().union(*(each.asked for each in watched)) == declared
+    there = {role for role in watched[0].weights.declared if any(role in each.inputs.weights for each in watched)}
+    assert set().union(*(each.weights.asked for each in watched)) >= there
+
+
+@every_finding
+def test_declarations_mean_something(finding):
+    known = {f.name for f in fields(Architecture)}
+    assert set(finding.config) <= known
+    wanted = (*finding.needs, *finding.uses)
+    assert len(set(wanted)) == len(wanted)
+    there = set().union(*(inputs.weights for inputs in scenes().values()))
+    for role in wanted:
+        assert role in CAPABILITIES or set(roles((role,), LAYERS)) & there, role
+
+
+@every_finding
+def test_measuring_knows_no_disk_no_page_and_no_drawing(finding):
+    ours = ("generators.base.", "generators.maths.", f"generators.findings.{finding.name}.")
+    shared = {f"generators.findings.{name}" for name in ("contract", "nulls", "running", "sizes", "token_cells")}
+    if finding.name == "undertrained":  # the candidates are those of the outliers
+        ours = (*ours, "generators.findings.outliers.")
+    for module in modules_in(PACKAGE, finding.measure.__module__):
+        assert module in shared or module.startswith(ours), module
+
+
+def test_findings_are_told_apart():
+    for unique in (
+        [finding.order for finding in FINDINGS],
+        [finding.name for finding in FINDINGS],
+        [finding.title for finding in FINDINGS],
+        [rule.id for finding in FINDINGS for rule in finding.rules],
+        [rule.short for finding in FINDINGS for rule in finding.rules],
+    ):
+        assert len(set(unique)) == len(unique)
+
+
+# Rules and claims
+
+
+def words_in(sentence: str) -> set[str]:
+    return set(re.findall(r"\w+", sentence))
+
+
+@every_finding
+def test_rules_are_told_in_full(finding):
+    for rule in finding.rules:
+        assert rule.id
+        assert rule.short
+        assert rule.value
+        assert rule.statement.endswith(".")
+        assert (rule.holds is None) == bool(rule.holds_as), "a number or, where it depends on chance, words"
+        if rule.holds is not None and rule.partly is not None:
+            assert rule.reached(rule.holds, rule.partly), "what holds must hold partly"
+
+
+@every_scene
+@every_finding
+def test_every_rule_gives_a_claim(finding, scene):
+    claims = finding.claims(measured(finding, scene))
+    assert [claim.id for claim in claims] == [rule.id for rule in finding.rules]
+    for claim in claims:
+        assert claim.finding == finding.name
+        assert claim.verdict in VERDICTS
+        assert (claim.value is None) or claim.verdict != "untested"
+        assert claim.answer.endswith("."), claim.answer
+        assert not UNSAID & words_in(claim.answer), claim.answer
+    json.dumps([[claim.value, claim.threshold, claim.baseline, claim.interval] for claim in claims], allow_nan=False)
+
+
+@every_scene
+@every_finding
+def test_claims_and_figures_need_no_more_than_what_is_stored(finding, scene):
+    fresh = measured(finding, scene)
+    tables = {name: Table(t.title, t.columns, tuple(map(tuple, plain(t.rows)))) for name, t in fresh.tables.items()}
+    stored = Measurements(json.loads(json.dumps(fresh.metrics)), tables, fresh.arrays)
+    assert finding.claims(stored) == finding.claims(fresh)
+    figures = finding.figures(stored)
+    assert [figure.name for figure in figures] == [figure.name for figure in finding.figures(fresh)]
+    for figure in figures:
+        figure.draw()
+        if figure.interactive is not None:
+            json.dumps(figure.interactive().as_json(), allow_nan=False)
+
+
+@every_finding
+def test_a_finding_that_was_not_measured_leaves_every_claim_untested(finding):
+    claims = finding.untested("The weights aren't here.")
+    assert [claim.id for claim in claims] == [rule.id for rule in finding.rules]
+    assert {(claim.verdict, claim.answer) for claim in claims} <= {("untested", "The weights aren't here.")}
+
+
+# Figures and their words
+
+
+def parsed(name: str) -> nodes.Template:
+    made = environment()
+    return made.parse(made.loader.get_source(made, name)[0])
+
+
+def words_of(finding: Finding[Any]) -> nodes.Template:
+    return parsed(f"findings/{finding.name}.md.j2")
+
+
+def asked_by_pages() -> set[str]:
+    """Return what pages ask of a finding's words."""
+    pages = environment().list_templates(filter_func=lambda name: "/" not in name)
+    read = [node for page in pages for node in parsed(page).find_all(nodes.Getattr)]
+    return {node.attr for node in read if isinstance(node.node, nodes.Name) and node.node.name == "words"}
+
+
+@cache
+def figure_names(finding: Finding[Any]) -> set[str]:
+    return {figure.name for scene in scenes() for figure in finding.figures(measured(finding, scene))}
+
+
+@every_scene
+@every_finding
+def test_every_figure_has_words(finding, scene):
+    result = measured(finding, scene)
+    figures = finding.figures(result)
+    assert len({figure.name for figure in figures}) == len(figures)
+    for figure in figures:
+        words = caption(finding.name, figure.name, result)
+        for text in (words.how_to_read, words.alt):
+            assert text.endswith("."), text
+            assert not UNSAID & words_in(text), text
+        assert figure.title
+        assert not figure.title.endswith(".")
+
+
+@every_finding
+def test_no_words_are_left_over(finding):
+    """Every macro is a caption or alt text of a figure, or asked for by a page, or used by another one."""
+    wanted = {f"{kind}_{name.replace('-', '_')}" for name in figure_names(finding) for kind in ("caption", "alt")}
+    words = words_of(finding)
+    macros = {macro.name: [argument.name for argument in macro.args] for macro in words.find_all(nodes.Macro)}
+    about_figures = {name for name, arguments in macros.items() if arguments == ["metrics", "arrays"]}
+    assert {name for name in about_figures if name.startswith(("caption_", "alt_"))} == wanted
+    called = {call.node.name for call in words.find_all(nodes.Call) if isinstance(call.node, nodes.Name)}
+    assert set(macros) - wanted - asked_by_pages() <= called
+    assert {"question", "observation", "definition", "change_mind", "details"} <= set(macros)
+
+
+def test_no_template_is_left_over():
+    names = environment().list_templates(filter_func=lambda name: name.startswith("findings/"))
+    assert sorted(names) == sorted(f"findings/{finding.name}.md.j2" for finding in FINDINGS)
+
+
+@every_finding
+def test_the_signature_is_a_figure(finding):
+    assert finding.signature in figure_names(finding)
+
+
+def test_figures_of_all_findings_have_names_of_their_own():
+    names = [name for finding in FINDINGS for name in figure_names(finding)]
+    assert len(set(names)) == len(names)

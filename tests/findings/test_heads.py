@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+
+from generators.findings.contract import Inputs
+from generators.findings.heads import FINDING
+from tests import synthetic
+from tests.findings.stand_in import StandIn
+
+N, D, LAYERS = 120, 48, 2
+ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
+HEADS = LAYERS * ARCH.n_head
+WEIGHTS = synthetic.gaussian_weights(ARCH, 0)
+
+
+def curve():
+    return synthetic.embed(np.linspace(-1, 1, N)[:, None], D)
+
+
+def measured(looks, weights=None, kind="table", arch=ARCH, P=None):
+    P = curve() if P is None and kind == "table" else P
+    weights = {**(WEIGHTS if weights is None else weights)}
+    if P is not None:
+        weights["position_embedding"] = P
+    return FINDING.measure(Inputs(weights, arch, run=StandIn(arch, P, kind=kind, length=N, looks=looks)))
+
+
+def claims_of(result):
+    return {claim.id: claim for claim in FINDING.claims(result)}
+
+
+def test_a_planted_head_is_found_with_its_weight():
+    looks = [0.0] * HEADS
+    looks[3] = 0.8
+    result = measured(looks)
+    uniform = result.metrics["uniform"]
+    assert uniform == pytest.approx(np.mean(1 / np.arange(2, N + 1)))
+    row = result.metrics["heads"][3]
+    assert row["on_text"] == pytest.approx(0.8 + 0.2 * uniform, abs=1e-5)
+    assert row["strongest_offset"] == 1
+    assert row["removed"] == pytest.approx(uniform, abs=1e-5)
+    assert result.metrics["heads"][0]["on_text"] == pytest.approx(uniform, abs=1e-5)
+    claims = claims_of(result)
+    assert claims["previous-token-on-text"].verdict == "holds"
+    assert claims["previous-token-inexact"].verdict == "holds"
+    assert claims["previous-token-inexact"].baseline < 0.1
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.55, "holds"), (0.4, "partly"), (0.2, "fails")])
+def test_the_claim_of_a_previous_token_head(share, verdict):
+    assert claims_of(measured([share]))["previous-token-on-text"].verdict == verdict
+
+
+def test_without_such_heads_their_exactness_is_untested():
+    assert claims_of(measured([0.1]))["previous-token-inexact"].verdict == "untested"
+
+
+def test_heads_that_need_exact_positions():
+    rough = np.random.default_rng(0).standard_normal((N, D))
+    assert claims_of(measured([0.9], P=rough))["previous-token-inexact"].verdict == "fails"
+
+
+def test_an_encoder_looks_both_ways():
+    arch = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS, causal=False)
+    result = measured([0.5], arch=arch)
+    assert result.arrays["offsets"].tolist() == list(range(-16, 17))
+    assert result.metrics["repeated"] is None
+    assert result.metrics["uniform"] == 1 / N
+    assert result.metrics["heads"][0]["on_text"] == pytest.approx(0.5 + 0.5 / N, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["rotary", None])
+def test_without_a_table_there_is_no_forecast(kind):
+    weights = {role: array for role, array in WEIGHTS.items() if role != "position_embedding"}
+    result = measured([0.9], weights, kind)
+    claims = claims_of(result)
+    assert claims["positions-foretell-heads"].verdict == "untested"
+    assert claims["previous-token-inexact"].verdict == ("untested" if kind is None else "holds")
+    assert len(result.arrays["attention"]) == (1 if kind is None else 3)
+    for figure in FINDING.figures(result):
+        figure.draw()
+
+
+def test_weights_that_foretell_text():
+    heads = [(layer, head) for layer in range(LAYERS) for head in range(ARCH.n_head)]
+    planted = synthetic.with_positional_heads(WEIGHTS, ARCH, dict.fromkeys(heads[: HEADS // 2], 1))
+    looks = [0.9 - 0.05 * i if i < HEADS // 2 else 0.02 * i for i in range(HEADS)]
+    result = measured(looks, planted, P=planted["position_embedding"])
+    kernel = [row["by_position_alone"] for row in result.metrics["heads"]]
+    assert min(kernel[: HEADS // 2]) > max(kernel[HEADS // 2 :])
+    assert result.metrics["forecast"]["rho"] > 0.5
+
+
+def test_random_tokens_seen_twice_are_predicted_by_a_model_that_repeats():
+    result = measured([0.9])
+    assert {row["positions"] for row in result.metrics["repeated"]} == {"as they are", "in groups", "removed"}
+    assert all(0 <= row["share"] <= 1 for row in result.metrics["repeated"])

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+
+from generators.findings.contract import Inputs, NotApplicableError
+from generators.findings.position_use import FINDING, variants
+from generators.findings.running import grouped
+from tests import synthetic
+from tests.findings.stand_in import StandIn
+
+N, D = 120, 48
+ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=2)
+
+
+def helix(noise=0.0, dims=3):
+    angle = np.linspace(0, 4 * np.pi, N)
+    curve = np.column_stack([np.cos(angle), np.sin(angle), np.linspace(-1, 1, N)])[:, :dims]
+    return synthetic.embed(curve, D, noise=noise)
+
+
+def measured(P, kind="table", **planted):
+    run = StandIn(ARCH, P, kind=kind, length=N, **planted)
+    return FINDING.measure(Inputs({} if P is None else {"position_embedding": P}, ARCH, run=run))
+
+
+def damages(result):
+    return {(row["kind"], row["amount"]): row["damage"] for row in result.metrics["damages"]}
+
+
+def claims_of(result):
+    return {claim.id: claim for claim in FINDING.claims(result)}
+
+
+def off(P, changed):
+    return np.mean((changed - P) ** 2) / np.mean((P - P.mean(axis=0)) ** 2)
+
+
+def test_damage_is_the_share_of_what_removing_costs():
+    P = helix(0.02)
+    result = measured(P, noise=0)
+    found = damages(result)
+    assert result.metrics["removed"]["mean"] == pytest.approx(1)
+    for size in variants.GROUPS:
+        assert found["groups", size] == pytest.approx(off(P, grouped(P, size)))
+    for width in variants.WIDTHS:
+        assert found["smoothed", width] == pytest.approx(off(P, variants.smoothed(P, width)))
+
+
+def test_on_a_smooth_helix_exactness_noise_and_further_components_are_not_needed():
+    claims = claims_of(measured(helix(0.001)))
+    assert {claims[name].verdict for name in claims if name != "weak-channels-disposable"} == {"holds"}
+    assert claims["exact-positions"].baseline > 0.8
+    low, high = claims["exact-positions"].interval
+    assert low <= claims["exact-positions"].value <= high
+
+
+def test_without_a_curve_everything_is_needed():
+    P = np.random.default_rng(0).standard_normal((N, D))
+    claims = claims_of(measured(P))
+    assert {claim.verdict for claim in claims.values()} == {"fails"}
+
+
+def test_channels_that_hold_all_are_all_that_is_needed():
+    P = np.full((N, D), 0.5)
+    P[:, : D // 2] += np.random.default_rng(0).standard_normal((N, D // 2))
+    found = damages(measured(P, noise=0))
+    assert found["strongest", 50] == pytest.approx(0, abs=1e-12)
+    assert found["weakest", 50] == pytest.approx(1)
+    assert found["strongest", 25] == pytest.approx(0.5, abs=0.1)
+
+
+def test_shuffled_positions_are_worse_than_none():
+    assert damages(measured(helix()))["permuted", None] == pytest.approx(2, abs=0.3)
+
+
+@pytest.mark.parametrize("needs", [0.0, -0.1])
+def test_a_model_that_does_as_well_without_positions_is_untested(needs):
+    result = measured(helix(), needs_positions=needs)
+    assert {claim.verdict for claim in FINDING.claims(result)} == {"untested"}
+    assert np.isfinite([row["damage"] for row in result.metrics["damages"]]).all()
+
+
+@pytest.mark.parametrize("kind", ["rotary", "alibi"])
+def test_models_without_a_table_are_given_ids(kind):
+    result = measured(None, kind, noise=0)
+    ids = np.arange(N, dtype=float)
+    assert damages(result)["groups", 10] == pytest.approx(off(ids, grouped(ids, 10)))
+    claims = claims_of(result)
+    assert claims["exact-positions"].verdict == "holds"
+    assert {claims[name].verdict for name in claims if name != "exact-positions"} == {"untested"}
+    assert [figure.name for figure in FINDING.figures(result)] == ["position-damage"]
+
+
+def test_positions_that_nothing_can_replace():
+    with pytest.raises(NotApplicableError, match="none can be replaced"):
+        measured(None, None)
+
+
+# Changes
+
+
+def test_groups():
+    rows = np.arange(5.0)[:, None]
+    assert grouped(rows, 2)[:, 0].tolist() == [0.5, 0.5, 2.5, 2.5, 4]
+    np.testing.assert_array_equal(grouped(rows, 1), rows)
+    assert set(grouped(rows, 99)[:, 0]) == {2.0}
+
+
+def test_smoothing_leaves_a_straight_line_and_position_0_alone():
+    P = np.column_stack([np.arange(200.0), np.full(200, 3.0)])
+    P[0] = 1000
+    smooth = variants.smoothed(P, 2)
+    np.testing.assert_array_equal(smooth[0], P[0])
+    np.testing.assert_allclose(smooth[20:-20], P[20:-20])
+
+
+def test_projection_keeps_what_lies_in_the_directions():
+    P = helix()
+    mean, directions = P[1:].mean(axis=0), variants.principal_directions(P[1:])
+    np.testing.assert_allclose(variants.projected(P, mean, directions[:3]), P, atol=1e-10)
+    assert off(P[1:], variants.projected(P, mean, directions[:1])[1:]) > 0.1
+
+
+def test_random_groups_have_the_same_sizes():
+    found = {variant.kind: variant.positions for variant in variants.of_ids(95)}
+    sizes = np.unique(found["random groups"], return_counts=True)[1]
+    assert sizes.max() <= 20
+    assert sorted(found["permuted"]) == list(range(95))

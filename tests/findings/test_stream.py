@@ -1,0 +1,119 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from generators.findings.contract import Inputs
+from generators.findings.stream import FINDING
+from generators.findings.stream.moments import FOLDS, Moments, jackknife
+from tests import synthetic
+from tests.findings.stand_in import StandIn
+
+N, D, LAYERS = 100, 32, 4
+ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
+
+
+def measured(shares, with_P=False):
+    P = synthetic.embed(np.linspace(-1, 1, N)[:, None], D, noise=0.1)
+    weights = {"position_embedding": P} if with_P else {}
+    run = StandIn(ARCH, P, length=N, shares=shares)
+    return FINDING.measure(Inputs(weights, ARCH, run=run))
+
+
+def claims_of(result):
+    return {claim.id: claim for claim in FINDING.claims(result)}
+
+
+def moments_of(states, batches=(5,)):
+    found = Moments(windows=len(states), n=states.shape[1], d=states.shape[2])
+    edges = [0, *batches, len(states)]
+    for begin, end in pairwise(edges):
+        found.add(begin, states[begin:end])
+    return found
+
+
+def planted(share, windows=40, n=50, d=12, seed=0):
+    rng = np.random.default_rng(seed)
+    means = rng.standard_normal((n, d)) * np.sqrt(share)
+    return (means + rng.standard_normal((windows, n, d)) * np.sqrt(1 - share)).astype(np.float32)
+
+
+def test_planted_shares_are_found():
+    shares = [0.5, 0.3, 0.1, 0.05, 0.0]
+    result = measured(shares)
+    rows = result.metrics["layers"]
+    assert [row["share"] for row in rows] == pytest.approx(shares, abs=0.01)
+    assert rows[0]["reliability"] > 0.9 > rows[4]["reliability"]
+    assert rows[0]["ev3"] > 0.9
+    assert rows[0]["decoded"] > rows[3]["decoded"] > -0.1
+    assert rows[0]["winding"] > 1
+    claims = claims_of(result)
+    assert claims["positions-last"].value == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.6, "holds"), (0.0, "fails")])
+def test_claims_about_the_middle(share, verdict):
+    claims = claims_of(measured([0.5, 0.5, share, 0, 0]))
+    assert claims["positions-last"].verdict == verdict
+    assert claims["curve-stays-low-dimensional"].verdict == ("holds" if share else "untested")
+    assert claims["positions-and-contexts-apart"].verdict != "untested" or not share
+
+
+def test_models_without_position_embeddings_make_their_own():
+    assert claims_of(measured([0, 0.6, 0.3, 0, 0]))["makes-its-own-positions"].verdict == "holds"
+    assert claims_of(measured([0, 0, 0, 0, 0]))["makes-its-own-positions"].verdict == "fails"
+    result = measured([0, 0.3, 0.3, 0, 0], with_P=True)
+    assert claims_of(result)["makes-its-own-positions"].verdict == "untested"
+    assert result.metrics["layers"][1]["in_P"] is not None
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
+def test_share_is_free_of_sampling_noise(share):
+    found = np.array([moments_of(planted(share, windows=16, seed=seed)).share() for seed in range(20)])
+    assert found.mean() == pytest.approx(share, abs=0.03)
+
+
+def test_position_means_and_halves():
+    states = planted(0.5)
+    found = moments_of(states)
+    np.testing.assert_allclose(found.position_means(), states.mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(found.halves()[0], states[::2].mean(axis=0), atol=1e-5)
+    kept = np.arange(len(states)) % FOLDS != 3
+    np.testing.assert_allclose(found.position_means(3), states[kept].mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(found.contexts, states.mean(axis=1), atol=1e-5)
+
+
+def test_batches_make_no_difference():
+    states = planted(0.5)
+    one, other = moments_of(states, (5,)), moments_of(states, (1, 9, 30))
+    np.testing.assert_array_equal(one.sums, other.sums)
+    np.testing.assert_array_equal(one.grams, other.grams)
+
+
+def test_the_probe_is_a_ridge_regression_on_windows_left_out():
+    states = planted(0.3, windows=24, n=30, d=6)
+    found = moments_of(states)
+    t = np.arange(30) - 14.5
+    missed = 0.0
+    for fold in range(FOLDS):
+        test = np.arange(24) % FOLDS == fold
+        x, y = states[~test].reshape(-1, 6).astype(float), np.tile(t, (~test).sum())
+        mean = x.mean(axis=0)
+        centred = x - mean
+        penalty = 1e-3 * np.trace(np.cov(x.T, bias=True)) / 6
+        w = np.linalg.solve(centred.T @ centred / len(x) + penalty * np.eye(6), centred.T @ y / len(x))
+        missed += np.sum((np.tile(t, test.sum()) - (states[test].reshape(-1, 6) - mean) @ w) ** 2)
+    assert found.decoded() == pytest.approx(1 - missed / (24 * np.sum(t**2)), abs=1e-4)
+
+
+def test_a_position_that_is_written_down_is_read():
+    states = planted(0.0)
+    states[:, :, 4] += np.arange(states.shape[1])
+    assert moments_of(states).decoded() > 0.98
+
+
+def test_jackknife_of_a_mean_is_its_standard_error():
+    values = np.random.default_rng(0).standard_normal(8)
+    without = np.array([np.delete(values, i).mean() for i in range(8)])
+    low, high = jackknife(without, values.mean())
+    assert (high - low) / 2 == pytest.approx(1.96 * values.std(ddof=1) / np.sqrt(8))

@@ -1,0 +1,78 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from generators.findings.contract import Inputs, NotApplicableError
+from generators.findings.undertrained import FINDING
+from generators.findings.undertrained.measure import matched
+from generators.tokens.frequency import Frequency
+from tests import synthetic
+from tests.findings.stand_in import StandIn
+
+N, D, V = 64, 48, 900
+CLUMP = range(100, 130)
+ARCH = replace(synthetic.architecture(n_ctx=N, d_model=D, n_layer=2), vocab_size=V)
+
+
+def embedding():
+    E = np.random.default_rng(1).standard_normal((V, D)).astype(np.float32)
+    E[CLUMP] = 3.5 * synthetic.orthonormal(D, 1, 0)[:, 0] + 0.05 * E[CLUMP]
+    return E
+
+
+def measured(never=(), predicts=True, counts=True, E=None):
+    numbers = np.random.default_rng(0).integers(1, 1000, V).astype(float)
+    numbers[CLUMP] = 0
+    known = (Frequency("counts", "counts", np.log1p(numbers), 1.0, False, "0"),) if counts else ()
+    run = StandIn(ARCH, None, kind="rotary", length=N, never=never, predicts=predicts)
+    E = embedding() if E is None else E
+    return FINDING.measure(Inputs({"token_embedding": E}, ARCH, None, known, run))
+
+
+def test_tokens_that_are_never_said():
+    result = measured(never=CLUMP)
+    m = result.metrics
+    assert m["below"] == m["candidates"]
+    assert m["found_by_indicator"]["precision"] == 1
+    assert m["found_by_probability"]["recall"] == 1
+    (claim,) = FINDING.claims(result)
+    assert (claim.verdict, claim.value) == ("holds", 1.0)
+    assert claim.chance.median == 0.05
+    assert claim.chance.limit < 0.5
+
+
+def test_candidates_that_are_said_like_others():
+    result = measured()
+    (claim,) = FINDING.claims(result)
+    assert claim.verdict == "fails"
+    assert result.metrics["found_by_indicator"]["precision"] == 1
+
+
+def test_without_counts_nothing_is_held_against_them():
+    m = measured(counts=False).metrics
+    assert m["found_by_indicator"] is None
+    assert m["matched_by"] == "token index"
+
+
+def test_a_model_that_predicts_no_tokens():
+    with pytest.raises(NotApplicableError, match="no head"):
+        measured(predicts=False)
+
+
+def test_where_no_tokens_huddle_the_shortest_are_candidates():
+    E = np.random.default_rng(1).standard_normal((V, D)).astype(np.float32)
+    result = measured(E=E)
+    assert result.metrics["indicator"] == "norm of the input embedding"
+    norms = np.linalg.norm(E, axis=1)
+    assert result.tables["candidates"].rows[0][0] == int(np.argmin(norms))
+
+
+def test_controls_are_the_nearest_in_frequency_each_once():
+    log_frequency = np.array([0.0, 0.1, 5.0, 5.1, 5.2, 9.0, np.nan])
+    allowed = np.ones(7, bool)
+    assert matched(np.array([0, 3]), log_frequency, allowed).tolist() in ([1, 2], [1, 4])
+    assert len(set(matched(np.array([2, 3, 4]), log_frequency, allowed).tolist())) == 3
+    allowed[1] = False
+    assert 1 not in matched(np.array([0]), log_frequency, allowed)
+    assert len(matched(np.arange(6), log_frequency, np.ones(7, bool))) == 0

@@ -1,0 +1,76 @@
+"""Kernels of attention: planted offsets, the softmax and the averages by offset computed the plain way."""
+
+import numpy as np
+import pytest
+
+from generators.maths.kernels import attention, by_head, kernel_of, layer_norm, positional_kernel, uniform_kernel
+
+
+def test_queries_before_100_are_left_out_of_long_contexts():
+    """Only later queries look back by one; the first hundred look at themselves."""
+    n = 300
+    keys = np.eye(n, dtype=np.float32)
+    queries = np.vstack([keys[:100], keys[99:-1]]) * 50
+    kernel = positional_kernel(queries, keys, True)
+    assert (kernel.peak, kernel.at(1), kernel.at(0)) == (1, pytest.approx(1), pytest.approx(0))
+    short = positional_kernel(queries[:199, :199], keys[:199, :199], True)
+    assert short.at(0) == pytest.approx(99 / 198)
+    assert short.at(1) == pytest.approx(99 / 198)
+
+
+def test_scores_of_any_size_give_a_softmax():
+    keys = np.eye(20, dtype=np.float32)
+    kernel = positional_kernel(1e20 * np.roll(keys, -1, axis=0), keys, False)
+    assert kernel.at(-1) == pytest.approx(1)
+    assert np.isfinite(kernel.mean).all()
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_attention_is_a_softmax_over_the_keys_that_may_be_seen(causal):
+    queries, keys = np.random.default_rng(0).standard_normal((2, 12, 5))
+    found = attention(queries, keys, causal)
+    for query in range(12):
+        seen = query + 1 if causal else 12
+        weight = np.exp(keys[:seen] @ queries[query])
+        np.testing.assert_allclose(found[query, :seen], weight / weight.sum(), rtol=1e-12)
+        assert not found[query, seen:].any()
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("n", "first"), [(5, 1), (230, 100)])
+def test_attention_is_averaged_by_offset_over_the_queries_that_count(n, first, causal):
+    weights = np.random.default_rng(1).random((n, n)).astype(np.float32)
+    if causal:
+        weights = np.tril(weights)
+    kernel = kernel_of(weights, causal)
+    offsets = range(0 if causal else first - (n - 1), n)
+    assert kernel.offsets.tolist() == list(offsets)
+    for offset in offsets:
+        values = [weights[query, query - offset] for query in range(first, n) if 0 <= query - offset < n]
+        assert kernel.at(offset) == pytest.approx(np.mean(values, dtype=float), rel=1e-6)
+    assert kernel.peak == offsets[int(np.argmax(kernel.mean))]
+    near = [offset for offset in offsets if abs(offset) < max(2, n // 4)]
+    means = [np.diagonal(weights, -offset).mean(dtype=float) for offset in near]
+    assert kernel.peak_all_queries == near[int(np.argmax(means))]
+
+
+def test_uniform_attention_is_one_over_what_may_be_seen():
+    assert uniform_kernel(10, False).at(3) == pytest.approx(1 / 10)
+    assert uniform_kernel(10, True).at(3) == pytest.approx(np.mean([1 / (query + 1) for query in range(3, 10)]))
+
+
+def test_heads_are_consecutive_columns():
+    rng = np.random.default_rng(2)
+    read, weight, bias = rng.standard_normal((7, 6)), rng.standard_normal((6, 8)), rng.standard_normal(8)
+    heads = by_head(read, weight, bias, 4)
+    assert (heads.shape, heads.dtype) == ((4, 7, 2), np.float32)
+    np.testing.assert_allclose(heads[2], read @ weight[:, 4:6] + bias[4:6], rtol=1e-5)
+    np.testing.assert_allclose(by_head(read, weight, None, 4)[3], read @ weight[:, 6:], rtol=1e-5)
+
+
+def test_a_layer_norm_centres_scales_and_shifts():
+    rng = np.random.default_rng(3)
+    x, gain, bias = 5 + rng.standard_normal((4, 9)), rng.standard_normal(9), rng.standard_normal(9)
+    for row, found in zip(x, layer_norm(x, gain, bias, 0.1), strict=True):
+        np.testing.assert_allclose(found, (row - row.mean()) / np.sqrt(row.var() + 0.1) * gain + bias)
+    np.testing.assert_allclose(layer_norm(x, gain, None, 0.1) + bias, layer_norm(x, gain, bias, 0.1))

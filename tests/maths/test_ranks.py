@@ -1,0 +1,53 @@
+"""Correlations against SciPy."""
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr, spearmanr
+
+from generators.maths.ranks import channel_correlations, pearson, rank, spearman, strongest_channel
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_correlations_are_those_of_scipy(ties):
+    rng = np.random.default_rng(2)
+    E = rng.standard_normal((500, 40)).astype(np.float32)
+    E = np.round(E, 1) if ties else E
+    E[:, 7] = 3  # constant
+    known = rng.random(500) < 0.6
+    values = np.where(known, np.round(E[:, 0] + rng.standard_normal(500), 1), np.nan)
+    everyone = rng.standard_normal(500)
+    found = channel_correlations(E, [rank(values, known), rank(everyone, np.ones(500, bool))])
+    for channel in range(40):
+        if channel == 7:
+            assert found[:, channel].tolist() == [0, 0]
+        else:
+            assert found[0, channel] == pytest.approx(spearmanr(E[known, channel], values[known])[0])
+            assert found[1, channel] == pytest.approx(spearmanr(E[:, channel], everyone)[0])
+
+
+def test_of_two_columns():
+    x, y = np.random.default_rng(3).standard_normal((2, 50)).round(1)
+    assert pearson(x, y) == pytest.approx(pearsonr(x, y)[0])
+    assert spearman(x, y) == pytest.approx(spearmanr(x, y)[0])
+
+
+@pytest.mark.parametrize("of", [pearson, spearman])
+@pytest.mark.parametrize("x", [np.ones(5), np.zeros(0)])
+def test_what_is_constant_or_empty_correlates_with_nothing(of, x):
+    assert of(x, np.arange(len(x), dtype=float)) is None
+    assert of(np.arange(len(x), dtype=float), x) is None
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_strongest_channel_is_strongest_whatever_its_sign(sign):
+    rng = np.random.default_rng(4)
+    E = rng.standard_normal((300, 20))
+    values = np.exp(sign * (2 * E[:, 13] + rng.standard_normal(300)))
+    values[::3] = np.nan
+    assert strongest_channel(E, values) == 13
+
+
+def test_values_known_for_none_have_no_ranks():
+    nothing = rank(np.full(4, np.nan), np.zeros(4, bool))
+    assert (nothing.ranks.tolist(), nothing.norm) == ([0, 0, 0, 0], 0)
+    assert channel_correlations(np.random.default_rng(5).standard_normal((4, 3)), [nothing]).tolist() == [[0, 0, 0]]

@@ -1,0 +1,238 @@
+"""How the family is trained: one start for all, one thing changed, the same each time, and files that load.
+
+These need PyTorch; `make test-training` runs them in `.venv-train`.
+"""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.training.stdlib_family.card import FOLDER
+from models.training.stdlib_family.members import MEMBERS, RECIPE, Member, named
+from tests.conftest import ROOT
+from tests.models.little_library import write_little_library
+
+pytestmark = pytest.mark.training
+
+STEPS, STOP = 60, 50
+TWICE = ("rotary", "rank-three")
+SMALL = replace(RECIPE, n_layer=2, n_head=2, d_model=16, n_ctx=32, batch=2, steps=4)
+# One window a step; notes, measures and saves every 20 steps; killed at step `argv[1]`.
+CODE = """
+import os, signal, sys
+from dataclasses import replace
+from models.training import run
+from models.training.stdlib_family import train
+run.NOTE_EVERY = run.MEASURE_EVERY = run.SAVE_EVERY = 20
+kill_at, sys.argv = int(sys.argv[1]), ["train.py", *sys.argv[2:]]
+advance = run.Run.advance
+def killed(self, ids):
+    if self.step == kill_at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return advance(self, ids)
+run.Run.advance = killed
+whole = train.named
+train.named = lambda name: replace(whole(name), recipe=replace(whole(name).recipe, batch=1))
+train.typer.run(train.main)
+"""
+NEVER = -1
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    torch = pytest.importorskip("torch", reason="PyTorch isn't installed here: make test-training")
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory) -> Path:
+    return write_little_library(tmp_path_factory.mktemp("library"))
+
+
+def small(member: Member) -> Member:
+    """The member at sizes at which a step takes no time, and a context of its own if it had one."""
+    short = replace(SMALL, n_ctx=8) if member.recipe.n_ctx < RECIPE.n_ctx else SMALL
+    return replace(member, recipe=replace(short, seed=member.recipe.seed, weight_decay=member.recipe.weight_decay))
+
+
+def start(name: str):
+    """The member before its first step, at full size."""
+    from models.training.stdlib_family.schemes import SCHEMES
+
+    return SCHEMES[named(name).scheme](named(name).recipe).eval()
+
+
+def logits(model):
+    import torch
+
+    ids = torch.arange(2 * 64).reshape(2, 64) * 31
+    with torch.no_grad():
+        return model(ids, use_cache=False).logits
+
+
+def trained(library: Path, names: tuple[str, ...], work: Path, out: Path, kill_at: int = NEVER):
+    places = ("--library", library, "--work", work, "--out", out)
+    command = [sys.executable, "-c", CODE, kill_at, *names, "--steps", STEPS, *places]
+    return subprocess.run(
+        list(map(str, command)), cwd=ROOT, env={**os.environ, "COLUMNS": "400"}, capture_output=True, text=True
+    )
+
+
+# The start
+
+
+def test_what_knows_no_position_by_a_table_starts_as_the_gpt2_without_one():
+    """Turned by no angle, NeoX computes what GPT-2 does at P = 0; so does Falcon with slopes of zero."""
+    import torch
+
+    without = logits(start("none"))
+    rotary = start("rotary")
+    assert not torch.equal(logits(rotary), without)
+    rotary.gpt_neox.rotary_emb.inv_freq.zero_()
+    assert torch.allclose(logits(rotary), without, atol=1e-6)
+
+
+def test_alibi_starts_as_the_gpt2_without_a_table(monkeypatch):
+    import torch
+    from transformers.models.falcon import modeling_falcon
+
+    without, alibi = logits(start("none")), start("alibi")
+    assert not torch.equal(logits(alibi), without)
+    sloped = modeling_falcon.build_alibi_tensor
+    monkeypatch.setattr(modeling_falcon, "build_alibi_tensor", lambda *a, **k: 0 * sloped(*a, **k))
+    assert torch.allclose(logits(alibi), without, atol=1e-6)
+
+
+def test_all_that_is_no_position_starts_the_same():
+    import torch
+
+    learned = start("learned").state_dict()
+    for name in ("none", "sinusoidal", "rank-three", "context-64", "no-decay"):
+        other = start(name).state_dict()
+        shared = [key for key in learned if "wpe" not in key]
+        assert all(torch.equal(learned[key], other[key]) for key in shared), name
+    P = start("context-64").transformer.wpe.weight
+    assert torch.equal(P, learned["transformer.wpe.weight"][:64])
+    assert not torch.equal(start("learned-seed-1").transformer.wte.weight, learned["transformer.wte.weight"])
+
+
+def test_the_fixed_table_is_the_formula_at_the_size_of_a_learned_start():
+    P = start("sinusoidal").transformer.wpe.weight.numpy()
+    learned = start("learned").transformer.wpe.weight.detach().numpy()
+    assert np.sqrt(np.mean(P**2)) == pytest.approx(np.sqrt(np.mean(learned**2)), rel=0.02)
+    position, pair = 17, 5
+    angle = position / 10_000 ** (2 * pair / 128)
+    expected = 0.02 * math.sqrt(2) * np.array([math.sin(angle), math.cos(angle)])
+    assert P[position, 2 * pair : 2 * pair + 2] == pytest.approx(expected, rel=1e-5)
+
+
+def test_rank_three_starts_nearest_to_the_learned_start():
+    from models.training.files import plain
+
+    P = start("learned").transformer.wpe.weight.detach().numpy()
+    left, sizes, right = np.linalg.svd(P, full_matrices=False)
+    ours = plain(start("rank-three")).transformer.wpe.weight.detach().numpy()
+    assert ours == pytest.approx((left[:, :3] * sizes[:3]) @ right[:3], abs=1e-6)
+
+
+# Steps
+
+
+@pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
+def test_a_member_takes_steps_and_loads_as_what_it_is(member, library, tmp_path, capfd):
+    """At a small size: its loss is a number, what is held stays, and its files give the numbers that it gave."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from models.training.corpus import encoded, read_library
+    from models.training.files import write_model
+    from models.training.stdlib_family.train import begin
+
+    corpus = read_library(library)
+    text = encoded(corpus)
+    run = begin(small(member), corpus, tmp_path, "cpu")
+    held = {name: values.clone() for name, values in run.model.named_parameters() if not values.requires_grad}
+    assert bool(held) == (member.scheme in ("none", "sinusoidal"))
+    losses = [run.advance(text.trained) for _ in range(SMALL.steps)]
+    assert np.isfinite(losses).all()
+    assert all(torch.equal(values, held[name]) for name, values in run.model.named_parameters() if name in held)
+
+    write_model(run, text, tmp_path / "out")
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "out")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
+    said = "".join(capfd.readouterr())
+    assert not any(word in said.lower() for word in ("unexpected", "missing", "mismatch", "newly initialized"))
+    assert (model.dtype, model.config.model_type) == (torch.float16, run.model.config.model_type)
+    assert tokenizer.model_max_length == run.recipe.n_ctx
+    ids = tokenizer("import os\n", return_tensors="pt").input_ids[:, :8]
+    with torch.no_grad():
+        ours, theirs = run.model.eval().float()(ids).logits, model.float()(ids).logits
+    assert torch.allclose(ours, theirs, atol=1e-5)  # of the same rounded weights; gelu_new comes in two kernels
+    if member.scheme == "rank-three":
+        sizes = np.linalg.svd(model.transformer.wpe.weight.detach().float().numpy(), compute_uv=False)
+        assert sizes[3] < 0.01 * sizes[2]  # what float16 rounds
+
+
+def test_two_members_trained_twice_have_the_same_losses(library, tmp_path):
+    """The second time both are killed ten steps after a checkpoint, and go on."""
+    once, again = tmp_path / "once", tmp_path / "again"
+    run = trained(library, TWICE, tmp_path / "work-once", once)
+    assert run.returncode == 0, run.stderr
+    for name in TWICE:
+        run = trained(library, (name,), tmp_path / "work", again, kill_at=STOP)
+        assert run.returncode == -signal.SIGKILL, run.stderr
+    run = trained(library, TWICE, tmp_path / "work", again)
+    assert run.returncode == 0, run.stderr
+    assert all(f"{name}: going on from step 40." in run.stderr for name in TWICE)
+    for name in TWICE:
+        files = {path.name: path.read_bytes() for path in (once / name).iterdir()}
+        assert files == {path.name: path.read_bytes() for path in (again / name).iterdir()}
+        record = json.loads(files["training.json"])
+        assert [step for step, _ in record["losses"]] == [20, 40, 60]
+        assert record["losses"][-1][1] < record["losses"][0][1]
+        assert np.mean(record["held_out_window_losses"]) == pytest.approx(record["held_out_loss"], rel=0.01)
+    assert (once / "README.md").read_bytes() == (again / "README.md").read_bytes()
+
+
+def test_no_such_member_is_a_sentence(library, tmp_path):
+    run = trained(library, ("rotery",), tmp_path, tmp_path)
+    assert run.returncode == 2
+    assert "stdlib-family has no member 'rotery'; it has learned, none, rotary" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+# The published files
+
+
+@pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
+def test_a_published_member_loads_and_has_the_loss_that_its_record_says(member):
+    """Of its first windows, as the first of the held-out text is read."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from models.training.corpus import encode, read_library
+    from models.training.losses import token_losses
+
+    folder = FOLDER / member.name
+    if not (folder / "training.json").is_file():
+        pytest.skip(f"{member.name} isn't trained yet: make stdlib-family SCHEME={member.name}")
+    record = json.loads((folder / "training.json").read_text())
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    assert model.num_parameters() == record["parameters"]
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    corpus = read_library()
+    if corpus.sha256 != record["corpus"]["sha256"]:
+        pytest.skip("another version of the standard library")
+    ids = encode(corpus.held_out, tokenizer.backend_tokenizer)
+    n_windows = len(record["held_out_window_losses"])
+    first = len(np.array_split(ids[1:], n_windows)[0])
+    losses = token_losses(model, ids[: first + 1 + member.recipe.n_ctx], member.recipe.n_ctx, "cpu")
+    assert losses[:first].mean() == pytest.approx(record["held_out_window_losses"][0], abs=1e-4)

@@ -1,0 +1,216 @@
+"""The family's table, its card, and that its published files belong together.
+
+How its members are trained is tested in test_family_training.py, which needs PyTorch.
+"""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from dataclasses import asdict, fields, replace
+
+import numpy as np
+import pytest
+
+from models.training.recipe import Recipe
+from models.training.stdlib_family.card import (
+    CARD,
+    FOLDER,
+    PICTURES,
+    STANDARD_ERRORS,
+    card_of,
+    draw_losses,
+    interval,
+    read_records,
+    rows_of,
+    write_card,
+)
+from models.training.stdlib_family.members import MEMBERS, RECIPE, Member, named
+from tests.conftest import ROOT
+
+GPT2_RECORD = ROOT / "models" / "stdlib-gpt2" / "training.json"
+MOST_BYTES = 4_000_000
+# Fields that are one thing when they change together: the same number of tokens a step in shorter windows.
+TOGETHER = {"n_ctx", "batch"}
+
+
+# The table
+
+
+def test_one_thing_differs_in_every_member():
+    for member in MEMBERS:
+        changed = {
+            field.name
+            for field in fields(Recipe)
+            if getattr(member.recipe, field.name) != getattr(RECIPE, field.name)
+        }
+        things = len(changed - TOGETHER) + bool(changed & TOGETHER) + (member.scheme != "learned")
+        assert things == (member.name != "learned"), member.name
+        assert member.recipe.batch * member.recipe.n_ctx == RECIPE.batch * RECIPE.n_ctx
+
+
+def test_the_recipe_is_that_of_stdlib_gpt2_for_fewer_steps():
+    ours = {**asdict(RECIPE), "steps": 0, "threads": 0}
+    theirs = {**json.loads(GPT2_RECORD.read_text())["recipe"], "steps": 0, "threads": 0}
+    assert {**ours, "betas": list(ours["betas"])} == theirs
+    assert RECIPE.steps == 3_000
+    assert RECIPE.threads == 1
+
+
+def test_names_are_unique_and_found():
+    assert len({member.name for member in MEMBERS}) == len(MEMBERS) == 10
+    assert all(named(member.name) is member for member in MEMBERS)
+    with pytest.raises(ValueError, match=r"no member 'rotery'; it has learned, none, rotary, alibi, "):
+        named("rotery")
+
+
+def test_fewer_steps_change_nothing_else():
+    short = named("no-decay").trained_for(7)
+    assert short.recipe == replace(named("no-decay").recipe, steps=7)
+    assert (short.name, short.scheme, short.differs) == tuple(
+        getattr(named("no-decay"), key) for key in ("name", "scheme", "differs")
+    )
+
+
+# The card
+
+
+def made_up(member: Member, losses: np.ndarray) -> dict:
+    """A member's record with these losses in its windows, and the rest as in the record of stdlib-gpt2."""
+    return {
+        **json.loads(GPT2_RECORD.read_text()),
+        "name": member.name,
+        "scheme": member.scheme,
+        "differs": member.differs,
+        "recipe": asdict(member.recipe),
+        "held_out_window": 256,
+        "held_out_window_losses": losses.tolist(),
+    }
+
+
+@pytest.fixture
+def records() -> list[dict]:
+    """All members: windows that vary much and alike, and a tenth of a nat from one member to the next."""
+    windows = np.random.default_rng(0).normal(3, 1, 400)
+    noise = np.random.default_rng(1).normal(0, 0.01, (len(MEMBERS), 400))
+    return [made_up(member, windows + 0.1 * i + noise[i]) for i, member in enumerate(MEMBERS)]
+
+
+def test_an_interval_holds_the_mean_in_95_of_100_draws():
+    rng = np.random.default_rng(0)
+    intervals = [interval(rng.normal(3, 1, 100)) for _ in range(2000)]
+    assert np.mean([one.low <= 3 <= one.high for one in intervals]) == pytest.approx(0.95, abs=0.02)
+    values = np.array([1.0, 2.0, 3.0, 6.0])
+    assert interval(values).mean == 3.0
+    assert interval(values).high == pytest.approx(3 + STANDARD_ERRORS * values.std(ddof=1) / 2)
+    assert interval(np.array([2.0])).low == interval(np.array([2.0])).high == 2.0
+
+
+def test_differences_are_taken_window_by_window(records):
+    """The windows vary by a nat, the differences by a hundredth: their intervals are that much narrower."""
+    for i, row in enumerate(rows_of(records)[1:], start=1):
+        assert row.difference.mean == pytest.approx(0.1 * i, abs=0.003)
+        assert row.difference.high - row.difference.low < 0.05 * (row.loss.high - row.loss.low)
+
+
+def test_losses_on_another_text_are_not_compared(records):
+    records[1]["corpus"] = {**records[1]["corpus"], "sha256": "0" * 64}
+    records[2]["held_out_window_losses"].pop()
+    assert [row.difference is None for row in rows_of(records)[:4]] == [True, True, True, False]
+
+
+def test_the_card_says_what_the_records_say(records):
+    card = card_of(records)
+    for row in rows_of(records):
+        assert f"| `{row.name}` | {row.differs} | {row.parameters:,} |" in card
+    rotary = rows_of(records)[2]
+    assert f"| `rotary` | {rotary.loss.mean:.3f} | {rotary.loss.low:.3f} to {rotary.loss.high:.3f} | +0.20" in card
+    assert f" {rotary.difference.low:+.3f} to {rotary.difference.high:+.3f} |" in card
+    assert "Over the 3 seeds of `learned`" in card
+    assert "10 small language models" in card
+    assert "weight decay 0.1 on every parameter" in card
+    assert len(re.findall("python 3", card)) == 1
+
+
+@pytest.mark.parametrize("names", [("rotary",), ("learned", "none", "alibi"), ("none", "no-decay")])
+def test_a_card_of_some_members_is_true_of_those(records, names):
+    some = [record for record in records if record["name"] in names]
+    card = card_of(some)
+    assert f"{len(names)} small language models" in card
+    assert "seeds of" not in card
+    assert all((f"`{member.name}` | " in card) == (member.name in names) for member in MEMBERS)
+
+
+def test_the_card_is_written_without_pytorch(records, tmp_path):
+    for record in records[:2]:
+        (tmp_path / record["name"]).mkdir()
+        (tmp_path / record["name"] / "training.json").write_text(json.dumps(record))
+    (tmp_path / "other").mkdir()
+    code = (
+        "import sys; from pathlib import Path; sys.modules['torch'] = None; "
+        "from models.training.stdlib_family.card import write_card; write_card(Path(sys.argv[1]))"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, check=True)
+    assert (tmp_path / CARD).read_text("utf-8") == card_of(records[:2])
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {CARD, *PICTURES}
+
+
+def test_a_folder_without_members_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="holds no member of stdlib-family"):
+        write_card(tmp_path)
+
+
+# The published files
+
+PUBLISHED = [member for member in MEMBERS if (FOLDER / member.name / "training.json").is_file()]
+
+
+def numbers(svg: bytes) -> list[float]:
+    return [float(number) for number in re.findall(rb"\d+\.\d+", svg)]
+
+
+@pytest.mark.skipif(not PUBLISHED, reason="no member is trained yet: make stdlib-family")
+def test_the_card_is_the_one_of_the_records():
+    records = read_records(FOLDER)
+    assert (FOLDER / CARD).read_text("utf-8") == card_of(records)
+    for name, drawn in zip(PICTURES, draw_losses(rows_of(records)), strict=True):
+        assert numbers((FOLDER / name).read_bytes()) == pytest.approx(numbers(drawn), abs=0.01)
+
+
+@pytest.mark.parametrize("member", PUBLISHED, ids=lambda member: member.name)
+def test_the_files_of_a_member_belong_together(member):
+    folder = FOLDER / member.name
+    record = json.loads((folder / "training.json").read_text())
+    gpt2 = json.loads(GPT2_RECORD.read_text())
+    assert {**asdict(member.recipe), "betas": list(member.recipe.betas)} == record["recipe"]
+    assert (record["name"], record["scheme"], record["differs"]) == (member.name, member.scheme, member.differs)
+    assert record["corpus"] == gpt2["corpus"]
+    counts = np.load(folder / "token_counts.npy", allow_pickle=False)
+    assert (
+        hashlib.sha256(counts.tobytes()).hexdigest() == record["token_counts_sha256"] == gpt2["token_counts_sha256"]
+    )
+    assert (folder / "tokenizer.json").read_bytes() == (GPT2_RECORD.parent / "tokenizer.json").read_bytes()
+    assert "gelu_pytorch_tanh" not in (folder / "config.json").read_text()
+    assert record["losses"][-1][0] == record["held_out_losses"][-1][0] == member.recipe.steps
+    assert record["held_out_losses"][-1][1] == pytest.approx(record["held_out_loss"], abs=0.01)
+    assert np.mean(record["held_out_window_losses"]) == pytest.approx(record["held_out_loss"], abs=1e-3)
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= MOST_BYTES
+
+
+@pytest.mark.parametrize("member", PUBLISHED, ids=lambda member: member.name)
+def test_a_member_knows_positions_as_its_scheme_says(member):
+    from safetensors.numpy import load_file
+
+    tensors = load_file(FOLDER / member.name / "model.safetensors")
+    assert {values.dtype for values in tensors.values()} == {np.dtype(np.float16)}
+    assert all(np.isfinite(values).all() for values in tensors.values())
+    P = tensors.get("transformer.wpe.weight")
+    if member.scheme in ("rotary", "alibi"):
+        assert P is None
+        return
+    sizes = np.linalg.svd(P.astype(np.float64), compute_uv=False)
+    rank = int((sizes > 0.01 * max(sizes[0], 1e-9)).sum())
+    assert P.shape == (member.recipe.n_ctx, member.recipe.d_model)
+    assert (rank == 0) == (member.scheme == "none")
+    assert (rank <= 3) == (member.scheme in ("none", "rank-three"))

@@ -1,0 +1,231 @@
+"""`make nulls`: how often each claim holds where there is nothing to find, over at least 200 draws of every null.
+
+Writes `results/nulls.json`, with date and commit, which the site's About page shows. A null is weights without the
+structure that claims speak of but with something that could be taken for it: smoothness, low rank, heavy tails,
+order. Everything that a null doesn't speak of is Gaussian. `tests/test_nulls.py` runs a few draws of each.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is loaded; draws run side by side
+
+import numpy as np
+
+from generators.findings import FINDINGS
+from generators.findings.contract import CAPABILITIES, RUN, Finding, Inputs, NotApplicableError
+from generators.tokens.frequency import Frequency
+from generators.tokens.vocabulary import Vocabulary
+from tests import synthetic
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results" / "nulls.json"
+DRAWS = 200
+SHARE = 0.01  # of a null's draws that may hold
+V = 1200
+SIZES = synthetic.architecture(n_ctx=256, d_model=64, n_layer=6, n_head=4, vocab_size=V)
+TRAINED = ROOT / "models" / "stdlib-gpt2" / "model.safetensors"
+Array = np.ndarray
+Draw = Callable[[np.random.Generator], dict[str, Array]]
+
+
+def noise(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.standard_normal(shape)
+
+
+def seed_of(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**31))
+
+
+def low_rank(rng: np.random.Generator, rows: int, d: int, rank: int) -> Array:
+    return noise(rng, rows, rank) @ noise(rng, rank, d)
+
+
+def trained(role: str) -> Array:
+    """Return P or E of the atlas's own model, rows in their order."""
+    from safetensors.numpy import load_file
+
+    name = {"position_embedding": "transformer.wpe.weight", "token_embedding": "transformer.wte.weight"}[role]
+    return load_file(TRAINED)[name].astype(np.float64)
+
+
+def drifting(rng: np.random.Generator, rows: int, d: int) -> Array:
+    """Return rows that drift from the first id to the last, in a random direction, by as much as they vary."""
+    along = np.linspace(-1.7, 1.7, rows)[:, None]
+    direction = noise(rng, 1, d)
+    return noise(rng, rows, d) + along * direction / np.linalg.norm(direction) * np.sqrt(d) / 4
+
+
+@dataclass(frozen=True)
+class Null:
+    """Weights without structure: what is drawn, and which roles it speaks about."""
+
+    name: str
+    roles: tuple[str, ...]
+    draw: Draw
+
+
+P, E = "position_embedding", "token_embedding"
+N, D = SIZES.n_ctx or 0, SIZES.d_model
+
+
+def of_positions(name: str, rows: Callable[[np.random.Generator], Array]) -> Null:
+    return Null(name, (P,), lambda rng: {P: rows(rng)})
+
+
+def of_tokens(name: str, rows: Callable[[np.random.Generator], Array]) -> Null:
+    return Null(name, (E,), lambda rng: {E: rows(rng)})
+
+
+NULLS = (
+    Null("Gaussian", ("*",), lambda rng: {}),
+    of_positions("random walk", lambda rng: synthetic.random_walk(N, D, seed_of(rng))),
+    of_positions("AR(1) at 0.9", lambda rng: synthetic.autoregressive(N, D, seed_of(rng), 0.9)),
+    of_positions("AR(1) at 0.99", lambda rng: synthetic.autoregressive(N, D, seed_of(rng), 0.99)),
+    of_positions("noise smoothed over 5", lambda rng: synthetic.smoothed_noise(N, D, seed_of(rng), 5)),
+    of_positions("noise smoothed over 30", lambda rng: synthetic.smoothed_noise(N, D, seed_of(rng), 30)),
+    of_positions("noise smoothed over 60", lambda rng: synthetic.smoothed_noise(N, D, seed_of(rng), 60)),
+    of_positions("permuted rows of a trained P", lambda rng: rng.permutation(trained(P), axis=0)[:, :D]),
+    Null("low-rank pairs", (P, E), lambda rng: {P: low_rank(rng, N, D, 4), E: low_rank(rng, V, D, 12)}),
+    Null("rank-1 pairs", (P, E), lambda rng: {P: low_rank(rng, N, D, 1), E: low_rank(rng, V, D, 1)}),
+    Null(
+        "Cauchy rows",
+        (P, E),
+        lambda rng: {
+            P: noise(rng, N, D) * np.abs(rng.standard_cauchy((N, 1))),
+            E: noise(rng, V, D) * np.abs(rng.standard_cauchy((V, 1))),
+        },
+    ),
+    Null(
+        "lognormal channel scales",
+        (P, E),
+        lambda rng: {
+            P: noise(rng, N, D) * rng.lognormal(0, 1, D),
+            E: noise(rng, V, D) * rng.lognormal(0, 1, D),
+        },
+    ),
+    of_tokens("tokens drifting over ids", lambda rng: drifting(rng, V, D)),
+    of_tokens("permuted rows of a trained E", lambda rng: rng.permutation(trained(E), axis=0)[:V, :D]),
+)
+
+
+# Nulls that keep what a claim speaks of: claim -> null -> why. They are measured and published all the same.
+NOT_OPPOSITE: dict[str, dict[str, str]] = {
+    "clump": {"permuted rows of a trained E": "A clump does not depend on which token has which row."},
+    "first-is-mean": {"permuted rows of a trained E": "The mean does not depend on the order of rows."},
+}
+
+
+def token_facts(rng: np.random.Generator) -> tuple[Vocabulary, tuple[Frequency, ...]]:
+    """Return a vocabulary whose tokens mark a space at random, and counts that fall with the id as they do."""
+    words = tuple(f"t{i}" for i in range(V))
+    counts = np.sort(rng.zipf(1.4, V).clip(max=10**6))[::-1] * rng.lognormal(0, 0.5, V)
+    vocabulary = Vocabulary(
+        texts=tuple(word.encode() for word in words),
+        readable=words,
+        groups=("mixed",) * V,
+        marks_space=rng.random(V) < 0.5,
+        special=np.zeros(V, bool),
+        digest="0",
+    )
+    return vocabulary, (Frequency("counts", "made-up counts", np.log1p(counts), 1.0, False, "0"),)
+
+
+def inputs(null: Null, seed: int) -> Inputs:
+    """Return one draw of a null; what it doesn't speak of is Gaussian."""
+    rng = np.random.default_rng([seed, len(null.name), sum(map(ord, null.name))])
+    weights = synthetic.gaussian_weights(SIZES, seed, vocab_size=V)
+    weights |= {role: rows.astype(np.float32) for role, rows in null.draw(rng).items()}
+    return Inputs(weights, SIZES, *token_facts(rng))
+
+
+def speaks_about(null: Null, finding: Finding) -> bool:
+    """Return whether a finding reads what a null is about and can be measured from weights."""
+    if RUN in finding.needs:
+        return False
+    read = [role for role in (*finding.needs, *finding.uses) if role not in CAPABILITIES]
+    return "*" in null.roles or any(role in read for role in null.roles)
+
+
+def verdicts(null: Null, seed: int, findings: Iterable[Finding] = FINDINGS) -> Iterator[tuple[str, str]]:
+    """Yield (claim, verdict) for one draw of a null."""
+    given = inputs(null, seed)
+    for finding in findings:
+        if not speaks_about(null, finding):
+            continue
+        try:
+            claims = finding.claims(finding.measure(given))
+        except NotApplicableError as sentence:
+            claims = finding.untested(str(sentence))
+        yield from ((claim.id, claim.verdict) for claim in claims)
+
+
+def tally(index: int, seeds: range) -> Counter[tuple[str, str]]:
+    """Count (claim, verdict) over draws of one null."""
+    return Counter(pair for seed in seeds for pair in verdicts(NULLS[index], seed))
+
+
+def table(draws: int, jobs: int) -> dict[str, dict[str, dict[str, int]]]:
+    """Return {null: {claim: {holds, tested}}}, measured in several processes."""
+    chunk = 10
+    work = [
+        (index, range(start, min(start + chunk, draws)))
+        for index in range(len(NULLS))
+        for start in range(0, draws, chunk)
+    ]
+    counts: list[Counter[tuple[str, str]]] = [Counter() for _ in NULLS]
+    with ProcessPoolExecutor(jobs) as pool:
+        for (index, seeds), found in zip(work, pool.map(tally, *zip(*work, strict=True)), strict=True):
+            counts[index].update(found)
+            print(f"{NULLS[index].name}: {seeds.stop} of {draws}", flush=True)
+    return {null.name: by_claim(count) for null, count in zip(NULLS, counts, strict=True)}
+
+
+def by_claim(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    """Return how often each claim holds, and in how many draws it is tested."""
+    claims = dict.fromkeys(claim for claim, _ in counts)
+    return {
+        claim: {
+            "holds": counts[claim, "holds"],
+            "tested": sum(n for (one, verdict), n in counts.items() if one == claim and verdict != "untested"),
+        }
+        for claim in claims
+    }
+
+
+def commit() -> str:
+    return subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=DRAWS)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    record = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit(),
+        "draws": arguments.draws,
+        "sizes": {"positions": N, "channels": D, "tokens": V, "layers": SIZES.n_layer},
+        "nulls": table(arguments.draws, arguments.jobs),
+        "not_opposite": NOT_OPPOSITE,
+    }
+    RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    for null, claims in record["nulls"].items():
+        for claim, count in claims.items():
+            if count["holds"] > SHARE * arguments.draws:
+                print(f"{null}: {claim} holds in {count['holds']} of {count['tested']}")
+
+
+if __name__ == "__main__":
+    main()

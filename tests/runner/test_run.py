@@ -1,0 +1,332 @@
+"""What must be true of any model that is run, whatever its weights."""
+
+import numpy as np
+import pytest
+
+from generators.runner import CannotRunError, open_model
+from generators.runner.texts import Windows
+from tests.runner.models import HEADS, KINDS, LAYERS, D, N, V, architecture, random_ids, write_model
+
+pytest.importorskip("torch", reason="torch isn't installed")
+pytest.importorskip("transformers", reason="transformers isn't installed")
+
+N_IDS = 24
+
+
+def as_windows(ids):
+    return Windows(ids, (0, ids.shape[1]), mask_id=3)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    root = tmp_path_factory.mktemp("models")
+    made = {name: write_model(root / name, kind) for name, kind in KINDS.items()}
+    made["encoder"] = write_model(root / "encoder", KINDS["bert"], head=False)
+    return made
+
+
+@pytest.fixture(scope="module")
+def opened(folders):
+    """Return a function that opens a kind of model once."""
+    kept = {}
+
+    def open_once(name):
+        if name not in kept:
+            kind = KINDS.get(name, KINDS["bert"])
+            kept[name] = open_model(folders[name], architecture(kind), position_tensor=kind.tensor)
+        return kept[name]
+
+    return open_once
+
+
+ALL = [*KINDS, "encoder"]
+TABLES = ["gpt2", "bert", "encoder"]
+BY_IDS = ["llama", "gpt_neox", "bloom", "mpt"]
+
+
+def own_rows(run):
+    return run._positions.table.numpy().copy()
+
+
+def own_positions(run, n=N_IDS):
+    """Return the arguments of `replaced` that change nothing."""
+    return {"rows": own_rows(run)[:n]} if run.position_kind == "table" else {"ids": np.arange(n)}
+
+
+def removed(run, n=N_IDS):
+    if run.position_kind == "table":
+        return {"rows": np.tile(own_rows(run)[:n].mean(axis=0), (n, 1))}
+    return {"ids": np.zeros(n)}
+
+
+def last_states(run, ids):
+    parts = []
+    run.last_states(ids, lambda _, states: parts.append(states.copy()))
+    return np.concatenate(parts)
+
+
+def test_kinds(opened):
+    kinds = {name: opened(name).position_kind for name in ALL}
+    assert {kinds[name] for name in TABLES} == {"table"}
+    assert (kinds["llama"], kinds["gpt_neox"]) == ("rotary", "rotary")
+    assert (kinds["bloom"], kinds["mpt"]) == ("alibi", "alibi")
+    assert [name for name in ALL if not opened(name).predicts] == ["encoder"]
+
+
+# Replacing positions
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_replaced_by_themselves_nothing_changes_to_the_bit(opened, name):
+    run, ids = opened(name), random_ids(5, N_IDS)
+    loss = run.loss(as_windows(ids))
+    before, states = loss.per_window(), last_states(run, ids)
+    with run.replaced(**own_positions(run)):
+        np.testing.assert_array_equal(loss.per_window(), before)
+        np.testing.assert_array_equal(last_states(run, ids), states)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_removed_positions_change_something_and_come_back(opened, name):
+    run, ids = opened(name), random_ids(5, N_IDS)
+    loss = run.loss(as_windows(ids))
+    before = loss.per_window()
+    with run.replaced(**removed(run)):
+        assert np.abs(loss.per_window() - before).max() > 1e-4
+    np.testing.assert_array_equal(loss.per_window(), before)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_groups_of_all_positions_are_removed_ones(opened, name):
+    run, ids = opened(name), random_ids(5, N_IDS)
+    loss = run.loss(as_windows(ids))
+    if run.position_kind == "table":
+        group = {"rows": np.tile(own_rows(run)[:N_IDS].mean(axis=0), (N_IDS, 1))}
+    else:
+        group = {"ids": np.full(N_IDS, (N_IDS - 1) / 2)}
+    with run.replaced(**removed(run)):
+        without = loss.per_window()
+    with run.replaced(**group):
+        np.testing.assert_allclose(loss.per_window(), without, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bert", "encoder"])
+def test_an_encoder_without_positions_says_the_same_everywhere_in_a_constant_sequence(opened, name):
+    run = opened(name)
+    ids = np.full((2, N_IDS), 7, np.int32)
+    with run.replaced(**removed(run)):
+        states = last_states(run, ids)
+    np.testing.assert_allclose(states, np.broadcast_to(states[:, :1], states.shape), atol=1e-5)
+    assert np.ptp(last_states(run, ids), axis=1).max() > 1e-2
+
+
+@pytest.mark.parametrize("name", BY_IDS)
+def test_only_distances_matter_where_positions_are_relative(opened, name):
+    run, ids = opened(name), random_ids(3, N_IDS)
+    before = last_states(run, ids)
+    with run.replaced(ids=np.arange(N_IDS) + 7.5):
+        np.testing.assert_allclose(last_states(run, ids), before, atol=1e-4)
+    with run.replaced(ids=np.arange(N_IDS) * 0.5):
+        assert np.abs(last_states(run, ids) - before).max() > 1e-4
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_after_an_exception_everything_is_as_it_was(opened, name):
+    run, ids = opened(name), random_ids(3, N_IDS)
+    weights = {key: array.clone() for key, array in run._model.state_dict().items()}
+    before = last_states(run, ids)
+    with pytest.raises(RuntimeError, match="stop"), run.replaced(**removed(run)):
+        last_states(run, ids)
+        raise RuntimeError("stop")
+    with pytest.raises(RuntimeError, match="stop"), run.held([3], np.zeros((LAYERS + 1, 1))):
+        raise RuntimeError("stop")
+    assert all((run._model.state_dict()[key] == array).all() for key, array in weights.items())
+    np.testing.assert_array_equal(last_states(run, ids), before)
+    assert not [module for module in run._model.modules() if module._forward_hooks or module._forward_pre_hooks]
+
+
+def test_what_cannot_be_replaced_is_refused(opened):
+    with pytest.raises(CannotRunError, match="in a table"), opened("gpt2").replaced(ids=np.arange(3)):
+        pass
+    with pytest.raises(CannotRunError, match="no table"), opened("llama").replaced(rows=np.zeros((3, D))):
+        pass
+    with pytest.raises(CannotRunError, match="don't fit"), opened("gpt2").replaced(rows=np.zeros((3, D + 1))):
+        pass
+    with pytest.raises(CannotRunError, match="don't fit"), opened("gpt2").replaced(rows=np.zeros((N + 1, D))):
+        pass
+
+
+def test_padding_rows_in_front_of_a_table_stay(folders):
+    kind = KINDS["gpt2"]
+    run = open_model(folders["gpt2"], architecture(kind), position_tensor=kind.tensor, first_row=2)
+    before = own_rows(run)
+    with run.replaced(rows=np.zeros((5, D))):
+        inside = own_rows(run)
+    np.testing.assert_array_equal(inside[2:7], 0)
+    np.testing.assert_array_equal(np.delete(inside, range(2, 7), axis=0), np.delete(before, range(2, 7), axis=0))
+
+
+# The same numbers
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_batches_make_no_difference(opened, name):
+    run, ids = opened(name), random_ids(7, N_IDS)
+    losses, states, weights = [], [], []
+    for size in (1, 3, 8):
+        run.largest_batch = size
+        losses.append(drifted(run, ids))
+        states.append(last_states(run, ids))
+        weights.append(all_attention(run, ids))
+    for several in (losses, states, weights):
+        for other in several[1:]:
+            np.testing.assert_allclose(other, several[0], atol=1e-5)
+
+
+def drifted(run, ids):
+    """Return a loss that is not 0 for encoders without a head either."""
+    loss = run.loss(as_windows(ids))
+    with run.replaced(**removed(run)):
+        return loss.per_window()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_twice_the_same_numbers(folders, opened, name):
+    ids = random_ids(5, N_IDS)
+    kind = KINDS.get(name, KINDS["bert"])
+    again = open_model(folders[name], architecture(kind), position_tensor=kind.tensor)
+    np.testing.assert_array_equal(drifted(again, ids), drifted(opened(name), ids))
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bert"])
+def test_two_threads_give_what_one_gives(folders, opened, name):
+    import torch
+
+    ids, threads = random_ids(5, N_IDS), torch.get_num_threads()
+    two = open_model(folders[name], architecture(KINDS[name]), position_tensor=KINDS[name].tensor, threads=2)
+    np.testing.assert_allclose(drifted(two, ids), drifted(opened(name), ids), atol=1e-6)
+    assert torch.get_num_threads() == threads
+
+
+# What comes out
+
+
+def test_the_loss_of_a_causal_model_is_its_own(opened):
+    import torch
+
+    run, ids = opened("gpt2"), random_ids(5, N_IDS)
+    wanted = torch.from_numpy(ids.astype(np.int64))
+    with torch.inference_mode():
+        expected = [float(run._model(input_ids=row[None], labels=row[None]).loss) for row in wanted]
+    np.testing.assert_allclose(run.loss(as_windows(ids)).per_window(), expected, atol=1e-5)
+
+
+def test_predictions_are_shown_with_what_stands_there(opened):
+    for name, count in (("gpt2", N_IDS - 1), ("bert", round(0.15 * N_IDS))):
+        run, ids, seen = opened(name), random_ids(3, N_IDS), []
+        loss = run.loss(as_windows(ids))
+        losses = loss.per_window(lambda _, p, wanted, seen=seen: seen.append((p, wanted)))
+        predictions, wanted = (np.concatenate(part) for part in zip(*seen, strict=True))
+        assert predictions.shape == (3 * count, V)
+        np.testing.assert_allclose(np.exp(predictions).sum(axis=1), 1, atol=1e-5)
+        costs = -predictions[np.arange(len(wanted)), wanted].reshape(3, -1).mean(axis=1)
+        np.testing.assert_allclose(losses, costs, atol=1e-5)
+        np.testing.assert_allclose(loss.per_window(), losses, atol=1e-6)
+
+
+def test_an_encoder_without_a_head_has_not_moved(opened):
+    run, ids = opened("encoder"), random_ids(3, N_IDS)
+    loss = run.loss(as_windows(ids))
+    assert loss.unit == "1 - cosine"
+    np.testing.assert_array_equal(loss.per_window(), 0)
+    before = last_states(run, ids)
+    with run.replaced(**removed(run)):
+        after = last_states(run, ids)
+        measured = loss.per_window()
+    cosine = (before * after).sum(-1) / np.linalg.norm(before, axis=-1) / np.linalg.norm(after, axis=-1)
+    np.testing.assert_allclose(measured, (1 - cosine).mean(axis=1), atol=1e-5)
+    with pytest.raises(CannotRunError, match="no head"):
+        run.logits(ids, lambda *_: None)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_hidden_states_are_those_of_transformers(opened, name):
+    import torch
+
+    run, ids, seen = opened(name), random_ids(3, N_IDS), {}
+    run.hidden_states(ids, lambda stage, first, states: seen.update({stage: states.copy()}))
+    with torch.inference_mode():
+        batch = torch.from_numpy(ids.astype(np.int64))
+        expected = run._base(input_ids=batch, output_hidden_states=True).hidden_states
+    assert sorted(seen) == list(range(LAYERS + 1))
+    for stage, states in seen.items():
+        np.testing.assert_allclose(states, expected[stage].numpy(), atol=1e-5)
+
+
+def all_attention(run, ids):
+    found = np.zeros((run.architecture.n_layer, len(ids), HEADS, ids.shape[1], ids.shape[1]), np.float32)
+
+    def see(layer, first, weights):
+        found[layer, first : first + len(weights)] = weights
+
+    run.attention(ids, see)
+    return found
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_attention(opened, name):
+    run, ids = opened(name), random_ids(3, N_IDS)
+    weights = all_attention(run, ids)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
+    future = np.triu(np.ones((N_IDS, N_IDS), bool), 1)
+    assert (weights[..., future] == 0).all() == run.architecture.causal
+
+
+# Held channels
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_held_channels_have_their_values_everywhere(opened, name):
+    run, ids, seen = opened(name), random_ids(3, N_IDS), {}
+    values = np.arange(2.0 * (LAYERS + 1)).reshape(-1, 2)
+    before = last_states(run, ids)
+    with run.held([4, 9], values):
+        run.hidden_states(ids, lambda stage, first, states: seen.update({stage: states.copy()}))
+        means = run.stage_means(ids)
+    # Hooks run in the order in which they were made: what is seen was held before.
+    for stage in range(LAYERS):
+        np.testing.assert_array_equal(seen[stage][..., [4, 9]], np.broadcast_to(values[stage], (3, N_IDS, 2)))
+    np.testing.assert_allclose(means[:, [4, 9]], values, atol=1e-5)
+    np.testing.assert_array_equal(last_states(run, ids), before)
+
+
+@pytest.mark.parametrize("name", ["encoder", "gpt2"])
+def test_a_model_that_ends_with_a_block_can_be_left_alone_there(opened, name):
+    run, ids = opened(name), random_ids(3, N_IDS)
+    with run.held([4], np.full((LAYERS, 1), 0.5), last=False):
+        assert np.ptp(last_states(run, ids)[..., 4]) > 0
+
+
+def test_held_at_a_constant_channels_own_value_nothing_changes(opened):
+    run, ids = opened("gpt2"), random_ids(3, N_IDS)
+    zeros = np.zeros((LAYERS + 1, 1))
+    with run.held([4], zeros):
+        once = last_states(run, ids)
+        with run.held([4], zeros):
+            np.testing.assert_array_equal(last_states(run, ids), once)
+
+
+# Budget
+
+
+def test_fewer_windows_where_time_is_short(opened):
+    run = opened("gpt2")
+    before = run.budget_s
+    try:
+        run.budget_s = 1e-9
+        assert run.affordable(64, N_IDS, 10) == 8
+        assert run.affordable(4, N_IDS, 10) == 4
+        run.budget_s = 600
+        assert run.affordable(64, N_IDS, 10) == 64
+    finally:
+        run.budget_s = before

@@ -1,0 +1,93 @@
+"""`atlas render`: the whole site from stored results alone, and `atlas serve` shows it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from generators.checkpoint.registry import FolderSource, Model
+from generators.compute.results import Store
+from generators.compute.run import Places, compute_model
+from generators.findings.gains import FINDING as GAINS
+from tests.checkpoints import write_checkpoint
+from tests.conftest import ROOT
+
+SOME_FAILED = 1
+
+
+@pytest.fixture(scope="module")
+def rendered_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the results of one finding of a model whose weights are gone."""
+    project = tmp_path_factory.mktemp("project")
+    folder = write_checkpoint(project / "little")
+    little = Model(name="little", title="Little", sources=(FolderSource(folder=folder),))
+    compute_model(little, Places(), Store(project / "results"), findings=[GAINS])
+    shutil.rmtree(folder)
+    (project / "models.yml").write_text("- {name: little, title: Little, sources: [{folder: little}]}\n")
+    shutil.copy(ROOT / "mkdocs.yml", project)
+    shutil.copytree(ROOT / "site_src", project / "site_src", ignore=shutil.ignore_patterns("notebooks"))
+    return project
+
+
+@pytest.fixture
+def project(rendered_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the folder, and work in it."""
+    monkeypatch.delenv("SITE_URL", raising=False)
+    monkeypatch.delenv("REPO_URL", raising=False)
+    project = shutil.copytree(rendered_once, tmp_path / "project")
+    monkeypatch.chdir(project)
+    return project
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_render_builds_the_whole_site_without_weights(atlas, project):
+    before = {name: files_of(project / name) for name in ("results", "site_src")}
+    run = atlas("render")
+    assert run.code == 0, run.err
+    assert run.out == "The site is in site/; look at it with: atlas serve\n"
+    for page in ("", "models/little/", "findings/gains/", "add-a-model/", "compare/"):
+        assert (project / "site" / page / "index.html").is_file(), page
+    text = (project / "site/models/little/index.html").read_text()
+    assert "The first norm dials positions down." in text
+    assert "It has not been computed for this model yet." in text
+    claims = json.loads((project / "site/data/little/findings.json").read_text())["claims"]
+    assert {claim["finding"] for claim in claims if claim["verdict"] != "untested"} == {"gains"}
+    assert {name: files_of(project / name) for name in before} == before, "nothing is written among what is kept"
+    assert sorted(path.name for path in project.iterdir()) == [
+        ".cache", ".pages", "mkdocs.yml", "models.yml", "results", "site", "site_src"
+    ]  # fmt: skip
+
+
+def test_a_damaged_result_is_a_sentence_and_exit_1_and_the_site_is_built_without_it(atlas, project):
+    gains = project / "results/little/gains.json"
+    gains.write_text(gains.read_text().replace('"status": "computed"', '"status": "missing"'))
+    run = atlas("render")
+    assert run.code == SOME_FAILED
+    sentence = "The stored results results/little/gains.json are damaged: their digest is another one."
+    assert run.err.splitlines()[-1] == f"atlas: {sentence}"
+    assert sentence in (project / "site/models/little/index.html").read_text()
+    claims = json.loads((project / "site/data/little/findings.json").read_text())["claims"]
+    assert {claim["verdict"] for claim in claims} == {"untested"}
+
+
+def test_what_mkdocs_warns_of_is_a_sentence_and_exit_1_and_the_old_site_stays(atlas, project):
+    (project / "site").mkdir()
+    (project / "site/index.html").write_text("the old page")
+    (project / "site_src/add-a-model.md").write_text("# Add a model\n\n[lost](nowhere.md)\n")
+    run = atlas("render")
+    assert run.code == SOME_FAILED
+    assert run.out == ""
+    assert "'nowhere.md'" in run.err
+    assert run.err.splitlines()[-1].startswith("atlas: MkDocs could not build the site: ")
+    assert "Traceback" not in run.err
+    assert files_of(project / "site") == {"index.html": b"the old page"}
+
+
+def test_serve_without_a_site_says_what_to_do(atlas, project):
+    run = atlas("serve")
+    assert run.code == 2
+    assert run.err == "atlas: There is no site in site/ yet; make it with: atlas build\n"

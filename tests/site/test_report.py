@@ -1,0 +1,203 @@
+"""`atlas report` as its reader gets it: made by an installed wheel in an empty folder, opened from the disk."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from generators.base.text import SYMBOLS
+from generators.findings import FINDINGS
+from tests.checkpoints import Sizes, write_checkpoint
+from tests.conftest import ROOT
+from tests.site.test_browser import PHONE, WIDE, load_pictures
+
+MODEL = "my-model"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the atlas from a wheel of this repository, beside this environment's libraries; return its command."""
+    if find_spec("hatchling") is None:
+        pytest.skip("hatchling isn't installed, and no test asks the network for it")
+    folder = tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check"]
+    wheel = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", folder / "wheels", ROOT]
+    subprocess.run(wheel, check=True, cwd=folder)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    (built,) = (folder / "wheels").glob("*.whl")
+    python = folder / "venv" / "bin" / "python"
+    subprocess.run([*pip, "--python", python, "install", "--no-deps", "--no-index", built], check=True, cwd=folder)
+    (libraries,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    (libraries / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    code = "import generators; print(generators.__file__)"
+    where = subprocess.run([python, "-Ic", code], check=True, cwd=folder, capture_output=True, text=True).stdout
+    assert Path(where.strip()).is_relative_to(libraries), "it is the wheel that is tested"
+    return folder / "venv" / "bin" / "atlas"
+
+
+@pytest.fixture(scope="module")
+def report(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a report on a checkpoint of noise in a folder that holds nothing else, and return the report's folder."""
+    folder = tmp_path_factory.mktemp("empty")
+    write_checkpoint(folder / MODEL, "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256))
+    ours = ("ATLAS_", "PYTHONPATH", "SITE_URL", "REPO_URL")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    run = subprocess.run(
+        [installed, "report", f"./{MODEL}", "--output", "report"],
+        cwd=folder,
+        env={**environment, "HF_HUB_OFFLINE": "1"},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout == "The report is in report/; open report/index.html in a browser.\n"
+    assert sorted(path.name for path in folder.iterdir()) == [MODEL, "report"], "nothing is left beside it"
+    return folder / "report"
+
+
+class Links(HTMLParser):
+    """Where the links of a page lead, what it loads, and the places in it that a link can name."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.hrefs: list[str] = []
+        self.loaded: list[str] = []
+        self.ids: set[str] = set()
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.ids |= {given[name] for name in ("id", "name") if name in given}
+        if "href" in given:
+            (self.hrefs if tag in ("a", "area") else self.loaded).append(given["href"])
+        self.loaded += [given[name] for name in ("src", "data-interactive") if name in given]
+
+
+def pages(report: Path) -> dict[Path, Links]:
+    return {path: Links(path) for path in sorted(report.rglob("*.html"))}
+
+
+def test_it_has_a_page_of_the_model_and_one_of_each_finding(report):
+    found = {path.relative_to(report).as_posix() for path in pages(report)}
+    findings = {f"findings/{finding.name}/index.html" for finding in FINDINGS}
+    assert {"index.html", f"models/{MODEL}/index.html", *findings} <= found
+    document = json.loads((report / "data" / MODEL / "findings.json").read_text())
+    statuses = {name: record["status"] for name, record in document["findings"].items()}
+    assert list(statuses) == [finding.name for finding in FINDINGS]
+    assert set(statuses.values()) <= {"computed", "not_applicable"}
+    assert len([status for status in statuses.values() if status == "computed"]) >= 6
+    text = (report / "models" / MODEL / "index.html").read_text()
+    for claim in document["claims"]:
+        assert f'id="claim-{claim["id"]}"' in text
+
+
+def test_every_link_leads_to_a_file_on_the_disk(report):
+    found = pages(report)
+    assert len(found) > len(FINDINGS)
+    followed = 0
+    for path, page in found.items():
+        for link in (*page.hrefs, *page.loaded):
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                assert parts.scheme in ("https", "mailto"), (path, link)
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            assert target.is_file(), (path, link)
+            assert target.is_relative_to(report), (path, link)
+            if parts.fragment and target in found:
+                assert unquote(parts.fragment) in found[target].ids, (path, link)
+            followed += 1
+    assert followed > 100
+
+
+def test_nothing_is_loaded_from_elsewhere(report):
+    for path, page in pages(report).items():
+        assert [link for link in page.loaded if urlsplit(link).scheme or urlsplit(link).netloc] == [], path
+    for path in report.rglob("*.css"):
+        for link in re.findall(r"""url\(["']?([^"')]+)""", path.read_text("utf-8")):
+            assert link.startswith(("data:", "#")) or (path.parent / link).is_file(), (path, link)
+
+
+def test_no_file_tells_where_on_this_machine_it_was_made(report):
+    for path in report.rglob("*"):
+        if path.suffix in (".html", ".json", ".csv", ".svg"):
+            text = path.read_text("utf-8")
+            assert str(report.parent) not in text, path
+            assert str(ROOT) not in text, path
+
+
+# As a reader opens it
+
+
+@pytest.fixture
+def opened(browser: Browser, report: Path) -> Iterator[tuple[Page, list[str]]]:
+    """Return a page of a browser, and all that goes wrong in it."""
+    page = browser.new_context(viewport=WIDE).new_page()
+    wrong: list[str] = []
+    page.on("console", lambda m: wrong.append(f"console: {m.text}") if m.type == "error" else None)
+    page.on("pageerror", lambda e: wrong.append(f"script: {e}"))
+    page.on("requestfailed", lambda r: wrong.append(f"failed: {r.url}"))
+    page.on("request", lambda r: wrong.append(f"elsewhere: {r.url}") if urlsplit(r.url).scheme == "https" else None)
+    yield page, wrong
+    page.context.close()
+
+
+@pytest.mark.browser
+def test_every_page_opens_from_the_disk_without_an_error(opened, report):
+    page, wrong = opened
+    for path in pages(report):
+        page.goto(path.as_uri())
+        load_pictures(page)
+        assert wrong == [], path
+        assert page.locator("h1").first.is_visible()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("scheme", "tone", "other"), [("light", "light", "dark"), ("dark", "dark", "light")])
+def test_its_figures_are_seen(browser, report, scheme, tone, other):
+    page = browser.new_context(viewport=WIDE, color_scheme=scheme).new_page()
+    page.goto((report / "models" / MODEL / "index.html").as_uri())
+    load_pictures(page)
+    pictures = page.locator(f"figure .tone--{tone} img")
+    drawn = len(list((report / "figures" / MODEL).glob("*-dark.svg")))
+    assert pictures.count() == drawn >= 15
+    for picture in pictures.all():
+        assert picture.is_visible()
+        assert picture.evaluate("i => i.naturalWidth > 100 && i.getBoundingClientRect().width > 100")
+        assert picture.get_attribute("alt")
+    assert not page.locator(f"figure .tone--{other}").first.is_visible()
+    page.context.close()
+
+
+@pytest.mark.browser
+def test_its_claims_are_told_and_a_reader_gets_around(opened, report):
+    page, wrong = opened
+    page.goto((report / "index.html").as_uri())
+    claims = json.loads((report / "data" / MODEL / "findings.json").read_text())["claims"]
+    page.locator(f"a[href='models/{MODEL}/index.html']", has_text="All figures").click()
+    for claim in claims:
+        assert page.locator(f"#claim-{claim['id']}").inner_text().startswith(SYMBOLS[claim["verdict"]])
+    page.get_by_role("link", name="Helix: how it is computed").click()
+    assert page.url == (report / "findings" / "helix" / "index.html").as_uri()
+    assert page.get_by_role("heading", name="What was observed").is_visible()
+    assert wrong == []
+
+
+@pytest.mark.browser
+def test_it_fits_on_a_phone(browser, report):
+    page = browser.new_context(viewport=PHONE).new_page()
+    for path in (report / "index.html", report / "models" / MODEL / "index.html"):
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
+    page.context.close()

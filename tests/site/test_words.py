@@ -1,0 +1,105 @@
+"""Words about findings: captions from templates, texts for those who can't see, thresholds."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jinja2 import UndefinedError
+from markupsafe import Markup
+
+from generators.findings import FINDINGS
+from generators.findings.contract import Measurements
+from generators.site import words
+from generators.site.words import caption, environment, rules, threshold_in_words
+from tests.toy_findings import positive
+
+TEMPLATE = """\
+{% macro caption_a_curve(metrics, arrays) %}
+How to read
+    <em>it</em>: {{ metrics.name }}
+has {{ arrays.points | length }} points.
+{% endmacro %}
+{% macro alt_a_curve(metrics, arrays) %}It's {{ metrics.name }},
+  {{ "%.1f" | format(arrays.points.max()) }} at most.{% endmacro %}
+{% macro caption_wrong(metrics, arrays) %}{{ metrics.no_such_number }}{% endmacro %}
+{% macro alt_wrong(metrics, arrays) %}{% endmacro %}
+"""
+HOSTILE = "<b onclick=\"x\">& 'y'"
+MEASURED = Measurements({"name": HOSTILE}, {}, {"points": np.arange(7.0)})
+
+
+@pytest.fixture(autouse=True)
+def _template(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all findings have the words above."""
+    module = environment().from_string(TEMPLATE).make_module({"root": "../../"})
+    monkeypatch.setattr(words, "_words", lambda finding: module)
+
+
+def test_a_caption_is_one_line_of_markup_in_which_data_are_text():
+    found = caption("toy", "a-curve", MEASURED).how_to_read
+    assert isinstance(found, Markup)
+    assert found == f"How to read <em>it</em>: {Markup.escape(HOSTILE)} has 7 points."
+    assert environment().from_string("{{ words }}").render(words=found) == found
+
+
+def test_what_a_picture_shows_is_one_line_of_text_that_a_page_escapes_once():
+    found = caption("toy", "a-curve", MEASURED).alt
+    assert not isinstance(found, Markup)
+    assert found == f"It's {HOSTILE}, 6.0 at most."
+    page = environment().from_string('<img alt="{{ alt }}">').render(alt=found)
+    assert page == f'<img alt="{Markup.escape(found)}">'
+    assert "&amp;amp;" not in page
+
+
+def test_a_number_that_is_not_there_is_an_error_and_no_gap():
+    with pytest.raises(UndefinedError, match="no_such_number"):
+        caption("toy", "wrong", MEASURED)
+
+
+def test_a_figure_without_words_is_an_error():
+    with pytest.raises(AttributeError, match="caption_another_curve"):
+        caption("toy", "another-curve", MEASURED)
+
+
+def test_rules_are_those_of_all_findings_in_their_order():
+    assert [rule.id for rule in rules()] == [rule.id for finding in FINDINGS for rule in finding.rules]
+
+
+def test_templates_know_every_rule_and_refuse_others():
+    template = environment().from_string("{{ rule(id).statement }}")
+    for rule in rules():
+        assert template.render(id=rule.id) == Markup.escape(rule.statement)
+    with pytest.raises(KeyError, match="no-such-rule"):
+        template.render(id="no-such-rule")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "at least 0.5"),
+        ({"partly": 0.25}, "at least 0.5 (partly 0.25)"),
+        ({"sense": "at most", "holds": -0.5, "partly": -0.25}, "at most −0.5 (partly −0.25)"),
+        ({"also": "with a gap"}, "at least 0.5, with a gap"),
+        ({"partly": 0.25, "also": "with a gap"}, "at least 0.5 (partly 0.25), with a gap"),
+        ({"holds": None, "holds_as": "twice chance"}, "at least twice chance"),
+    ],
+)
+def test_thresholds_in_words(changed, said):
+    assert threshold_in_words(replace(positive(0.5), **changed)) == said
+
+
+def test_every_threshold_of_the_atlas_can_be_told():
+    for rule in rules():
+        assert re.fullmatch(r"at (least|most) \S.*", threshold_in_words(rule)), rule.id
+
+
+def test_pages_and_reports_are_told_apart():
+    template = "{{ 'site' if whole else 'report' }}"
+    assert environment().from_string(template).render() == "site"
+    assert environment(whole=False).from_string(template).render() == "report"
+
+
+def test_templates_stand_where_they_are_looked_for():
+    assert Path(environment().get_template("model.md.j2").filename).is_file()

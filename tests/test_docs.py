@@ -1,0 +1,75 @@
+"""What is written for readers is true: the files, commands and versions that it names are there."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from generators.cli import app
+from generators.findings import FINDINGS
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/architecture.md", "site_src/add-a-model.md")
+MADE = {"site/", ".pages/", "report/"}  # when the atlas runs
+FROM = ("", "generators", "generators/checkpoint", "templates", "tests/findings")  # where a page may begin a path
+
+every_page = pytest.mark.parametrize("page", PAGES)
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text("utf-8")
+
+
+def code_in(page: str) -> list[str]:
+    """Return what a page sets as code, in blocks and in sentences, without comments."""
+    found = re.findall(r"```\w*\n(.*?)```|`([^`\n]+)`", text_of(page), re.DOTALL)
+    return [re.sub(r"#.*", "", block or inline) for block, inline in found]
+
+
+def is_there(name: str) -> bool:
+    return name in MADE or any((ROOT / place / name).exists() for place in FROM)
+
+
+@every_page
+def test_links_lead_somewhere(page):
+    links = [link for link in re.findall(r"\]\(([^)\s#]+)", text_of(page)) if "://" not in link]
+    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+
+
+@every_page
+def test_paths_that_are_named_exist(page):
+    named = [name for name in code_in(page) if re.fullmatch(r"(\w[\w.-]*/)+[\w.-]*|[\w-]+\.(yml|toml|txt)", name)]
+    assert [name for name in named if not is_there(name)] == []
+
+
+@every_page
+def test_what_every_finding_has_is_there(page):
+    for name in (name for name in code_in(page) if re.fullmatch(r"[\w/.-]*<name>[\w/.-]*", name)):
+        findings = [finding.name for finding in FINDINGS if finding.rules or not name.endswith("claims.py")]
+        assert [finding for finding in findings if not is_there(name.replace("<name>", finding))] == [], name
+
+
+@every_page
+def test_commands_that_are_named_exist(page):
+    lines = "\n".join(code_in(page))
+    targets = re.findall(r"^([\w-]+):", text_of("Makefile"), re.MULTILINE)
+    assert set(re.findall(r"(?:^|\s)make ([\w-]+)", lines)) <= set(targets)
+    commands = [command.name or command.callback.__name__ for command in app.registered_commands]
+    assert set(re.findall(r"(?:^|[\s/])atlas ([a-z][\w-]*)", lines, re.MULTILINE)) <= set(commands)
+
+
+def test_the_changelog_names_this_version():
+    assert PROJECT["version"] in re.findall(r"^## (\S+)", text_of("CHANGELOG.md"), re.MULTILINE)
+
+
+def test_how_to_cite_is_readable_and_names_this_version_and_licence():
+    command = (sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.citation-file-format")
+    run = subprocess.run((*command, ROOT / "CITATION.cff"), check=False, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    citation = yaml.safe_load(text_of("CITATION.cff"))
+    assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])

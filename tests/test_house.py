@@ -1,0 +1,96 @@
+"""docs/architecture.md is true: its rooms are there, no import climbs, none runs in a circle."""
+
+import ast
+import re
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+ROOMS = re.findall(r"^\| `generators/(\w+)(?:/|\.py)` \|", PAGE, re.MULTILINE)
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in (ROOT / "generators").rglob("*.py")
+}
+
+
+# Findings that ask about what another one names, and take it from there.
+ASKS_ABOUT = {("undertrained", "outliers")}  # are its candidates unspeakable?
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Yield the modules of ours that a file imports, wherever in it, but not for types alone."""
+    tree = ast.parse(path.read_text("utf-8"))
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name for name in inner if name in MODULES)
+            if node.module in MODULES and not all(name in MODULES for name in inner):
+                yield node.module
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def test_every_room_is_told_of_and_every_room_told_of_is_there():
+    there = {path.stem for path in (ROOT / "generators").iterdir() if not path.name.startswith("__")}
+    assert sorted(ROOMS) == sorted(there)
+
+
+def test_every_folder_named_on_the_page_exists():
+    named = re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", PAGE)
+    made = {".pages/", "site/", "results/"}  # when the atlas runs
+    missing = [name for name in named if name not in made and "<" not in name and not (ROOT / name).exists()]
+    missing = [name for name in missing if not (ROOT / "generators" / name).exists()]
+    assert len(named) > 15
+    assert missing == []
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_no_import_climbs(module):
+    rank = {name: i for i, name in enumerate(ROOMS)}
+    for other in imported(MODULES[module]):
+        if room(module) and room(other):
+            assert rank[room(other)] <= rank[room(module)], f"{module} imports {other}"
+
+
+def test_no_circle_of_imports():
+    graph = {module: set(imported(path)) - {module} for module, path in MODULES.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as circle:
+        pytest.fail(f"modules import one another in a circle: {' > '.join(circle.args[1])}")
+
+
+def test_the_contract_of_findings_stands_on_the_ground_floor():
+    assert {room(name) for name in imported(MODULES["generators.findings.contract"])} <= {"base"}
+
+
+def test_no_finding_reads_disks_or_templates_or_other_findings():
+    for module, path in MODULES.items():
+        parts = module.split(".")
+        if parts[1:2] != ["findings"] or len(parts) < 3:
+            continue
+        for other in imported(path):
+            where = other.split(".")
+            assert where[1] in ("base", "maths", "drawing", "findings"), f"{module} imports {other}"
+            if where[1] == "findings" and len(where) > 2 and (ROOT / "generators/findings" / where[2]).is_dir():
+                if (parts[2], where[2]) in ASKS_ABOUT:
+                    continue
+                assert where[2] == parts[2], f"{module} imports another finding: {other}"
+            if parts[-1] == "measure":
+                assert where[1] != "drawing", f"{module} draws"

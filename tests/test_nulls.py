@@ -1,0 +1,44 @@
+"""A claim that noise can pass is no claim: a few draws of every null of `make nulls`, and the figures kept in git."""
+
+from collections import Counter
+
+import pytest
+
+from generators.findings import FINDINGS
+from generators.site import evidence
+from tests import nulls
+
+SEEDS = range(1000, 1003)  # none that `make nulls` uses
+CLAIMS = {rule.id for finding in FINDINGS for rule in finding.rules}
+
+
+@pytest.mark.parametrize("null", nulls.NULLS, ids=lambda null: null.name)
+def test_nothing_is_found_where_there_is_nothing(null):
+    counts = Counter(pair for seed in SEEDS for pair in nulls.verdicts(null, seed))
+    held = {claim: count for (claim, verdict), count in counts.items() if verdict == "holds"}
+    excused = {claim for claim, why in nulls.NOT_OPPOSITE.items() if null.name in why}
+    assert counts
+    assert {claim: count for claim, count in held.items() if claim not in excused and count > 1} == {}
+
+
+def test_every_claim_about_weights_is_tried_on_some_null():
+    tried = {claim for null in nulls.NULLS for claim, _ in nulls.verdicts(null, 0)}
+    about_weights = {rule.id for f in FINDINGS if nulls.RUN not in f.needs for rule in f.rules}
+    assert about_weights <= tried
+
+
+def test_the_figures_kept_in_git_are_within_a_hundredth():
+    kept = evidence.nulls(nulls.RESULTS.parent)
+    assert kept is not None
+    assert kept.draws >= 200
+    for null, claims in kept.nulls.items():
+        for claim, held in claims.items():
+            excused = null in nulls.NOT_OPPOSITE.get(claim, {})
+            assert excused or held.holds <= max(nulls.SHARE * kept.draws, 0), (null, claim, held)
+
+
+def test_what_is_excused_is_there():
+    names = {null.name for null in nulls.NULLS}
+    for claim, why in nulls.NOT_OPPOSITE.items():
+        assert claim in CLAIMS
+        assert set(why) <= names
