@@ -167,6 +167,7 @@ def test_permuted_scores_keep_each_column():
         lambda rng: surrogates.matched_widths(0.9, 100, 3, rng),
         lambda rng: surrogates.gaussian_energy_shares(30, 20, 3, 3, rng),
     ],
+    ids=["smooth_curve", "matched_widths", "gaussian_energy_shares"],
 )
 def test_the_same_seed_makes_the_same_draws(make):
     np.testing.assert_array_equal(make(np.random.default_rng(3)), make(np.random.default_rng(3)))
