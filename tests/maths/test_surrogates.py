@@ -142,6 +142,20 @@ def test_channels_keep_their_mean_and_spread():
     assert surrogates.channel_spreads(rows) == pytest.approx(np.sort(rows.std(axis=0))[::-1][:loud])
 
 
+def test_as_many_channels_as_hold_nearly_all_the_variance_and_never_fewer_than_64():
+    rows = np.random.default_rng(0).standard_normal((300, 200))
+    assert 190 < surrogates.channels_used(rows) <= 200
+    rows[:, 70:] *= 1e-3
+    assert surrogates.channels_used(rows) in (69, 70)
+    rows[:, 20:] *= 1e-3
+    assert surrogates.channels_used(rows) == 64
+
+
+def test_some_channels_from_the_loudest_to_the_quietest():
+    assert surrogates.some_of(np.arange(9.0), 3).tolist() == [0, 4, 8]
+    assert surrogates.some_of(np.arange(3.0), 5).tolist() == [0, 1, 2]
+
+
 def test_waves_at_other_times_keep_their_power():
     rng = np.random.default_rng(0)
     rows = shapes.embedded(shapes.helix(200, 4), 30, noise=0.1)
