@@ -1,8 +1,8 @@
 """What chance gives for the statistics of a curve: each doubt has its null.
 
-*Would any smooth curve do?* Featureless curves as smooth as this one, in 64 like channels and in channels that
-differ as much as its own; a random walk; Gaussian rows. *Would any stretch do?* The same waves at other times, the
-same rows in another order, another position than the first.
+*Would any smooth curve do?* Featureless curves as smooth as this one, in like channels and in channels that differ as
+much as its own; a random walk in such channels; Gaussian rows. *Would any stretch do?* The same waves at other times,
+the same rows in another order, another position than the first.
 """
 
 from collections.abc import Iterable
@@ -19,9 +19,9 @@ from generators.maths.curve_statistics import OF_SHAPE, TOP_ENERGY, Name, statis
 from generators.maths.resampling import Chance, Sense, chance
 
 Null = Literal[
-    "smooth",  # as smooth as the curve, 64 like channels
+    "smooth",  # as smooth as the curve, in like channels: 64, or as many as a smooth curve uses
     "own channels",  # as smooth, in channels that differ as much as the curve's
-    "walk",  # a random walk in 64 like channels
+    "walk",  # a random walk in channels that differ as much as the curve's
     "gaussian",  # Gaussian rows
     "other times",  # the waves of each component, begun at random times
     "other order",  # the rows in a random order
@@ -41,6 +41,7 @@ JUDGES: dict[Name, tuple[Null, ...]] = {
     "energy_top30": ("gaussian",),
 }
 BESIDE: tuple[Null, ...] = ("walk", "gaussian")  # given beside those, for statistics of shape
+WALKED = 128  # channels of a random walk at most
 REDUCED = 64  # components in which reordered rows are measured; what they leave out counts as spread out
 
 
@@ -92,15 +93,15 @@ class CurveNulls:
 
     @cached_property
     def like_widths(self) -> Float[Array, " draws"]:
-        """Return the same for 64 like channels."""
-        return self._widths("smooth", surrogates.ALIKE)
+        """Return the same for like channels."""
+        return self._widths("smooth", self._like_spreads)
 
     def _widths(self, null: Null, spreads: Float[Array, " channels"]) -> Float[Array, " draws"]:
         return surrogates.matched_widths(self.lag_one, len(self.rows), self.draws, self._rng(null, 1), spreads)
 
     @cached_property
     def _like(self) -> Draws:
-        return self._smooth("smooth", self.like_widths, surrogates.ALIKE)
+        return self._smooth("smooth", self.like_widths, self._like_spreads)
 
     @cached_property
     def _own(self) -> Draws:
@@ -112,8 +113,9 @@ class CurveNulls:
 
     @cached_property
     def _walk(self) -> Draws:
-        rng = self._rng("walk")
-        return _of_each(surrogates.random_walk(len(self.rows), rng) for _ in range(self.draws))
+        rng, spreads = self._rng("walk"), surrogates.some_of(self._own_spreads, WALKED)
+        walks = (surrogates.random_walk(len(self.rows), rng, len(spreads)) for _ in range(self.draws))
+        return _of_each(spreads * walk for walk in walks)
 
     def _smooth(self, null: Null, widths: Float[Array, " draws"], spreads: Float[Array, " channels"]) -> Draws:
         rng = self._rng(null)
@@ -138,6 +140,10 @@ class CurveNulls:
     @cached_property
     def _run(self) -> Float[Array, "rows d"]:
         return self.rows[curve.longest_run(len(self.rows), self._outliers)]
+
+    @cached_property
+    def _like_spreads(self) -> Float[Array, " channels"]:
+        return np.ones(surrogates.channels_used(self._run))
 
     @cached_property
     def _own_spreads(self) -> Float[Array, " channels"]:

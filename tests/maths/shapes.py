@@ -36,11 +36,11 @@ def line(n: int) -> Array:
     return np.linspace(-1, 1, n)[:, None]
 
 
-def embedded(curve: Array, d: int, noise: float = 0.0, seed: int = 0) -> Array:
-    """Return a curve in random directions of d channels, away from the origin, with noise in all channels."""
+def embedded(curve: Array, d: int, noise: float = 0.0, seed: int = 0, away: float = 0.1) -> Array:
+    """Return a curve in random directions of d channels, `away` from the origin in each, with noise in all."""
     rng = np.random.default_rng(seed)
     directions = np.linalg.qr(rng.standard_normal((d, curve.shape[1])))[0]
-    return 0.1 + curve @ directions.T + noise * rng.standard_normal((len(curve), d))
+    return away + curve @ directions.T + noise * rng.standard_normal((len(curve), d))
 
 
 def walk(n: int, d: int, seed: int) -> Array:

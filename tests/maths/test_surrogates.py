@@ -62,10 +62,10 @@ def test_widths_at_the_ends(correlation):
 def test_smooth_noise_correlates_as_a_gaussian_says_everywhere(smoothing):
     rng = np.random.default_rng(0)
     rows = np.hstack([surrogates.smooth_noise(90, smoothing, rng) for _ in range(60)])
-    np.testing.assert_allclose(np.mean(rows**2, axis=1), 1, atol=0.12)  # at the ends as in the middle
+    np.testing.assert_allclose(np.mean(rows**2, axis=1), 1, atol=0.15)  # at the ends as in the middle
     for k in (1, 3, 30):
         expected = np.exp(-(k**2) / (4 * smoothing**2)) if smoothing else 0
-        assert correlation_at(rows, k) == pytest.approx(expected, abs=0.03)
+        assert correlation_at(rows, k) == pytest.approx(expected, abs=0.05)
     assert np.mean(rows[0] * rows[-1]) == pytest.approx(np.exp(-(89**2) / (4 * max(smoothing, 1) ** 2)), abs=0.05)
 
 
@@ -81,7 +81,7 @@ def test_a_smooth_curve_has_the_inner_products_of_noise_in_all_its_channels():
     rng = np.random.default_rng(0)
     spreads = np.full(500, 0.1)
     rows = surrogates.smooth_curve(256, 20, rng, spreads)
-    assert rows.shape[1] < 128
+    assert rows.shape[1] < 64
     squares = np.sum(rows**2, axis=1)
     np.testing.assert_allclose(squares, 5, rtol=0.35)
     assert np.mean(np.sum(rows[20:] * rows[:-20], axis=1)) == pytest.approx(5 * np.exp(-0.25), rel=0.1)
@@ -92,6 +92,19 @@ def test_a_rough_curve_is_made_in_64_of_its_channels_from_the_loudest_to_the_qui
     rows = surrogates.smooth_curve(256, 1, np.random.default_rng(0), spreads)
     assert rows.shape == (256, 64)
     np.testing.assert_allclose(rows.std(axis=0), np.geomspace(10, 1, 64), rtol=0.3)
+
+
+def test_a_rotation_looks_back_the_better_along_a_smooth_curve_the_more_channels_it_has():
+    rng = np.random.default_rng(0)
+
+    def gain(channels):
+        rows = surrogates.smooth_curve(256, 30, rng, np.ones(channels))
+        scores = curve.principal_scores(rows, turning.COMPONENTS).values
+        return turning.median_gain([turning.look_back(scores, k) for k in (1, 5, 10)])
+
+    few, many = (np.median([gain(channels) for _ in range(15)]) for channels in (16, 400))
+    assert few < 0.3
+    assert many > 0.5
 
 
 def test_autoregressive_noise_and_walks():
@@ -127,6 +140,20 @@ def test_channels_keep_their_mean_and_spread():
     assert np.ptp(drawn[:, -1]) == 0
     assert np.mean(np.sum(drawn**2, axis=1)) == pytest.approx(np.mean(np.sum(rows**2, axis=1)), rel=0.15)
     assert surrogates.channel_spreads(rows) == pytest.approx(np.sort(rows.std(axis=0))[::-1][:loud])
+
+
+def test_as_many_channels_as_hold_nearly_all_the_variance_and_never_fewer_than_64():
+    rows = np.random.default_rng(0).standard_normal((300, 200))
+    assert 190 < surrogates.channels_used(rows) <= 200
+    rows[:, 70:] *= 1e-3
+    assert surrogates.channels_used(rows) in (69, 70)
+    rows[:, 20:] *= 1e-3
+    assert surrogates.channels_used(rows) == 64
+
+
+def test_some_channels_from_the_loudest_to_the_quietest():
+    assert surrogates.some_of(np.arange(9.0), 3).tolist() == [0, 4, 8]
+    assert surrogates.some_of(np.arange(3.0), 5).tolist() == [0, 1, 2]
 
 
 def test_waves_at_other_times_keep_their_power():

@@ -1,0 +1,268 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from generators.maths import rotations
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def haar(d, generator):
+    return stats.special_ortho_group.rvs(d, random_state=generator)
+
+
+def same_distribution(found, plain):
+    """Say whether two samples could be of one distribution, at one in a thousand."""
+    return stats.ks_2samp(found, plain).pvalue > 1e-3
+
+
+# Rotations
+
+
+@pytest.mark.parametrize(("d", "draws"), [(5, 3), (130, 3), (300, 6), (64, 2), (321, 4)])
+def test_rotations_are_orthogonal(d, draws):
+    found = list(rotations.rotations(d, draws, rng()))
+    assert len(found) == draws
+    for rotation in found:
+        assert rotation.dtype == np.float32
+        np.testing.assert_allclose(rotation.T @ rotation, np.eye(d), atol=2e-5)
+    assert not np.allclose(found[0], found[1])
+
+
+@pytest.mark.parametrize("d", [20, 300])
+def test_every_entry_of_a_rotation_is_distributed_as_haar_says(d):
+    """The square of an entry is Beta(1/2, (d - 1) / 2), and signs are as likely."""
+    found = np.array([rotation[:3, :3].ravel() for rotation in rotations.rotations(d, 80, rng(1))]).ravel()
+    assert stats.kstest(found**2, stats.beta(0.5, (d - 1) / 2).cdf).pvalue > 1e-3
+    assert abs(np.mean(found > 0) - 0.5) < 0.08
+
+
+def test_a_rotation_tells_little_of_the_last():
+    largest = np.array([np.abs(rotation[0]).max() for rotation in rotations.rotations(300, 80, rng(2))])
+    assert abs(np.corrcoef(largest[1:], largest[:-1])[0, 1]) < 0.3
+    first, second = rotations.rotations(300, 2, rng(3))
+    assert np.abs(np.sum(first * second, axis=1)).max() < 0.6
+
+
+@pytest.mark.parametrize("count", [1, 10, 40])
+def test_frames_are_orthonormal(count):
+    for frame in rotations.frames(60, count, 2, rng()):
+        np.testing.assert_allclose(frame.T @ frame, np.eye(count), atol=1e-5)
+
+
+# Overlaps
+
+
+def spectra():
+    flat, falling = np.ones(12), 1 / np.arange(1, 13) ** 2
+    return {"flat": flat, "falling": falling, "rank 1": np.ones(1), "rank 3": np.array([1.0, 3, 2])}
+
+
+@pytest.mark.parametrize(("a", "b"), [("falling", "falling"), ("rank 1", "rank 1"), ("rank 3", "falling")])
+def test_rivalries_as_full_rotations_give_them(a, b):
+    d = 12
+    A, B = (np.pad(spectra()[name], (0, d - len(spectra()[name]))) for name in (a, b))
+    plain = []
+    generator = rng(5)
+    for _ in range(400):
+        q = haar(d, generator)
+        plain.append(d * np.trace(np.diag(A) @ q @ np.diag(B) @ q.T) / (A.sum() * B.sum()))
+    found = rotations.rivalries(spectra()[a], spectra()[b], d, 400, rng(6))
+    assert same_distribution(found, plain)
+    assert np.mean(found) == pytest.approx(1, abs=4 * np.std(plain) / 20)
+
+
+def test_a_flat_side_always_shares_its_part():
+    np.testing.assert_allclose(rotations.rivalries(np.ones(30), spectra()["falling"], 30, 5, rng()), 1, atol=2e-3)
+    np.testing.assert_allclose(rotations.shares_in_subspace(np.ones(30), 3, 30, 5, rng()), 0.1, atol=1e-5)
+
+
+def test_two_lines_are_often_apart_by_chance():
+    """Rank-1 pairs: the squared cosine of two random lines, so that a small overlap is no evidence."""
+    found = rotations.rivalries(np.ones(1), np.array([7.0]), 100, 2000, rng()) / 100
+    assert stats.kstest(found, stats.beta(0.5, 99 / 2).cdf).pvalue > 1e-3
+    assert 0.4 < np.mean(100 * found <= 0.5) < 0.6
+
+
+@pytest.mark.parametrize("k", [1, 4, 11])
+def test_shares_in_a_subspace_as_full_rotations_give_them(k):
+    d, energies = 12, spectra()["falling"]
+    generator = rng(7)
+    plain = [np.sum(haar(d, generator)[:k] ** 2 @ energies) / energies.sum() for _ in range(400)]
+    found = rotations.shares_in_subspace(energies, k, d, 400, rng(8))
+    assert same_distribution(found, plain)
+    assert np.mean(found) == pytest.approx(k / d, abs=4 * np.std(plain) / 20)
+
+
+def test_energy_left_out_of_the_strong_directions_counts_on_average():
+    energies = np.concatenate([[1000.0, 500], np.full(60, 0.01)])
+    found = rotations.shares_in_subspace(energies, 10, 62, 1000, rng())
+    assert found.mean() == pytest.approx(10 / 62, abs=0.015)
+
+
+def test_top_overlaps():
+    generator = rng(9)
+    plain = [np.sum(haar(20, generator)[:5, :5] ** 2) for _ in range(400)]
+    found = rotations.top_overlaps(5, 20, 400, rng(10))
+    assert same_distribution(found, plain)
+    assert np.mean(rotations.top_overlaps(5, 200, 400, rng())) == pytest.approx(25 / 200, abs=0.01)
+
+
+# The first direction and the mean
+
+
+def plain_cosines(variances, means):
+    found = []
+    for mean in means:
+        first = np.linalg.eigh(np.diag(variances) + np.outer(mean, mean))[1][:, -1]
+        found.append(abs(first @ mean) / np.linalg.norm(mean))
+    return found
+
+
+def test_cosines_of_the_first_direction_with_a_mean_that_is_added():
+    variances = np.array([3.0, 1, 2, 0.5, 2.9])
+    means = rng().standard_normal((50, 5)) * np.geomspace(0.1, 10, 50)[:, None]
+    np.testing.assert_allclose(
+        rotations._first_with_mean(variances, means), plain_cosines(variances, means), atol=1e-8
+    )
+
+
+def test_a_long_mean_is_the_first_direction_wherever_it_points():
+    variances = spectra()["falling"]
+    assert rotations.turned_mean_cosines(variances, 100, 50, rng()).min() > 0.999
+    short = rotations.turned_mean_cosines(variances, 1e-6, 500, rng())
+    assert stats.kstest(short**2, stats.beta(0.5, 11 / 2).cdf).pvalue > 1e-3
+
+
+def test_the_mean_of_rows_without_one_points_where_they_vary_most():
+    variances = 1 / np.arange(1, 61.0) ** 4
+    found = rotations.accidental_mean_cosines(variances, 300, 300, rng())
+    generator = rng(11)
+    plain = []
+    for _ in range(100):
+        rows = generator.standard_normal((300, 60)) * np.sqrt(variances)
+        mean = rows.mean(axis=0)
+        plain.append(abs(np.linalg.svd(rows, full_matrices=False)[2][0] @ mean) / np.linalg.norm(mean))
+    assert same_distribution(found, plain)
+    assert np.mean(found > 0.95) > 0.1
+
+
+# Channels
+
+
+def test_channel_variances_as_full_rotations_give_them():
+    energies = spectra()["falling"]
+    generator = rng(12)
+    plain = np.array([haar(12, generator) ** 2 @ energies for _ in range(400)])
+    found = rotations.channel_variances(energies, 12, 400, rng(13))
+    np.testing.assert_allclose(found.sum(axis=1), energies.sum(), rtol=1e-5)
+    assert same_distribution(found[:, 0], plain[:, 0])
+    assert same_distribution(found.max(axis=1), plain.max(axis=1))
+
+
+def test_channels_for_a_share():
+    variances = np.array([[4.0, 3, 2, 1], [1, 1, 1, 97], [1, 1, 1, 1]])
+    assert rotations.channels_for(variances, 0.9).tolist() == [3, 1, 4]
+    assert rotations.channels_for(variances, 0.7).tolist() == [2, 1, 3]
+
+
+def test_both_sides_turned_alike_keep_how_they_lie_to_one_another():
+    d = 40
+    scale = np.geomspace(5, 0.1, d)
+    P = rng().standard_normal((80, d)) * scale
+    P -= P.mean(axis=0)
+    like, unlike = np.diag(scale**2), np.diag(scale[::-1] ** 2)
+    for covariance, sign in ((like, 1), (unlike, -1)):
+        a, b = rotations.both_channel_variances(P, covariance, 60, rng())
+        assert sign * np.median(rotations.rank_correlations(a, b)) > 0.2
+        np.testing.assert_allclose(a.sum(axis=1), np.sum(P**2) / 80, rtol=1e-3)
+        np.testing.assert_allclose(b.sum(axis=1), np.trace(covariance), rtol=1e-3)
+
+
+def test_both_sides_turned_alike_as_full_rotations_give_them():
+    d = 10
+    P, E = rng().standard_normal((30, d)) * np.arange(1, d + 1), rng(1).standard_normal((50, d)) * np.arange(d, 0, -1)
+    P, E = P - P.mean(axis=0), E - E.mean(axis=0)
+    generator = rng(14)
+    plain = []
+    for _ in range(300):
+        q = haar(d, generator)
+        plain.append(stats.spearmanr((P @ q).var(axis=0), (E @ q).var(axis=0)).statistic)
+    found = rotations.rank_correlations(*rotations.both_channel_variances(P, E.T @ E / 50, 300, rng(15)))
+    assert same_distribution(found, plain)
+
+
+def test_loud_and_quiet_channels_are_counted():
+    loud = np.array([[9.0, 8, 7, 1, 2, 3], [1, 2, 3, 4, 5, 6]])
+    quiet = np.array([[0.1, 5, 0.2, 4, 3, 0.3], [6, 5, 4, 3, 2, 1]])
+    assert rotations.loud_and_quiet(loud, quiet, 3).tolist() == [2, 3]
+    assert rotations.loud_and_quiet(loud, quiet, 1).tolist() == [1, 1]
+
+
+def test_correlations_row_by_row():
+    a, b = rng().standard_normal((4, 30)), rng(1).standard_normal((4, 30))
+    for i in range(4):
+        assert rotations.correlations(a, b)[i] == pytest.approx(stats.pearsonr(a[i], b[i]).statistic)
+        assert rotations.rank_correlations(a, b)[i] == pytest.approx(stats.spearmanr(a[i], b[i]).statistic)
+        assert rotations.rank_correlations(a, b[:1])[i] == pytest.approx(stats.spearmanr(a[i], b[0]).statistic)
+    assert rotations.correlations(np.ones((2, 5)), a[:2, :5]).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("d", [12, 300])
+def test_the_best_axis_is_the_best_of_all(d):
+    m = 400
+    rows = (rng().standard_normal((m, d)) * np.geomspace(3, 0.3, d) + 1).astype(np.float32)
+    values = rows[:, : d // 2].sum(axis=1) + 3 * rng(1).standard_normal(m)
+    found = rotations.best_axis_correlations(rows, values, 40, rng(2))
+    generator = rng(3)
+    plain = []
+    for _ in range(6 if d > 100 else 60):
+        turned = rows @ haar(d, generator)
+        plain.append(np.abs(rotations.rank_correlations(turned.T, stats.rankdata(values)[None])).max())
+    assert same_distribution(found, plain)
+    assert np.median(found) == pytest.approx(np.median(plain), rel=0.1)
+
+
+# Gains
+
+
+def test_a_channel_that_tops_every_layer_is_no_such_thing_in_other_axes():
+    gains = 1 + 0.1 * rng().random((6, 300))
+    gains[:, 17] = 2
+    topped, ratios = rotations.turned_gain_tops(gains, 40, rng())
+    assert topped.max() <= 6
+    assert np.quantile(ratios, 0.99) < 1.1
+
+
+def test_turned_gains_as_full_rotations_give_them():
+    gains = rng().lognormal(0, 0.5, (4, 10))
+    generator = rng(16)
+    plain = []
+    for _ in range(300):
+        turned = gains**2 @ haar(10, generator) ** 2
+        plain.append(np.bincount(turned.argmax(axis=1)).max())
+    topped, _ = rotations.turned_gain_tops(gains, 300, rng(17))
+    assert same_distribution(topped, plain)
+
+
+def test_layers_topped_by_chance():
+    found = rotations.layers_topped_by_chance(3, 4, 20_000, rng())
+    shares = np.bincount(found, minlength=4) / 20_000
+    np.testing.assert_allclose(shares[1:], [24 / 64, 36 / 64, 4 / 64], atol=0.015)
+    assert rotations.layers_topped_by_chance(1, 5, 10, rng()).tolist() == [1] * 10
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        lambda seed: rotations.rivalries(np.ones(3), np.arange(1.0, 9), 300, 5, rng(seed)),
+        lambda seed: rotations.channel_variances(np.arange(1.0, 200), 300, 3, rng(seed)),
+        lambda seed: rotations.best_axis_correlations(np.eye(40), np.arange(40.0), 3, rng(seed)),
+    ],
+    ids=["rivalries", "channel_variances", "best_axis_correlations"],
+)
+def test_the_same_seed_makes_the_same_draws(sample):
+    np.testing.assert_array_equal(sample(1), sample(1))
+    assert not np.array_equal(sample(1), sample(2))
