@@ -269,7 +269,7 @@ def test_a_finding_says_in_which_models_each_claim_holds(computed, rendered):
             if claim.finding != finding.name:
                 continue
             one, other = verdicts[claim.id]
-            told = page[page.index(f"<strong>{escape(claim.statement)}</strong>") :].split("</li>")[0]
+            told = page[page.index(f"<li><strong>{escape(claim.statement)}</strong>") :].split("</li>")[0]
             expected = f"{words[one]} Plain, Hostile" if one == other else f"{words[one]} Plain"
             assert expected in told
             assert one == other or f"{words[other]} Hostile" in told
