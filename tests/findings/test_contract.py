@@ -52,7 +52,8 @@ def weights_of(seed: int, planted: bool) -> dict[str, np.ndarray]:
     if planted:
         E[CLUMP] = 3.5 * synthetic.orthonormal(D, 1, seed)[:, 0] + 0.05 * E[CLUMP]
         E[LONG] *= 4
-    return {**synthetic.gaussian_weights(arch, seed), "token_embedding": E}
+    norm = {"final_norm.gain": 1 + 0.2 * rng.standard_normal(D), "final_norm.bias": 0.1 * rng.standard_normal(D)}
+    return {**synthetic.gaussian_weights(arch, seed), **norm, "token_embedding": E}
 
 
 def vocabulary() -> Vocabulary:
@@ -72,6 +73,7 @@ def scenes() -> dict[str, Inputs]:
     arch = replace(synthetic.architecture(d_model=D, n_layer=LAYERS), vocab_size=V)
     gaussian = weights_of(0, planted=False)
     untied = {**weights_of(1, planted=True), "unembedding": gaussian["token_embedding"]}
+    untied["token_type_embedding"] = gaussian["token_embedding"][:2]
     planted, encoder = weights_of(1, planted=True), replace(arch, tied=False, causal=False, post_norm=True)
     log_frequency = frequencies()[0].log_frequency
     looks, shares = (0.9, 0.4, 0.0), (0.5, 0.6, 0.3, 0.0)

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from generators.findings import FINDINGS
+from generators.findings.contract import RUN
 from generators.tokens.frequency import Frequency
 from generators.tokens.vocabulary import Vocabulary
 from tests import synthetic
 
 V, D, N = 1200, 40, 256
-TOKEN_SIDE = [finding for finding in FINDINGS if "token_embedding" in finding.needs]
+TOKEN_SIDE = [finding for finding in FINDINGS if "token_embedding" in finding.needs and RUN not in finding.needs]
 SEEDS = {"gaussian": range(34), "log-normal norms": range(100, 133), "power-law spectrum": range(200, 233)}
 
 
