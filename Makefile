@@ -11,7 +11,7 @@ site: $(VENV)/.site ## compute what is not known yet and build the site into sit
 	$(BIN)/atlas build
 
 test: $(VENV)/.dev ## all tests (those that need real weights look in $$ATLAS_MODELS; those of pages need Chromium)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-shapes: $(VENV)/.dev ## mathematics and findings held to the types and shapes that they declare
 	$(BIN)/python -m pytest --shapes --ignore-glob='*noise.py' tests/maths tests/findings $(PYTEST_ARGS)

@@ -45,6 +45,23 @@ def pytest_configure(config: pytest.Config) -> None:
     install_import_hook(rooms, "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")  # 1 is a float
 
 
+SITE_FIXTURES = {"project", "address", "built_site", "browser"}
+LONGEST_FIRST = ("tests/site", "tests/findings/test_helix", "tests/findings/test_noise", "tests/test_nulls")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each process of pytest-xdist whole files, and all that looks at the built site to one; longest first."""
+    for item in items:
+        of_site = SITE_FIXTURES & {*getattr(item, "fixturenames", ())}
+        item.add_marker(pytest.mark.xdist_group("site" if of_site else item.nodeid.split("::")[0]))
+
+    def turn(item: pytest.Item) -> int:
+        return next((i for i, start in enumerate(LONGEST_FIRST) if item.nodeid.startswith(start)), len(LONGEST_FIRST))
+
+    items.sort(key=turn)
+
+
 @pytest.fixture(autouse=True)
 def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the developer's settings out of the tests."""

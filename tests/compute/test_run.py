@@ -349,7 +349,7 @@ ONE_BIT_MORE = np.concatenate([np.nextafter(GAIN[:1], 2), GAIN[1:]]).astype(np.f
         {"finding": toy("reader", uses=("blocks.*.ln1.gain",), config=("n_layer",))},
         {"finding": toy("reader", uses=("blocks.*.ln1.bias",), config=READER.config)},
     ],
-    ids=lambda change: "-".join(change) + "-" + str(sum(map(ord, str(change)))),
+    ids=["bit", "seed", "dtype", "without", "config", "heads", "uses less", "uses another"],
 )
 def test_the_key_changes_with_what_a_finding_is_computed_from(tmp_path, store, change):
     assert key_of(tmp_path, store) != key_of(tmp_path, store, **change)
