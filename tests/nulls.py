@@ -119,6 +119,10 @@ NULLS = (
 
 # Nulls that keep what a claim speaks of: claim -> null -> why. They are measured and published all the same.
 NOT_OPPOSITE: dict[str, dict[str, str]] = {
+    "three-components": {
+        "permuted rows of a trained P": "A share of variance does not depend on the order of rows.",
+        "rank-1 pairs": "Rows on one line lie in three dimensions.",
+    },
     "clump": {"permuted rows of a trained E": "A clump does not depend on which token has which row."},
     "first-is-mean": {"permuted rows of a trained E": "The mean does not depend on the order of rows."},
 }

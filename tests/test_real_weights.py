@@ -195,7 +195,8 @@ def test_arrays_are_kept_for_every_finding(now_and_kept):
     _, kept = now_and_kept
     model = kept.model.name
     computed = [name for name, record in kept.findings.items() if record.status == "computed"]
-    assert len(computed) >= 4
+    computed = [name for name in computed if name != "channel_use"]  # a few numbers, which are metrics
+    assert len(computed) >= 3
     for name in computed:
         arrays = KEPT.arrays(model, KEPT.finding(model, name))
         assert arrays

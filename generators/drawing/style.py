@@ -92,7 +92,7 @@ def curve_3d(ax: Any, points: Float[Array, "rows 3"], positions: Int[Array, " ro
     """Draw a curve in three dimensions, coloured by position, on axes without clutter."""
     from matplotlib.colors import to_rgba
 
-    ax.plot(*points.T, color=INK, lw=0.4, alpha=0.35, rasterized=True)
+    ax.plot(*points.T, color=INK, lw=0.4, alpha=0.35)  # as a line it is small and takes the ink of dark pages
     dots = ax.scatter(
         *points.T, c=positions, cmap=position_colours(), s=7, depthshade=False, linewidths=0, rasterized=True
     )
@@ -112,7 +112,7 @@ def curve_3d(ax: Any, points: Float[Array, "rows 3"], positions: Int[Array, " ro
 
 def curve_2d(ax: Any, x: Float[Array, " n"], y: Float[Array, " n"], positions: Int[Array, " n"]) -> Any:
     """Draw a curve in the plane, coloured by position; returns what a colour bar needs."""
-    ax.plot(x, y, color=INK, lw=0.4, alpha=0.35, rasterized=True)
+    ax.plot(x, y, color=INK, lw=0.4, alpha=0.35)
     return ax.scatter(x, y, c=positions, cmap=position_colours(), s=9, linewidths=0, rasterized=True)
 
 

@@ -277,6 +277,6 @@ def test_a_link_to_a_folded_table_opens_it(browser: Browser, address: str) -> No
     assert table.is_visible()
     page.goto(f"{address}models/all-minilm-l6-v2/")
     assert not table.is_visible()
-    page.get_by_role("link", name="Those of the clump").click()
+    page.get_by_role("link", name="the clump", exact=True).click()
     table.wait_for()
     page.close()

@@ -7,7 +7,9 @@ import numpy as np
 from generators.cli import BAD_INPUT
 from generators.compute.records import StoredFinding
 from generators.compute.results import Store
-from tests.checkpoints import SMALL, write_checkpoint
+from tests.checkpoints import Sizes, write_checkpoint
+
+ENOUGH = Sizes(vocab_size=160)  # tokens to say something of
 
 
 def stored(results: Path) -> dict[str, StoredFinding | None]:
@@ -15,8 +17,8 @@ def stored(results: Path) -> dict[str, StoredFinding | None]:
 
 
 def test_counts_of_a_corpus_come_before_the_index(tmp_path, atlas):
-    write_checkpoint(tmp_path / "model")
-    np.save(tmp_path / "counts.npy", np.arange(SMALL.vocab_size, dtype=np.int64))
+    write_checkpoint(tmp_path / "model", sizes=ENOUGH)
+    np.save(tmp_path / "counts.npy", np.arange(ENOUGH.vocab_size, dtype=np.int64))
     results = ["--results", str(tmp_path / "results")]
     assert atlas("compute", str(tmp_path / "model"), *results).code == 0
     before = stored(tmp_path / "results")

@@ -140,17 +140,17 @@ def _made_with(records: list[dict[str, Any]]) -> list[str]:
 def draw_losses(rows: list[Row]) -> tuple[bytes, bytes]:
     """Return the picture of all held-out losses with their intervals, as SVG for light pages and for dark ones."""
     # Only the picture needs the atlas itself, for its house style.
-    from generators import figures
+    from generators.drawing import style
 
-    figure = figures.canvas(width=6.8, height=0.9 + 0.28 * len(rows))
+    figure = style.canvas(width=6.8, height=0.9 + 0.28 * len(rows))
     ax = figure.add_subplot()
     for y, row in enumerate(rows):
-        ax.plot([row.loss.low, row.loss.high], [y, y], color=figures.COLOURS[0], lw=1.6)
-        ax.plot(row.loss.mean, y, "o", color=figures.COLOURS[0], ms=4.5)
+        ax.plot([row.loss.low, row.loss.high], [y, y], color=style.COLOURS[0], lw=1.6)
+        ax.plot(row.loss.mean, y, "o", color=style.COLOURS[0], ms=4.5)
     ax.set_yticks(range(len(rows)), [row.name for row in rows])
     ax.set_ylim(len(rows) - 0.4, -0.6)  # the table's order, from above
     ax.set_xlabel("loss on held-out text (nats a token)")
-    return figures.svg_pair(figure)
+    return style.svg_pair(figure)
 
 
 def main(folder: Annotated[Path, typer.Argument(help="Where the members' folders are.")] = FOLDER) -> None:
