@@ -20,6 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is loaded; dr
 
 import numpy as np
 
+from generators.base.files import replace_file
 from generators.findings import FINDINGS
 from generators.findings.contract import CAPABILITIES, RUN, Finding, Inputs, NotApplicableError
 from generators.tokens.frequency import Frequency
@@ -29,6 +30,7 @@ from tests import synthetic
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "nulls.json"
 DRAWS = 200
+CHUNK = 10  # draws that are counted, and kept, together
 SHARE = 0.01  # of a null's draws that may hold
 V = 1200
 SIZES = synthetic.architecture(n_ctx=256, d_model=64, n_layer=6, n_head=4, vocab_size=V)
@@ -152,9 +154,9 @@ def inputs(null: Null, seed: int) -> Inputs:
 
 
 def speaks_about(null: Null, finding: Finding) -> bool:
-    """Return whether a finding reads what a null is about and can be measured from weights."""
-    if RUN in finding.needs:
-        return False
+    """Return whether a finding claims something of what a null is about and can be measured from weights."""
+    if RUN in finding.needs or (finding.name == "helix" and P not in null.roles and "*" not in null.roles):
+        return False  # it places tokens among the positions, and claims nothing of them
     read = [role for role in (*finding.needs, *finding.uses) if role not in CAPABILITIES]
     return "*" in null.roles or any(role in read for role in null.roles)
 
@@ -172,23 +174,27 @@ def verdicts(null: Null, seed: int, findings: Iterable[Finding] = FINDINGS) -> I
         yield from ((claim.id, claim.verdict) for claim in claims)
 
 
-def tally(index: int, seeds: range) -> Counter[tuple[str, str]]:
-    """Count (claim, verdict) over draws of one null."""
-    return Counter(pair for seed in seeds for pair in verdicts(NULLS[index], seed))
+def tally(index: int, seeds: range, kept: Path) -> Counter[tuple[str, str]]:
+    """Count (claim, verdict) over draws of one null; kept in a file, so that a run that is stopped goes on."""
+    file = kept / f"{index}-{seeds.start}-{seeds.stop}.json"
+    if not file.is_file():
+        counts = Counter(pair for seed in seeds for pair in verdicts(NULLS[index], seed))
+        replace_file(file, json.dumps([[*pair, count] for pair, count in counts.items()]).encode())
+    return Counter({(claim, verdict): count for claim, verdict, count in json.loads(file.read_text("utf-8"))})
 
 
-def table(draws: int, jobs: int) -> dict[str, dict[str, dict[str, int]]]:
+def table(draws: int, jobs: int, kept: Path) -> dict[str, dict[str, dict[str, int]]]:
     """Return {null: {claim: {holds, tested}}}, measured in several processes."""
-    chunk = 10
     work = [
-        (index, range(start, min(start + chunk, draws)))
+        (index, range(start, min(start + CHUNK, draws)))
+        for start in range(0, draws, CHUNK)
         for index in range(len(NULLS))
-        for start in range(0, draws, chunk)
     ]
     counts: list[Counter[tuple[str, str]]] = [Counter() for _ in NULLS]
     with ProcessPoolExecutor(jobs) as pool:
-        for (index, seeds), found in zip(work, pool.map(tally, *zip(*work, strict=True)), strict=True):
-            counts[index].update(found)
+        found = pool.map(tally, *zip(*work, strict=True), [kept] * len(work))
+        for (index, seeds), count in zip(work, found, strict=True):
+            counts[index].update(count)
             print(f"{NULLS[index].name}: {seeds.stop} of {draws}", flush=True)
     return {null.name: by_claim(count) for null, count in zip(NULLS, counts, strict=True)}
 
@@ -216,12 +222,14 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=DRAWS)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
+    kept = ROOT / ".cache" / "nulls" / commit()
+    kept.mkdir(parents=True, exist_ok=True)
     record = {
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit(),
         "draws": arguments.draws,
         "sizes": {"positions": N, "channels": D, "tokens": V, "layers": SIZES.n_layer},
-        "nulls": table(arguments.draws, arguments.jobs),
+        "nulls": table(arguments.draws, arguments.jobs, kept),
         "not_opposite": NOT_OPPOSITE,
     }
     RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
