@@ -88,6 +88,14 @@ def diverging_colours() -> Any:
     return LinearSegmentedColormap.from_list("diverging", stops)
 
 
+def whole_numbers(*axes: Any) -> None:
+    """Let the ticks of axes be whole numbers, as layers and heads are."""
+    from matplotlib.ticker import MaxNLocator
+
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
 def curve_3d(ax: Any, points: Float[Array, "rows 3"], positions: Int[Array, " rows"]) -> Any:
     """Draw a curve in three dimensions, coloured by position, on axes without clutter."""
     from matplotlib.colors import to_rgba

@@ -12,7 +12,7 @@ from generators.compute.judged import JudgedFinding, judged_model
 from generators.compute.records import ClaimRecord, FindingRecord, ModelFindings
 from generators.compute.results import Store
 from generators.findings.contract import RUN, Finding
-from generators.site.pictures import Picture, pictures
+from generators.site.pictures import Picture, interactive_figures, pictures
 from generators.site.staging import Staging
 
 PROBLEMS = {
@@ -122,12 +122,15 @@ def model_page(
         return None
     report(f"{model.name}: drawing")
     published = judged.published()
-    sections = [_section(each, published, staging) for each in judged.findings]
+    interactive = interactive_figures(judged.findings)
+    sections = [_section(each, interactive, published, staging) for each in judged.findings]
     title = published.model.title if model.title == model.name else model.title
     why = unavailable.get(model.name)
     return ModelPage(published, title, model.notes, model.licence, sections, judged.damaged, why)
 
 
-def _section(judged: JudgedFinding, published: ModelFindings, staging: Staging) -> Section:
+def _section(
+    judged: JudgedFinding, interactive: Mapping[str, Any], published: ModelFindings, staging: Staging
+) -> Section:
     claims = [claim for claim in published.claims if claim.finding == judged.finding.name]
-    return Section(judged, claims, pictures(judged, published.model.name, staging))
+    return Section(judged, claims, pictures(judged, interactive, published.model.name, staging))
