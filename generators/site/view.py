@@ -82,6 +82,12 @@ class ModelPage:
         """Return the model's claims by id."""
         return {claim.id: claim for claim in self.findings.claims}
 
+    @cached_property
+    def measured(self) -> dict[str, Any]:
+        """Return the numbers of every finding that was computed, by its name."""
+        records = {name: record.metrics for name, record in self.findings.findings.items()}
+        return {name: metrics for name, metrics in records.items() if metrics is not None}
+
     @property
     def computed_on(self) -> str | None:
         """Return the date of the latest finding."""
