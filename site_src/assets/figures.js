@@ -425,7 +425,7 @@
   /* From a picture to a figure */
 
   const DRAWN = { curve: drawCurve, scatter: drawScatter, ...window.atlasKinds };
-  const SHARED = { element, choice, ink, faded, narrow, describe, literal, LAYOUT, FONT, CONFIG };
+  const SHARED = { element, choice, ink, faded, narrow, touch, describe, literal, LAYOUT, FONT, CONFIG };
   const live = new Map(); // figure -> how to draw it again
 
   async function bringToLife(figure) {
@@ -445,6 +445,7 @@
       tools.remove();
       plot.remove();
       figure.querySelector(".figure-facts")?.remove();
+      figure.classList.remove("has-facts");
       console.warn(`A picture stays a picture: ${problem.message}`);
     }
   }

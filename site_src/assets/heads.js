@@ -54,21 +54,23 @@
     const colour = ink(data.style);
     const below = narrow.matches;
     const axis = (title, more) => ({
-      title: { text: title, standoff: 6 },
+      title: { text: title },
+      tickangle: 0,
       fixedrange: true,
       zeroline: false,
       gridcolor: faded(data.style, colour, 0.15),
       ...more,
     });
+    const beneath = (text) => ({ title: { text, standoff: 40 } }); // room for the numbers between
     const whole = (count) => ({ showgrid: false, tick0: 0, dtick: Math.ceil(count / 12) });
     const [layer, head] = at(state.head);
     return {
       ...LAYOUT,
       font: { ...FONT, color: colour },
-      margin: { l: 50, r: 10, t: 60, b: 45 },
-      xaxis: axis("head", { ...whole(heads), domain: below ? [0, 1] : [0, 0.4] }),
+      margin: { l: 50, r: 10, t: 72, b: 52, autoexpand: false },
+      xaxis: axis("", { ...beneath("head"), ...whole(heads), domain: below ? [0, 1] : [0, 0.4] }),
       yaxis: axis("layer", { ...whole(layers), autorange: "reversed", domain: below ? [0.6, 1] : [0, 1] }),
-      xaxis2: axis("offset: tokens back from the query", { anchor: "y2", domain: below ? [0, 1] : [0.5, 1] }),
+      xaxis2: axis("", { ...beneath("offset: tokens back from the query"), anchor: "y2", domain: below ? [0, 1] : [0.52, 1] }),
       yaxis2: axis("mean attention", { anchor: "x2", rangemode: "tozero", domain: below ? [0, 0.37] : [0, 1] }),
       shapes: [
         {
@@ -94,7 +96,7 @@
       showlegend: true,
       legend: below
         ? { orientation: "h", x: 0, y: 0.385, yanchor: "bottom" }
-        : { orientation: "h", x: 0.5, y: 1.01, yanchor: "bottom" },
+        : { orientation: "h", x: 1, xanchor: "right", y: 1.01, yanchor: "bottom" },
       hovermode: "closest",
       dragmode: false,
     };

@@ -3,7 +3,7 @@
 "use strict";
 
 (window.atlasKinds ??= {}).panels = async (Plotly, data, plot, tools, figure, shared) => {
-  const { element, ink, faded, narrow, describe, LAYOUT, FONT, CONFIG, literal } = shared;
+  const { element, ink, faded, narrow, touch, describe, LAYOUT, FONT, CONFIG, literal } = shared;
   const { panels, linear_up_to: linear } = data;
   const state = { panel: 0, point: null };
 
@@ -21,6 +21,13 @@
   const written = (value) => String(Number(value.toPrecision(3))).replace("-", "−");
   const told = ({ names, values, low, high }, i) =>
     `${names[i]}: ${data.value} ${written(values[i])} (95 % interval ${written(low[i])} to ${written(high[i])})`;
+
+  /** Return a label in two lines of about the same length. */
+  function inTwo(label) {
+    const spaces = [...label.matchAll(/ /g)].map(({ index }) => index);
+    const middle = spaces.sort((a, b) => Math.abs(a - label.length / 2) - Math.abs(b - label.length / 2))[0];
+    return middle === undefined ? label : `${label.slice(0, middle)}<br>${label.slice(middle + 1)}`;
+  }
 
   function traces() {
     const [colour] = data.style.colours;
@@ -58,10 +65,10 @@
     const colour = ink(data.style);
     const below = narrow.matches;
     const count = panels.length;
-    const gap = below ? 0.4 / count : 0.03;
+    const gap = below ? 0.35 / count : 0.03;
     const extent = (1 - gap * (count - 1)) / count;
     const shown = { ...LAYOUT, font: { ...FONT, color: colour }, showlegend: false, hovermode: "closest", dragmode: false };
-    shown.margin = { l: 60, r: 10, t: 10, b: 50 };
+    shown.margin = { l: 60, r: 10, t: 10, b: below ? 50 : 65 };
     shown.shapes = [];
     panels.forEach((panel, k) => {
       const from = k * (extent + gap);
@@ -70,7 +77,7 @@
         type: "log",
         domain: below ? [0, 1] : span,
         anchor: `y${k + 1}`,
-        title: { text: panel.label, standoff: 6 },
+        title: { text: below ? panel.label : inTwo(panel.label), standoff: 6 },
         tickvals: panel.amounts,
         ticktext: panel.amounts.map(String),
         tickangle: 0,
@@ -131,6 +138,8 @@
   await draw();
   plot.on("plotly_click", ({ points: [{ curveNumber, pointNumber }] }) => choose(curveNumber, pointNumber));
   describe(plot, figure, "left and right arrow keys go from point to point, up and down from panel to panel.");
-  output.textContent = "Point at a dot, or go through them with the arrow keys, for its value and interval.";
+  output.textContent = touch.matches
+    ? "Tap a dot for its value and interval."
+    : "Point at a dot, or go through them with the arrow keys, for its value and interval.";
   return draw;
 };
