@@ -176,6 +176,7 @@
         span.cell.hidden = seen <= 0;
         span.cell.colSpan = Math.max(1, seen);
       }
+      place.scrollLeft = 0;
       for (const row of [headers.at(-1), ...table.tBodies[0].rows]) {
         [...row.cells].forEach((cell, i) => (cell.hidden = i > 0 && (i < chosen.from || i >= chosen.to)));
       }

@@ -28,7 +28,7 @@ def beside(shown: ModelPage) -> str:
 
 
 def rows(shown: ModelPage) -> list[str]:
-    return re.findall(r'<th scope="row">(.*?)</th>', beside(shown))
+    return re.findall("<dt>(.*?)</dt>", beside(shown))
 
 
 def test_each_row_tells_both_sides_and_where_they_are_from():

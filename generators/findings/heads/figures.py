@@ -49,7 +49,7 @@ def draw_grid(rows: list[HeadRow]) -> Any:
         style.whole_numbers(ax.xaxis, ax.yaxis)
         ax.grid(False)
     axes[0].set_ylabel("layer")
-    figure.colorbar(image, ax=axes, label="weight on the previous token")
+    figure.colorbar(image, ax=axes, label="weight on the\nprevious token")
     return figure
 
 

@@ -45,11 +45,14 @@ def draw_curves(curves: Float[Array, "layers m 3"]) -> Any:
     shown = _spread(len(curves))
     columns = min(4, len(shown))
     rows = -(-len(shown) // columns)
-    figure = style.canvas(width=2.4 * columns, height=2.9 * rows)
+    figure = style.canvas(width=2.4 * columns + 0.9, height=2.6 * rows)
+    axes = []
     for place, layer in enumerate(shown):
         ax = figure.add_subplot(rows, columns, place + 1, projection="3d")
-        style.curve_3d(ax, curves[layer], np.arange(1, curves.shape[1] + 1))
+        dots = style.curve_3d(ax, curves[layer], np.arange(1, curves.shape[1] + 1), with_bar=False)
         ax.set_title(_name(layer, len(curves)))
+        axes.append(ax)
+    style.position_bar(dots, axes, shrink=0.7, aspect=30)
     return figure
 
 
