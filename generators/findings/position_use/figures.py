@@ -10,7 +10,7 @@ from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.drawing.panels import Panel, Panels
 from generators.findings.contract import Figure, Measurements
-from generators.findings.position_use.measure import Damage, Metrics
+from generators.findings.position_use.measure import DRAWN_GROUP, DRAWN_WIDTH, Damage, Metrics
 from generators.findings.position_use.variants import Kind
 
 # Kinds of change: what their axis is called, and one of them in words.
@@ -20,6 +20,7 @@ PANELS: tuple[tuple[Kind, str, str], ...] = (
     ("components", "principal components kept", "principal components kept: {:g}"),
     ("strongest", "strongest channels kept (%)", "strongest {:g} % of the channels kept"),
 )
+CURVES = {"groups": f"in groups of {DRAWN_GROUP}", "smoothed": f"smoothed by {DRAWN_WIDTH}"}
 DAMAGE = "damage (1: no positions at all)"
 LINEAR_UP_TO = 0.01  # below it the axis of damage is linear, so that 0 and less can stand on it
 
@@ -88,18 +89,22 @@ def _panels(damages: list[Damage]) -> list[Panel]:
 def draw_curves(arrays: dict[str, Array]) -> Any:
     """Draw the curve as it is and as the changed models see it, in the same three components."""
     curves, names = arrays["curves"], arrays["curve_names"]
-    figure = style.canvas(width=3.0 * len(curves), height=3.6)
+    figure = style.canvas(width=2.9 * len(curves) + 0.9, height=3.2)
     positions = np.arange(1, curves.shape[1] + 1)
+    axes = []
     for index, (curve, name) in enumerate(zip(curves, names, strict=True)):
         ax = figure.add_subplot(1, len(curves), index + 1, projection="3d")
-        style.curve_3d(ax, curve, positions)
-        ax.set_title(str(name))
+        dots = style.curve_3d(ax, curve, positions, with_bar=False)
+        ax.set_title(CURVES.get(str(name), str(name)))
+        axes.append(ax)
+    style.position_bar(dots, axes, shrink=0.7)
     return figure
 
 
 def turn_curves(arrays: dict[str, Array]) -> Curve:
     """Return the same curves to be turned."""
     rows = tuple(
-        Rows(str(name), 1, curve) for curve, name in zip(arrays["curves"], arrays["curve_names"], strict=True)
+        Rows(CURVES.get(str(name), str(name)), 1, curve)
+        for curve, name in zip(arrays["curves"], arrays["curve_names"], strict=True)
     )
     return Curve(rows, (Colouring("position", np.arange(arrays["curves"].shape[1] + 1.0)),))
