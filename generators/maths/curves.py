@@ -89,8 +89,7 @@ def _rotations(source: Stack, target: Stack) -> Float[Array, "draws c c"]:
 
 
 def _winding(scores: Stack, energies: Float[Array, " draws"]) -> Float[Array, " draws"]:
-    draws, rows, components = scores.shape
-    axes = np.zeros((draws, components, components))
+    axes = np.zeros((len(scores), scores.shape[2], scores.shape[2]))
     for draw, rotation in enumerate(_rotations(scores[:, :-1], scores[:, 1:])):
         for plane, pair in enumerate(turning.rotation_planes(rotation)):
             axes[draw, :, 2 * plane : 2 * plane + 2] = pair
