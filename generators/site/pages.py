@@ -135,7 +135,13 @@ def _write_pages(
         write("learned.md", "learned.md.j2", lessons=learned)
     else:
         write("index.md", "report.md.j2", hero=_hero(rendered.pages))
-    write("about.md", "about.md.j2", nulls=evidence.nulls(results), oracle=evidence.oracle(results))
+    write(
+        "about.md",
+        "about.md.j2",
+        nulls=evidence.nulls(results),
+        planted=evidence.planted(results),
+        oracle=evidence.oracle(results),
+    )
     write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:
         write(f"findings/{finding.name}.md", "finding.md.j2", **_of_finding(finding, rendered.pages))
