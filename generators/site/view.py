@@ -55,6 +55,11 @@ class Section:
         return self.record.status == "missing" and self.judged.stored is not None and not runs
 
     @property
+    def cannot_run(self) -> bool:
+        """Return whether it can't be told because the model can't be run here."""
+        return self.record.status == "missing" and self.judged.stored is not None and RUN in self.finding.needs
+
+    @property
     def signature(self) -> Picture | None:
         """Return the picture that the finding's own page shows."""
         return next((picture for picture in self.pictures if picture.name == self.finding.signature), None)

@@ -66,7 +66,7 @@ RULES = (
     Rule(
         id="tokens-in-tail",
         short="E in P's tail",
-        statement="And the tokens in P's.",
+        statement="Tokens sit in P's tail.",
         value="token_energy_in_tail",
         sense="at least",
         holds=0.5,
