@@ -296,7 +296,7 @@ def test_what_the_pictures_show_is_told():
     E, marked = planted(np.random.default_rng(0))
     result = compute(E, vocabulary(marked))
     plane, first = (caption("token_svd", name, result).alt for name in ("svd-plane", "svd-first"))
-    assert plane.endswith("with and without the space marker. AUC 1.00.")
+    assert plane.endswith("those that begin a word and the others. AUC 1.00.")
     assert first.endswith(f"its cosine with the mean is {result.metrics['cosine_first_mean']:.3f}.")
     unknown = caption("token_svd", "svd-plane", compute(E)).alt
     assert unknown.endswith("Which tokens carry the space marker is not known.")
