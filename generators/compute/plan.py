@@ -32,6 +32,7 @@ class Opened:
     model: Model
     files: Files
     checkpoint: Checkpoint
+    settings: running.Settings = running.AS_USUAL
 
     @cached_property
     def vocabulary(self) -> Vocabulary | None:
@@ -54,12 +55,12 @@ class Opened:
         Raises:
             CannotRunError: it can't be run here; says why.
         """
-        return running.opened_model(self.files, self.checkpoint)
+        return running.opened_model(self.files, self.checkpoint, self.settings.device)
 
     @cached_property
     def why_no_run(self) -> str | None:
-        """Return why it can't be run here, as far as that can be said without opening it."""
-        return running.why_not(self.files, self.checkpoint)
+        """Return why it isn't run here, as far as that can be said without opening it."""
+        return running.SKIPPED if self.settings.skip else running.why_not(self.files, self.checkpoint)
 
     def depends_on(self, capability: str) -> Any:
         """Return digests of what a finding with this capability depends on."""

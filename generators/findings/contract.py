@@ -348,7 +348,8 @@ class Finding(Generic[M]):
     `needs` and `uses` are roles of tensors (`*` in a role stands for every layer) or capabilities (`TOKENS`,
     `FREQUENCIES`, `RUN`); without what it needs a finding is missing, without what it uses a part of it is None.
     `config` names the fields of `Architecture` that it reads. `metrics` is the type of its metrics, by which stored
-    ones are checked. `order` is its place on pages.
+    ones are checked. `order` is its place on pages. `passes` is how many windows of text a finding that runs the
+    model would run it on, each as often as it is run: by it findings share the time that a model has.
     """
 
     name: str
@@ -362,6 +363,7 @@ class Finding(Generic[M]):
     signature: str  # the figure that the finding's own page shows for every model
     uses: tuple[str, ...] = ()
     config: tuple[str, ...] = ()
+    passes: float = 0
 
     def claims(self, measurements: Measurements[M]) -> list[Claim]:
         """Return every claim of the finding, judged now."""

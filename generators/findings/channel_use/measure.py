@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Why = Literal["frequency", "ln2", "position", "drawn"]
 WINDOWS = 32
 OTHERS = 20  # channels drawn
+PASSES = OTHERS + 5  # over all windows
 CHANNEL_SEED = 138
 
 
@@ -72,7 +73,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     one in which positions vary most.
     """
     run: Run = inputs.run
-    windows = run.windows(WINDOWS, SEED, OTHERS + 5)
+    windows = run.windows(WINDOWS, SEED, PASSES)
     best = inputs.frequencies[0] if inputs.frequencies else None
     log_frequency = None if best is None else np.asarray(best.log_frequency, np.float64)
     chosen = _channels(inputs, log_frequency)

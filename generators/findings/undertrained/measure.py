@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from generators.runner.texts import Windows
 
 PERCENTILE = 5  # of the controls' largest probabilities
+PASSES = 3  # over all windows; prompts take as long as two
 LEFT_OUT = ("special", "unassigned")  # groups of tokens that no text holds
 
 
@@ -96,7 +97,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     controls = matched(candidates, log_frequency, speakable if counts is None else speakable & (counts > 0))
     if not len(candidates) or not len(controls):
         raise NotApplicableError("There are no candidates, or no tokens to compare them with.")
-    windows = run.windows(WINDOWS, SEED)
+    windows = run.windows(WINDOWS, SEED, PASSES)
     largest = _largest(run, windows, len(E))
     threshold = float(np.percentile(largest[controls], PERCENTILE))
     below = largest < threshold
