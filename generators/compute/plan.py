@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from numpy import ndarray as Array
 
@@ -23,6 +23,9 @@ from generators.compute.records import Status, TensorEntry
 from generators.findings.contract import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Finding, Inputs, roles
 from generators.tokens.frequency import Frequency, token_frequencies
 from generators.tokens.vocabulary import Vocabulary, load_vocabulary
+
+if TYPE_CHECKING:
+    from generators.runner.run import Run
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Opened:
         return token_frequencies(self.files, self.model.frequency, self.vocabulary, size, self.model.counts)
 
     @cached_property
-    def run(self) -> Any:
+    def run(self) -> "Run":
         """Return the model itself, ready to be run.
 
         Raises:

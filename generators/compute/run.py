@@ -20,7 +20,7 @@ from generators.compute.records import ModelRecord, SourceRecord, StoredFinding,
 from generators.compute.results import Store
 from generators.compute.running import AS_USUAL, CUT_TO, Settings, has_time_for_more
 from generators.findings import FINDINGS
-from generators.findings.contract import RUN, Finding, Inputs, NotApplicableError
+from generators.findings.contract import RUN, Finding, NotApplicableError
 from generators.runner import CannotRunError
 
 
@@ -142,11 +142,12 @@ def _answer(planned: Plan, opened: Opened, report: Report) -> tuple[StoredFindin
     )
     try:
         given = inputs(finding, opened)
-        _begin(finding, opened, given, report)
+        if given.run is not None:
+            _begin(finding, opened, report)
         measured = finding.measure(given)
         numbers = {"metrics": plain(measured.metrics), "tables": table_records(measured)}
         if given.run is not None:
-            numbers["run"] = _record_of(given, opened.settings)
+            numbers["run"] = _record_of(opened)
         return record.model_copy(update=numbers), measured.arrays
     except NotApplicableError as sentence:
         return record.model_copy(update={"status": "not_applicable", "reason": str(sentence)}), {}
@@ -160,24 +161,22 @@ def _answer(planned: Plan, opened: Opened, report: Report) -> tuple[StoredFindin
         return StoredFinding(finding=finding.name, status="failed", reason=reason), {}
 
 
-def _begin(finding: Finding[Any], opened: Opened, given: Inputs, report: Report) -> None:
+def _begin(finding: Finding[Any], opened: Opened, report: Report) -> None:
     """Give a finding that runs the model its part of the budget, and have the time that it still takes reported.
 
     Parts go by what all findings of the atlas would run of the model, so that none reads another number of windows
     when it is computed alone.
     """
-    if given.run is None:
-        return
     whole = sum(each.passes for each in FINDINGS) or finding.passes
     part = finding.passes / whole if whole else 1.0
     watch = TimeLeft(report, f"{opened.model.name}: computing {finding.name}")
-    given.run.begin(opened.settings.budget_s * part, watch)
+    opened.run.begin(opened.settings.budget_s * part, watch)
 
 
-def _record_of(given: Inputs, settings: Settings) -> dict[str, str]:
+def _record_of(opened: Opened) -> dict[str, str]:
     """Return on what, with what, and whether cut short the model was run."""
-    run = given.run
-    cut = {CUT_TO: settings.operations} if run.was_cut else {}
+    run = opened.run
+    cut = {CUT_TO: opened.settings.operations} if run.was_cut else {}
     return {**run.record, "text": run.text.name, "text_sha256": run.text.sha256, **cut}
 
 

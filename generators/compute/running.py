@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint
@@ -14,6 +14,9 @@ from generators.checkpoint.sources import CONFIG, Files
 from generators.compute import code
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed, chosen_device
+
+if TYPE_CHECKING:
+    from generators.runner.run import Run
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
 # What is read of a checkpoint when it is run, beside the tensors.
@@ -100,7 +103,7 @@ def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
     }
 
 
-def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> Any:
+def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "Run":
     """Open the model, ready to be run.
 
     Raises:

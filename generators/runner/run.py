@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
-from generators.runner import budget, modules
+from generators.runner import budget, losses, modules
 from generators.runner.errors import CannotRunError
 from generators.runner.losses import Drift, Loss, MaskedTokens, NextToken
 from generators.runner.positions import Kind, find_positions
@@ -135,7 +135,7 @@ class Run:
 
     # What it gives
 
-    def loss(self, windows: Windows) -> Loss:
+    def loss(self, windows: losses.Windows) -> Loss:
         """Return what is measured on these windows, under whatever is replaced while it is measured.
 
         Causal models: the next token in nats. Encoders with their head: masked tokens in nats. Without: the drift

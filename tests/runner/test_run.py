@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from generators.findings import contract
+from generators.findings.contract import Loss, Run, Text
 from generators.runner import CannotRunError, budget, open_model
 from generators.runner.texts import Windows
 from tests.runner.models import HEADS, KINDS, LAYERS, D, N, V, architecture, random_ids, write_model
@@ -360,3 +362,11 @@ def test_who_watches_is_told_how_much_is_done(opened):
     loss.per_window()
     assert told[2:] == [0.75, 1, 1, 1]
     run.begin(600)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bert", "encoder"])
+def test_it_is_what_findings_run(opened, name):
+    run = opened(name)
+    windows = run.windows(2, 0)
+    for what, kind in ((run, Run), (run.text, Text), (windows, contract.Windows), (run.loss(windows), Loss)):
+        assert isinstance(what, kind)
