@@ -28,6 +28,7 @@ def toy(
     runs: Counter[str] | None = None,
     metrics: type[Any] = Metrics,
     rules: tuple[Rule, ...] = (),
+    passes: float = 0,
 ) -> Finding:
     """Return a finding that sums what it needs; `runs` counts its computations by name."""
 
@@ -52,6 +53,7 @@ def toy(
         rules=rules,
         figures=lambda measured: [],
         signature="",
+        passes=passes,
     )
 
 

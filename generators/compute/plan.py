@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from numpy import ndarray as Array
 
@@ -24,6 +24,9 @@ from generators.findings.contract import CAPABILITIES, FREQUENCIES, RUN, TOKENS,
 from generators.tokens.frequency import Frequency, token_frequencies
 from generators.tokens.vocabulary import Vocabulary, load_vocabulary
 
+if TYPE_CHECKING:
+    from generators.runner.run import Run
+
 
 @dataclass(frozen=True)
 class Opened:
@@ -32,6 +35,7 @@ class Opened:
     model: Model
     files: Files
     checkpoint: Checkpoint
+    settings: running.Settings = running.AS_USUAL
 
     @cached_property
     def vocabulary(self) -> Vocabulary | None:
@@ -48,18 +52,18 @@ class Opened:
         return token_frequencies(self.files, self.model.frequency, self.vocabulary, size, self.model.counts)
 
     @cached_property
-    def run(self) -> Any:
+    def run(self) -> "Run":
         """Return the model itself, ready to be run.
 
         Raises:
             CannotRunError: it can't be run here; says why.
         """
-        return running.opened_model(self.files, self.checkpoint)
+        return running.opened_model(self.files, self.checkpoint, self.settings.device)
 
     @cached_property
     def why_no_run(self) -> str | None:
-        """Return why it can't be run here, as far as that can be said without opening it."""
-        return running.why_not(self.files, self.checkpoint)
+        """Return why it isn't run here, as far as that can be said without opening it."""
+        return running.SKIPPED if self.settings.skip else running.why_not(self.files, self.checkpoint)
 
     def depends_on(self, capability: str) -> Any:
         """Return digests of what a finding with this capability depends on."""

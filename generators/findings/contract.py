@@ -4,6 +4,7 @@ The ground floor of `findings/`: it knows the shape of what other rooms hand in 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -95,18 +96,153 @@ class Frequency(Protocol):
         """Return how often each token occurs in the model's own training text, None where that isn't known."""
 
 
+# The model itself, as far as findings run it
+
+PositionKind = Literal["table", "rotary", "alibi"]
+# What is called with results as they come: with the first window of the batch, before it the stage or the layer where
+# there are several.
+SeePredictions = Callable[[int, Float[Array, "tokens V"], Int[Array, " tokens"]], None]
+SeeStates = Callable[[int, int, Float[Array, "batch n d"]], None]
+SeeAttention = Callable[[int, int, Float[Array, "batch heads n n"]], None]
+SeeLogits = Callable[[int, Float[Array, "batch n V"]], None]
+
+
+@runtime_checkable
+class Text(Protocol):
+    """A text in a model's tokens; `runner/texts/` has them."""
+
+    @property
+    def name(self) -> str:
+        """Return what the text is, in words."""
+
+    @property
+    def sha256(self) -> str:
+        """Return the digest of its content."""
+
+    @property
+    def ids(self) -> Int[Array, " tokens"]:
+        """Return its tokens."""
+
+    @property
+    def before(self) -> tuple[int, ...]:
+        """Return what the tokenizer puts before every piece of it."""
+
+
+@runtime_checkable
+class Windows(Protocol):
+    """Pieces of text of one length."""
+
+    @property
+    def ids(self) -> Int[Array, "windows n"]:
+        """Return their tokens."""
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """Return the columns from and up to which there is text, and not the tokenizer's own tokens."""
+
+    @property
+    def mask_id(self) -> int | None:
+        """Return the token that stands for a masked one."""
+
+
+@runtime_checkable
+class Loss(Protocol):
+    """One number per window, measured anew each time under what is replaced or held then."""
+
+    @property
+    def unit(self) -> str:
+        """Return what the number is: "nats per token", for example."""
+
+    def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
+        """Measure; `see` is shown log-probabilities and the tokens that stand there, where any are predicted."""
+
+
+@runtime_checkable
+class Run(Protocol):
+    """The model itself, ready to be run; `runner/run.py` makes it.
+
+    Within `replaced` and `held` it runs changed; afterwards it is what it was. Whatever it can't do is a
+    `CannotRunError`, which no finding needs to catch.
+    """
+
+    @property
+    def architecture(self) -> Architecture:
+        """Return how the model is built."""
+
+    @property
+    def predicts(self) -> bool:
+        """Return whether it has a head that predicts tokens."""
+
+    @property
+    def position_kind(self) -> PositionKind | None:
+        """Return how it knows positions; None if by nothing that can be replaced."""
+
+    @property
+    def record(self) -> dict[str, str]:
+        """Return with what it is run: versions, dtype, device, threads."""
+
+    @property
+    def text(self) -> Text:
+        """Return the text that it is run on."""
+
+    def windows(self, count: int, seed: int, passes: float = 1.0) -> Windows:
+        """Draw windows of text; fewer than `count` where `passes` runs over all of them would take too long."""
+
+    def affordable(self, count: int, length: int, passes: float) -> int:
+        """Return how many of `count` windows of `length` tokens `passes` runs have time for."""
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Return a piece of text as tokens, nothing put around it."""
+
+    def loss(self, windows: Windows) -> Loss:
+        """Return what is measured on windows: nats; of encoders without a head how far they move from now."""
+
+    def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None:
+        """Call `see` with logits."""
+
+    def hidden_states(self, ids: Int[Array, "windows n"], see: SeeStates) -> None:
+        """Call `see` with the stream before block `stage`; stage n_layer is what the model returns."""
+
+    def attention(self, ids: Int[Array, "windows n"], see: SeeAttention) -> None:
+        """Call `see` with where heads look, layer by layer."""
+
+    def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages d"]:
+        """Return every channel's mean before each block and after the last."""
+
+    def replaced(
+        self, *, rows: Float[Array, "m d"] | None = None, ids: Float[Array, " n"] | None = None
+    ) -> AbstractContextManager[None]:
+        """Run with other position rows (models with a table) or position ids (the others)."""
+
+    def held(
+        self, channels: Sequence[int], values: Float[Array, "stages channels"], *, last: bool = True
+    ) -> AbstractContextManager[None]:
+        """Run with channels of the stream held at `values[i]` before block i, and if `last` after the last block."""
+
+
 @dataclass(frozen=True)
 class Inputs:
     """All that a finding may measure from; of `weights` and `architecture` only what it declares is there.
 
-    `run` is the model itself, ready to be run (`runner/`), for findings that need `RUN`; None for others.
+    `run` is the model itself for findings that need `RUN`; None for others.
     """
 
     weights: Weights
     architecture: Architecture
     vocabulary: Vocabulary | None = None
     frequencies: tuple[Frequency, ...] = ()  # best first
-    run: Any = None
+    run: Run | None = None
+
+
+def model_of(inputs: Inputs) -> Run:
+    """Return the model itself.
+
+    Raises:
+        ValueError: it isn't handed in: the finding runs it without declaring that.
+    """
+    if inputs.run is None:
+        raise ValueError("the finding runs the model without declaring it")
+    return inputs.run
 
 
 # What is measured
@@ -351,7 +487,8 @@ class Finding(Generic[M]):
     `needs` and `uses` are roles of tensors (`*` in a role stands for every layer) or capabilities (`TOKENS`,
     `FREQUENCIES`, `RUN`); without what it needs a finding is missing, without what it uses a part of it is None.
     `config` names the fields of `Architecture` that it reads. `metrics` is the type of its metrics, by which stored
-    ones are checked. `order` is its place on pages.
+    ones are checked. `order` is its place on pages. `passes` is how many windows of text a finding that runs the
+    model would run it on, each as often as it is run: by it findings share the time that a model has.
     """
 
     name: str
@@ -365,6 +502,7 @@ class Finding(Generic[M]):
     signature: str  # the figure that the finding's own page shows for every model
     uses: tuple[str, ...] = ()
     config: tuple[str, ...] = ()
+    passes: float = 0
 
     def claims(self, measurements: Measurements[M]) -> list[Claim]:
         """Return every claim of the finding, judged now."""

@@ -6,7 +6,7 @@ the next token, by frequency.
 
 from generators.findings.channel_use.claims import RULES
 from generators.findings.channel_use.figures import figures
-from generators.findings.channel_use.measure import Metrics, measure
+from generators.findings.channel_use.measure import PASSES, WINDOWS, Metrics, measure
 from generators.findings.contract import FREQUENCIES, RUN, Finding
 
 FINDING = Finding(
@@ -21,4 +21,5 @@ FINDING = Finding(
     rules=RULES,
     figures=figures,
     signature="channel-cost",
+    passes=WINDOWS * PASSES,
 )

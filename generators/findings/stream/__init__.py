@@ -7,7 +7,7 @@ Transformers via disentangling position and context" (2023, arXiv 2310.04861).
 from generators.findings.contract import RUN, Finding
 from generators.findings.stream.claims import RULES
 from generators.findings.stream.figures import figures
-from generators.findings.stream.measure import Metrics, measure
+from generators.findings.stream.measure import WINDOWS, Metrics, measure
 
 FINDING = Finding(
     name="stream",
@@ -21,4 +21,5 @@ FINDING = Finding(
     rules=RULES,
     figures=figures,
     signature="stream-curves",
+    passes=WINDOWS,
 )

@@ -4,9 +4,10 @@ After Land and Bartolo, "Fishing for Magikarp: automatically detecting under-tra
 """
 
 from generators.findings.contract import FREQUENCIES, RUN, TOKENS, Finding
+from generators.findings.running import WINDOWS
 from generators.findings.undertrained.claims import RULES
 from generators.findings.undertrained.figures import figures
-from generators.findings.undertrained.measure import Metrics, measure
+from generators.findings.undertrained.measure import PASSES, Metrics, measure
 
 FINDING = Finding(
     name="undertrained",
@@ -20,4 +21,5 @@ FINDING = Finding(
     rules=RULES,
     figures=figures,
     signature="largest-probabilities",
+    passes=WINDOWS * PASSES,
 )
