@@ -25,7 +25,7 @@ from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import in_folder
 from generators.compute.plan import Opened, inputs, plan
 from generators.findings import FINDINGS
-from generators.findings.contract import Inputs
+from generators.findings.inputs import Inputs
 from generators.findings.outliers.clump import crowding, find_clump
 from generators.maths.neighbours import best_match, nearest_distance, neighbours_within
 from generators.maths.spectra import gram

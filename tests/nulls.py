@@ -22,7 +22,8 @@ import numpy as np
 
 from generators.base.files import replace_file
 from generators.findings import FINDINGS
-from generators.findings.contract import CAPABILITIES, RUN, Finding, Inputs, NotApplicableError
+from generators.findings.contract import Finding
+from generators.findings.inputs import CAPABILITIES, RUN, Inputs, NotApplicableError
 from generators.tokens.frequency import Frequency
 from generators.tokens.vocabulary import Vocabulary
 from tests import synthetic

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import explain
-from generators.findings.contract import Verdict
+from generators.findings.judging import Verdict
 
 NULLS = "nulls.json"
 PLANTED = "planted.json"

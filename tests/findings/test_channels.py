@@ -7,7 +7,7 @@ import scipy.stats
 
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.channels.measure import position_channels
-from generators.findings.contract import NotApplicableError
+from generators.findings.inputs import NotApplicableError
 from generators.site.words import caption, environment
 from tests import synthetic
 

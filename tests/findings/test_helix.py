@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from generators.checkpoint.positions import fairseq_sinusoids, split_sinusoids
-from generators.findings.contract import NotApplicableError
 from generators.findings.helix import FINDING as HELIX
 from generators.findings.helix import chance
 from generators.findings.helix.formula import sines
 from generators.findings.helix.information import information
+from generators.findings.inputs import NotApplicableError
 from generators.maths import surrogates
 from generators.site.words import caption
 from tests import synthetic

@@ -1,7 +1,8 @@
 """What is claimed of P's channels: rules, numbers and sentences."""
 
 from generators.findings.channels.measure import Metrics
-from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
 
 SMALLEST_OVERLAP, SHARE_IN_WORDS = 0.5, "half"  # of the position channels

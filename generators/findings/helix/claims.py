@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import Literal
 
-from generators.findings.contract import Chance, Measurements, Rule, Tested, Untested
 from generators.findings.helix.chance import ByNull
 from generators.findings.helix.formula import Sines
 from generators.findings.helix.measure import LATE, Metrics, Plane
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Chance, Measurements
 from generators.findings.nulls import chance, pair
 from generators.maths.curve import FEWEST_FOR_START, OUTLIER_FACTOR
 from generators.maths.curve_statistics import TOP_ENERGY
