@@ -246,7 +246,9 @@ def test_declarations_mean_something(finding):
 @every_finding
 def test_measuring_knows_no_disk_no_page_and_no_drawing(finding):
     ours = ("generators.base.", "generators.maths.", f"generators.findings.{finding.name}.")
-    shared = {f"generators.findings.{name}" for name in ("inputs", "measured", "nulls", "running", "sizes", "token_cells")}
+    shared = {
+        f"generators.findings.{name}" for name in ("inputs", "measured", "nulls", "running", "sizes", "token_cells")
+    }
     if finding.name == "undertrained":  # the candidates are those of the outliers
         ours = (*ours, "generators.findings.outliers.")
     for module in modules_in(PACKAGE, finding.measure.__module__):
