@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 TRAIN := .venv-train
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls verify adopt serve pins clean
+.PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -42,6 +42,9 @@ test-training: $(TRAIN)/.train ## the tests of these trainings, which need PyTor
 
 nulls: $(VENV)/.dev ## how often each claim holds where there is nothing to find; writes results/nulls.json
 	$(BIN)/python -m tests.nulls $(NULLS_ARGS)
+
+planted: $(VENV)/.dev ## where each claim switches when its structure is planted; writes results/planted.json
+	$(BIN)/python -m tests.planted
 
 verify: $(VENV)/.site ## check that every stored result is what was stored
 	$(BIN)/atlas verify

@@ -20,12 +20,16 @@ MOST_POINTS = 4096  # of one group; a phone still moves them
 
 @dataclass(frozen=True)
 class Rows:
-    """A range of positions in its own three components, of which each has the `shares` of variance."""
+    """A range of positions in its own three components, of which each has the `shares` of variance.
+
+    `numbers` are shown beside it: what each is, and the number in words.
+    """
 
     name: str
     first: int
     points: Float[Array, "rows 3"]
     shares: tuple[float, ...] | None = None
+    numbers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,27 +43,33 @@ class Colouring:
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve to be turned: the first range and the first colouring are shown first."""
+    """A curve to be turned: the first range and the first colouring are shown first.
+
+    Ranges that follow one another, as layers do, are chosen with a slider, which `slider` names.
+    """
 
     rows: tuple[Rows, ...]
     colourings: tuple[Colouring, ...]
+    slider: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data for `figures.js`."""
         return {
             "kind": "curve",
-            "style": _style(),
+            "style": house_style(),
+            "slider": self.slider,
             "rows": [
                 {
                     "name": rows.name,
                     "first": rows.first,
-                    "shares": None if rows.shares is None else _rounded(rows.shares),
-                    "points": [_rounded(column) for column in rows.points.T],
+                    "shares": None if rows.shares is None else rounded(rows.shares),
+                    "points": [rounded(column) for column in rows.points.T],
+                    "numbers": rows.numbers,
                 }
                 for rows in self.rows
             ],
             "colourings": [
-                {"name": colouring.name, "cyclic": colouring.cyclic, "values": _rounded(colouring.values)}
+                {"name": colouring.name, "cyclic": colouring.cyclic, "values": rounded(colouring.values)}
                 for colouring in self.colourings
             ],
         }
@@ -83,8 +93,8 @@ class Group:
             "name": self.name,
             "colour": self.colour,
             "ids": [int(self.ids[i]) for i in kept],
-            "x": _rounded(self.x[kept]),
-            "y": _rounded(self.y[kept]),
+            "x": rounded(self.x[kept]),
+            "y": rounded(self.y[kept]),
             "names": None if self.names is None else [str(self.names[i]) for i in kept],
         }
 
@@ -107,20 +117,18 @@ class Scatter:
         """Return plain data for `figures.js`."""
         return {
             "kind": "scatter",
-            "style": _style(),
+            "style": house_style(),
             "x_label": self.x_label,
             "y_label": self.y_label,
             "n_tokens": self.n_tokens,
             "diagonal": self.diagonal,
-            "named": [[*_rounded((x, y)), name] for x, y, name in self.named],
+            "named": [[*rounded((x, y)), name] for x, y, name in self.named],
             "groups": [group.as_json() for group in self.groups if len(group.ids)],
         }
 
 
-Interactive = Curve | Scatter
-
-
-def _style() -> dict[str, Any]:
+def house_style() -> dict[str, Any]:
+    """Return the colours that scripts draw with."""
     return {
         "ink": style.INK,
         "ink_dark": style.INK_DARK,
@@ -132,5 +140,6 @@ def _style() -> dict[str, Any]:
     }
 
 
-def _rounded(values: Real[Array, " n"] | Iterable[float]) -> list[float | None]:
-    return [float(f"{value:.{SIGNIFICANT_DIGITS}g}") if np.isfinite(value) else None for value in values]
+def rounded(values: Real[Array, " n"] | Iterable[float], digits: int = SIGNIFICANT_DIGITS) -> list[float | None]:
+    """Return numbers with as many significant digits as are shown, None where one isn't finite."""
+    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values]

@@ -88,8 +88,18 @@ def diverging_colours() -> Any:
     return LinearSegmentedColormap.from_list("diverging", stops)
 
 
-def curve_3d(ax: Any, points: Float[Array, "rows 3"], positions: Int[Array, " rows"]) -> Any:
-    """Draw a curve in three dimensions, coloured by position, on axes without clutter."""
+def whole_numbers(*axes: Any) -> None:
+    """Let the ticks of axes be whole numbers, as layers and heads are."""
+    from matplotlib.ticker import MaxNLocator
+
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
+def curve_3d(
+    ax: Any, points: Float[Array, "rows 3"], positions: Int[Array, " rows"], *, with_bar: bool = True
+) -> Any:
+    """Draw a curve in three dimensions, coloured by position, on axes without clutter; returns what a bar needs."""
     from matplotlib.colors import to_rgba
 
     ax.plot(*points.T, color=INK, lw=0.4, alpha=0.35)  # as a line it is small and takes the ink of dark pages
@@ -105,9 +115,14 @@ def curve_3d(ax: Any, points: Float[Array, "rows 3"], positions: Int[Array, " ro
         axis._axinfo["grid"].update(color=to_rgba(INK, 0.15), linewidth=0.4)
         axis._axinfo["tick"].update(inward_factor=0, outward_factor=0)
         axis.line.set_color(to_rgba(INK, 0.4))
-    figure = ax.figure
-    figure.colorbar(dots, ax=ax, label="position (tokens)", shrink=0.75, orientation="horizontal", pad=0.02)
+    if with_bar:
+        position_bar(dots, ax, shrink=0.75, orientation="horizontal", pad=0.02)
     return dots
+
+
+def position_bar(dots: Any, axes: Any, **place: Any) -> None:
+    """Draw the colour bar of positions beside axes."""
+    dots.figure.colorbar(dots, ax=axes, label="position (tokens)", **place)
 
 
 def curve_2d(ax: Any, x: Float[Array, " n"], y: Float[Array, " n"], positions: Int[Array, " n"]) -> Any:

@@ -398,10 +398,13 @@ class Claim:
 
     @property
     def close(self) -> bool:
-        """Return whether the threshold lies inside the value's interval."""
+        """Return whether what decides lies inside the interval: the threshold, or chance where it asks more."""
         if self.interval is None or self.threshold is None:
             return False
-        return self.interval[0] < self.threshold < self.interval[1]
+        bound = self.threshold
+        if self.chance is not None:
+            bound = (max if self.chance.limit >= self.chance.median else min)(bound, self.chance.limit)
+        return self.interval[0] < bound < self.interval[1]
 
 
 def judge(finding: str, rule: Rule[M], measurements: Measurements[M]) -> Claim:

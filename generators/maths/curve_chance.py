@@ -5,7 +5,6 @@ much as its own; a random walk in such channels; Gaussian rows. *Would any stret
 the same rows in another order, another position than the first.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -15,7 +14,8 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.maths import curve, surrogates, turning
-from generators.maths.curve_statistics import OF_SHAPE, TOP_ENERGY, Name, statistics
+from generators.maths.curve_statistics import OF_SHAPE, TOP_ENERGY, Name
+from generators.maths.curves import shape_statistics
 from generators.maths.resampling import Chance, Sense, chance
 
 Null = Literal[
@@ -115,11 +115,11 @@ class CurveNulls:
     def _walk(self) -> Draws:
         rng, spreads = self._rng("walk"), surrogates.some_of(self._own_spreads, WALKED)
         walks = (surrogates.random_walk(len(self.rows), rng, len(spreads)) for _ in range(self.draws))
-        return _of_each(spreads * walk for walk in walks)
+        return shape_statistics(spreads * walk for walk in walks)
 
     def _smooth(self, null: Null, widths: Float[Array, " draws"], spreads: Float[Array, " channels"]) -> Draws:
         rng = self._rng(null)
-        return _of_each(surrogates.smooth_curve(len(self.rows), width, rng, spreads) for width in widths)
+        return shape_statistics(surrogates.smooth_curve(len(self.rows), width, rng, spreads) for width in widths)
 
     def _frayings(self, null: Null) -> Float[Array, " draws"]:
         if null == "other order":
@@ -151,11 +151,6 @@ class CurveNulls:
 
     def _rng(self, null: Null, part: int = 0) -> np.random.Generator:
         return np.random.default_rng([self.seed, get_args(Null).index(null), part])
-
-
-def _of_each(curves: Iterable[Float[Array, "n d"]]) -> Draws:
-    found = [statistics(rows, OF_SHAPE) for rows in curves]
-    return {name: np.concatenate([values[name] for values in found]) for name in found[0]}
 
 
 def reordered_frayings(rows: Float[Array, "n d"], draws: int, rng: np.random.Generator) -> Float[Array, " draws"]:

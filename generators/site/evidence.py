@@ -9,8 +9,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import explain
+from generators.findings.contract import Verdict
 
 NULLS = "nulls.json"
+PLANTED = "planted.json"
 ORACLE = "oracle.json"
 
 
@@ -39,6 +41,45 @@ class Nulls(BaseModel):
     def claims(self) -> list[str]:
         """Return every claim that some null speaks about, in the order met."""
         return list(dict.fromkeys(claim for held in self.nulls.values() for claim in held))
+
+
+class Strength(BaseModel):
+    """One strength of what is planted, and the worst verdict of several draws."""
+
+    model_config = ConfigDict(frozen=True)
+
+    strength: float
+    verdict: Verdict
+
+
+class Planting(BaseModel):
+    """What is planted for a claim, strongest first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    claim: str
+    what: str
+    scale: list[Strength]
+
+    def last(self, verdict: Verdict) -> float | None:
+        """Return the weakest strength with a verdict, None without any."""
+        return next((one.strength for one in reversed(self.scale) if one.verdict == verdict), None)
+
+    @property
+    def fails_from(self) -> float | None:
+        """Return the strongest planting with which the claim fails, None if it never does."""
+        return next((one.strength for one in self.scale if one.verdict == "fails"), None)
+
+
+class Planted(BaseModel):
+    """Where each claim switches when its structure is planted ever more weakly; written by `make planted`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    date: str
+    commit: str
+    draws: int
+    plantings: list[Planting]
 
 
 @dataclass(frozen=True)
@@ -74,6 +115,23 @@ def nulls(folder: Path) -> Nulls | None:
         return Nulls.model_validate(content)
     except ValidationError as error:
         raise InputError(f"{folder / NULLS} is damaged ({explain(error)}); make it anew with: make nulls") from error
+
+
+def planted(folder: Path) -> Planted | None:
+    """Read where claims switch, None where that isn't kept.
+
+    Raises:
+        InputError: it is there but damaged.
+    """
+    content = _read(folder / PLANTED)
+    if content is None:
+        return None
+    try:
+        return Planted.model_validate(content)
+    except ValidationError as error:
+        raise InputError(
+            f"{folder / PLANTED} is damaged ({explain(error)}); make it anew with: make planted"
+        ) from error
 
 
 def oracle(folder: Path) -> Oracle | None:

@@ -17,6 +17,7 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import data, evidence, notebooks
+from generators.site.groups import grouped
 from generators.site.learned import lessons
 from generators.site.navigation import write_navigation
 from generators.site.pictures import Picture
@@ -116,6 +117,7 @@ def _write_pages(
         "registry": registry,
         "rules": rules_by_finding(),
         "findings": FINDINGS,
+        "groups": grouped(FINDINGS),
         "notebooks": listed,
         "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
@@ -133,7 +135,13 @@ def _write_pages(
         write("learned.md", "learned.md.j2", lessons=learned)
     else:
         write("index.md", "report.md.j2", hero=_hero(rendered.pages))
-    write("about.md", "about.md.j2", nulls=evidence.nulls(results), oracle=evidence.oracle(results))
+    write(
+        "about.md",
+        "about.md.j2",
+        nulls=evidence.nulls(results),
+        planted=evidence.planted(results),
+        oracle=evidence.oracle(results),
+    )
     write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:
         write(f"findings/{finding.name}.md", "finding.md.j2", **_of_finding(finding, rendered.pages))

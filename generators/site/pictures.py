@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from generators.base.plain import as_compact_json
 from generators.compute import code
 from generators.compute.judged import JudgedFinding
 from generators.drawing import style
+from generators.drawing.head_grid import HeadGrid
 from generators.findings.contract import Figure
 from generators.site.staging import Staging
 from generators.site.words import Caption, caption
@@ -35,22 +37,40 @@ class Picture:
     data: str | None = None
 
 
-def pictures(judged: JudgedFinding, model: str, staging: Staging) -> list[Picture]:
-    """Draw every figure of one finding of one model."""
+def interactive_figures(findings: Iterable[JudgedFinding]) -> dict[str, Any]:
+    """Return what the interactive figures of one model are made from, by name.
+
+    One of heads takes in the lines of the other that it names: findings know nothing of each other's results.
+    """
+    measured = [(judged.finding, judged.measured) for judged in findings if judged.measured is not None]
+    figures = [figure for finding, found in measured for figure in finding.figures(found)]
+    made = {figure.name: figure.interactive() for figure in figures if figure.interactive is not None}
+    return {name: _beside(drawn, made) for name, drawn in made.items()}
+
+
+def _beside(drawn: Any, made: Mapping[str, Any]) -> Any:
+    if isinstance(drawn, HeadGrid) and drawn.beside is not None:
+        return drawn.joined(made.get(drawn.beside))
+    return drawn
+
+
+def pictures(judged: JudgedFinding, interactive: Mapping[str, Any], model: str, staging: Staging) -> list[Picture]:
+    """Draw every figure of one finding of one model; `interactive` is what the interactive ones are made from."""
     if judged.measured is None:
         return []
-    return [_picture(judged, figure, model, staging) for figure in judged.finding.figures(judged.measured)]
+    figures = judged.finding.figures(judged.measured)
+    return [_picture(judged, figure, interactive.get(figure.name), model, staging) for figure in figures]
 
 
-def _picture(judged: JudgedFinding, figure: Figure, model: str, staging: Staging) -> Picture:
+def _picture(judged: JudgedFinding, figure: Figure, interactive: Any, model: str, staging: Staging) -> Picture:
     light, dark = _drawn(judged, figure, staging)
     path = f"figures/{model}/{figure.name}"
     staging.write(f"{path}.svg", light)
     staging.write(f"{path}-dark.svg", dark)
     data = None
-    if figure.interactive is not None:
+    if interactive is not None:
         data = f"data/{model}/{figure.name}.json"
-        staging.write(data, as_compact_json(figure.interactive().as_json()))
+        staging.write(data, as_compact_json(interactive.as_json()))
     assert judged.measured is not None
     words = caption(judged.finding.name, figure.name, judged.measured)
     return Picture(figure.name, figure.title, words, f"{path}.svg", f"{path}-dark.svg", *_size(light), data)

@@ -12,7 +12,7 @@ from generators.compute.judged import JudgedFinding, judged_model
 from generators.compute.records import ClaimRecord, FindingRecord, ModelFindings
 from generators.compute.results import Store
 from generators.findings.contract import RUN, Finding
-from generators.site.pictures import Picture, pictures
+from generators.site.pictures import Picture, interactive_figures, pictures
 from generators.site.staging import Staging
 
 PROBLEMS = {
@@ -55,6 +55,11 @@ class Section:
         return self.record.status == "missing" and self.judged.stored is not None and not runs
 
     @property
+    def cannot_run(self) -> bool:
+        """Return whether it can't be told because the model can't be run here."""
+        return self.record.status == "missing" and self.judged.stored is not None and RUN in self.finding.needs
+
+    @property
     def signature(self) -> Picture | None:
         """Return the picture that the finding's own page shows."""
         return next((picture for picture in self.pictures if picture.name == self.finding.signature), None)
@@ -81,6 +86,12 @@ class ModelPage:
     def claims(self) -> dict[str, ClaimRecord]:
         """Return the model's claims by id."""
         return {claim.id: claim for claim in self.findings.claims}
+
+    @cached_property
+    def measured(self) -> dict[str, Any]:
+        """Return the numbers of every finding that was computed, by its name."""
+        records = {name: record.metrics for name, record in self.findings.findings.items()}
+        return {name: metrics for name, metrics in records.items() if metrics is not None}
 
     @property
     def computed_on(self) -> str | None:
@@ -122,12 +133,15 @@ def model_page(
         return None
     report(f"{model.name}: drawing")
     published = judged.published()
-    sections = [_section(each, published, staging) for each in judged.findings]
+    interactive = interactive_figures(judged.findings)
+    sections = [_section(each, interactive, published, staging) for each in judged.findings]
     title = published.model.title if model.title == model.name else model.title
     why = unavailable.get(model.name)
     return ModelPage(published, title, model.notes, model.licence, sections, judged.damaged, why)
 
 
-def _section(judged: JudgedFinding, published: ModelFindings, staging: Staging) -> Section:
+def _section(
+    judged: JudgedFinding, interactive: Mapping[str, Any], published: ModelFindings, staging: Staging
+) -> Section:
     claims = [claim for claim in published.claims if claim.finding == judged.finding.name]
-    return Section(judged, claims, pictures(judged, published.model.name, staging))
+    return Section(judged, claims, pictures(judged, interactive, published.model.name, staging))

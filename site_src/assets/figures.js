@@ -10,6 +10,7 @@
   const RINGED = 24; // matches that are named in the figure
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const touch = matchMedia("(pointer: coarse)");
+  const narrow = matchMedia("(max-width: 44.9em)");
 
   let plotly;
   /** Load Plotly once, however many figures ask. */
@@ -233,13 +234,43 @@
       const layout = curveLayout(data.style, titles(), camera);
       return Plotly.react(plot, curveTraces(data, state.row, state.colouring), layout, CONFIG);
     };
-    const [rowLabel] = choice("Rows", data.rows.map((rows) => rows.name), (i) => ((state.row = i), draw()));
-    const [colourLabel] = choice("Colour", data.colourings.map((c) => c.name), (i) => ((state.colouring = i), draw()));
-    tools.append(rowLabel, colourLabel);
+    const showRows = (i) => ((state.row = i), draw());
+    const names = data.rows.map((rows) => rows.name);
+    if (data.slider) tools.append(...rowSlider(data, plot, figure, showRows));
+    else tools.append(choice("Rows", names, showRows)[0]);
+    if (data.colourings.length > 1) {
+      const [label] = choice("Colour", data.colourings.map((c) => c.name), (i) => ((state.colouring = i), draw()));
+      tools.append(label);
+    }
     await draw();
     describe(plot, figure, HOW_TO_TURN);
     makeTurnable(Plotly, plot, tools, "turning" in figure.dataset);
     return draw;
+  }
+
+  /** Return a slider over ranges of rows that follow one another; what is known of each is told beside the plot. */
+  function rowSlider({ slider, rows }, plot, figure, onchange) {
+    const shown = element("output", { className: "slider-value" });
+    const input = element("input", { type: "range", min: 0, max: rows.length - 1, step: 1, value: 0 });
+    const facts = element("dl", { className: "figure-facts" });
+    const tell = () => {
+      const { name, numbers } = rows[Number(input.value)];
+      shown.textContent = name;
+      input.setAttribute("aria-valuetext", [name, ...numbers.map(([what, number]) => `${what} ${number}`)].join(", "));
+      facts.replaceChildren(
+        ...numbers.map(([what, number]) =>
+          element("div", {}, element("dt", { textContent: what }), element("dd", { textContent: number })),
+        ),
+      );
+    };
+    input.addEventListener("input", () => {
+      tell();
+      onchange(Number(input.value));
+    });
+    tell();
+    plot.after(facts);
+    figure.classList.add("has-facts");
+    return [element("label", {}, `${slider} `, input), shown];
   }
 
   /** Give a plot a name, and a place in the order of the Tab key. */
@@ -393,7 +424,8 @@
 
   /* From a picture to a figure */
 
-  const DRAWN = { curve: drawCurve, scatter: drawScatter };
+  const DRAWN = { curve: drawCurve, scatter: drawScatter, ...window.atlasKinds };
+  const SHARED = { element, choice, ink, faded, narrow, touch, describe, literal, LAYOUT, FONT, CONFIG };
   const live = new Map(); // figure -> how to draw it again
 
   async function bringToLife(figure) {
@@ -407,11 +439,13 @@
       if (!figure.isConnected || (data.kind === "curve" && !canDraw3D())) return;
       plot.classList.add(`figure-plot--${data.kind}`);
       figure.prepend(tools, plot);
-      live.set(figure, await DRAWN[data.kind](Plotly, data, plot, tools, figure));
+      live.set(figure, await DRAWN[data.kind](Plotly, data, plot, tools, figure, SHARED));
       figure.classList.add("is-live");
     } catch (problem) {
       tools.remove();
       plot.remove();
+      figure.querySelector(".figure-facts")?.remove();
+      figure.classList.remove("has-facts");
       console.warn(`A picture stays a picture: ${problem.message}`);
     }
   }
@@ -422,6 +456,8 @@
       else live.delete(figure);
     }
   }
+
+  narrow.addEventListener("change", recolour); // some kinds lay themselves out anew
 
   const inView = new IntersectionObserver(
     (entries) => {

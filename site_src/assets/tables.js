@@ -132,9 +132,10 @@
     });
   }
 
-  /** Put choices above the matrix: which models, and the claims of which finding. */
+  /** Put choices above the matrix: which models, and the claims of which group or finding. */
   function makeMatrixFilterable(table, place) {
-    const groups = [...table.tHead.rows[0].cells].slice(1);
+    const headers = [...table.tHead.rows];
+    const [groups, findings] = headers.slice(-3, -1).map((row) => spans([...row.cells].slice(1)));
     const select = document.createElement("select");
     const input = document.createElement("input");
     const tools = document.createElement("div");
@@ -143,7 +144,16 @@
       label.append(name);
       return label;
     });
-    select.append(new Option("everything", ""), ...groups.map((cell, i) => new Option(cell.textContent.trim(), i)));
+    const everything = { from: 1, to: Infinity };
+    const choices = [everything, ...groups, ...findings];
+    const option = (span) => new Option(span.name, choices.indexOf(span));
+    select.append(new Option("everything", 0), ...groups.map(option));
+    for (const group of groups) {
+      const listed = document.createElement("optgroup");
+      listed.label = group.name;
+      listed.append(...findings.filter((finding) => overlap(finding, group) > 0).map(option));
+      select.append(listed);
+    }
     input.type = "search";
     input.autocomplete = "off";
     tools.className = "table-tools";
@@ -152,11 +162,6 @@
     tools.append(...labels);
     place.before(tools);
 
-    function columnsOf(chosen) {
-      let next = 1;
-      const spans = groups.map((cell) => [next, (next += cell.colSpan)]);
-      return chosen === "" ? [1, next] : spans[Number(chosen)];
-    }
     input.addEventListener("input", () => {
       const words = plain(input.value).split(/\s+/).filter(Boolean);
       for (const row of table.tBodies[0].rows) {
@@ -165,13 +170,27 @@
       }
     });
     select.addEventListener("change", () => {
-      const [from, to] = columnsOf(select.value);
-      groups.forEach((cell, i) => (cell.hidden = select.value !== "" && String(i) !== select.value));
-      for (const row of [table.tHead.rows[1], ...table.tBodies[0].rows]) {
-        [...row.cells].forEach((cell, i) => (cell.hidden = i > 0 && (i < from || i >= to)));
+      const chosen = choices[Number(select.value)];
+      for (const span of [...groups, ...findings]) {
+        const seen = overlap(span, chosen);
+        span.cell.hidden = seen <= 0;
+        span.cell.colSpan = Math.max(1, seen);
+      }
+      place.scrollLeft = 0;
+      for (const row of [headers.at(-1), ...table.tBodies[0].rows]) {
+        [...row.cells].forEach((cell, i) => (cell.hidden = i > 0 && (i < chosen.from || i >= chosen.to)));
       }
     });
   }
+
+  /** Return which columns the cells of a header's row stand above. */
+  function spans(cells) {
+    let next = 1;
+    return cells.map((cell) => ({ cell, name: cell.textContent.trim(), from: next, to: (next += cell.colSpan) }));
+  }
+
+  /** Return how many columns two spans share; none or less where they are apart. */
+  const overlap = (one, other) => Math.min(one.to, other.to) - Math.max(one.from, other.from);
 
   /** Open the folded table that the address names. */
   function unfold() {

@@ -309,8 +309,11 @@ def test_tokens_avoid_thresholds(overlap, limit, by_chance, verdict):
     assert claims_of(measured_overlap(overlap, limit, by_chance))["tokens-avoid"].verdict == verdict
 
 
-def test_where_turned_axes_share_half_avoiding_is_untested():
-    assert claims_of(measured_overlap(6, 5, median=3))["tokens-avoid"].verdict == "untested"
+@pytest.mark.parametrize(("overlap", "limit", "verdict"), [(6, 5, "holds"), (5, 5, "fails"), (6, 3, "untested")])
+def test_where_turned_axes_share_half_avoiding_is_more_than_almost_all_of_them_share(overlap, limit, verdict):
+    claim = claims_of(measured_overlap(overlap, limit, median=3))["tokens-avoid"]
+    assert claim.verdict == verdict
+    assert claim.threshold == (None if verdict == "untested" else limit)
 
 
 def test_chance_turns_positions_and_tokens_together():

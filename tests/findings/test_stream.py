@@ -5,6 +5,7 @@ import pytest
 
 from generators.findings.contract import Inputs
 from generators.findings.stream import FINDING
+from generators.findings.stream.figures import same_signs
 from generators.findings.stream.moments import FOLDS, Moments, jackknife
 from tests import synthetic
 from tests.findings.stand_in import StandIn
@@ -117,3 +118,22 @@ def test_jackknife_of_a_mean_is_its_standard_error():
     without = np.array([np.delete(values, i).mean() for i in range(8)])
     low, high = jackknife(without, values.mean())
     assert (high - low) / 2 == pytest.approx(1.96 * values.std(ddof=1) / np.sqrt(8))
+
+
+def test_signs_of_components_do_not_turn_the_curve_over_from_layer_to_layer():
+    curve = np.random.default_rng(0).standard_normal((20, 3))
+    flips = np.array([[1, 1, 1], [-1, 1, 1], [1, -1, -1], [-1, -1, -1]])
+    np.testing.assert_array_equal(same_signs(curve * flips[:, None]), [curve] * 4)
+
+
+def test_every_layer_of_the_figure_has_its_curve_and_its_numbers():
+    result = measured([0.5, 0.3, 0.1, 0.05, 0.0], with_P=True)
+    figure = next(figure for figure in FINDING.figures(result) if figure.name == "stream-curves")
+    data = figure.interactive().as_json()
+    assert data["slider"] == "Layer"
+    assert [rows["name"] for rows in data["rows"]] == [*(f"into layer {i}" for i in range(LAYERS)), "what comes out"]
+    for rows, row in zip(data["rows"], result.metrics["layers"], strict=True):
+        numbers = dict(rows["numbers"])
+        assert numbers["variance between positions"].startswith(f"{row['share']:.1%} (")
+        assert numbers["EV3 of the curve"].startswith(f"{row['ev3']:.3f} (")
+        assert "curve's energy in P's directions" in numbers

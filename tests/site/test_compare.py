@@ -7,6 +7,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
+from generators.findings import FINDINGS
+from generators.findings.contract import RUN
 from tests.site.conftest import NOISE
 from tests.site.test_browser import PHONE, WCAG, WIDE, opened
 
@@ -176,6 +178,12 @@ def test_the_matrix_filters_models_and_findings(browser: Browser, address: str) 
     shown = page.locator("table.matrix--wide thead tr:nth-child(2) th:visible").all_inner_texts()
     assert [text.strip() for text in shown] == ["Model", "ln1 dials down", "ln2 channel"]
     assert page.locator("table.matrix--wide tbody tr:first-child td:visible").count() == 2
+    assert page.locator("table.matrix--wide .groups th:visible").all_inner_texts() == ["In the weights"]
+    page.get_by_label("Claims about").select_option(label="In use")
+    assert page.locator("table.matrix--wide .groups th:visible").all_inner_texts() == ["In use"]
+    in_use = sum(len(finding.rules) for finding in FINDINGS if RUN in finding.needs)
+    assert page.locator("table.matrix--wide tbody tr:first-child td:visible").count() == in_use
+    assert page.locator("table.matrix--wide .groups th:visible").get_attribute("colspan") == str(in_use)
     page.get_by_label("Claims about").select_option(label="everything")
     assert page.locator("table.matrix--wide tbody tr:first-child td:visible").count() > 20
     page.context.close()
@@ -186,6 +194,7 @@ def test_on_a_phone_the_matrix_stands_upright(browser: Browser, address: str) ->
     assert not page.locator("table.matrix--wide").is_visible()
     tall = page.locator("table.matrix--tall")
     assert tall.is_visible()
+    assert tall.locator("tbody.group").all_inner_texts() == ["In the weights", "In use"]
     tall.locator("td.cell a").first.click()
     page.wait_for_url("**/#claim-three-components")
     page.context.close()

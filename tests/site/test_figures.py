@@ -324,3 +324,142 @@ def test_the_numbers_of_a_figure_are_few(built_site: Path) -> None:
     assert interactive
     for path in interactive:
         assert len(gzip.compress(path.read_bytes())) <= MOST_DATA, path
+
+
+# Layers with a slider
+
+
+def data_of(page: Page, figure: str, model: str = "all-minilm-l6-v2") -> dict:
+    """Return the numbers that a figure is drawn from."""
+    return json.loads(page.evaluate(f"fetch('../../data/{model}/{figure}.json').then(r => r.text())"))
+
+
+def settled(page: Page, figure: Locator, what: str, expected: object) -> None:
+    """Wait until something that a plot draws is as expected."""
+    page.wait_for_function(
+        "([plot, what, expected]) => JSON.stringify(new Function('plot', `return ${what}`)(plot)) === expected",
+        arg=[figure.locator(".figure-plot").element_handle(), what, json.dumps(expected, separators=(",", ":"))],
+    )
+
+
+def test_layers_are_gone_through_with_a_slider(browser: Browser, address: str) -> None:
+    with model_page(browser, address, "all-minilm-l6-v2") as page:
+        figure = alive(page, "stream-curves")
+        data = data_of(page, "stream-curves")
+        slider = figure.get_by_role("slider", name="Layer")
+        facts = figure.locator(".figure-facts")
+        assert dict(data["rows"][0]["numbers"])["EV3 of the curve"] in facts.inner_text()
+        figure.locator(".figure-plot").focus()
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(300)
+        turned = eye(figure)
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        settled(page, figure, "plot.data[0].x.slice(0, 3)", data["rows"][2]["points"][0][:3])
+        assert figure.locator(".slider-value").inner_text() == "into layer 2"
+        numbers = dict(data["rows"][2]["numbers"])
+        for number in numbers.values():
+            assert number in facts.inner_text()
+        said = slider.get_attribute("aria-valuetext") or ""
+        assert said.startswith("into layer 2, ")
+        assert numbers["variance between positions"] in said
+        assert eye(figure) == pytest.approx(turned, abs=1e-2), "the next layer is seen from where the last was"
+        page.keyboard.press("End")
+        assert figure.locator(".slider-value").inner_text() == "what comes out"
+
+
+# Damage, point by point
+
+
+def test_damage_says_its_value_and_interval(browser: Browser, address: str) -> None:
+    with model_page(browser, address, "all-minilm-l6-v2") as page:
+        figure = alive(page, "position-damage")
+        plot = figure.locator(".figure-plot")
+        told = figure.locator("output.found")
+        plot.focus()
+        page.keyboard.press("ArrowRight")
+        expected = r"averaged in groups of 2: damage [\d.]+ \(95 % interval [\d.]+ to [\d.]+\)\."
+        assert re.fullmatch(expected, told.inner_text())
+        for _ in range(9):
+            page.keyboard.press("ArrowRight")
+        assert told.inner_text().startswith("averaged in groups of 100:"), "it stays at the last"
+        page.keyboard.press("ArrowDown")
+        assert told.inner_text().startswith("smoothed by a Gaussian of 16:")
+        assert "arrow keys" in (plot.get_attribute("aria-label") or "")
+        dot = plot.locator(".points path").first.bounding_box()
+        assert dot
+        page.mouse.move(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
+        figure.locator(".hovertext").first.wait_for()
+        assert "95 % interval" in (figure.locator(".hovertext").first.text_content() or "")
+
+
+# Heads, one by one
+
+
+def test_a_head_that_is_chosen_shows_where_it_looks(browser: Browser, address: str) -> None:
+    with model_page(browser, address, "all-minilm-l6-v2") as page:
+        figure = alive(page, "heads-on-text")
+        data = data_of(page, "heads-on-text")
+        plot, chosen = figure.locator(".figure-plot"), figure.get_by_label("Head", exact=True)
+        assert [line["name"] for line in data["lines"]] == ["on text", "by positions alone", "with tokens on them"]
+        first = int(chosen.input_value())
+        weights = [weight for row in data["grids"][0]["values"] for weight in row]
+        assert data["grids"][0]["name"] == "on text"
+        assert weights[first] == max(weights), "the head that looks most at the previous token comes first"
+        chosen.select_option(label="L1H11")
+        lines = "plot.data.slice(1).map(line => line.y)"
+        settled(page, figure, lines, [line["weights"][23] for line in data["lines"]])
+        assert figure.locator("output.found").inner_text().startswith("L1H11 gives the previous token: on text 0.")
+        plot.focus()
+        page.keyboard.press("ArrowRight")
+        assert chosen.input_value() == "23", "there is no head beyond the last"
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowLeft")
+        assert chosen.input_value() == str(2 * 12 + 10)
+        settled(page, figure, lines, [line["weights"][34] for line in data["lines"]])
+        grid = plot.evaluate(
+            "plot => { const { _offset: x, _length: w } = plot._fullLayout.xaxis;"
+            " const { _offset: y, _length: h } = plot._fullLayout.yaxis; return [x, y, w, h]; }"
+        )
+        whole = plot.bounding_box()
+        assert whole
+        page.mouse.click(whole["x"] + grid[0] + grid[2] * 2.5 / 12, whole["y"] + grid[1] + grid[3] * 0.5 / 6)
+        settled(page, figure, lines, [line["weights"][2] for line in data["lines"]])
+        assert chosen.input_value() == "2"
+
+
+def test_the_grid_of_heads_can_be_coloured_otherwise(browser: Browser, address: str) -> None:
+    with model_page(browser, address, "all-minilm-l6-v2") as page:
+        figure = alive(page, "heads-on-text")
+        data = data_of(page, "heads-on-text")
+        colour = figure.get_by_label("Colour")
+        names = [grid["name"] for grid in data["grids"]]
+        assert colour.locator("option").all_inner_texts() == names
+        colour.select_option(label=names[-1])
+        settled(page, figure, "plot.data[0].z[0]", data["grids"][-1]["values"][0])
+
+
+def test_a_model_without_a_run_shows_its_kernels_by_head(browser: Browser, address: str) -> None:
+    with model_page(browser, address) as page:
+        figure = alive(page, "kernel-map")
+        assert figure.locator(".figure-plot").evaluate("plot => plot.data.slice(1).map(line => line.name)") == [
+            "by positions alone"
+        ]
+        assert figure.get_by_label("Head", exact=True).locator("option").count() == 144
+
+
+@pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_of_runs_fit_and_axe_finds_nothing(
+    browser: Browser, address: str, scheme: str, viewport: dict[str, int]
+) -> None:
+    with model_page(browser, address, "all-minilm-l6-v2", color_scheme=scheme, viewport=viewport) as page:
+        for data in ("position-damage", "heads-on-text", "stream-curves"):
+            figure = alive(page, data)
+            ink = data_of(page, "helix")["style"]
+            colour = figure.locator(".figure-plot").evaluate("plot => plot.layout.font.color")
+            assert colour == ink["ink" if scheme == "light" else "ink_dark"]
+        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+        found = Axe().run(page, options=WCAG).response["violations"]
+        assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found] == []

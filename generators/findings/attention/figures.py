@@ -1,17 +1,22 @@
 """Overlap panels of layer 0, shares by layer, and positional kernels."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.drawing import style
+from generators.drawing.head_grid import ByOffset, Grid, HeadGrid
 from generators.findings.attention.heads import Head
 from generators.findings.attention.measure import ROLES, LayerShare, Matrix, Metrics, Source
+from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.contract import Figure, Measurements
 
 LARGEST_LOG_RATIO = 0.8  # of squared overlap to chance, beyond which the panels' colours saturate
+NEARBY = 16  # offsets of a chosen head's kernel, on either side
 
 
 def figures(measured: Measurements[Metrics]) -> list[Figure]:
@@ -38,6 +43,7 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
             "kernel-map",
             "Every head's weight on the previous token, by position alone",
             partial(draw_kernel_map, heads, metrics["n_layers"], metrics["n_heads"]),
+            partial(choose_kernel, measured),
         ),
     ]
 
@@ -123,12 +129,31 @@ def draw_kernels(arrays: dict[str, Array], n_heads: int) -> Any:
 
 def draw_kernel_map(heads: list[Head], n_layers: int, n_heads: int) -> Any:
     """Draw the weight at offset 1 of every head as a map of layers and heads."""
-    weight = np.array([head["weight_at_1"] for head in heads]).reshape(n_layers, n_heads)
+    weight = _at_1(heads, n_layers, n_heads)
     figure = style.canvas(width=max(4.2, 0.34 * n_heads + 2.2), height=max(2.4, 0.3 * n_layers + 1.2))
     ax = figure.add_subplot()
     image = ax.imshow(weight, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     ax.set_xlabel("head")
     ax.set_ylabel("layer")
+    style.whole_numbers(ax.xaxis, ax.yaxis)
     ax.grid(False)
     figure.colorbar(image, ax=ax, label="attention at offset 1")
     return figure
+
+
+def choose_kernel(measured: Measurements[Metrics]) -> HeadGrid:
+    """Return the same map, from which a head is chosen to see its kernel, by position alone and with tokens."""
+    metrics, arrays = measured.metrics, measured.arrays
+    shape = metrics["n_layers"], metrics["n_heads"]
+    grids = [Grid("by positions alone", _at_1(metrics["positional_kernels"]["heads"], *shape))]
+    lines = [ByOffset("by positions alone", arrays["kernel_offsets"], arrays["kernels"])]
+    if metrics["token_kernels"] is not None:
+        grids.append(Grid("with tokens on them", _at_1(metrics["token_kernels"]["heads"], *shape)))
+        lines.append(ByOffset("with tokens on them", arrays["token_kernel_offsets"], arrays["token_kernels"]))
+    nearby = tuple(line.within(-NEARBY, NEARBY) for line in lines)
+    return HeadGrid("attention at offset 1", tuple(grids), nearby)
+
+
+def _at_1(heads: Sequence[Head | TokenHead], n_layers: int, n_heads: int) -> Float[Array, "layers heads"]:
+    """Return the weight of every head at offset 1."""
+    return np.array([head["weight_at_1"] for head in heads]).reshape(n_layers, n_heads)

@@ -64,6 +64,7 @@ def draw_values(rows: list[ValueRow]) -> Any:
         ax.plot(layers, after, "o:", ms=3, lw=1.2, color=style.COLOURS[index])
     ax.axhline(0, color=style.INK, lw=0.8, alpha=0.6)
     ax.set_ylim(-1, 1)
+    style.whole_numbers(ax.xaxis)
     ax.set_xlabel("into layer")
     ax.set_ylabel("correlation with log-frequency\n(dotted: of the next token)")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -29,13 +29,14 @@ def _tokens_avoid(measured: Measurements[Metrics]) -> Tested | Untested:
     turned = metrics["chance"]["low_variance_overlap"]
     if overlap is None or by_chance is None or turned is None:
         return Untested("There are no position channels to avoid: no gap sets any apart that hold half of P.")
+    half = SMALLEST_OVERLAP * k
     return Tested(
         overlap,
         f"{overlap} of the {k} position channels are among the {k} channels in which tokens vary least; {k} drawn "
         f"at random would share {by_chance:.1f} with them. In axes turned at random it is "
         f"{turned['median']:.0f}, hardly ever more than {turned['limit']:.0f}.",
         chance=chance(turned),
-        holds_at=SMALLEST_OVERLAP * k,
+        holds_at=half if turned["median"] < half else turned["limit"],  # what is strong shows in turned axes, too
         also=overlap >= TIMES_CHANCE * by_chance,
     )
 

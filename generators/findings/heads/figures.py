@@ -8,9 +8,12 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.drawing import style
+from generators.drawing.head_grid import ByOffset, Grid, HeadGrid
 from generators.findings.contract import Figure, Measurements
 from generators.findings.heads.measure import POSITIONS, HeadRow, Metrics
 
+KERNELS = "kernel-map"  # the figure of the same heads by their weights alone, where the model has one
+COLUMNS = (("by positions alone", "by_position_alone"), ("on text", "on_text"), ("in groups of ten", "in_groups"))
 MOST_DRAWN = 16  # heads by offset, those that look most at the previous token first
 
 
@@ -18,7 +21,12 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
     """Return attention by offset, the grid of heads, and, where there is a kernel, how well it foretells."""
     rows = measured.metrics["heads"]
     shown = [
-        Figure("heads-on-text", "Every head's weight on the previous token", partial(draw_grid, rows)),
+        Figure(
+            "heads-on-text",
+            "Every head's weight on the previous token",
+            partial(draw_grid, rows),
+            partial(choose_head, rows, measured.arrays),
+        ),
         Figure("heads-by-offset", "Where heads look on text", partial(draw_offsets, rows, measured.arrays)),
     ]
     if measured.metrics["forecast"] is not None:
@@ -30,20 +38,33 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
 
 def draw_grid(rows: list[HeadRow]) -> Any:
     """Draw a cell for each head: by positions alone where that is known, on text, and in groups of ten."""
-    columns = [("by positions alone", "by_position_alone"), ("on text", "on_text"), ("in groups of ten", "in_groups")]
-    drawn = [(title, key) for title, key in columns if np.isfinite(_column(rows, key)).all()]
-    layers, heads = rows[-1]["layer"] + 1, rows[-1]["head"] + 1
+    drawn = _grids(rows)
+    layers, heads = drawn[0].values.shape
     figure = style.canvas(width=2.5 * len(drawn) + 1.0, height=0.8 + 2.1 * max(0.5, min(1.6, layers / heads)))
     axes = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
-    for ax, (title, key) in zip(axes, drawn, strict=True):
-        values = _column(rows, key).reshape(layers, heads)
-        image = ax.imshow(values, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
-        ax.set_title(title)
+    for ax, grid in zip(axes, drawn, strict=True):
+        image = ax.imshow(grid.values, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
+        ax.set_title(grid.name)
         ax.set_xlabel("head")
+        style.whole_numbers(ax.xaxis, ax.yaxis)
         ax.grid(False)
     axes[0].set_ylabel("layer")
-    figure.colorbar(image, ax=axes, label="weight on the previous token")
+    figure.colorbar(image, ax=axes, label="weight on the\nprevious token")
     return figure
+
+
+def _grids(rows: list[HeadRow]) -> list[Grid]:
+    """Return the weight on the previous token of every head, in each way that it is known."""
+    shape = rows[-1]["layer"] + 1, rows[-1]["head"] + 1
+    columns = [(title, _column(rows, key)) for title, key in COLUMNS]
+    return [Grid(title, values.reshape(shape)) for title, values in columns if np.isfinite(values).all()]
+
+
+def choose_head(rows: list[HeadRow], arrays: dict[str, Array]) -> HeadGrid:
+    """Return the same grids, text first, from which a head is chosen to see its attention by offset."""
+    grids = sorted(_grids(rows), key=lambda grid: grid.name != "on text")
+    lines = (ByOffset("on text", arrays["offsets"], arrays["attention"][0]),)
+    return HeadGrid("weight on the previous token", tuple(grids), lines, beside=KERNELS)
 
 
 def draw_offsets(rows: list[HeadRow], arrays: dict[str, Array]) -> Any:
@@ -77,7 +98,7 @@ def draw_forecast(rows: list[HeadRow]) -> Any:
     ax.plot([0, 1], [0, 1], lw=0.8, color=style.INK, alpha=0.5)
     ax.set_xlabel("weight on the previous token, by positions alone")
     ax.set_ylabel("weight on the previous token, on text")
-    figure.colorbar(dots, ax=ax, label="layer")
+    style.whole_numbers(figure.colorbar(dots, ax=ax, label="layer").ax.yaxis)
     return figure
 
 

@@ -8,16 +8,20 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
+from generators.drawing.panels import Panel, Panels
 from generators.findings.contract import Figure, Measurements
-from generators.findings.position_use.measure import Damage, Metrics
+from generators.findings.position_use.measure import DRAWN_GROUP, DRAWN_WIDTH, Damage, Metrics
 from generators.findings.position_use.variants import Kind
 
-PANELS: tuple[tuple[Kind, str], ...] = (
-    ("groups", "averaged in groups of"),
-    ("smoothed", "smoothed by a Gaussian of"),
-    ("components", "principal components kept"),
-    ("strongest", "strongest channels kept (%)"),
+# Kinds of change: what their axis is called, and one of them in words.
+PANELS: tuple[tuple[Kind, str, str], ...] = (
+    ("groups", "averaged in groups of", "averaged in groups of {:g}"),
+    ("smoothed", "smoothed by a Gaussian of", "smoothed by a Gaussian of {:g}"),
+    ("components", "principal components kept", "principal components kept: {:g}"),
+    ("strongest", "strongest channels kept (%)", "strongest {:g} % of the channels kept"),
 )
+CURVES = {"groups": f"in groups of {DRAWN_GROUP}", "smoothed": f"smoothed by {DRAWN_WIDTH}"}
+DAMAGE = "damage (1: no positions at all)"
 LINEAR_UP_TO = 0.01  # below it the axis of damage is linear, so that 0 and less can stand on it
 
 
@@ -28,6 +32,7 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
             "position-damage",
             "What coarser, smoother and fewer positions cost",
             partial(draw_damage, measured.metrics["damages"]),
+            partial(point_at_damage, measured.metrics["damages"]),
         )
     ]
     if "curves" in measured.arrays:
@@ -44,41 +49,62 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
 
 def draw_damage(damages: list[Damage]) -> Any:
     """Draw one panel per kind of change, with 95 % intervals; a dotted line is where positions are removed."""
-    panels = [(kind, label, [row for row in damages if row["kind"] == kind]) for kind, label in PANELS]
-    panels = [panel for panel in panels if panel[2]]
+    panels = _panels(damages)
     figure = style.canvas(width=2.3 * len(panels) + 0.9, height=3.0)
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for ax, (_, label, rows) in zip(axes, panels, strict=True):
-        amounts = [row["amount"] for row in rows]
-        values = np.array([row["damage"] for row in rows])
-        spread = np.abs(np.array([[row["low"] for row in rows], [row["high"] for row in rows]]) - values)
-        ax.errorbar(amounts, values, yerr=spread, fmt="o-", ms=4, lw=1.2, capsize=2, color=style.COLOURS[0])
+    for ax, panel in zip(axes, panels, strict=True):
+        amounts = panel.amounts
+        spread = np.abs(np.stack([panel.low, panel.high]) - panel.values)
+        ax.errorbar(amounts, panel.values, yerr=spread, fmt="o-", ms=4, lw=1.2, capsize=2, color=style.COLOURS[0])
         ax.axhline(1, color=style.INK, lw=1, ls=":")
         ax.axhline(0, color=style.INK, lw=0.8, alpha=0.6)
         ax.set_xscale("log")
         ax.set_xticks(amounts, [f"{amount:g}" for amount in amounts])
         ax.minorticks_off()
         ax.set_yscale("symlog", linthresh=LINEAR_UP_TO)
-        ax.set_xlabel(label)
-    axes[0].set_ylabel("damage (1: no positions at all)")
+        ax.set_xlabel(panel.label)
+    axes[0].set_ylabel(DAMAGE)
     return figure
+
+
+def point_at_damage(damages: list[Damage]) -> Panels:
+    """Return the same panels, whose points say their value and interval."""
+    return Panels("damage", DAMAGE, tuple(_panels(damages)), LINEAR_UP_TO, marks=(0.0, 1.0))
+
+
+def _panels(damages: list[Damage]) -> list[Panel]:
+    """Return a panel for every kind of change that was made."""
+    found = []
+    for kind, label, words in PANELS:
+        rows = [row for row in damages if row["kind"] == kind and row["amount"] is not None]
+        if not rows:
+            continue
+        columns = [[row["amount"], row["damage"], row["low"], row["high"]] for row in rows]
+        amounts, values, low, high = np.array(columns, np.float64).T
+        names = tuple(words.format(amount) for amount in amounts)
+        found.append(Panel(label, names, amounts, values, low, high))
+    return found
 
 
 def draw_curves(arrays: dict[str, Array]) -> Any:
     """Draw the curve as it is and as the changed models see it, in the same three components."""
     curves, names = arrays["curves"], arrays["curve_names"]
-    figure = style.canvas(width=3.0 * len(curves), height=3.6)
+    figure = style.canvas(width=2.9 * len(curves) + 0.9, height=3.2)
     positions = np.arange(1, curves.shape[1] + 1)
+    axes = []
     for index, (curve, name) in enumerate(zip(curves, names, strict=True)):
         ax = figure.add_subplot(1, len(curves), index + 1, projection="3d")
-        style.curve_3d(ax, curve, positions)
-        ax.set_title(str(name))
+        dots = style.curve_3d(ax, curve, positions, with_bar=False)
+        ax.set_title(CURVES.get(str(name), str(name)))
+        axes.append(ax)
+    style.position_bar(dots, axes, shrink=0.7)
     return figure
 
 
 def turn_curves(arrays: dict[str, Array]) -> Curve:
     """Return the same curves to be turned."""
     rows = tuple(
-        Rows(str(name), 1, curve) for curve, name in zip(arrays["curves"], arrays["curve_names"], strict=True)
+        Rows(CURVES.get(str(name), str(name)), 1, curve)
+        for curve, name in zip(arrays["curves"], arrays["curve_names"], strict=True)
     )
     return Curve(rows, (Colouring("position", np.arange(arrays["curves"].shape[1] + 1.0)),))

@@ -23,15 +23,16 @@ LINES = (
 
 def figures(measured: Measurements[Metrics]) -> list[Figure]:
     """Return the curve layer by layer, to be turned, and its numbers by layer."""
-    curves = measured.arrays["curves"]
+    rows = measured.metrics["layers"]
+    curves = same_signs(measured.arrays["curves"])
     return [
         Figure(
             "stream-curves",
             "The curve of positions, layer by layer",
             partial(draw_curves, curves),
-            partial(turn_curves, curves),
+            partial(turn_curves, curves, rows),
         ),
-        Figure("stream-by-layer", "Positions by depth", partial(draw_lines, measured.metrics["layers"])),
+        Figure("stream-by-layer", "Positions by depth", partial(draw_lines, rows)),
     ]
 
 
@@ -44,18 +45,50 @@ def draw_curves(curves: Float[Array, "layers m 3"]) -> Any:
     shown = _spread(len(curves))
     columns = min(4, len(shown))
     rows = -(-len(shown) // columns)
-    figure = style.canvas(width=2.4 * columns, height=2.9 * rows)
+    figure = style.canvas(width=2.4 * columns + 0.9, height=2.6 * rows)
+    axes = []
     for place, layer in enumerate(shown):
         ax = figure.add_subplot(rows, columns, place + 1, projection="3d")
-        style.curve_3d(ax, curves[layer], np.arange(1, curves.shape[1] + 1))
+        dots = style.curve_3d(ax, curves[layer], np.arange(1, curves.shape[1] + 1), with_bar=False)
         ax.set_title(_name(layer, len(curves)))
+        axes.append(ax)
+    style.position_bar(dots, axes, shrink=0.7, aspect=30)
     return figure
 
 
-def turn_curves(curves: Float[Array, "layers m 3"]) -> Curve:
-    """Return the curve of every layer, to be turned."""
-    rows = tuple(Rows(_name(layer, len(curves)), 1, curve) for layer, curve in enumerate(curves))
-    return Curve(rows, (Colouring("position", np.arange(curves.shape[1] + 1.0)),))
+def same_signs(curves: Float[Array, "layers m 3"]) -> Float[Array, "layers m 3"]:
+    """Return the curves with every component's sign chosen so that it goes with that of the layer before.
+
+    The sign of a principal component means nothing; from layer to layer it would turn the curve over.
+    """
+    turned = [curves[0]]
+    for curve in curves[1:]:
+        together = np.sum(curve * turned[-1], axis=0)
+        turned.append(np.where(together < 0, -curve, curve))
+    return np.stack(turned)
+
+
+def turn_curves(curves: Float[Array, "layers m 3"], rows: list[StageRow]) -> Curve:
+    """Return the curve of every layer, to be turned, with the numbers of that layer."""
+    stages = tuple(
+        Rows(_name(layer, len(curves)), 1, curve, numbers=_numbers(row))
+        for layer, (curve, row) in enumerate(zip(curves, rows, strict=True))
+    )
+    return Curve(stages, (Colouring("position", np.arange(curves.shape[1] + 1.0)),), slider="Layer")
+
+
+def _numbers(row: StageRow) -> tuple[tuple[str, str], ...]:
+    """Return what is shown of a layer beside its curve."""
+    shown = [
+        ("variance between positions", f"{row['share']:.1%} ({row['share_low']:.1%} to {row['share_high']:.1%})"),
+        ("EV3 of the curve", f"{row['ev3']:.3f} ({row['ev3_low']:.3f} to {row['ev3_high']:.3f})"),
+        ("position decoded (R²)", f"{row['decoded']:.2f}"),
+    ]
+    if row["in_P"] is not None:
+        shown.append(("curve's energy in P's directions", f"{row['in_P']:.2f}"))
+    if row["reliability"] is not None:
+        shown.append(("correlation of both halves", f"{row['reliability']:.3f}"))
+    return tuple(shown)
 
 
 def _name(layer: int, count: int) -> str:

@@ -14,7 +14,7 @@ from generators.findings.token_svd.separation import LEFT_OUT, MARKED, UNMARKED
 
 # Kinds of tokens: their label and their colour's place in the palette.
 KINDS = (
-    (MARKED, "with space marker (WordPiece: no ##)", 0),
+    (MARKED, "begins a word", 0),
     (UNMARKED, "without", 1),
     (LEFT_OUT, "special or not known", 5),
 )

@@ -1,0 +1,75 @@
+"""Heads as a grid of layers and heads, from which one is chosen to see where it looks: attention by offset."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+
+from generators.drawing.interactive import house_style, rounded
+
+DIGITS = 3  # of weights; models have up to a thousand heads
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One number of every head, by which the grid is coloured; from 0 to 1."""
+
+    name: str
+    values: Float[Array, "layers heads"]
+
+
+@dataclass(frozen=True)
+class ByOffset:
+    """Mean attention of every head, layer by layer, by how many tokens the key is behind the query."""
+
+    name: str
+    offsets: Int[Array, " offsets"]
+    weights: Float[Array, "all_heads offsets"]
+
+    def within(self, first: int, last: int) -> "ByOffset":
+        """Return it at the offsets of a range."""
+        kept = (self.offsets >= first) & (self.offsets <= last)
+        return ByOffset(self.name, self.offsets[kept], self.weights[:, kept])
+
+
+@dataclass(frozen=True)
+class HeadGrid:
+    """Every head of a model: grids to choose from, and lines of the head that is chosen.
+
+    `label` says what the colours are, `beside` names another figure of heads whose lines are drawn with these, where
+    the model has it.
+    """
+
+    label: str
+    grids: tuple[Grid, ...]
+    lines: tuple[ByOffset, ...]
+    beside: str | None = None
+
+    def joined(self, other: object) -> "HeadGrid":
+        """Return it with the lines of another figure of the same heads, at the offsets that are drawn here."""
+        if not isinstance(other, HeadGrid) or other.grids[0].values.shape != self.grids[0].values.shape:
+            return self
+        offsets = np.concatenate([line.offsets for line in self.lines])
+        lines = tuple(line.within(int(offsets.min()), int(offsets.max())) for line in other.lines)
+        return replace(self, lines=(*self.lines, *lines))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain data for `figures.js`."""
+        return {
+            "kind": "heads",
+            "style": house_style(),
+            "label": self.label,
+            "grids": [
+                {"name": grid.name, "values": [rounded(row, DIGITS) for row in grid.values]} for grid in self.grids
+            ],
+            "lines": [
+                {
+                    "name": line.name,
+                    "offsets": [int(offset) for offset in line.offsets],
+                    "weights": [rounded(row, DIGITS) for row in line.weights],
+                }
+                for line in self.lines
+            ],
+        }

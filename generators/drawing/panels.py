@@ -1,0 +1,57 @@
+"""Lines side by side on one scale, to be pointed at: values with their intervals against an amount."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+from generators.drawing.interactive import house_style, rounded
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Values with their intervals; `names` say in words what each amount is, `label` what the axis of amounts is."""
+
+    label: str
+    names: tuple[str, ...]
+    amounts: Float[Array, " points"]
+    values: Float[Array, " points"]
+    low: Float[Array, " points"]
+    high: Float[Array, " points"]
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Panels that share an axis of values: linear up to `linear_up_to`, logarithmic beyond it.
+
+    `value` is what a value is called, `y_label` what stands beside the axis, `marks` are values with a line across.
+    """
+
+    value: str
+    y_label: str
+    panels: tuple[Panel, ...]
+    linear_up_to: float
+    marks: tuple[float, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain data for `figures.js`."""
+        return {
+            "kind": "panels",
+            "style": house_style(),
+            "value": self.value,
+            "y_label": self.y_label,
+            "linear_up_to": self.linear_up_to,
+            "marks": self.marks,
+            "panels": [
+                {
+                    "label": panel.label,
+                    "names": panel.names,
+                    "amounts": rounded(panel.amounts),
+                    "values": rounded(panel.values),
+                    "low": rounded(panel.low),
+                    "high": rounded(panel.high),
+                }
+                for panel in self.panels
+            ],
+        }
