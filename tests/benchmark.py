@@ -322,9 +322,7 @@ def runs() -> None:
     )
     apart = np.abs(np.array(answer) - np.array(expected)).max()
     assert apart < SAME_LOSS, apart
-    print(
-        f"\nRunning stdlib-gpt2 on {len(windows.ids)} windows, {len(tables)} times, one thread: seconds of the processor"
-    )
+    print(f"\nRunning stdlib-gpt2 on {len(windows.ids)} windows, {len(tables)} times, one thread")
     print(f"{'':<{LABEL}} {'plain':>9} {'ours':>9} {'ratio':>7}")
     print(f"{'position_use':<{LABEL}} {plain:7.2f} s {ours:7.2f} s {plain / ours:6.1f}x")
     print(f"  every window's loss agrees to {apart:.0e} nats per token")
