@@ -24,7 +24,7 @@ from generators.runner.texts import Text, Windows, encode, text_for
 
 # Bytes that the largest arrays of a batch may take; small enough to stay near the processor.
 BATCH_BYTES = 128 * 2**20
-LARGEST_BATCH = 8  # more windows at once are not faster
+LARGEST_BATCH = 4  # more windows at once are slower: their logits leave the processor's cache
 FLOAT_BYTES = 4
 
 SeeStates = Callable[[int, int, Float[Array, "windows n d"]], None]

@@ -357,10 +357,10 @@ def test_who_watches_is_told_how_much_is_done(opened):
     windows = run.windows(16, 0, passes=2)
     loss = run.loss(windows)
     loss.per_window()
-    assert told == [0.25, 0.5]
+    assert told == [0.125, 0.25, 0.375, 0.5]
     loss.per_window()
     loss.per_window()
-    assert told[2:] == [0.75, 1, 1, 1]
+    assert told[4:] == [0.625, 0.75, 0.875, *[1] * 5]
     run.begin(600)
 
 
