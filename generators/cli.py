@@ -12,12 +12,14 @@ from generators.base import terminal
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import progress
 from generators.base.text import number
+from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE
 
 if TYPE_CHECKING:
     from generators.checkpoint.registry import Model, Registry
     from generators.compute.judged import JudgedModel
     from generators.compute.results import Store
     from generators.compute.run import Places
+    from generators.compute.running import Settings
     from generators.compute.several import Tally
     from generators.findings import Finding
     from generators.site.build import Made, Workshop
@@ -59,6 +61,25 @@ RegistryFile = Annotated[
 ]
 SiteSource = Annotated[Path, typer.Option("--site-src", metavar="DIR", help="The folder of hand-written pages.")]
 
+Budget = Annotated[
+    float,
+    typer.Option(
+        "--budget",
+        metavar="MINUTES",
+        help="How long findings that run the model may take, for each model; where that is short they read fewer "
+        "windows of text. What was measured with more time stands.",
+    ),
+]
+Device = Annotated[
+    str,
+    typer.Option("--device", metavar="cpu|cuda|auto", help="What models are run on; auto: a GPU where there is one."),
+]
+SkipRuns = Annotated[
+    bool, typer.Option("--skip-runs", help="Run no model: findings that would are left as they are stored.")
+]
+
+DEFAULT_BUDGET = DEFAULT_BUDGET_S / MINUTE
+DEFAULT_DEVICE = "cpu"
 DEFAULT_RESULTS = Path("results")
 DEFAULT_REGISTRY = Path("models.yml")
 DEFAULT_SOURCE = Path("site_src")
@@ -71,15 +92,18 @@ def build(
     results: Results = DEFAULT_RESULTS,
     registry: RegistryFile = DEFAULT_REGISTRY,
     site_src: SiteSource = DEFAULT_SOURCE,
+    budget: Budget = DEFAULT_BUDGET,
+    device: Device = DEFAULT_DEVICE,
+    skip_runs: SkipRuns = False,
 ) -> None:
     """Compute what is not known yet, write the pages, and build the site into `site/`.
 
     A model that can't be had is listed as not computed yet; that is no error. Exit 1: something failed, and the rest
     was built; exit 2: an input can't be used.
     """
-    known = _registry(registry)
+    known, settings = _registry(registry), _settings(budget, device, skip_runs)
     store = _store(results)
-    tally = _compute(_chosen(models, known), _places(models_dir), store, named=bool(models))
+    tally = _compute(_chosen(models, known), _places(models_dir), store, settings, named=bool(models))
     made = _make_site(known, store, _workshop(site_src), tally.unavailable)
     _exit(_code(tally), made)
 
@@ -97,15 +121,18 @@ def compute(
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="FINDING", help="Compute this finding alone; repeatable.")
     ] = None,
+    budget: Budget = DEFAULT_BUDGET,
+    device: Device = DEFAULT_DEVICE,
+    skip_runs: SkipRuns = False,
 ) -> None:
     """Compute the findings of models and store them; what is stored already is not computed again."""
-    known = _registry(registry)
+    known, settings = _registry(registry), _settings(budget, device, skip_runs)
     chosen = _chosen(models, known)
     if counts is not None:
         if len(models or []) != 1:
             raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
         chosen = [chosen[0].model_copy(update={"counts": counts})]
-    _exit(_code(_compute(chosen, _places(models_dir), _store(results), named=bool(models), only=only)))
+    _exit(_code(_compute(chosen, _places(models_dir), _store(results), settings, named=bool(models), only=only)))
 
 
 @app.command()
@@ -126,14 +153,17 @@ def report(
     ] = Path("report"),
     models_dir: ModelsDir = None,
     registry: RegistryFile = DEFAULT_REGISTRY,
+    budget: Budget = DEFAULT_BUDGET,
+    device: Device = DEFAULT_DEVICE,
+    skip_runs: SkipRuns = False,
 ) -> None:
     """Write a site of one model, with the findings' pages and its data, that opens from the disk without a server."""
     from generators.site.report import write_report
 
     known = _registry(registry) if registry.exists() else _no_models()
-    chosen = _chosen([model], known)[0]
+    chosen, settings = _chosen([model], known)[0], _settings(budget, device, skip_runs)
     with progress(None) as (tell, _):
-        sentences = write_report(chosen, _places(models_dir), output, tell)
+        sentences = write_report(chosen, _places(models_dir), output, tell, settings)
     for sentence in sentences:
         terminal.sentence(sentence)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
@@ -287,16 +317,30 @@ def main() -> None:
 
 
 def _compute(
-    models: "Sequence[Model]", places: "Places", store: "Store", *, named: bool, only: list[str] | None = None
+    models: "Sequence[Model]",
+    places: "Places",
+    store: "Store",
+    settings: "Settings",
+    *,
+    named: bool,
+    only: list[str] | None = None,
 ) -> "Tally":
     from generators.compute.several import compute_models
 
     findings = _findings(only)
     with progress(len(models)) as (tell, advance):
-        tally = compute_models(models, places, store, tell, advance, named=named, findings=findings)
+        tally = compute_models(
+            models, places, store, tell, advance, named=named, findings=findings, settings=settings
+        )
     for sentence in tally.sentences:
         terminal.sentence(sentence)
     return tally
+
+
+def _settings(budget: float, device: str, skip_runs: bool) -> "Settings":
+    from generators.compute import running
+
+    return running.chosen(budget, device, skip=skip_runs)
 
 
 def _findings(only: list[str] | None) -> "Sequence[Finding[Any]]":

@@ -1,8 +1,8 @@
 """`make bench`: time and memory of the whole command and of each finding, on the real GPT-2 weights.
 
-`--token-side` alone compares the token side with the plain way, on a made-up embedding of GPT-2's shape (its real one
-is not needed). Timings are read by people; answers that differ end the run with an error. Weights are looked for in
-$ATLAS_MODELS.
+`--token-side` alone compares the token side with the plain way, on a made-up embedding of GPT-2's shape (its real
+one is not needed); `--runs` alone compares running a model with the plain way, and estimates what GPT-2 would take.
+Timings are read by people; answers that differ end the run with an error. Weights are looked for in $ATLAS_MODELS.
 """
 
 import argparse
@@ -21,15 +21,20 @@ from typing import Any
 import numpy as np
 
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
-from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.registry import FolderSource, Model, load_registry
 from generators.checkpoint.sources import in_folder
 from generators.compute.plan import Opened, inputs, plan
 from generators.findings import FINDINGS
-from generators.findings.contract import Inputs
+from generators.findings.inputs import RUN, Inputs
 from generators.findings.outliers.clump import crowding, find_clump
+from generators.findings.position_use import variants
+from generators.findings.running import SEED, WINDOWS
 from generators.maths.neighbours import best_match, nearest_distance, neighbours_within
 from generators.maths.spectra import gram
+from generators.runner import budget
+from generators.runner.texts import LONGEST_WINDOW
 
+ROOT = Path(__file__).parents[1]
 MEBI = 2**20
 GPT2_SHAPE = 50257, 768
 PLAIN_BLOCK = 1024  # rows of E at a time in the plain way
@@ -202,6 +207,13 @@ def seconds_of(call: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - begin, result
 
 
+def processor_seconds_of(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Time what runs in one thread as if it had the machine for itself."""
+    begin = time.process_time()
+    result = call()
+    return time.process_time() - begin, result
+
+
 def peak_of(call: Callable[[], Any]) -> int:
     """Return how many bytes a call allocates at its peak."""
     tracemalloc.start()
@@ -285,6 +297,102 @@ def findings_of_tokens(E: Array) -> None:
             print(f"{finding.name:<{LABEL}} {'':>9} {seconds:7.2f} s {'':>7} {memory:7.2f}x")
 
 
+# Running a model against the plain way
+
+SAME_LOSS = 1e-5  # nats per token, between two orders of adding up
+ESTIMATED_LAYERS = 1, 3  # of the made-up checkpoints that are timed
+GPT2_LAYERS, GPT2_PARAMETERS = 12, 124.4e6
+ESTIMATED_WINDOWS = 2
+
+
+def runs() -> None:
+    """Compare `position_use`'s variants by the runner with the plain way, on stdlib-gpt2; then estimate GPT-2."""
+    from generators.compute.run import Places, open_model
+
+    model = load_registry(ROOT / "models.yml").find("stdlib-gpt2")
+    assert model is not None
+    opened = open_model(model, Places())
+    P = np.asarray(opened.checkpoint["position_embedding"], np.float64)
+    windows = opened.run.windows(WINDOWS, SEED)
+    tables = [P, *(variant.positions for variant in variants.of_table(P, windows.ids.shape[1]))]
+    loss = opened.run.loss(windows)
+    ours, answer = processor_seconds_of(lambda: [_with_rows(opened.run, loss, rows) for rows in tables])
+    plain, expected = processor_seconds_of(
+        lambda: [plain_losses(ROOT / "models/stdlib-gpt2", windows.ids, r) for r in tables]
+    )
+    apart = np.abs(np.array(answer) - np.array(expected)).max()
+    assert apart < SAME_LOSS, apart
+    print(f"\nRunning stdlib-gpt2 on {len(windows.ids)} windows, {len(tables)} times, one thread")
+    print(f"{'':<{LABEL}} {'plain':>9} {'ours':>9} {'ratio':>7}")
+    print(f"{'position_use':<{LABEL}} {plain:7.2f} s {ours:7.2f} s {plain / ours:6.1f}x")
+    print(f"  every window's loss agrees to {apart:.0e} nats per token")
+    estimate_gpt2()
+
+
+def _with_rows(run: Any, loss: Any, rows: Array) -> Array:
+    with run.replaced(rows=rows):
+        return loss.per_window()
+
+
+def plain_losses(folder: Path, ids: Array, rows: Array) -> Array:
+    """Return every window's loss with other positions: the model opened anew, a hook, one window at a time."""
+    import torch
+    import transformers
+
+    torch.set_num_threads(1)
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        str(folder), dtype=torch.float32, attn_implementation="eager"
+    ).eval()
+    positions = torch.from_numpy(rows.astype(np.float32))
+    model.transformer.wpe.register_forward_hook(lambda module, given, output: positions[given[0]])
+    losses = []
+    with torch.no_grad():
+        for row in ids:
+            tokens = torch.from_numpy(row.astype(np.int64))[None]
+            predictions = torch.log_softmax(model(input_ids=tokens).logits[:, :-1], dim=-1)
+            losses.append(float(-predictions.gather(2, tokens[:, 1:, None]).mean()))
+    return np.array(losses)
+
+
+def estimate_gpt2() -> None:
+    """Estimate what each finding that runs GPT-2 takes, from made-up checkpoints of its shape with few layers."""
+    seconds = [_seconds_a_window(n_layer) for n_layer in ESTIMATED_LAYERS]
+    layer = (seconds[1] - seconds[0]) / (ESTIMATED_LAYERS[1] - ESTIMATED_LAYERS[0])
+    window = seconds[0] + (GPT2_LAYERS - ESTIMATED_LAYERS[0]) * layer
+    length, d = LONGEST_WINDOW, GPT2_SHAPE[1]
+    operations = 2 * length * (GPT2_PARAMETERS + 2 * GPT2_LAYERS * d * length)
+    print(f"\nGPT-2 124M, estimated: {window:.2f} s a window of {length} tokens, of it {layer:.3f} s a layer")
+    whole = sum(finding.passes for finding in FINDINGS)
+    total = 0.0
+    for finding in (finding for finding in FINDINGS if RUN in finding.needs):
+        asked = _windows_asked(finding)
+        passes = finding.passes / asked
+        part = budget.DEFAULT_BUDGET_S * finding.passes / whole
+        count = budget.affordable(asked, passes * operations, part, budget.assumed_speed("cpu", 1))
+        total += count * passes * window
+        print(f"{finding.name:<{LABEL}} {'':>9} {count * passes * window:7.0f} s   {count} windows of {asked}")
+    print(f"{'all five':<{LABEL}} {'':>9} {total:7.0f} s   the budget is {budget.DEFAULT_BUDGET_S:.0f} s")
+
+
+def _windows_asked(finding: Any) -> int:
+    """Return on how many windows a finding would run a model that costs nothing."""
+    return int(sys.modules[finding.measure.__module__].WINDOWS)
+
+
+def _seconds_a_window(n_layer: int) -> float:
+    """Return the seconds that a made-up checkpoint of GPT-2's shape takes for a window's loss."""
+    from generators.runner import open_model
+    from tests.runner.models import write_gpt2_shaped
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = write_gpt2_shaped(Path(place), gpt2_folder(), n_layer)
+        checkpoint = open_checkpoint(in_folder(folder))
+        run = open_model(folder, checkpoint.architecture, position_tensor="transformer.wpe.weight")
+        loss = run.loss(run.windows(ESTIMATED_WINDOWS, SEED))
+        loss.per_window()
+        return min(processor_seconds_of(loss.per_window)[0] for _ in range(2)) / ESTIMATED_WINDOWS
+
+
 def gpt2_side() -> None:
     """Time the command and every finding on the real GPT-2 weights."""
     folder = gpt2_folder()
@@ -300,9 +408,14 @@ def main() -> None:
     """Print all measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--token-side", action="store_true", help="only compare the token side with the plain way")
-    if not parser.parse_args().token_side:
+    parser.add_argument("--runs", action="store_true", help="only compare running a model with the plain way")
+    chosen = parser.parse_args()
+    if not (chosen.token_side or chosen.runs):
         gpt2_side()
-    token_side()
+    if chosen.token_side or not chosen.runs:
+        token_side()
+    if chosen.runs or not chosen.token_side:
+        runs()
 
 
 if __name__ == "__main__":

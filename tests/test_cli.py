@@ -697,6 +697,26 @@ def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
     assert is_a_sentence(run.err)
 
 
+@pytest.mark.parametrize("command", ["compute", "build", "report"])
+@pytest.mark.parametrize("option", [("--budget", "0"), ("--budget", "-3"), ("--device", "abacus")], ids=" ".join)
+def test_how_models_cannot_be_run_is_a_sentence_and_nothing_is_touched(atlas, project, command, option):
+    before = results_of(project)
+    run = atlas(command, "good", *option)
+    assert run.code == BAD_INPUT
+    assert is_a_sentence(run.err)
+    assert option[0] in run.err or option[1] in run.err
+    assert results_of(project) == before
+
+
+def test_without_runs_the_rest_is_computed(atlas, project):
+    shutil.rmtree(project / "results" / "good")
+    assert atlas("compute", "good", "--skip-runs").code == 0
+    found = published(project).findings
+    assert found["gains"].status == "computed"
+    assert found["heads"].status == "missing"
+    assert "--skip-runs" in (found["heads"].reason or "")
+
+
 # A report on one model; tests/site/test_report.py looks at it
 
 

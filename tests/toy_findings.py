@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Finding, Inputs, Measurements, Rule, Tested, Untested
+from generators.findings.contract import Finding
+from generators.findings.inputs import Inputs
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
 
 Measure = Callable[[Inputs], Measurements]
 
@@ -28,6 +31,7 @@ def toy(
     runs: Counter[str] | None = None,
     metrics: type[Any] = Metrics,
     rules: tuple[Rule, ...] = (),
+    passes: float = 0,
 ) -> Finding:
     """Return a finding that sums what it needs; `runs` counts its computations by name."""
 
@@ -52,6 +56,7 @@ def toy(
         rules=rules,
         figures=lambda measured: [],
         signature="",
+        passes=passes,
     )
 
 

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from numpy import ndarray as Array
 
@@ -20,9 +20,13 @@ from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files
 from generators.compute import code, running
 from generators.compute.records import Status, TensorEntry
-from generators.findings.contract import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Finding, Inputs, roles
+from generators.findings.contract import Finding, roles
+from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs
 from generators.tokens.frequency import Frequency, token_frequencies
 from generators.tokens.vocabulary import Vocabulary, load_vocabulary
+
+if TYPE_CHECKING:
+    from generators.runner.run import Run
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Opened:
     model: Model
     files: Files
     checkpoint: Checkpoint
+    settings: running.Settings = running.AS_USUAL
 
     @cached_property
     def vocabulary(self) -> Vocabulary | None:
@@ -48,18 +53,18 @@ class Opened:
         return token_frequencies(self.files, self.model.frequency, self.vocabulary, size, self.model.counts)
 
     @cached_property
-    def run(self) -> Any:
+    def run(self) -> "Run":
         """Return the model itself, ready to be run.
 
         Raises:
             CannotRunError: it can't be run here; says why.
         """
-        return running.opened_model(self.files, self.checkpoint)
+        return running.opened_model(self.files, self.checkpoint, self.settings.device)
 
     @cached_property
     def why_no_run(self) -> str | None:
-        """Return why it can't be run here, as far as that can be said without opening it."""
-        return running.why_not(self.files, self.checkpoint)
+        """Return why it isn't run here, as far as that can be said without opening it."""
+        return running.SKIPPED if self.settings.skip else running.why_not(self.files, self.checkpoint)
 
     def depends_on(self, capability: str) -> Any:
         """Return digests of what a finding with this capability depends on."""

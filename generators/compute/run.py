@@ -11,15 +11,17 @@ from numpy import ndarray as Array
 
 from generators.base.errors import AtlasError, InputError
 from generators.base.plain import plain
-from generators.base.progress import Report, silent
+from generators.base.progress import Report, TimeLeft, silent
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Hub, locate
 from generators.compute.plan import Opened, Plan, inputs, plan
 from generators.compute.records import ModelRecord, SourceRecord, StoredFinding, table_records
 from generators.compute.results import Store
+from generators.compute.running import AS_USUAL, CUT_TO, Settings, has_time_for_more
 from generators.findings import FINDINGS
-from generators.findings.contract import Finding, NotApplicableError
+from generators.findings.contract import Finding
+from generators.findings.inputs import RUN, NotApplicableError
 from generators.runner import CannotRunError
 
 
@@ -41,7 +43,7 @@ class Outcome:
     failed: dict[str, str]
 
 
-def open_model(model: Model, places: Places) -> Opened:
+def open_model(model: Model, places: Places, settings: Settings = AS_USUAL) -> Opened:
     """Find a model's files and open its checkpoint.
 
     Raises:
@@ -49,7 +51,7 @@ def open_model(model: Model, places: Places) -> Opened:
         WeightsUnavailableError: it can't be had now.
     """
     files = locate(model, places.models_dirs, places.hub)
-    return Opened(model, files, open_checkpoint(files, model.family))
+    return Opened(model, files, open_checkpoint(files, model.family), settings)
 
 
 def compute_model(
@@ -58,6 +60,7 @@ def compute_model(
     store: Store,
     report: Report = silent,
     findings: Sequence[Finding[Any]] | None = None,
+    settings: Settings = AS_USUAL,
 ) -> Outcome:
     """Compute every finding of a model that its stored results don't hold already.
 
@@ -68,10 +71,11 @@ def compute_model(
         WeightsUnavailableError: it can't be had now.
         AtlasError: results can't be written.
     """
-    opened = open_model(model, places)
+    opened = open_model(model, places, settings)
     with store.locked(model.name):
         # Reads and checks every tensor before anything else.
-        plans = [plan(finding, opened) for finding in (FINDINGS if findings is None else findings)]
+        chosen = _touched(FINDINGS if findings is None else findings, store.finding_names(model.name), settings)
+        plans = [plan(finding, opened) for finding in chosen]
         _save_model(_describe(model, opened.checkpoint), store)
         done = [_job(each, opened, store, report) for each in plans]
         _drop_unknown(plans, model.name, store)
@@ -85,10 +89,15 @@ def compute_model(
     )
 
 
+def _touched(findings: Sequence[Finding[Any]], stored: Sequence[str], settings: Settings) -> list[Finding[Any]]:
+    """Leave out what runs the model, where that is to be skipped and something is stored, whatever it is."""
+    return [f for f in findings if not (settings.skip and RUN in f.needs and f.name in stored)]
+
+
 def _job(planned: Plan, opened: Opened, store: Store, report: Report) -> tuple[StoredFinding, bool]:
     """Return what is stored of one finding in the end, and whether it was made just now."""
     name = opened.model.name
-    known = _known(planned, name, store, report)
+    known = _known(planned, opened.settings, name, store, report)
     if known is not None:
         store.drop_older_arrays(name, known)
         return known, False
@@ -96,7 +105,7 @@ def _job(planned: Plan, opened: Opened, store: Store, report: Report) -> tuple[S
     return store.save_finding(name, record, arrays), True
 
 
-def _known(planned: Plan, name: str, store: Store, report: Report) -> StoredFinding | None:
+def _known(planned: Plan, settings: Settings, name: str, store: Store, report: Report) -> StoredFinding | None:
     """Return the stored result if it is what this plan would give; damaged ones are computed again."""
     finding = planned.finding.name
     try:
@@ -109,6 +118,8 @@ def _known(planned: Plan, name: str, store: Store, report: Report) -> StoredFind
         if planned.key is None:
             return stored if (stored.status, stored.reason) == (planned.status, planned.reason) else None
         if stored.key != planned.key or stored.status not in ("computed", "not_applicable"):
+            return None
+        if has_time_for_more(settings, stored.run):
             return None
         store.arrays(name, stored)
         return stored
@@ -132,10 +143,12 @@ def _answer(planned: Plan, opened: Opened, report: Report) -> tuple[StoredFindin
     )
     try:
         given = inputs(finding, opened)
+        if given.run is not None:
+            _begin(finding, opened, report)
         measured = finding.measure(given)
         numbers = {"metrics": plain(measured.metrics), "tables": table_records(measured)}
         if given.run is not None:
-            numbers["run"] = {**given.run.record, "text": given.run.text.name, "text_sha256": given.run.text.sha256}
+            numbers["run"] = _record_of(opened)
         return record.model_copy(update=numbers), measured.arrays
     except NotApplicableError as sentence:
         return record.model_copy(update={"status": "not_applicable", "reason": str(sentence)}), {}
@@ -147,6 +160,25 @@ def _answer(planned: Plan, opened: Opened, report: Report) -> tuple[StoredFindin
         report(f"{opened.model.name}: {finding.name} failed\n{traceback.format_exc()}")
         reason = f"{type(error).__name__}: {error}"
         return StoredFinding(finding=finding.name, status="failed", reason=reason), {}
+
+
+def _begin(finding: Finding[Any], opened: Opened, report: Report) -> None:
+    """Give a finding that runs the model its part of the budget, and have the time that it still takes reported.
+
+    Parts go by what all findings of the atlas would run of the model, so that none reads another number of windows
+    when it is computed alone.
+    """
+    whole = sum(each.passes for each in FINDINGS) or finding.passes
+    part = finding.passes / whole if whole else 1.0
+    watch = TimeLeft(report, f"{opened.model.name}: computing {finding.name}")
+    opened.run.begin(opened.settings.budget_s * part, watch)
+
+
+def _record_of(opened: Opened) -> dict[str, str]:
+    """Return on what, with what, and whether cut short the model was run."""
+    run = opened.run
+    cut = {CUT_TO: opened.settings.operations} if run.was_cut else {}
+    return {**run.record, "text": run.text.name, "text_sha256": run.text.sha256, **cut}
 
 
 def _save_model(record: ModelRecord, store: Store) -> None:

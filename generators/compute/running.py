@@ -1,23 +1,80 @@
 """The model itself, for findings that run it: whether it can be run here, and what its results then depend on."""
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.sources import CONFIG, Files
 from generators.compute import code
 from generators.runner import CannotRunError, open_model
+from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed, chosen_device
+
+if TYPE_CHECKING:
+    from generators.runner.run import Run
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
 # What is read of a checkpoint when it is run, beside the tensors.
 READ = (CONFIG, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "held_out_tokens.npy")
 # The code that runs: findings get a model that is open, so what they import does not name it.
 ROOM = tuple(
-    f"generators.runner.{module}" for module in ("opening", "run", "losses", "modules", "positions", "texts")
+    f"generators.runner.{module}"
+    for module in ("opening", "run", "budget", "losses", "modules", "positions", "texts")
 )
+DEVICES = ("cpu", "cuda", "auto")
+THREADS = 1
+SKIPPED = "It runs the model, which was left out (--skip-runs)."
+CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows for want of time
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How long the findings that run one model may take together, in seconds, and on what; or that none is run.
+
+    None of it is in a key: what was measured with more time, or on another device, stands (`has_time_for_more`).
+    """
+
+    budget_s: float = DEFAULT_BUDGET_S
+    device: str = "cpu"
+    skip: bool = False
+
+    @property
+    def operations(self) -> str:
+        """Return how many floating point operations that is, as records say it."""
+        return f"{self.budget_s * assumed_speed(self.device, THREADS):.6e}"
+
+
+AS_USUAL = Settings()
+
+
+def chosen(minutes: float, device: str, *, skip: bool) -> Settings:
+    """Return the settings that a user asked for.
+
+    Raises:
+        InputError: they make no sense, or the device isn't here.
+    """
+    if not 0 < minutes < float("inf"):
+        raise InputError(f"--budget is a number of minutes above 0, not {minutes:g}.")
+    if device not in DEVICES:
+        raise InputError(f"There is no device {device!r}; there are {', '.join(DEVICES)}.")
+    try:
+        return Settings(minutes * MINUTE, "cpu" if skip else chosen_device(device), skip)
+    except CannotRunError as error:
+        raise InputError(f"--device {device} can't be used: {error}") from error
+
+
+def has_time_for_more(settings: Settings, record: Mapping[str, str] | None) -> bool:
+    """Return whether a stored run read fewer windows than these settings have time for.
+
+    So a longer budget measures again what a shorter one had cut, and a shorter one replaces nothing.
+    """
+    then = (record or {}).get(CUT_TO)
+    return then is not None and float(settings.operations) > float(then)
 
 
 def why_not(files: Files, checkpoint: Checkpoint) -> str | None:
@@ -46,7 +103,7 @@ def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
     }
 
 
-def opened_model(files: Files, checkpoint: Checkpoint) -> Any:
+def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "Run":
     """Open the model, ready to be run.
 
     Raises:
@@ -64,6 +121,8 @@ def opened_model(files: Files, checkpoint: Checkpoint) -> Any:
         checkpoint.architecture,
         position_tensor=checkpoint.record("position_embedding").name if stored else None,
         first_row=slot["skip"] if slot is not None and stored else 0,
+        device=device,
+        threads=THREADS,
     )
 
 

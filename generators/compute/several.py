@@ -9,6 +9,7 @@ from generators.base.progress import Report
 from generators.checkpoint.registry import Model
 from generators.compute.results import Store
 from generators.compute.run import Outcome, Places, compute_model
+from generators.compute.running import AS_USUAL, Settings
 from generators.findings.contract import Finding
 
 
@@ -35,6 +36,7 @@ def compute_models(
     *,
     named: bool,
     findings: Sequence[Finding[Any]] | None = None,
+    settings: Settings = AS_USUAL,
 ) -> Tally:
     """Compute every finding of every model that is not stored yet.
 
@@ -46,11 +48,12 @@ def compute_models(
         advance: called after each model.
         named: whether the user named these models, so that one that can't be had is a failure.
         findings: which of them; all if not given.
+        settings: how models are run.
     """
     tally = Tally()
     for model in models:
         try:
-            done = compute_model(model, places, store, report, findings)
+            done = compute_model(model, places, store, report, findings, settings)
             report(f"{model.name}: {in_words(done)}")
             for finding, reason in done.failed.items():
                 tally.failed.append(model.name)

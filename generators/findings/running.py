@@ -1,15 +1,11 @@
 """What findings that run the model share: on what it was run, and means over windows of text with their intervals."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-if TYPE_CHECKING:
-    from generators.runner.run import Run
-    from generators.runner.texts import Windows
+from generators.findings.inputs import Run, Windows
 
 WINDOWS = 64  # of text, unless a finding says otherwise
 SEED = 20231204
@@ -37,7 +33,7 @@ class Mean(TypedDict):
     standard_error: float
 
 
-def ran(run: "Run", windows: "Windows") -> Ran:
+def ran(run: Run, windows: Windows) -> Ran:
     """Return what a result says of the run that it comes from."""
     count, length = windows.ids.shape
     return Ran(

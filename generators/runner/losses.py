@@ -8,7 +8,6 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
 from generators.runner.errors import CannotRunError
-from generators.runner.texts import Windows
 
 if TYPE_CHECKING:
     from generators.runner.run import Run
@@ -18,6 +17,22 @@ MASK_SEED = 20231115
 
 # Called with the first window of a batch, log-probabilities (tokens, V) and the tokens that stand there (tokens,).
 SeePredictions = Callable[[int, Float[Array, "tokens V"], Int[Array, " tokens"]], None]
+
+
+class Windows(Protocol):
+    """What a loss reads of windows of text; findings hand back what they were given."""
+
+    @property
+    def ids(self) -> Int[Array, "windows n"]:
+        """Return their tokens."""
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """Return the columns from and up to which there is text."""
+
+    @property
+    def mask_id(self) -> int | None:
+        """Return the token that stands for a masked one."""
 
 
 class Loss(Protocol):

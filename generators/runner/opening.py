@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from generators.base.architecture import Architecture
+from generators.runner.budget import DEFAULT_BUDGET_S
 from generators.runner.errors import CannotRunError
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ MEMORY_FACTOR = 1.5
 NAMED = 3  # absent tensors that a sentence names
 # Parts that no hidden state depends on; files of language models lack them.
 UNREAD = ("pooler.",)
-MINUTE = 60.0
-DEFAULT_BUDGET_S = 10 * MINUTE
 
 
 def open_model(

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
-from generators.runner import modules
+from generators.runner import budget, losses, modules
 from generators.runner.errors import CannotRunError
 from generators.runner.losses import Drift, Loss, MaskedTokens, NextToken
 from generators.runner.positions import Kind, find_positions
@@ -24,16 +24,13 @@ from generators.runner.texts import Text, Windows, encode, text_for
 
 # Bytes that the largest arrays of a batch may take; small enough to stay near the processor.
 BATCH_BYTES = 128 * 2**20
-LARGEST_BATCH = 8  # more windows at once are not faster
+LARGEST_BATCH = 4  # more windows at once are slower: their logits leave the processor's cache
 FLOAT_BYTES = 4
-# Floating point operations a second that one thread of an ordinary processor does: what a cost is estimated with.
-# It is a constant and not measured, so that the same machine chooses the same windows every time.
-ASSUMED_SPEED = 2.5e10
-FEWEST_WINDOWS = 8
 
 SeeStates = Callable[[int, int, Float[Array, "windows n d"]], None]
 SeeAttention = Callable[[int, int, Float[Array, "windows heads n n"]], None]
 SeeLogits = Callable[[int, Float[Array, "windows n V"]], None]
+Watch = Callable[[float], None]  # told the share of a finding's runs that is done
 
 
 class Run:
@@ -56,12 +53,19 @@ class Run:
         largest_batch: int = LARGEST_BATCH,
     ) -> None:
         self.architecture = architecture
-        self.device, self.threads, self.budget_s, self.largest_batch = device, threads, budget_s, largest_batch
+        self.device, self.threads, self.largest_batch = device, threads, largest_batch
         self._folder = folder
         self._model = model
         self._base = model.base_model
         self._head = model is not model.base_model
         self._position_tensor, self._first_row = position_tensor, first_row
+        self.begin(budget_s)
+
+    def begin(self, budget_s: float, watch: Watch | None = None) -> None:
+        """Begin to measure something: what it may take, in seconds, and who is told how much of it is done."""
+        self.budget_s, self._watch = budget_s, watch
+        self.was_cut = False  # whether fewer windows were read than were asked for, for want of time
+        self._due, self._done = 0.0, 0  # windows, each as often as it is run
 
     # What it is
 
@@ -107,14 +111,19 @@ class Run:
             CannotRunError: there is no text in this model's tokens, or less than one window of it.
         """
         length = self.text.window_length(self.architecture.n_ctx)
-        return self.text.windows(self.affordable(count, length, passes), length, seed)
+        found = self.text.windows(self.affordable(count, length, passes), length, seed)
+        self._due = len(found.ids) * passes
+        return found
 
     def affordable(self, count: int, length: int, passes: float) -> int:
         """Return how many of `count` windows of `length` tokens `passes` runs have time for within the budget."""
         parameters = sum(array.numel() for name, array in self._model.named_parameters() if "embed" not in name)
         scores = 2 * self.architecture.n_layer * self.architecture.d_model * length
-        seconds = 2 * length * (parameters + scores) / (ASSUMED_SPEED * self.threads)
-        return min(count, max(FEWEST_WINDOWS, int(self.budget_s / (passes * seconds))))
+        operations = 2 * length * (parameters + scores) * passes
+        speed = budget.assumed_speed(self.device, self.threads)
+        found = budget.affordable(count, operations, self.budget_s, speed)
+        self.was_cut |= found < count
+        return found
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Return a piece of text as token ids, nothing put around it.
@@ -126,7 +135,7 @@ class Run:
 
     # What it gives
 
-    def loss(self, windows: Windows) -> Loss:
+    def loss(self, windows: losses.Windows) -> Loss:
         """Return what is measured on these windows, under whatever is replaced while it is measured.
 
         Causal models: the next token in nats. Encoders with their head: masked tokens in nats. Without: the drift
@@ -320,7 +329,11 @@ class Run:
         size = max(1, min(self.largest_batch, BATCH_BYTES // window_bytes))
         with self._computing():
             for begin in range(0, len(ids), size):
-                yield begin, torch.as_tensor(ids[begin : begin + size].astype(np.int64), device=self.device)
+                batch = ids[begin : begin + size]
+                yield begin, torch.as_tensor(batch.astype(np.int64), device=self.device)
+                self._done += len(batch)
+                if self._watch is not None and self._due:
+                    self._watch(min(1.0, self._done / self._due))
 
     @contextmanager
     def _computing(self) -> Iterator[None]:

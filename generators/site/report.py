@@ -8,11 +8,14 @@ from generators.base.progress import Report
 from generators.checkpoint.registry import Model, Registry
 from generators.compute.results import Store
 from generators.compute.run import Places, compute_model
+from generators.compute.running import AS_USUAL, Settings
 from generators.site.build import Workshop, make_pages, run_mkdocs
 from generators.site.locations import packaged
 
 
-def write_report(model: Model, places: Places, output: Path, report: Report) -> list[str]:
+def write_report(
+    model: Model, places: Places, output: Path, report: Report, settings: Settings = AS_USUAL
+) -> list[str]:
     """Compute a model and write the site of it alone; return a sentence for everything that failed.
 
     Raises:
@@ -24,7 +27,7 @@ def write_report(model: Model, places: Places, output: Path, report: Report) -> 
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder)
         store = Store(kept / "results")
-        done = compute_model(model, places, store, report)
+        done = compute_model(model, places, store, report, settings=settings)
         workshop = Workshop(
             packaged("site_src"), packaged("mkdocs.yml"), kept / "pages", kept / "cache", output.resolve()
         )

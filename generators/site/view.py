@@ -11,7 +11,8 @@ from generators.checkpoint.registry import FolderSource, Model, Registry
 from generators.compute.judged import JudgedFinding, judged_model
 from generators.compute.records import ClaimRecord, FindingRecord, ModelFindings
 from generators.compute.results import Store
-from generators.findings.contract import RUN, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import RUN
 from generators.site.pictures import Picture, interactive_figures, pictures
 from generators.site.staging import Staging
 
@@ -53,6 +54,11 @@ class Section:
         """Return whether it can't be told because the checkpoint is a partial copy."""
         runs = RUN in self.finding.needs
         return self.record.status == "missing" and self.judged.stored is not None and not runs
+
+    @property
+    def cannot_run(self) -> bool:
+        """Return whether it can't be told because the model can't be run here."""
+        return self.record.status == "missing" and self.judged.stored is not None and RUN in self.finding.needs
 
     @property
     def signature(self) -> Picture | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from generators.base.progress import printable, progress
+from generators.base.progress import TimeLeft, printable, progress
 
 ESCAPES = "\x1b[31mred\x1b[0m \x07 \u202e [bold]not markup[/bold]"
 
@@ -78,3 +78,23 @@ def test_what_goes_wrong_inside_comes_out(on_a_terminal):
         report("about to fail")
         raise ZeroDivisionError
     assert "\x1b[?25h" in on_a_terminal()
+
+
+def test_the_time_left_is_told_now_and_then():
+    now, told = [100.0], []
+    left = TimeLeft(told.append, "measuring", clock=lambda: now[0])
+    for second, share in ((1, 0.01), (30, 0.1), (35, 0.12), (90, 0.5), (140, 0.95), (200, 1.0)):
+        now[0] = 100.0 + second
+        left(share)
+    assert told == [
+        "measuring, about 4 min left",
+        "measuring, about 2 min left",
+        "measuring, less than a minute left",
+    ]
+
+
+def test_the_time_left_of_what_is_over_at_once_is_not_told():
+    told: list[str] = []
+    left = TimeLeft(told.append, "measuring", clock=lambda: 0.0)
+    left(0.5)
+    assert told == []

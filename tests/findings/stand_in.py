@@ -49,6 +49,10 @@ class StandIn:
         ids = np.random.default_rng(5).integers(3, vocab, 64 * length).astype(np.int32)
         self.text = Text("a text of random tokens", "0" * 64, ids)
         self.record = {"torch": "none"}
+        self.begin(600)
+
+    def begin(self, budget_s: float, watch: Callable[[float], None] | None = None) -> None:
+        self.budget_s, self.was_cut = budget_s, False
 
     def affordable(self, count: int, length: int, passes: float) -> int:
         return min(count, 32)

@@ -1,7 +1,10 @@
 import numpy as np
 import pytest
 
+from generators.findings.inputs import Inputs, Loss, Run, Text, Windows, model_of
 from generators.findings.running import mean_over_windows, ratio_over_windows
+from tests import synthetic
+from tests.findings.stand_in import StandIn
 
 
 def test_a_mean_and_its_interval():
@@ -25,3 +28,18 @@ def test_shares_of_nothing():
 def test_one_window():
     found = mean_over_windows(np.array([2.0]))
     assert (found["mean"], found["low"], found["high"], found["standard_error"]) == (2, 2, 2, 0)
+
+
+def test_a_finding_that_runs_a_model_it_was_not_given_is_told():
+    arch = synthetic.architecture(n_ctx=16, d_model=8, n_layer=1)
+    with pytest.raises(ValueError, match="without declaring it"):
+        model_of(Inputs({}, arch))
+
+
+def test_what_stands_in_for_a_model_is_what_findings_run():
+    stand_in = StandIn(synthetic.architecture(n_ctx=16, d_model=8, n_layer=1), None, length=16)
+    windows = stand_in.windows(2, 0)
+    assert isinstance(stand_in, Run)
+    assert isinstance(stand_in.text, Text)
+    assert isinstance(windows, Windows)
+    assert isinstance(stand_in.loss(windows), Loss)

@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import ortho_group
 
-from generators.findings.contract import NotApplicableError
+from generators.findings.inputs import NotApplicableError
 from generators.findings.subspaces import FINDING as SUBSPACES
 from generators.site.words import caption, environment
 from tests import synthetic
@@ -97,11 +97,17 @@ def test_low_rank_alone_is_no_evidence(rank_P, rank_E, seed):
 # Chance
 
 
-def turned_overlaps(P, E, draws=200):
-    """Turn positions at random against tokens: rivalry, and either side's energy in the other's tail, plainly."""
+TURNS = {
+    "turned": lambda seed: ortho_group.rvs(D, random_state=seed),
+    "exchanged": lambda seed: np.eye(D)[np.random.default_rng(seed).permutation(D)],
+}
+
+
+def other_overlaps(P, E, null, draws=200):
+    """Turn positions against tokens: rivalry, and either side's energy in the other's tail, plainly."""
     found = []
     for seed in range(draws):
-        turned = P @ ortho_group.rvs(D, random_state=seed)
+        turned = P @ TURNS[null](seed)
         C_P, C_E = np.cov(turned[1:].T), np.cov(E.T)
         of_P, of_E = (np.linalg.eigh(C)[1][:, :4] for C in (C_P, C_E))
         found.append([
@@ -112,12 +118,13 @@ def turned_overlaps(P, E, draws=200):
     return np.sort(np.array(found).T)
 
 
-def test_chance_turns_one_side_against_the_other_and_keeps_spectra():
+@pytest.mark.parametrize("null", TURNS)
+def test_chance_turns_or_exchanges_one_side_against_the_other_and_keeps_spectra(null):
     rng = np.random.default_rng(5)
     P = rng.standard_normal((N, D)) * np.geomspace(3, 0.05, D)
     E = rng.standard_normal((V, D)) * np.geomspace(1, 0.2, D)
-    rivalries, of_P, of_E = turned_overlaps(P, E)
-    chance = compute(P, E).metrics["chance"]
+    rivalries, of_P, of_E = other_overlaps(P, E, null)
+    chance = {name: stored[null] for name, stored in compute(P, E).metrics["chance"].items()}
     assert {stored["draws"] for stored in chance.values()} == {200}
     for name, plain, limit in (
         ("rivalry", rivalries, rivalries[1]),  # small ones are evidence
@@ -126,7 +133,18 @@ def test_chance_turns_one_side_against_the_other_and_keeps_spectra():
     ):
         assert chance[name]["median"] == pytest.approx(np.median(plain), abs=0.3 * plain.std())
         assert chance[name]["limit"] == pytest.approx(limit, abs=plain.std())
-    assert chance["token_energy_in_tail"]["null"] == "tokens turned at random against the positions"
+    assert chance["token_energy_in_tail"]["null"].startswith("tokens ")
+    assert null in chance["token_energy_in_tail"]["null"]
+
+
+def test_loud_channels_that_miss_one_another_by_accident_do_not_count():
+    """Two sides with a few loud channels each hardly ever share one: turned, they would share all."""
+    verdicts = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        P, E = (rng.standard_normal((rows, D)) * rng.lognormal(0, 1.5, D) for rows in (N, V))
+        verdicts += [claim.verdict for claim in claims_of(compute(P, E)).values()]
+    assert verdicts.count("holds") <= 1
 
 
 VALUES = {
@@ -145,7 +163,9 @@ def noise():
 def judged(noise, claim, value, limit, median):
     metrics, name = noise.metrics, VALUES[claim]
     null = {"null": "sides turned", "median": median, "limit": limit, "draws": 200}
-    changed = {name: value, "chance": {**metrics["chance"], name: null}}
+    easy = null | {"limit": median}
+    nulls = {"turned": null, "exchanged": easy} if value > 0.3 else {"turned": easy, "exchanged": null}
+    changed = {name: value, "chance": {**metrics["chance"], name: nulls}}
     return claims_of(synthetic.measured_with(metrics, **changed))[claim]
 
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import rankdata, spearmanr
 
-from generators.findings.contract import NotApplicableError
+from generators.findings.inputs import NotApplicableError
 from generators.findings.token_svd import FINDING as TOKEN_SVD
 from generators.findings.token_svd.extremes import extremes
 from generators.findings.token_svd.separation import auc
@@ -224,7 +224,7 @@ def test_long_tokens_on_the_other_side_are_told():
     along = 1 + 0.3 * rng.standard_normal(4000)
     E = rng.standard_normal((4000, D)) * np.exp(-2 * (along - 1))[:, None]
     E[:, 0] = 8 * along
-    assert "the longest are on the other side" in told(compute(E))
+    assert "the longest are on the opposite side of the mean" in told(compute(E))
 
 
 def told(result) -> str:
@@ -296,7 +296,7 @@ def test_what_the_pictures_show_is_told():
     E, marked = planted(np.random.default_rng(0))
     result = compute(E, vocabulary(marked))
     plane, first = (caption("token_svd", name, result).alt for name in ("svd-plane", "svd-first"))
-    assert plane.endswith("with and without the space marker. AUC 1.00.")
+    assert plane.endswith("those that begin a word and the others. AUC 1.00.")
     assert first.endswith(f"its cosine with the mean is {result.metrics['cosine_first_mean']:.3f}.")
     unknown = caption("token_svd", "svd-plane", compute(E)).alt
     assert unknown.endswith("Which tokens carry the space marker is not known.")

@@ -1,5 +1,6 @@
 """Small random models of four kinds, as transformers makes and writes them."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,27 @@ def write_model(folder: Path, kind: Kind, *, head: bool = True, seed: int = 0) -
             parameter.add_(0.1 * torch.randn_like(parameter))
     model.save_pretrained(folder)
     write_tokenizer(folder, kind)
+    return folder
+
+
+def write_gpt2_shaped(
+    folder: Path, tokenizer: Path, n_layer: int, d_model: int = 768, n_ctx: int = 1024, seed: int = 0
+) -> Path:
+    """Write a complete checkpoint of GPT-2's shape with random weights, as the hub has them.
+
+    Its tokens are those of the GPT-2 in `tokenizer`, its heads 64 wide as in all of its sizes.
+    """
+    import torch
+    import transformers
+
+    torch.manual_seed(seed)
+    config = transformers.GPT2Config(n_positions=n_ctx, n_embd=d_model, n_layer=n_layer, n_head=d_model // 64)
+    model = transformers.GPT2LMHeadModel(config)
+    with torch.no_grad():
+        model.transformer.wpe.weight.mul_(10)  # as large beside the tokens as trained ones are
+    model.save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt"):
+        shutil.copyfile(tokenizer / name, folder / name)
     return folder
 
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from generators.runner import CannotRunError, open_model
+from generators.findings import contract
+from generators.findings.inputs import Loss, Run, Text
+from generators.runner import CannotRunError, budget, open_model
 from generators.runner.texts import Windows
 from tests.runner.models import HEADS, KINDS, LAYERS, D, N, V, architecture, random_ids, write_model
 
@@ -330,3 +332,41 @@ def test_fewer_windows_where_time_is_short(opened):
         assert run.affordable(64, N_IDS, 10) == 64
     finally:
         run.budget_s = before
+
+
+def test_a_run_says_whether_it_was_cut(folders):
+    run = open_model(folders["gpt2"], architecture(KINDS["gpt2"]), position_tensor="wpe.weight")
+    run.begin(600)
+    run.windows(16, 0)
+    assert not run.was_cut
+    run.begin(1e-9)
+    assert len(run.windows(16, 0).ids) == 8
+    assert run.was_cut
+    run.begin(600)
+    assert not run.was_cut
+
+
+def test_a_gpu_has_time_for_more():
+    of = {device: budget.affordable(10**9, 1e9, 60, budget.assumed_speed(device, 1)) for device in ("cpu", "cuda:0")}
+    assert of["cuda:0"] > 10 * of["cpu"]
+
+
+def test_who_watches_is_told_how_much_is_done(opened):
+    run, told = opened("gpt2"), []
+    run.begin(600, told.append)
+    windows = run.windows(16, 0, passes=2)
+    loss = run.loss(windows)
+    loss.per_window()
+    assert told == [0.125, 0.25, 0.375, 0.5]
+    loss.per_window()
+    loss.per_window()
+    assert told[4:] == [0.625, 0.75, 0.875, *[1] * 5]
+    run.begin(600)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bert", "encoder"])
+def test_it_is_what_findings_run(opened, name):
+    run = opened(name)
+    windows = run.windows(2, 0)
+    for what, kind in ((run, Run), (run.text, Text), (windows, contract.Windows), (run.loss(windows), Loss)):
+        assert isinstance(what, kind)

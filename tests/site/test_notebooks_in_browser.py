@@ -11,8 +11,8 @@ from tests.site.test_browser import PHONE, WIDE, opened
 
 pytestmark = pytest.mark.browser
 
-NAMES = ("helix-by-hand", "query-the-results", "add-a-model")
-EXECUTED = NAMES[1:]  # the first needs weights that a checkout may lack
+NAMES = ("helix-by-hand", "average-positions", "query-the-results", "add-a-model")
+EXECUTED = NAMES[2:]  # the first two need weights that a checkout may lack
 HEAVIEST = 20_000  # bytes, compressed, of a page without its figures; the styles of mkdocs-jupyter alone have 80 000
 
 

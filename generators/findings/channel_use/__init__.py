@@ -6,8 +6,9 @@ the next token, by frequency.
 
 from generators.findings.channel_use.claims import RULES
 from generators.findings.channel_use.figures import figures
-from generators.findings.channel_use.measure import Metrics, measure
-from generators.findings.contract import FREQUENCIES, RUN, Finding
+from generators.findings.channel_use.measure import PASSES, WINDOWS, Metrics, measure
+from generators.findings.contract import Finding
+from generators.findings.inputs import FREQUENCIES, RUN
 
 FINDING = Finding(
     name="channel_use",
@@ -21,4 +22,5 @@ FINDING = Finding(
     rules=RULES,
     figures=figures,
     signature="channel-cost",
+    passes=WINDOWS * PASSES,
 )

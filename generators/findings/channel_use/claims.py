@@ -3,7 +3,8 @@
 import numpy as np
 
 from generators.findings.channel_use.measure import ChannelRow, Metrics, Why
-from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
 
 RHO = 0.5
 PERCENTILE = 95  # of the other channels' costs
@@ -34,11 +35,12 @@ def _leans(measured: Measurements[Metrics]) -> Tested | Untested:
         return Untested("No channel of this model stands out by frequency or by the gains of ln2.")
     costs = [other["cost"] for other in _others(metrics)]
     limit = float(np.percentile(costs, PERCENTILE))
+    unit = "in 1 − cosine" if metrics["unit"] == "1 - cosine" else metrics["unit"]
     dearer = sum(cost >= row["cost"] for cost in costs)
     return Tested(
         row["cost"],
         f"Holding channel {row['channel']}, {NAMES[row['why']]}, at its mean costs {row['cost']:.3g} "
-        f"{metrics['unit']}; of {len(costs)} others {dearer} cost as much, and their median is "
+        f"{unit}; of {len(costs)} others {dearer} cost as much, and their median is "
         f"{np.median(costs):.3g}.",
         baseline=float(np.median(costs)),
         interval=(row["low"], row["high"]),
@@ -71,7 +73,7 @@ RULES = (
     Rule(
         id="leans-on-channel",
         short="leans on it",
-        statement="The model leans on the channel that stands out.",
+        statement="The model leans on the channel that goes most with frequency.",
         value="change of the loss with the channel held at its mean",
         sense="at least",
         holds_as=f"the {PERCENTILE}th percentile of other channels",
@@ -80,7 +82,7 @@ RULES = (
     Rule(
         id="guess-by-frequency",
         short="guess by frequency",
-        statement="The channel that stands out carries a guess by frequency.",
+        statement="That channel carries a guess by frequency.",
         value="|rank correlation| over tokens of the change of log-probability with log-frequency",
         sense="at least",
         holds=RHO,

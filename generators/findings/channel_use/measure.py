@@ -1,26 +1,23 @@
 """What it costs a model to hold a channel of its stream still, and what its predictions lose by that."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Measurements, table_of
+from generators.findings.inputs import Inputs, Loss, Run, Windows, model_of
+from generators.findings.measured import Measurements, table_of
 from generators.findings.running import SEED, Ran, mean_over_windows, ran
 from generators.maths.channels import consistent_channel
 from generators.maths.ranks import pearson, spearman, strongest_channel
 
-if TYPE_CHECKING:
-    from generators.runner.losses import Loss
-    from generators.runner.run import Run
-    from generators.runner.texts import Windows
-
 Why = Literal["frequency", "ln2", "position", "drawn"]
 WINDOWS = 32
 OTHERS = 20  # channels drawn
+PASSES = OTHERS + 5  # over all windows
 CHANNEL_SEED = 138
 
 
@@ -71,8 +68,8 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     channel that goes with them, `blocks.*.ln2.gain` for the one that ln2 singles out, `position_embedding` for the
     one in which positions vary most.
     """
-    run: Run = inputs.run
-    windows = run.windows(WINDOWS, SEED, OTHERS + 5)
+    run = model_of(inputs)
+    windows = run.windows(WINDOWS, SEED, PASSES)
     best = inputs.frequencies[0] if inputs.frequencies else None
     log_frequency = None if best is None else np.asarray(best.log_frequency, np.float64)
     chosen = _channels(inputs, log_frequency)
@@ -166,8 +163,8 @@ class _Predictions:
 
 
 def _held(
-    run: "Run",
-    loss: "Loss",
+    run: Run,
+    loss: Loss,
     chosen: tuple[int, Why],
     means: Float[Array, "stages d"],
     before: Float[Array, " windows"],
@@ -190,7 +187,7 @@ def _held(
 
 
 def _values(
-    run: "Run", windows: "Windows", named: Sequence[tuple[int, Why]], log_frequency: Float[Array, " V"], n_layer: int
+    run: Run, windows: Windows, named: Sequence[tuple[int, Why]], log_frequency: Float[Array, " V"], n_layer: int
 ) -> list[ValueRow]:
     """Return how the channels' values go with the frequency of the token that is there and of the one after it."""
     channels = [channel for channel, _ in named]

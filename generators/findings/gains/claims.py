@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from generators.findings.contract import Measurements, Rule, Tested, Untested
 from generators.findings.gains.measure import SMALLEST_RATIO, Metrics
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
 from generators.maths.channels import ConsistentChannel
 
@@ -15,7 +16,9 @@ LAYERS = {"holds": (3, 2), "partly": (2, 4)}
 def _dials_down(measured: Measurements[Metrics]) -> Tested | Untested:
     correlations = measured.metrics["correlation"]["ln1"]
     if "0" not in correlations:
-        return Untested("No norm stands before the first attention, or its gain isn't here.")
+        return Untested(
+            "The first attention reads no norm whose gain is here: none stands before it, or it is missing."
+        )
     value = correlations["0"]
     if value is None:
         return Untested("There is no position embedding here to compare with, or the gain is constant.")

@@ -2,20 +2,18 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Measurements, table_of
 from generators.findings.heads.kernel import weights_on_previous
+from generators.findings.inputs import Inputs, Run, model_of
+from generators.findings.measured import Measurements, table_of
 from generators.findings.running import GROUP, SEED, WINDOWS, Ran, grouped, ran
 from generators.maths.ranks import spearman
-
-if TYPE_CHECKING:
-    from generators.runner.run import Run
 
 Positions = Literal["as they are", "in groups", "removed"]
 POSITIONS: tuple[Positions, ...] = ("as they are", "in groups", "removed")
@@ -76,7 +74,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     Raises:
         CannotRunError: where heads look can't be seen in this architecture.
     """
-    run: Run = inputs.run
+    run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED, PASSES)
     n = windows.ids.shape[1]
     causal = inputs.architecture.causal
@@ -111,14 +109,14 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     return Measurements(metrics, {"heads": table}, arrays)
 
 
-def _table(inputs: Inputs, run: "Run") -> Float[Array, "n d"] | None:
+def _table(inputs: Inputs, run: Run) -> Float[Array, "n d"] | None:
     if run.position_kind != "table":
         return None
     return np.asarray(inputs.weights["position_embedding"], np.float64)
 
 
 def _ways(
-    run: "Run", P: Float[Array, "n d"] | None, m: int
+    run: Run, P: Float[Array, "n d"] | None, m: int
 ) -> Iterator[tuple[Positions, AbstractContextManager[None]]]:
     """Yield the contexts of running with positions as they are, in groups, and removed."""
     yield "as they are", nullcontext()
@@ -132,7 +130,7 @@ def _ways(
 
 
 def _attention(
-    run: "Run", ids: Int[Array, "windows n"], offsets: Int[Array, " offsets"]
+    run: Run, ids: Int[Array, "windows n"], offsets: Int[Array, " offsets"]
 ) -> tuple[Float[Array, "windows heads offsets"], Float[Array, " heads"]]:
     """Return every window's mean attention by offset, over queries that have it, and the mean on the first token."""
     shape = (len(ids), run.architecture.n_layer, run.architecture.n_head)
@@ -205,7 +203,7 @@ def _forecast(kernel: Float[Array, " heads"], on_text: Float[Array, " heads"]) -
     )
 
 
-def _repeated(run: "Run", P: Float[Array, "n d"] | None, n: int) -> list[Repeated]:
+def _repeated(run: Run, P: Float[Array, "n d"] | None, n: int) -> list[Repeated]:
     """Return how often the next token is the likeliest in the second half of random tokens seen twice."""
     before = np.array(run.text.before, np.int32)
     half = (n - len(before)) // 2

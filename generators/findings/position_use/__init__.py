@@ -5,10 +5,12 @@ happens if positions are averaged in groups of ten; Adam Scherlis, "An explorati
 whether what lies off the curve is noise.
 """
 
-from generators.findings.contract import RUN, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import RUN
 from generators.findings.position_use.claims import RULES
 from generators.findings.position_use.figures import figures
-from generators.findings.position_use.measure import Metrics, measure
+from generators.findings.position_use.measure import PASSES, Metrics, measure
+from generators.findings.running import WINDOWS
 
 FINDING = Finding(
     name="position_use",
@@ -21,4 +23,5 @@ FINDING = Finding(
     rules=RULES,
     figures=figures,
     signature="position-damage",
+    passes=WINDOWS * PASSES,
 )

@@ -1,6 +1,7 @@
 """What is claimed of the use of positions: rules, numbers and sentences."""
 
-from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
 from generators.findings.position_use.measure import Damage, Metrics
 from generators.findings.position_use.variants import CLAIM_COMPONENTS, CLAIM_PERCENT, CLAIM_WIDTH, Kind
 from generators.findings.running import GROUP
@@ -23,15 +24,19 @@ def _tested(metrics: Metrics, kind: Kind, amount: float, chance: Kind | None, wh
     if found is None:
         return Untested("This model has no table of positions, or too few, to make that change to.")
     beside = None if chance is None else damage_of(metrics, chance, amount)
-    how = f"{what} costs {found['damage']:.1%} of what it costs to have no positions at all"
+    how = f"{what} costs {_percent(found['damage'])} of what it costs to have no positions at all"
     if beside is not None:
-        how += f"; the same with {chance}, {beside['damage']:.1%}"
+        how += f"; the same with {chance}, {_percent(beside['damage'])}"
     return Tested(
         found["damage"],
         f"{how}.",
         baseline=None if beside is None else beside["damage"],
         interval=(found["low"], found["high"]),
     )
+
+
+def _percent(share: float) -> str:
+    return f"{round(share, 3) + 0.0:.1%}"  # no sign before a zero
 
 
 def _exact_positions(measured: Measurements[Metrics]) -> Tested | Untested:

@@ -1,13 +1,14 @@
 """What it costs a model to run with positions that are coarser, smoother, fewer or shuffled."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Measurements, NotApplicableError, table_of
+from generators.findings.inputs import Inputs, Loss, NotApplicableError, Run, model_of
+from generators.findings.measured import Measurements, table_of
 from generators.findings.position_use import variants
 from generators.findings.position_use.variants import Kind, Variant
 from generators.findings.running import (
@@ -20,10 +21,6 @@ from generators.findings.running import (
     ran,
     ratio_over_windows,
 )
-
-if TYPE_CHECKING:
-    from generators.runner.losses import Loss
-    from generators.runner.run import Run
 
 PASSES = 30  # over all windows, about
 DRAWN_GROUP, DRAWN_WIDTH = 10, 4  # of the curves that are drawn
@@ -60,7 +57,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     Raises:
         NotApplicableError: nothing in this model's positions can be replaced.
     """
-    run: Run = inputs.run
+    run = model_of(inputs)
     kind = run.position_kind
     if kind is None:
         raise NotApplicableError("Positions are no table, no rotations and not ALiBi here: none can be replaced.")
@@ -86,7 +83,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     return Measurements(metrics, {"damages": table_of(title, list(Damage.__annotations__), damages)}, arrays)
 
 
-def _loss_with(run: "Run", loss: "Loss", positions: Float[Array, "m ..."]) -> Float[Array, " windows"]:
+def _loss_with(run: Run, loss: Loss, positions: Float[Array, "m ..."]) -> Float[Array, " windows"]:
     replaced = run.replaced(rows=positions) if positions.ndim == 2 else run.replaced(ids=positions)
     with replaced:
         return loss.per_window()

@@ -4,10 +4,11 @@ The decomposition into means over contexts and over positions follows Song and Z
 Transformers via disentangling position and context" (2023, arXiv 2310.04861).
 """
 
-from generators.findings.contract import RUN, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import RUN
 from generators.findings.stream.claims import RULES
 from generators.findings.stream.figures import figures
-from generators.findings.stream.measure import Metrics, measure
+from generators.findings.stream.measure import WINDOWS, Metrics, measure
 
 FINDING = Finding(
     name="stream",
@@ -21,4 +22,5 @@ FINDING = Finding(
     rules=RULES,
     figures=figures,
     signature="stream-curves",
+    passes=WINDOWS,
 )

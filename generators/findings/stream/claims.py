@@ -1,6 +1,7 @@
 """What is claimed of positions in the stream: rules, numbers and sentences."""
 
-from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Chance, Measurements
 from generators.findings.stream.measure import Metrics, StageRow
 
 RELIABLE = 0.9  # correlation of the curve from one half of the windows with that from the other
@@ -52,8 +53,9 @@ def _apart(measured: Measurements[Metrics]) -> Tested | Untested:
         row["incoherence"],
         f"At layer {row['layer']}, half way, the largest |cosine| of a position's mean with a window's is "
         f"{row['incoherence']:.2f}; with one side turned at random it is {chance['median']:.2f}.",
-        baseline=chance["median"],
-        holds_at=chance["median"],
+        chance=Chance("means of positions turned at random", chance["median"], chance["limit"], chance["draws"]),
+        holds_at=chance["limit"],
+        partly_at=chance["median"],
     )
 
 
@@ -103,7 +105,7 @@ RULES = (
         statement="Positions and contexts keep apart.",
         value="largest |cosine| of position means with window means at layer L/2",
         sense="at most",
-        holds_as="the median of random rotations",
+        holds_as="what 99 % of random rotations exceed (partly: their median)",
         unit="cosine",
         test=_apart,
     ),

@@ -1,22 +1,18 @@
 """Positions in every layer: how much of the stream they are, on what curve, and apart from what else is there."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Measurements, table_of
+from generators.findings.inputs import Inputs, model_of
+from generators.findings.measured import Measurements, table_of
 from generators.findings.running import SEED, Ran, ran
 from generators.findings.stream.moments import FOLDS, Moments, jackknife
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
 from generators.maths.spectra import energy_share, right_singular_vectors, subspace_size, variance_ratio
 from generators.maths.turning import look_back, offsets, planes, winding
-
-if TYPE_CHECKING:
-    from generators.runner.run import Run
 
 WINDOWS = 256
 COMPONENTS = 8
@@ -72,7 +68,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
 
     Reads `position_embedding` (n, d) where there is one, to compare directions.
     """
-    run: Run = inputs.run
+    run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED)
     n_layer, d = inputs.architecture.n_layer, inputs.architecture.d_model
     count, n = windows.ids.shape

@@ -1,8 +1,14 @@
 """What is claimed of the subspaces: rules, numbers and sentences."""
 
-from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Chance, Measurements
 from generators.findings.nulls import chance, pair
-from generators.findings.subspaces.measure import Metrics
+from generators.findings.subspaces.measure import Metrics, Nulls
+
+
+def _stricter(nulls: Nulls, sign: int = 1) -> Chance | None:
+    """Return the null whose limit is harder to pass: what is beyond it is beyond both."""
+    return chance(max(nulls["turned"], nulls["exchanged"], key=lambda null: sign * null["limit"]))
 
 
 def _keep_apart(measured: Measurements[Metrics]) -> Tested | Untested:
@@ -11,7 +17,7 @@ def _keep_apart(measured: Measurements[Metrics]) -> Tested | Untested:
     return Tested(
         rivalry,
         {"holds": f"{overlap}: they keep apart.", "partly": f"{overlap}.", "fails": f"{overlap}."},
-        chance=chance(measured.metrics["chance"]["rivalry"]),
+        chance=_stricter(measured.metrics["chance"]["rivalry"], -1),
         interval=pair(measured.metrics["intervals"]["rivalry"]),
     )
 
@@ -23,7 +29,7 @@ def _in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
         share,
         f"{share:.1%} of the positions' energy lies in the tenth of the directions where tokens vary least; chance "
         f"gives {metrics['chance_in_tail']:.1%}.",
-        chance=chance(metrics["chance"]["position_energy_in_tail"]),
+        chance=_stricter(metrics["chance"]["position_energy_in_tail"]),
         interval=pair(metrics["intervals"]["position_energy_in_tail"]),
     )
 
@@ -35,7 +41,7 @@ def _tokens_in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
         share,
         f"{share:.1%} of the tokens' energy lies in the tenth of the directions where positions vary least; chance "
         f"gives {metrics['chance_in_tail']:.1%}.",
-        chance=chance(metrics["chance"]["token_energy_in_tail"]),
+        chance=_stricter(metrics["chance"]["token_energy_in_tail"]),
         interval=pair(metrics["intervals"]["token_energy_in_tail"]),
     )
 
@@ -66,7 +72,7 @@ RULES = (
     Rule(
         id="tokens-in-tail",
         short="E in P's tail",
-        statement="And the tokens in P's.",
+        statement="Tokens sit in P's tail.",
         value="token_energy_in_tail",
         sense="at least",
         holds=0.5,

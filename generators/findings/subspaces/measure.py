@@ -7,15 +7,8 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import (
-    Inputs,
-    Interval,
-    Measurements,
-    NotApplicableError,
-    StoredChance,
-    Table,
-    table_of,
-)
+from generators.findings.inputs import Inputs, NotApplicableError
+from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
 from generators.findings.sizes import check_positions, check_tokens
 from generators.maths.blocks import blocks
@@ -27,6 +20,7 @@ PARTS = 10  # of E's directions: the head and the tail are one each
 HEATMAP_PIXELS = 128
 BLUR = 1.0  # pixels of the heatmap
 SEED = 20240820
+SIDES = (("positions", "tokens"), ("tokens", "positions"))
 NOTHING = 1e-12  # of the tokens' energy, below which their variance is rounding
 
 
@@ -50,12 +44,19 @@ class FirstCapture(TypedDict):
     mean_in_first: float | None
 
 
+class Nulls(TypedDict):
+    """What a number is where one side is turned at random, and where its channels are exchanged at random."""
+
+    turned: StoredChance
+    exchanged: StoredChance
+
+
 class ByClaim(TypedDict):
     """By number that is claimed about."""
 
-    rivalry: StoredChance
-    position_energy_in_tail: StoredChance
-    token_energy_in_tail: StoredChance
+    rivalry: Nulls
+    position_energy_in_tail: Nulls
+    token_energy_in_tail: Nulls
 
 
 class Intervals(TypedDict):
@@ -133,7 +134,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         chance_in_tail=tail / d,
         rivalry=_rivalry(positions, centred),
         first_capture=_first_capture(top, right_E[:, 0], right_centred[:, 0], mean),
-        chance=_chance(np.linalg.svd(positions, compute_uv=False) ** 2, spread, tail, d),
+        chance=_chance(positions, centred, spread, quiet, unused, counted),
         intervals=_intervals(positions, centred, quiet, _token_interval(E, mean, unused, counted)),
         n_channels=d,
     )
@@ -177,17 +178,61 @@ def _first_capture(
     }
 
 
-def _chance(positions: Float[Array, " r"], tokens: Float[Array, " d"], tail: int, d: int) -> ByClaim:
-    """Return what turning one side against the other at random gives; each side keeps its own spectrum."""
-    rng = np.random.default_rng(SEED)
-    turned = "positions turned at random against the tokens"
+def _chance(
+    positions: Float[Array, "n d"],
+    token_gram: Float[Array, "d d"],
+    token_energy: Float[Array, " d"],
+    quiet: Float[Array, "d tail"],
+    unused: Float[Array, "quiet d"],
+    counted: float,
+) -> ByClaim:
+    """Return what turning one side at random gives, and what exchanging its channels at random does.
+
+    Turned, each side keeps its spectrum; exchanged, also how it spreads over channels: where few are loud on either
+    side, the loud ones hardly ever meet.
+    """
+    rng, d = np.random.default_rng(SEED), len(token_gram)
+    tail, energy = quiet.shape[1], np.linalg.svd(positions, compute_uv=False) ** 2
+    by_positions, by_tokens = (f"{side} turned at random against the {other}" for side, other in SIDES)
+    rivalry, position_tail, token_tail = exchanged(
+        positions, token_gram, quiet, unused, np.random.default_rng([SEED, 1])
+    )
+    mixed, mixed_tokens = (f"{side} with their channels exchanged at random" for side, _ in SIDES)
     return {
-        "rivalry": drawn(turned, rivalries(positions, tokens, d, DRAWS, rng), "at most"),
-        "position_energy_in_tail": drawn(turned, shares_in_subspace(positions, tail, d, DRAWS, rng)),
-        "token_energy_in_tail": drawn(
-            "tokens turned at random against the positions", shares_in_subspace(tokens, tail, d, DRAWS, rng)
-        ),
+        "rivalry": {
+            "turned": drawn(by_positions, rivalries(energy, token_energy, d, DRAWS, rng), "at most"),
+            "exchanged": drawn(mixed, rivalry, "at most"),
+        },
+        "position_energy_in_tail": {
+            "turned": drawn(by_positions, shares_in_subspace(energy, tail, d, DRAWS, rng)),
+            "exchanged": drawn(mixed, position_tail),
+        },
+        "token_energy_in_tail": {
+            "turned": drawn(by_tokens, shares_in_subspace(token_energy, tail, d, DRAWS, rng)),
+            "exchanged": drawn(mixed_tokens, counted * token_tail),
+        },
     }
+
+
+def exchanged(
+    positions: Float[Array, "n d"],
+    token_gram: Float[Array, "d d"],
+    quiet: Float[Array, "d tail"],
+    unused: Float[Array, "quiet d"],
+    rng: np.random.Generator,
+) -> Float[Array, "3 draws"]:
+    """Return rivalry and both energies in a tail, one row each, with channels exchanged at random."""
+    rows = gram(positions)
+    of_positions, of_tokens, d = np.trace(rows), np.trace(token_gram), len(rows)
+    found = np.empty((3, DRAWS))
+    for draw in range(DRAWS):
+        order = rng.permutation(d)
+        mixed = rows[np.ix_(order, order)]
+        shuffled = unused[:, order]
+        found[0, draw] = d * np.vdot(mixed, token_gram) / (of_positions * of_tokens)
+        found[1, draw] = np.vdot(quiet, mixed @ quiet) / of_positions
+        found[2, draw] = np.vdot(shuffled, shuffled @ token_gram) / of_tokens
+    return found
 
 
 def _intervals(

@@ -1,6 +1,7 @@
 """What is claimed of the leading directions of tokens: rules, numbers and sentences."""
 
-from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
 from generators.findings.token_svd.measure import Metrics
 
@@ -48,11 +49,11 @@ def _space_plane(measured: Measurements[Metrics]) -> Tested | Untested:
     m = measured.metrics
     areas, planes = m["auc"], m["chance"]["plane"]
     if areas is None or planes is None:
-        return Untested("No tokenizer says which tokens carry the space marker, or nearly all or none do.")
+        return Untested("No tokenizer says which tokens begin a word, or nearly all or none do.")
     any_does = APART <= areas["plane"] <= planes["limit"]
     return Tested(
         areas["plane"],
-        f"The best line in the plane of the second and third directions tells tokens with the space marker from "
+        f"The best line in the plane of the second and third directions tells tokens that begin a word from "
         f"those without with AUC {areas['plane']:.2f} (second alone {areas['second']:.2f}, third "
         f"{areas['third']:.2f}); {'but ' if any_does else ''}planes turned at random typically reach "
         f"{planes['median']:.2f}, all channels together {areas['held_out_all_channels']:.2f} on tokens not fitted "

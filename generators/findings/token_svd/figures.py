@@ -7,14 +7,15 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.drawing.interactive import Group, Scatter
-from generators.findings.contract import Figure, Measurements
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements
 from generators.findings.token_svd.measure import Metrics
 from generators.findings.token_svd.overlap import Overlap
 from generators.findings.token_svd.separation import LEFT_OUT, MARKED, UNMARKED
 
 # Kinds of tokens: their label and their colour's place in the palette.
 KINDS = (
-    (MARKED, "with space marker (WordPiece: no ##)", 0),
+    (MARKED, "begins a word", 0),
     (UNMARKED, "without", 1),
     (LEFT_OUT, "special or not known", 5),
 )

@@ -3,10 +3,12 @@
 After Land and Bartolo, "Fishing for Magikarp: automatically detecting under-trained tokens" (2024).
 """
 
-from generators.findings.contract import FREQUENCIES, RUN, TOKENS, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import FREQUENCIES, RUN, TOKENS
+from generators.findings.running import WINDOWS
 from generators.findings.undertrained.claims import RULES
 from generators.findings.undertrained.figures import figures
-from generators.findings.undertrained.measure import Metrics, measure
+from generators.findings.undertrained.measure import PASSES, Metrics, measure
 
 FINDING = Finding(
     name="undertrained",
@@ -20,4 +22,5 @@ FINDING = Finding(
     rules=RULES,
     figures=figures,
     signature="largest-probabilities",
+    passes=WINDOWS * PASSES,
 )

@@ -1,6 +1,7 @@
 """What is claimed of candidates for under-trained tokens: rules, numbers and sentences."""
 
-from generators.findings.contract import Chance, Measurements, Rule, Tested
+from generators.findings.judging import Rule, Tested
+from generators.findings.measured import Chance, Measurements
 from generators.findings.undertrained.measure import PERCENTILE, Metrics
 
 SHARE = 0.8  # of the candidates
@@ -15,9 +16,9 @@ def _unspeakable(measured: Measurements[Metrics]) -> Tested:
     limit = float(binom.ppf(0.99, m["candidates"], expected)) / m["candidates"]
     return Tested(
         m["below"] / m["candidates"],
-        f"{m['below']} of {m['candidates']} candidates never get a probability above {m['threshold']:.2g}, which "
-        f"19 in 20 of the {m['controls']} controls do somewhere.",
-        chance=Chance("as many controls in place of candidates", expected, limit, m["controls"]),
+        f"Of the {m['candidates']} candidates {m['below']} get no probability above {m['threshold']:.2g} anywhere in "
+        f"the text; of the {m['controls']} controls one in twenty gets none.",
+        chance=Chance("controls in place of candidates (binomial)", expected, limit, m["controls"]),
         interval=(float(found.low), float(found.high)),
     )
 

@@ -1,13 +1,12 @@
 """How probable the model ever makes the tokens that look under-trained, beside others as rare."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Measurements, NotApplicableError, Vocabulary, table_of
+from generators.findings.inputs import Inputs, NotApplicableError, Run, Vocabulary, Windows, model_of
+from generators.findings.measured import Measurements, table_of
 from generators.findings.outliers import untrained
 from generators.findings.outliers.clump import crowding, find_clump
 from generators.findings.outliers.tokens import Tokens
@@ -16,11 +15,8 @@ from generators.findings.token_cells import TokenCells, cells
 from generators.findings.undertrained.prompts import FREQUENT, repeated
 from generators.maths.blocks import norms
 
-if TYPE_CHECKING:
-    from generators.runner.run import Run
-    from generators.runner.texts import Windows
-
 PERCENTILE = 5  # of the controls' largest probabilities
+PASSES = 3  # over all windows; prompts take as long as two
 LEFT_OUT = ("special", "unassigned")  # groups of tokens that no text holds
 
 
@@ -77,7 +73,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     Raises:
         NotApplicableError: the model predicts no tokens.
     """
-    run: Run = inputs.run
+    run = model_of(inputs)
     if not run.predicts:
         raise NotApplicableError("This checkpoint has no head that predicts tokens.")
     E = inputs.weights["token_embedding"]
@@ -96,7 +92,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     controls = matched(candidates, log_frequency, speakable if counts is None else speakable & (counts > 0))
     if not len(candidates) or not len(controls):
         raise NotApplicableError("There are no candidates, or no tokens to compare them with.")
-    windows = run.windows(WINDOWS, SEED)
+    windows = run.windows(WINDOWS, SEED, PASSES)
     largest = _largest(run, windows, len(E))
     threshold = float(np.percentile(largest[controls], PERCENTILE))
     below = largest < threshold
@@ -168,7 +164,7 @@ def matched(
     return np.array(chosen, np.int64)
 
 
-def _largest(run: "Run", windows: "Windows", V: int) -> Float[Array, " V"]:
+def _largest(run: Run, windows: Windows, V: int) -> Float[Array, " V"]:
     """Return the largest log-probability that each token gets anywhere."""
     largest = np.full(V, -np.inf, np.float32)
 
@@ -180,7 +176,7 @@ def _largest(run: "Run", windows: "Windows", V: int) -> Float[Array, " V"]:
 
 
 def _prompted(
-    run: "Run", candidates: Int[Array, " n"], controls: Int[Array, " m"], speakable: Bool[Array, " V"]
+    run: Run, candidates: Int[Array, " n"], controls: Int[Array, " m"], speakable: Bool[Array, " V"]
 ) -> tuple[Prompted, Float[Array, " n"]] | None:
     """Return how often tokens come back, and each candidate's probability; None where even frequent ones don't."""
     present = np.bincount(run.text.ids, minlength=len(speakable))[: len(speakable)] * speakable

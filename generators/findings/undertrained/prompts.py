@@ -1,13 +1,10 @@
 """Prompts that ask to repeat a token, by example, as a model that only continues text can be asked."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
-if TYPE_CHECKING:
-    from generators.runner.run import Run
+from generators.findings.inputs import Run
 
 # What stands before a token, between it and its repetition, and after that.
 TEMPLATES = (("Input: ", "\nOutput: ", "\n"), ("Say ", ", please. ", "\n"), ('"', '" is the same as "', '"\n'))
@@ -16,7 +13,7 @@ FREQUENT = 40  # frequent tokens by which it is seen whether the model can repea
 
 
 def repeated(
-    run: "Run", ids: Int[Array, " n"], frequent: Int[Array, " m"]
+    run: Run, ids: Int[Array, " n"], frequent: Int[Array, " m"]
 ) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
     """Return whether any of three prompts brings each token back as the likeliest, and its largest probability."""
     back, probability = np.zeros(len(ids), bool), np.zeros(len(ids))
@@ -35,7 +32,7 @@ def repeated(
     return back, probability
 
 
-def _prompt(run: "Run", template: tuple[str, str, str], token: int, frequent: Int[Array, " m"]) -> list[int]:
+def _prompt(run: Run, template: tuple[str, str, str], token: int, frequent: Int[Array, " m"]) -> list[int]:
     """Return the prompt as token ids, up to where the token would be repeated."""
     before, between, after = (list(run.encode(part)) for part in template)
     ids = list(run.text.before)

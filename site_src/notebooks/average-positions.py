@@ -1,0 +1,76 @@
+# ---
+# jupyter:
+#   atlas:
+#     reads:
+#       - ../../models/stdlib-gpt2/model.safetensors
+#       - ../../models/stdlib-gpt2/held_out_tokens.npy
+# ---
+
+# %% [markdown]
+# # Average the positions
+#
+# Does a language model need to know exactly at which position a token stands? Adam Yedidia asked in 2023 what happens
+# to GPT-2 if its position embeddings are averaged in groups of ten, so that ten neighbours are given the same one.
+# Here that is done by hand to `stdlib-gpt2`, a small GPT-2 whose weights are in the atlas's repository, and its loss
+# is looked at, on text that it was not trained on.
+#
+# It runs in the folder `site_src/notebooks` of a copy of the repository; `make site` installs what it needs.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from transformers import AutoModelForCausalLM, logging
+
+logging.set_verbosity_error()
+logging.disable_progress_bar()
+folder = "../../models/stdlib-gpt2"
+model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+P = model.transformer.wpe.weight.detach().clone()  # one row per position
+n = len(P)
+ids = torch.from_numpy(np.load(f"{folder}/held_out_tokens.npy").astype(np.int64))
+texts = ids[: len(ids) // n * n].reshape(-1, n)[:16]  # pieces as long as the model can read
+
+# %% [markdown]
+# ## Ten lines
+#
+# The rows of P are replaced by the means of their groups, and the model is asked for its loss: how many nats the next
+# token costs it on average. A group of all rows leaves no positions at all.
+
+
+# %%
+def loss_in_groups_of(size):
+    means = [P[begin : begin + size].mean(dim=0, keepdim=True) for begin in range(0, n, size)]
+    rows = torch.cat(means).repeat_interleave(size, dim=0)[:n]
+    with torch.no_grad():
+        model.transformer.wpe.weight.copy_(rows)
+        return np.mean([float(model(text[None], labels=text[None]).loss) for text in texts])
+
+
+sizes = [1, 2, 5, 10, 20, 50, 100, n]
+losses = {size: loss_in_groups_of(size) for size in sizes}
+for size, loss in losses.items():
+    print(f"in groups of {size:3}: {loss:.3f} nats per token")
+
+# %% [markdown]
+# ## What it costs
+#
+# What averaging costs means little by itself; beside what it costs to have no positions, it does.
+
+# %% shows="What averaging positions costs as a share of removing them, by the size of the groups: a rising line"
+removed = losses[n] - losses[1]
+damage = {size: (loss - losses[1]) / removed for size, loss in losses.items()}
+
+figure, axes = plt.subplots(figsize=(6, 3.5))
+axes.plot(sizes, [damage[size] for size in sizes], marker="o")
+axes.set(xscale="log", xlabel="positions in a group", ylabel="cost, as a share of removing positions")
+axes.set_xticks(sizes, sizes)
+axes.minorticks_off()
+plt.show()
+
+print(f"Without positions a token costs {removed:.2f} nats more.")
+print(f"Averaging them in groups of ten costs {damage[10]:.1%} of that.")
+
+# %% [markdown]
+# The atlas measures the same, on more text and with intervals, and also with positions smoothed, projected, and
+# shuffled, for every model that it can run; the page *Use of positions* says what comes out.

@@ -1,0 +1,38 @@
+"""A complete checkpoint of GPT-2's shape goes the way of any model of the hub, those that run it included."""
+
+import pytest
+
+from generators.compute.results import Store
+from generators.compute.running import CUT_TO
+from generators.findings import FINDINGS
+from generators.findings.inputs import RUN
+from tests.conftest import ROOT
+from tests.runner.models import write_gpt2_shaped
+
+pytest.importorskip("torch", reason="torch isn't installed")
+pytest.importorskip("transformers", reason="transformers isn't installed")
+
+RUNNING = [finding.name for finding in FINDINGS if RUN in finding.needs]
+LITTLE = 0.001  # minutes: the fewest windows there are
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory, gpt2_weights):
+    folder = tmp_path_factory.mktemp("hub") / "made-up"
+    return write_gpt2_shaped(folder, gpt2_weights, n_layer=2, d_model=64, n_ctx=64)
+
+
+def test_all_that_runs_is_computed_from_its_folder(atlas, tmp_path, checkpoint):
+    only = [part for name in RUNNING for part in ("--only", name)]
+    run = atlas(
+        *("compute", checkpoint, "--registry", ROOT / "models.yml", "--results", tmp_path / "results"),
+        *("--budget", LITTLE, *only),
+    )
+    assert run.code == 0, run.err
+    store = Store(tmp_path / "results")
+    records = {name: store.finding("made-up", name) for name in RUNNING}
+    assert {name: record.reason for name, record in records.items() if record.status != "computed"} == {}
+    assert {record.metrics["ran"]["windows"] for record in records.values()} == {8}
+    assert all(CUT_TO in record.run for record in records.values())
+    base = records["position_use"].metrics["base"]["mean"]
+    assert 10 < base < 12  # log 50257 is 10.8: it has learned nothing

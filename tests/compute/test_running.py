@@ -1,0 +1,181 @@
+"""Findings that run the model: what their time is, when more of it is a reason to run again, and when none is run."""
+
+from collections import Counter
+
+import pytest
+
+from generators.base.errors import InputError
+from generators.checkpoint.registry import FolderSource, Model
+from generators.compute import run as room
+from generators.compute import running
+from generators.compute.results import Store
+from generators.compute.run import Places, compute_model
+from generators.compute.running import CUT_TO, Settings, chosen, has_time_for_more
+from generators.findings import FINDINGS
+from generators.findings.inputs import RUN, NotApplicableError
+from generators.findings.measured import Measurements
+from generators.runner import budget
+from tests import synthetic
+from tests.checkpoints import write_checkpoint
+from tests.findings.stand_in import StandIn
+from tests.toy_findings import toy
+
+ARCH = synthetic.architecture(n_ctx=64, d_model=24, n_layer=2)
+SECONDS_A_WINDOW = 1.0
+
+
+class Timed(StandIn):
+    """A model that takes a second for each window."""
+
+    def affordable(self, count, length, passes):
+        found = budget.affordable(count, SECONDS_A_WINDOW, self.budget_s, 1.0)
+        self.was_cut |= found < count
+        return found
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_checkpoint(tmp_path / "tiny")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "results")
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """Have two findings that run the model, and one that doesn't; return how often each was measured."""
+    runs: Counter[str] = Counter()
+
+    def read(inputs):
+        windows = inputs.run.windows(40, 0)
+        return Measurements({"sum": float(len(windows.ids))})
+
+    found = (
+        toy("weights", runs=runs),
+        toy("much", needs=(RUN,), measure=read, runs=runs, passes=30.0),
+        toy("little", needs=(RUN,), measure=read, runs=runs, passes=10.0),
+    )
+    monkeypatch.setattr(room, "FINDINGS", found)
+    monkeypatch.setattr(running, "why_not", lambda files, checkpoint: None)
+    monkeypatch.setattr(running, "opened_model", lambda files, checkpoint, device: Timed(ARCH, None))
+    return runs
+
+
+def compute(folder, store, settings=running.AS_USUAL, findings=None):
+    model = Model(name="tiny", title="Tiny", sources=(FolderSource(folder=folder),))
+    return compute_model(model, Places(), store, findings=findings, settings=settings)
+
+
+def windows_of(store):
+    found = {name: store.finding("tiny", name) for name in ("much", "little")}
+    return {name: record.metrics["sum"] for name, record in found.items()}
+
+
+def snapshot(store):
+    return {path.name: path.read_bytes() for path in (store.root / "tiny").iterdir() if path.suffix == ".json"}
+
+
+# The budget
+
+
+def test_a_models_time_is_shared_by_what_findings_would_run(folder, store, ran):
+    compute(folder, store, Settings(budget_s=40))
+    assert windows_of(store) == {"much": 30, "little": 10}
+
+
+def test_a_finding_that_is_computed_alone_reads_what_it_reads_beside_others(folder, store, ran):
+    compute(folder, store, Settings(budget_s=40), findings=room.FINDINGS[2:])
+    assert store.finding("tiny", "little").metrics["sum"] == 10
+
+
+def test_the_same_settings_compute_nothing_again(folder, store, ran):
+    compute(folder, store, Settings(budget_s=40))
+    before = snapshot(store)
+    assert compute(folder, store, Settings(budget_s=40)).computed == ()
+    assert snapshot(store) == before
+
+
+def test_less_time_replaces_nothing(folder, store, ran):
+    compute(folder, store, Settings(budget_s=40))
+    assert compute(folder, store, Settings(budget_s=20)).computed == ()
+    assert windows_of(store) == {"much": 30, "little": 10}
+
+
+def test_more_time_measures_again_what_was_cut_and_nothing_else(folder, store, ran):
+    compute(folder, store, Settings(budget_s=54))
+    assert windows_of(store) == {"much": 40, "little": 13}
+    assert compute(folder, store, Settings(budget_s=400)).computed == ("little",)
+    assert windows_of(store) == {"much": 40, "little": 40}
+    assert compute(folder, store, Settings(budget_s=4000)).computed == ()
+
+
+def test_a_result_says_that_it_was_cut(folder, store, ran):
+    compute(folder, store, Settings(budget_s=54))
+    assert CUT_TO not in store.finding("tiny", "much").run
+    assert float(store.finding("tiny", "little").run[CUT_TO]) == pytest.approx(54 * 2.5e10)
+
+
+def test_a_faster_device_has_time_for_more():
+    cut = {CUT_TO: Settings(600).operations}
+    assert has_time_for_more(Settings(600, "cuda"), cut)
+    assert not has_time_for_more(Settings(600), cut)
+    assert not has_time_for_more(Settings(1e9), {})
+    assert not has_time_for_more(Settings(1e9), None)
+
+
+def test_findings_that_run_say_how_much():
+    assert all((finding.passes > 0) == (RUN in finding.needs) for finding in FINDINGS)
+
+
+# Nothing is run
+
+
+def test_skipped_findings_say_why_and_are_computed_later(folder, store, ran):
+    compute(folder, store, Settings(skip=True))
+    assert ran == {"weights": 1}
+    record = store.finding("tiny", "much")
+    assert (record.status, record.reason) == ("missing", running.SKIPPED)
+    assert compute(folder, store).computed == ("much", "little")
+
+
+@pytest.mark.parametrize("state", ["computed", "not applicable", "of other weights", "damaged"])
+def test_what_is_stored_stays_to_the_byte_where_runs_are_skipped(folder, store, ran, monkeypatch, state):
+    if state == "not applicable":
+        monkeypatch.setattr(Timed, "windows", _refuse)
+    compute(folder, store)
+    if state == "of other weights":
+        write_checkpoint(folder, seed=1)
+    if state == "damaged":
+        (store.root / "tiny" / "much.json").write_text("{")
+    before = {name: data for name, data in snapshot(store).items() if name in ("much.json", "little.json")}
+    compute(folder, store, Settings(skip=True))
+    after = snapshot(store)
+    assert {name: after[name] for name in before} == before
+
+
+def _refuse(*_, **__):
+    raise NotApplicableError("There is nothing to run here.")
+
+
+# What a user asks for
+
+
+@pytest.mark.parametrize("minutes", [0, -1, float("nan"), float("inf")])
+def test_a_budget_that_is_none_is_a_sentence(minutes):
+    with pytest.raises(InputError, match="number of minutes above 0"):
+        chosen(minutes, "cpu", skip=False)
+
+
+def test_devices(monkeypatch):
+    with pytest.raises(InputError, match="no device 'tpu'; there are cpu, cuda, auto"):
+        chosen(10, "tpu", skip=False)
+    torch = pytest.importorskip("torch", reason="torch isn't installed")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert chosen(10, "auto", skip=False) == Settings(600, "cpu")
+    with pytest.raises(InputError, match="There is no GPU here"):
+        chosen(10, "cuda", skip=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert {chosen(10, device, skip=False).device for device in ("auto", "cuda")} == {"cuda"}
+    assert chosen(10, "cpu", skip=False).device == "cpu"
