@@ -13,8 +13,8 @@ site: $(VENV)/.site ## compute what is not known yet and build the site into sit
 test: $(VENV)/.dev ## all tests (those that need real weights look in $$ATLAS_MODELS; those of pages need Chromium)
 	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
-test-shapes: $(VENV)/.dev ## mathematics and findings held to the types and shapes that they declare
-	$(BIN)/python -m pytest --shapes --ignore-glob='*noise.py' tests/maths tests/findings $(PYTEST_ARGS)
+test-shapes: $(VENV)/.dev ## mathematics, drawing and every finding held to the types and shapes that they declare
+	$(BIN)/python -m pytest -n auto --dist loadgroup --shapes tests/maths tests/drawing tests/findings/test_contract.py $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev ## style, types, spelling, and what a repository should have
 	$(BIN)/ruff check .

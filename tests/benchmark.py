@@ -25,7 +25,7 @@ from generators.checkpoint.registry import FolderSource, Model, load_registry
 from generators.checkpoint.sources import in_folder
 from generators.compute.plan import Opened, inputs, plan
 from generators.findings import FINDINGS
-from generators.findings.contract import RUN, Inputs
+from generators.findings.inputs import RUN, Inputs
 from generators.findings.outliers.clump import crowding, find_clump
 from generators.findings.position_use import variants
 from generators.findings.running import SEED, WINDOWS

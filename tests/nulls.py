@@ -22,7 +22,8 @@ import numpy as np
 
 from generators.base.files import replace_file
 from generators.findings import FINDINGS
-from generators.findings.contract import CAPABILITIES, RUN, Finding, Inputs, NotApplicableError
+from generators.findings.contract import Finding
+from generators.findings.inputs import CAPABILITIES, RUN, Inputs, NotApplicableError
 from generators.tokens.frequency import Frequency
 from generators.tokens.vocabulary import Vocabulary
 from tests import synthetic
@@ -174,16 +175,17 @@ def verdicts(null: Null, seed: int, findings: Iterable[Finding] = FINDINGS) -> I
         yield from ((claim.id, claim.verdict) for claim in claims)
 
 
-def tally(index: int, seeds: range, kept: Path) -> Counter[tuple[str, str]]:
+def tally(index: int, seeds: range, kept: Path, only: tuple[str, ...]) -> Counter[tuple[str, str]]:
     """Count (claim, verdict) over draws of one null; kept in a file, so that a run that is stopped goes on."""
-    file = kept / f"{index}-{seeds.start}-{seeds.stop}.json"
+    file = kept / "-".join([str(index), str(seeds.start), str(seeds.stop), *only])
     if not file.is_file():
-        counts = Counter(pair for seed in seeds for pair in verdicts(NULLS[index], seed))
+        findings = [finding for finding in FINDINGS if not only or finding.name in only]
+        counts = Counter(pair for seed in seeds for pair in verdicts(NULLS[index], seed, findings))
         replace_file(file, json.dumps([[*pair, count] for pair, count in counts.items()]).encode())
     return Counter({(claim, verdict): count for claim, verdict, count in json.loads(file.read_text("utf-8"))})
 
 
-def table(draws: int, jobs: int, kept: Path) -> dict[str, dict[str, dict[str, int]]]:
+def table(draws: int, jobs: int, kept: Path, only: tuple[str, ...] = ()) -> dict[str, dict[str, dict[str, int]]]:
     """Return {null: {claim: {holds, tested}}}, measured in several processes."""
     work = [
         (index, range(start, min(start + CHUNK, draws)))
@@ -192,7 +194,7 @@ def table(draws: int, jobs: int, kept: Path) -> dict[str, dict[str, dict[str, in
     ]
     counts: list[Counter[tuple[str, str]]] = [Counter() for _ in NULLS]
     with ProcessPoolExecutor(jobs) as pool:
-        found = pool.map(tally, *zip(*work, strict=True), [kept] * len(work))
+        found = pool.map(tally, *zip(*work, strict=True), [kept] * len(work), [only] * len(work))
         for (index, seeds), count in zip(work, found, strict=True):
             counts[index].update(count)
             print(f"{NULLS[index].name}: {seeds.stop} of {draws}", flush=True)
@@ -221,17 +223,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=DRAWS)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", nargs="*", default=[], help="findings whose claims are measured anew")
     arguments = parser.parse_args()
     kept = ROOT / ".cache" / "nulls" / commit()
     kept.mkdir(parents=True, exist_ok=True)
-    record = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "commit": commit(),
-        "draws": arguments.draws,
-        "sizes": {"positions": N, "channels": D, "tokens": V, "layers": SIZES.n_layer},
-        "nulls": table(arguments.draws, arguments.jobs, kept),
-        "not_opposite": NOT_OPPOSITE,
-    }
+    measured = table(arguments.draws, arguments.jobs, kept, tuple(arguments.only))
+    if arguments.only:
+        record = json.loads(RESULTS.read_text("utf-8"))
+        for null, claims in measured.items():
+            record["nulls"][null].update(claims)
+        record["renewed"] = {**record.get("renewed", {}), **dict.fromkeys(arguments.only, commit())}
+    else:
+        record = {
+            "date": datetime.now(UTC).date().isoformat(),
+            "commit": commit(),
+            "draws": arguments.draws,
+            "sizes": {"positions": N, "channels": D, "tokens": V, "layers": SIZES.n_layer},
+            "nulls": measured,
+        }
+    record["not_opposite"] = NOT_OPPOSITE
     RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     for null, claims in record["nulls"].items():
         for claim, count in claims.items():

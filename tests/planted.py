@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from generators.findings import FINDINGS
-from generators.findings.contract import Finding, Inputs, NotApplicableError
+from generators.findings.contract import Finding
+from generators.findings.inputs import Inputs, NotApplicableError
 from generators.tokens.frequency import Frequency
 from tests import nulls, synthetic
 from tests.nulls import E, P

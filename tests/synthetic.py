@@ -13,7 +13,10 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.signal import lfilter
 
 from generators.base.architecture import Architecture
-from generators.findings.contract import Claim, Finding, Inputs, Measurements
+from generators.findings.contract import Finding
+from generators.findings.inputs import Inputs
+from generators.findings.judging import Claim
+from generators.findings.measured import Measurements
 
 Array = np.ndarray
 Weights = dict[str, Array]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from generators.findings import FINDINGS
-from generators.findings.contract import RUN
+from generators.findings.inputs import RUN
 from generators.site import evidence
 from tests import planted
 from tests.planted import ORDER, PLANTINGS, RESULTS

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Finding, Inputs, Measurements, Rule, Tested, Untested
+from generators.findings.contract import Finding
+from generators.findings.inputs import Inputs
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
 
 Measure = Callable[[Inputs], Measurements]
 

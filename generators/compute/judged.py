@@ -22,7 +22,9 @@ from generators.compute.records import (
 )
 from generators.compute.results import Store
 from generators.findings import FINDINGS
-from generators.findings.contract import Claim, Finding, Measurements
+from generators.findings.contract import Finding
+from generators.findings.judging import Claim
+from generators.findings.measured import Measurements
 
 NOT_YET = "It has not been computed for this model yet."
 OTHER_FORM = "What is stored was measured by an older version of this finding, in another form; compute it again."

@@ -20,7 +20,8 @@ from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files
 from generators.compute import code, running
 from generators.compute.records import Status, TensorEntry
-from generators.findings.contract import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Finding, Inputs, roles
+from generators.findings.contract import Finding, roles
+from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs
 from generators.tokens.frequency import Frequency, token_frequencies
 from generators.tokens.vocabulary import Vocabulary, load_vocabulary
 

@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from generators.base.plain import content_digest, plain
 from generators.checkpoint.registry import SLUG
-from generators.findings.contract import Claim, Measurements, Table, Verdict
+from generators.findings.judging import Claim, Verdict
+from generators.findings.measured import Measurements, Table
 
 SCHEMA_VERSION: Literal[2] = 2
 Status = Literal["computed", "missing", "not_applicable", "failed"]

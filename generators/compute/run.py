@@ -20,7 +20,8 @@ from generators.compute.records import ModelRecord, SourceRecord, StoredFinding,
 from generators.compute.results import Store
 from generators.compute.running import AS_USUAL, CUT_TO, Settings, has_time_for_more
 from generators.findings import FINDINGS
-from generators.findings.contract import RUN, Finding, NotApplicableError
+from generators.findings.contract import Finding
+from generators.findings.inputs import RUN, NotApplicableError
 from generators.runner import CannotRunError
 
 

@@ -3,7 +3,7 @@
 from jaxtyping import Float, Real
 from numpy import ndarray as Array
 
-from generators.findings.contract import Chance, Interval, StoredChance
+from generators.findings.measured import Chance, Interval, StoredChance
 from generators.maths import resampling
 from generators.maths.resampling import Sense
 

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Run, Windows
+from generators.findings.inputs import Run, Windows
 
 WINDOWS = 64  # of text, unless a finding says otherwise
 SEED = 20231204

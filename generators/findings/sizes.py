@@ -2,7 +2,7 @@
 
 from numpy import ndarray as Array
 
-from generators.findings.contract import NotApplicableError
+from generators.findings.inputs import NotApplicableError
 
 FEWEST_POSITIONS = 16
 FEWEST_CHANNELS = 16

@@ -5,7 +5,7 @@ from jaxtyping import Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Vocabulary
+from generators.findings.inputs import Vocabulary
 
 
 class TokenCells(TypedDict):

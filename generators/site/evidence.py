@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import explain
-from generators.findings.contract import Verdict
+from generators.findings.judging import Verdict
 
 NULLS = "nulls.json"
 PLANTED = "planted.json"
@@ -35,6 +35,7 @@ class Nulls(BaseModel):
     draws: int
     sizes: dict[str, int]
     nulls: dict[str, dict[str, Held]]
+    renewed: dict[str, str] = {}  # finding -> the commit at which it was measured anew
     not_opposite: dict[str, dict[str, str]] = {}  # claim -> null -> why it is no opposite of the claim
 
     @property

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from generators.findings.contract import RUN, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import RUN
 
 IN_WEIGHTS, IN_USE = "In the weights", "In use"
 GROUPS = (IN_WEIGHTS, IN_USE)

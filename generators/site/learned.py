@@ -10,7 +10,7 @@ from typing import Any
 
 from generators.base.text import number
 from generators.compute.records import ClaimRecord
-from generators.findings.contract import Rule
+from generators.findings.judging import Rule
 from generators.site.view import ModelPage
 
 FIRST = "gpt2"  # the model that nearly every observation was made on

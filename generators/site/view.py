@@ -11,7 +11,8 @@ from generators.checkpoint.registry import FolderSource, Model, Registry
 from generators.compute.judged import JudgedFinding, judged_model
 from generators.compute.records import ClaimRecord, FindingRecord, ModelFindings
 from generators.compute.results import Store
-from generators.findings.contract import RUN, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import RUN
 from generators.site.pictures import Picture, interactive_figures, pictures
 from generators.site.staging import Staging
 

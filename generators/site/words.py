@@ -11,7 +11,8 @@ from generators.base.text import SYMBOLS, formula, in_markdown, number
 from generators.compute.records import ClaimRecord
 from generators.drawing.strip import strip
 from generators.findings import FINDINGS
-from generators.findings.contract import Measurements, Rule
+from generators.findings.judging import Rule
+from generators.findings.measured import Measurements
 from generators.site.locations import packaged
 
 MOST_ROWS = 100  # of a table on a page; its CSV has all

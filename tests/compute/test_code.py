@@ -179,7 +179,7 @@ def test_a_module_that_is_not_there():
 
 def test_a_module_from_elsewhere_counts_with_what_it_imports_of_ours():
     counted = modules_in(PACKAGE, toy_findings.__name__)
-    assert {toy_findings.__name__, "generators.findings.contract"} <= set(counted)
+    assert {toy_findings.__name__, "generators.findings.inputs", "generators.findings.measured"} <= set(counted)
     assert "tests.checkpoints" not in counted
 
 
@@ -190,7 +190,8 @@ def test_a_module_from_elsewhere_counts_with_what_it_imports_of_ours():
 def test_measuring_depends_on_mathematics_and_the_contract_alone(finding):
     own = f"generators.findings.{finding.name}"
     counted = set(modules_in(PACKAGE, finding.measure.__module__))
-    assert {f"{own}.measure", "generators.findings.contract"} <= counted
+    assert {f"{own}.measure", "generators.findings.inputs", "generators.findings.measured"} <= counted
+    assert not {"generators.findings.judging", "generators.findings.contract", f"{own}.claims"} & counted
     assert not {own, f"{own}.claims", f"{own}.figures"} & counted
     rooms = (f"{own}.", "generators.base.", "generators.maths.", "generators.findings.")
     assert all(name.startswith(rooms) for name in counted), counted

@@ -5,7 +5,7 @@ import pytest
 from generators.compute.results import Store
 from generators.compute.running import CUT_TO
 from generators.findings import FINDINGS
-from generators.findings.contract import RUN
+from generators.findings.inputs import RUN
 from tests.conftest import ROOT
 from tests.runner.models import write_gpt2_shaped
 

@@ -27,7 +27,7 @@ from generators.compute.records import (
 from generators.compute.results import MODEL, Store
 from generators.compute.run import Places, compute_model
 from generators.compute.verify import adopt, verify
-from generators.findings.contract import Measurements, Table
+from generators.findings.measured import Measurements, Table
 from tests.checkpoints import write_checkpoint
 from tests.toy_findings import positive, toy
 

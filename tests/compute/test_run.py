@@ -16,9 +16,10 @@ from generators.compute.results import Store
 from generators.compute.run import Outcome, Places, compute_model
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.channels import FINDING as CHANNELS
-from generators.findings.contract import FREQUENCIES, TOKENS, Measurements, NotApplicableError
 from generators.findings.gains import FINDING as GAINS
 from generators.findings.helix import FINDING as HELIX
+from generators.findings.inputs import FREQUENCIES, TOKENS, NotApplicableError
+from generators.findings.measured import Measurements
 from tests.checkpoints import tensors_of, write_checkpoint
 from tests.toy_findings import positive, toy
 

@@ -12,7 +12,8 @@ from generators.compute.results import Store
 from generators.compute.run import Places, compute_model
 from generators.compute.running import CUT_TO, Settings, chosen, has_time_for_more
 from generators.findings import FINDINGS
-from generators.findings.contract import RUN, Measurements, NotApplicableError
+from generators.findings.inputs import RUN, NotApplicableError
+from generators.findings.measured import Measurements
 from generators.runner import budget
 from tests import synthetic
 from tests.checkpoints import write_checkpoint

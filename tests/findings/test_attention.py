@@ -10,7 +10,7 @@ from scipy.stats import ortho_group
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.attention.heads import random_keys
 from generators.findings.attention.measure import PANEL_PIXELS
-from generators.findings.contract import Inputs, NotApplicableError
+from generators.findings.inputs import Inputs, NotApplicableError
 from generators.site.words import caption, environment
 from tests import synthetic
 

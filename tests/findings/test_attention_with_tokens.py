@@ -11,7 +11,7 @@ from generators.checkpoint.sources import in_folder
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.attention import with_tokens
 from generators.findings.attention.heads import random_keys
-from generators.findings.contract import Inputs
+from generators.findings.inputs import Inputs
 from generators.tokens.frequency import Frequency
 from tests import synthetic
 from tests.checkpoints import Sizes, tensors_of, write_checkpoint

@@ -3,7 +3,7 @@ import pytest
 
 from generators.base.architecture import Architecture
 from generators.findings.channel_use import FINDING
-from generators.findings.contract import Inputs
+from generators.findings.inputs import Inputs
 from generators.tokens.frequency import Frequency
 from tests import synthetic
 from tests.findings.stand_in import StandIn

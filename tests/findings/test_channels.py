@@ -7,7 +7,7 @@ import scipy.stats
 
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.channels.measure import position_channels
-from generators.findings.contract import NotApplicableError
+from generators.findings.inputs import NotApplicableError
 from generators.site.words import caption, environment
 from tests import synthetic
 
@@ -380,12 +380,13 @@ def test_on_noise_tokens_are_not_quiet_where_positions_are_loud(kind, seed):
     assert claims["few-channels"].verdict != "holds"
 
 
-def measured_correlation(rho, limit=-0.1, median=0.0):
+def measured_correlation(rho, limit=-0.1, median=0.0, channels=768):
     m = compute(*rivals()).metrics
     turned = {"null": "channels turned", "median": median, "limit": limit, "draws": 200}
     return synthetic.measured_with(
         m,
         spearman_position_std_token_std=rho,
+        n_channels=channels,
         chance={**m["chance"], "spearman_position_std_token_std": turned},
     )
 
@@ -405,6 +406,12 @@ def test_quiet_where_loud_thresholds(rho, limit, verdict, said):
     claim = claims_of(measured_correlation(rho, limit))["quiet-where-loud"]
     assert (claim.verdict, claim.value) == (verdict, rho)
     assert claim.answer.endswith(said)
+
+
+def test_few_channels_ask_for_more_than_the_threshold():
+    """Of 64 unrelated channels one in a hundred is at -0.3."""
+    for rho, verdict in ((-0.35, "fails"), (-0.36, "holds")):
+        assert claims_of(measured_correlation(rho, channels=64))["quiet-where-loud"].verdict == verdict
 
 
 def test_where_most_turned_axes_are_as_quiet_the_claim_is_untested():
@@ -556,7 +563,7 @@ def test_details_say_what_keeps_channels_from_being_position_channels():
     result = compute(P)
     assert result.metrics["position_channels"] == []
     assert result.metrics["largest_gap"] > 0.1
-    assert "at least 0.1, and the channels above it to hold half of P's variance. 90 %" in details(result)
+    assert "but the channels above it hold less than half of P's variance. 90 %" in details(result)
 
 
 def test_details_set_the_participation_ratios_beside_the_sources_guess():

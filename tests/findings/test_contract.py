@@ -17,18 +17,10 @@ from generators.base.architecture import Architecture
 from generators.base.plain import plain
 from generators.compute.code import PACKAGE, modules_in
 from generators.findings import FINDINGS
-from generators.findings.contract import (
-    CAPABILITIES,
-    FREQUENCIES,
-    RUN,
-    TOKENS,
-    VERDICTS,
-    Finding,
-    Inputs,
-    Measurements,
-    Table,
-    roles,
-)
+from generators.findings.contract import Finding, roles
+from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs
+from generators.findings.judging import VERDICTS
+from generators.findings.measured import Measurements, Table
 from generators.site.words import caption, environment
 from generators.tokens.frequency import Frequency
 from generators.tokens.vocabulary import Token, Vocabulary, assemble
@@ -254,7 +246,9 @@ def test_declarations_mean_something(finding):
 @every_finding
 def test_measuring_knows_no_disk_no_page_and_no_drawing(finding):
     ours = ("generators.base.", "generators.maths.", f"generators.findings.{finding.name}.")
-    shared = {f"generators.findings.{name}" for name in ("contract", "nulls", "running", "sizes", "token_cells")}
+    shared = {
+        f"generators.findings.{name}" for name in ("inputs", "measured", "nulls", "running", "sizes", "token_cells")
+    }
     if finding.name == "undertrained":  # the candidates are those of the outliers
         ours = (*ours, "generators.findings.outliers.")
     for module in modules_in(PACKAGE, finding.measure.__module__):

@@ -8,10 +8,10 @@ from pydantic import TypeAdapter, ValidationError
 from scipy.fft import dct, idct
 from scipy.stats import rankdata, spearmanr
 
-from generators.findings.contract import NotApplicableError
 from generators.findings.frequency import FINDING as FREQUENCY
 from generators.findings.frequency.chances import rank_of_any
 from generators.findings.frequency.claims import NO_FREQUENCIES, TOO_FEW
+from generators.findings.inputs import NotApplicableError
 from generators.maths.drift import drifting_correlations, unit_ranks
 from generators.site.words import caption, environment
 from generators.tokens.frequency import Frequency

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from generators.findings.contract import Inputs
 from generators.findings.heads import FINDING
+from generators.findings.inputs import Inputs
 from tests import synthetic
 from tests.findings.stand_in import StandIn
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from generators.checkpoint.positions import fairseq_sinusoids, split_sinusoids
-from generators.findings.contract import NotApplicableError
 from generators.findings.helix import FINDING as HELIX
 from generators.findings.helix import chance
 from generators.findings.helix.formula import sines
 from generators.findings.helix.information import information
+from generators.findings.inputs import NotApplicableError
 from generators.maths import surrogates
 from generators.site.words import caption
 from tests import synthetic
@@ -380,7 +380,15 @@ def test_a_first_position_apart_where_many_are_is_no_finding():
     claim = claims_of(rows)["first-position"]
     assert claim.value > 5
     assert claim.verdict == "fails"
-    assert "other positions stand apart as far" in claim.answer
+    assert "but so do 11 of 400 positions from both neighbours" in claim.answer
+
+
+def test_three_of_four_hundred_others_may_be_as_far():
+    rows = synthetic.embed(synthetic.helix(400, 4, axis=0), 48)
+    rows[[50, 150, 250]] += 3
+    rows[0] += 2
+    claim = claims_of(rows)["first-position"]
+    assert claim.verdict == "holds"
 
 
 def test_a_few_rows_apart_at_one_end_are_no_fraying():

@@ -6,21 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from generators.findings.contract import (
-    FREQUENCIES,
-    RUN,
-    TOKENS,
-    Chance,
-    Claim,
-    Measurements,
-    Rule,
-    Untested,
-    finite,
-    judge,
-    roles,
-    table_of,
-)
-from generators.findings.contract import Tested as Found  # by its own name pytest would take it for a test
+from generators.findings.contract import roles
+from generators.findings.inputs import FREQUENCIES, RUN, TOKENS
+from generators.findings.judging import Claim, Rule, Untested, judge
+from generators.findings.judging import Tested as Found
+from generators.findings.measured import Chance, Measurements, finite, table_of
 
 NOTHING: Measurements[dict[str, float]] = Measurements({})
 ANSWERS = {"holds": "Yes.", "partly": "Somewhat.", "fails": "No."}

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import Model, PackageSource
 from generators.checkpoint.sources import Hub, locate
-from generators.findings.contract import NotApplicableError
+from generators.findings.inputs import NotApplicableError
 from generators.findings.outliers import FINDING as OUTLIERS
 from generators.findings.outliers.clump import crowding, find_clump, spread
 from generators.site.words import caption, environment

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from generators.findings.contract import Inputs, NotApplicableError
+from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.position_use import FINDING, variants
 from generators.findings.running import grouped
 from tests import synthetic

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from generators.findings.contract import Inputs, Loss, Run, Text, Windows, model_of
+from generators.findings.inputs import Inputs, Loss, Run, Text, Windows, model_of
 from generators.findings.running import mean_over_windows, ratio_over_windows
 from tests import synthetic
 from tests.findings.stand_in import StandIn

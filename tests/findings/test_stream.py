@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from generators.findings.contract import Inputs
+from generators.findings.inputs import Inputs
 from generators.findings.stream import FINDING
 from generators.findings.stream.figures import same_signs
 from generators.findings.stream.moments import FOLDS, Moments, jackknife

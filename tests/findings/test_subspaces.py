@@ -9,7 +9,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import ortho_group
 
-from generators.findings.contract import NotApplicableError
+from generators.findings.inputs import NotApplicableError
 from generators.findings.subspaces import FINDING as SUBSPACES
 from generators.site.words import caption, environment
 from tests import synthetic

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from generators.findings.contract import table_of
+from generators.findings.measured import table_of
 from generators.findings.token_cells import COLUMNS, TokenCells, cells, name, names
 from generators.tokens.vocabulary import Token, assemble, readable_form
 

@@ -9,8 +9,8 @@ import pytest
 from generators.drawing import style
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.channels.excerpts import pair_channels, plain_tokens, striped_channels
-from generators.findings.contract import Measurements
 from generators.findings.helix import FINDING as HELIX
+from generators.findings.measured import Measurements
 from generators.maths.blocks import BLOCK_ROWS, blocks, mean_and_std, norms, spread_ids
 from generators.site.words import caption
 from tests import synthetic

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from generators.findings import FINDINGS
-from generators.findings.contract import RUN
+from generators.findings.inputs import RUN
 from generators.tokens.frequency import Frequency
 from generators.tokens.vocabulary import Vocabulary
 from tests import synthetic

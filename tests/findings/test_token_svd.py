@@ -7,7 +7,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import rankdata, spearmanr
 
-from generators.findings.contract import NotApplicableError
+from generators.findings.inputs import NotApplicableError
 from generators.findings.token_svd import FINDING as TOKEN_SVD
 from generators.findings.token_svd.extremes import extremes
 from generators.findings.token_svd.separation import auc

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from generators.findings.contract import Inputs, NotApplicableError
+from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.undertrained import FINDING
 from generators.findings.undertrained.measure import matched
 from generators.tokens.frequency import Frequency

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import Model, PackageSource
 from generators.checkpoint.sources import Hub, locate
-from generators.findings.contract import Inputs, NotApplicableError
+from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.zero_layer import FINDING as ZERO_LAYER
 from generators.findings.zero_layer.figures import MOST_PAIRS, PLAIN_GROUPS, pairs_to_draw
 from generators.findings.zero_layer.measure import GROUPS, gaussian_like

@@ -13,7 +13,8 @@ from generators.checkpoint.registry import load_registry
 from generators.compute.plan import Opened, inputs, plan
 from generators.compute.run import Places, open_model
 from generators.findings import FINDINGS
-from generators.findings.contract import Claim, Measurements
+from generators.findings.judging import Claim
+from generators.findings.measured import Measurements
 from tests.conftest import ROOT
 
 

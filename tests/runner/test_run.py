@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from generators.findings import contract
-from generators.findings.contract import Loss, Run, Text
+from generators.findings.inputs import Loss, Run, Text
 from generators.runner import CannotRunError, budget, open_model
 from generators.runner.texts import Windows
 from tests.runner.models import HEADS, KINDS, LAYERS, D, N, V, architecture, random_ids, write_model

@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from generators.findings import FINDINGS
-from generators.findings.contract import RUN
+from generators.findings.inputs import RUN
 from tests.site.conftest import NOISE
 from tests.site.test_browser import PHONE, WCAG, WIDE, opened
 

@@ -3,7 +3,7 @@
 import pytest
 
 from generators.findings import FINDINGS
-from generators.findings.contract import RUN
+from generators.findings.inputs import RUN
 from generators.site.groups import GROUPS, IN_USE, group_of, grouped
 
 

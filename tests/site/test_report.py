@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page
 
 from generators.base.text import SYMBOLS
 from generators.findings import FINDINGS
-from generators.findings.contract import RUN
+from generators.findings.inputs import RUN
 from tests.checkpoints import Sizes, write_checkpoint
 from tests.conftest import ROOT
 from tests.site.test_browser import PHONE, WIDE, load_pictures

@@ -10,7 +10,7 @@ from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from generators.findings import FINDINGS
-from generators.findings.contract import Measurements
+from generators.findings.measured import Measurements
 from generators.site import words
 from generators.site.words import caption, environment, rules, threshold_in_words
 from tests.toy_findings import positive

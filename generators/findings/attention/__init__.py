@@ -7,7 +7,8 @@ Adam Yedidia, "The positional embedding matrix and previous-token heads: how do 
 from generators.findings.attention.claims import RULES
 from generators.findings.attention.figures import figures
 from generators.findings.attention.measure import Metrics, measure
-from generators.findings.contract import FREQUENCIES, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import FREQUENCIES
 
 FINDING = Finding(
     name="attention",

@@ -3,7 +3,8 @@
 from generators.findings.attention.heads import SMALLEST_WEIGHT, Head, best_of
 from generators.findings.attention.measure import CORNER, Matrix, Metrics, Source
 from generators.findings.attention.with_tokens import TokenHead, TokenKernels
-from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
 
 # How many times chance Q and K must overlap with P; the shares of weights, in times what chance gives them.

@@ -13,7 +13,8 @@ from generators.drawing.head_grid import ByOffset, Grid, HeadGrid
 from generators.findings.attention.heads import Head
 from generators.findings.attention.measure import ROLES, LayerShare, Matrix, Metrics, Source
 from generators.findings.attention.with_tokens import TokenHead
-from generators.findings.contract import Figure, Measurements
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements
 
 LARGEST_LOG_RATIO = 0.8  # of squared overlap to chance, beyond which the panels' colours saturate
 NEARBY = 16  # offsets of a chosen head's kernel, on either side

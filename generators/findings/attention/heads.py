@@ -10,7 +10,8 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.architecture import Architecture
-from generators.findings.contract import Interval, Weights
+from generators.findings.inputs import Weights
+from generators.findings.measured import Interval
 from generators.findings.nulls import RESAMPLES, interval
 from generators.maths.kernels import (
     Kernel,

@@ -10,15 +10,8 @@ from typing_extensions import TypedDict
 
 from generators.findings.attention.heads import Head, positional_heads
 from generators.findings.attention.with_tokens import Seen, TokenHead, TokenKernels, kernels_with_tokens
-from generators.findings.contract import (
-    Inputs,
-    Interval,
-    Measurements,
-    StoredChance,
-    Table,
-    Weights,
-    table_of,
-)
+from generators.findings.inputs import Inputs, Weights
+from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.sizes import check_positions, check_width
 from generators.maths.kernels import first_query

@@ -22,7 +22,7 @@ from generators.findings.attention.heads import (
     random_keys,
     score_scale,
 )
-from generators.findings.contract import Frequency, Inputs, Weights
+from generators.findings.inputs import Frequency, Inputs, Weights
 from generators.findings.nulls import RESAMPLES
 from generators.maths.kernels import first_query
 from generators.maths.resampling import item_weights

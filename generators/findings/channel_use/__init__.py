@@ -7,7 +7,8 @@ the next token, by frequency.
 from generators.findings.channel_use.claims import RULES
 from generators.findings.channel_use.figures import figures
 from generators.findings.channel_use.measure import PASSES, WINDOWS, Metrics, measure
-from generators.findings.contract import FREQUENCIES, RUN, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import FREQUENCIES, RUN
 
 FINDING = Finding(
     name="channel_use",

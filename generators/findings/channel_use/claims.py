@@ -3,7 +3,8 @@
 import numpy as np
 
 from generators.findings.channel_use.measure import ChannelRow, Metrics, Why
-from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
 
 RHO = 0.5
 PERCENTILE = 95  # of the other channels' costs

@@ -7,7 +7,8 @@ import numpy as np
 
 from generators.drawing import style
 from generators.findings.channel_use.measure import ChannelRow, Metrics, ValueRow, Why
-from generators.findings.contract import Figure, Measurements
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements
 
 LABELS: dict[Why, str] = {"frequency": "frequency", "ln2": "ln2", "position": "position", "drawn": "others"}
 

@@ -8,7 +8,8 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Loss, Measurements, Run, Windows, model_of, table_of
+from generators.findings.inputs import Inputs, Loss, Run, Windows, model_of
+from generators.findings.measured import Measurements, table_of
 from generators.findings.running import SEED, Ran, mean_over_windows, ran
 from generators.maths.channels import consistent_channel
 from generators.maths.ranks import pearson, spearman, strongest_channel

@@ -1,11 +1,15 @@
 """What is claimed of P's channels: rules, numbers and sentences."""
 
+from math import sqrt
+
 from generators.findings.channels.measure import Metrics
-from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
 
 SMALLEST_OVERLAP, SHARE_IN_WORDS = 0.5, "half"  # of the position channels
 TIMES_CHANCE, TIMES_IN_WORDS = 2, "twice"
+ERRORS = 2.8  # of a rank correlation over unrelated channels, 1 / sqrt(d - 1) each: one in 400 is as far below 0
 
 
 def _few_channels(measured: Measurements[Metrics]) -> Tested:
@@ -63,6 +67,7 @@ def _quiet_where_loud(measured: Measurements[Metrics]) -> Tested | Untested:
         },
         chance=chance(turned),
         interval=pair(metrics["intervals"]["spearman_position_std_token_std"]),
+        also=rho <= -ERRORS / sqrt(metrics["n_channels"] - 1),
     )
 
 
@@ -98,6 +103,7 @@ RULES = (
         holds=-0.30,
         partly=-0.15,
         unit="rank correlation",
+        also=f"and {ERRORS:g} / √(d − 1) below 0, as one in 400 of unrelated channels is",
         test=_quiet_where_loud,
     ),
 )

@@ -10,7 +10,8 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.findings.channels.measure import Metrics
 from generators.findings.channels.token_figures import token_figures
-from generators.findings.contract import Figure, Measurements
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements
 
 PAIRS = 6  # of channels drawn against each other
 

@@ -6,16 +6,8 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.channels import excerpts
-from generators.findings.contract import (
-    Inputs,
-    Interval,
-    Measurements,
-    NotApplicableError,
-    StoredChance,
-    Table,
-    Weights,
-    table_of,
-)
+from generators.findings.inputs import Inputs, NotApplicableError, Weights
+from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
 from generators.findings.sizes import check_positions
 from generators.maths.blocks import mean_and_std

@@ -10,7 +10,8 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.findings.channels.excerpts import span
 from generators.findings.channels.measure import Metrics
-from generators.findings.contract import Figure, Measurements
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements
 
 TOKEN_GREY = "#878d98"  # seen on white and on slate
 

@@ -4,10 +4,11 @@ Observed by Adam Scherlis, "An exploration of GPT-2's embedding weights": channe
 direction are three candidates for a unigram frequency feature.
 """
 
-from generators.findings.contract import FREQUENCIES, TOKENS, Finding
+from generators.findings.contract import Finding
 from generators.findings.frequency.claims import RULES
 from generators.findings.frequency.figures import figures
 from generators.findings.frequency.measure import Metrics, measure
+from generators.findings.inputs import FREQUENCIES, TOKENS
 
 FINDING = Finding(
     name="frequency",

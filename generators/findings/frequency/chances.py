@@ -8,8 +8,8 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Interval, StoredChance
 from generators.findings.frequency.tokens import Tokens
+from generators.findings.measured import Interval, StoredChance
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
 from generators.maths.drift import drifting_correlations, unit_ranks
 from generators.maths.resampling import LEVEL, item_weights

@@ -1,8 +1,9 @@
 """What is claimed of frequency: rules, numbers and sentences."""
 
-from generators.findings.contract import Measurements, Rule, StoredChance, Tested, Untested
 from generators.findings.frequency.chances import Chances
 from generators.findings.frequency.measure import Intervals, Metrics
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements, StoredChance
 from generators.findings.nulls import chance, pair
 from generators.findings.sizes import FEWEST_TOKENS
 

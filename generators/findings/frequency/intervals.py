@@ -7,7 +7,7 @@ from jaxtyping import Float, Int, Real
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Interval
+from generators.findings.measured import Interval
 from generators.findings.nulls import RESAMPLES, interval
 from generators.maths.resampling import item_weights
 

@@ -5,12 +5,13 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Frequency, Inputs, Interval, Measurements
 from generators.findings.frequency.chances import Chances, Compared
 from generators.findings.frequency.intervals import Contest, Correlation, correlations, strength
 from generators.findings.frequency.probe import Probe, probe
 from generators.findings.frequency.tables import ChannelRhos, tables
 from generators.findings.frequency.tokens import Tokens
+from generators.findings.inputs import Frequency, Inputs
+from generators.findings.measured import Interval, Measurements
 from generators.findings.sizes import FEWEST_TOKENS, check_tokens
 from generators.findings.token_cells import names
 from generators.maths.blocks import norms

@@ -5,8 +5,8 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Interval
 from generators.findings.frequency.tokens import Tokens
+from generators.findings.measured import Interval
 from generators.findings.nulls import RESAMPLES, interval
 from generators.maths.resampling import Statistic, item_weights, spearman_of
 

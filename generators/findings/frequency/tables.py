@@ -5,9 +5,9 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Table, finite, table_of
 from generators.findings.frequency.intervals import Correlation
 from generators.findings.frequency.tokens import Tokens
+from generators.findings.measured import Table, finite, table_of
 from generators.findings.token_cells import TokenCells, cells
 from generators.maths.ranks import rank
 

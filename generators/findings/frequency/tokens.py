@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
-from generators.findings.contract import Vocabulary
+from generators.findings.inputs import Vocabulary
 from generators.maths.blocks import spread_ids
 
 COMPARED = 5000  # tokens, spread over the ids, that nulls and the probe are computed on

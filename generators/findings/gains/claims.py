@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from generators.findings.contract import Measurements, Rule, Tested, Untested
 from generators.findings.gains.measure import SMALLEST_RATIO, Metrics
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
 from generators.maths.channels import ConsistentChannel
 

@@ -7,8 +7,9 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.drawing import style
-from generators.findings.contract import Figure, Measurements
+from generators.findings.contract import Figure
 from generators.findings.gains.measure import NORMS, Metrics, Norm
+from generators.findings.measured import Measurements
 from generators.maths.channels import ConsistentChannel
 
 BEFORE = {"ln1": "attention", "ln2": "the MLP"}

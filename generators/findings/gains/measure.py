@@ -7,7 +7,8 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Interval, Measurements, StoredChance, Weights, table_of
+from generators.findings.inputs import Inputs, Weights
+from generators.findings.measured import Interval, Measurements, StoredChance, table_of
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
 from generators.findings.sizes import check_channels, check_width
 from generators.maths.blocks import mean_and_std

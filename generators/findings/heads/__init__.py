@@ -3,10 +3,11 @@
 Asked by Adam Yedidia, "The positional embedding matrix and previous-token heads: how do they actually work?" (2023).
 """
 
-from generators.findings.contract import RUN, Finding
+from generators.findings.contract import Finding
 from generators.findings.heads.claims import RULES
 from generators.findings.heads.figures import figures
 from generators.findings.heads.measure import PASSES, Metrics, measure
+from generators.findings.inputs import RUN
 from generators.findings.running import WINDOWS
 
 FINDING = Finding(

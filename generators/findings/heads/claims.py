@@ -4,8 +4,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from generators.findings.contract import Chance, Measurements, Rule, Tested, Untested
 from generators.findings.heads.measure import POSITIONS, HeadRow, Metrics
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Chance, Measurements
 from generators.findings.running import mean_over_windows, ratio_over_windows
 
 PREVIOUS = {"holds": 0.5, "partly": 0.3}  # weight on the previous token

@@ -9,8 +9,9 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.drawing.head_grid import ByOffset, Grid, HeadGrid
-from generators.findings.contract import Figure, Measurements
+from generators.findings.contract import Figure
 from generators.findings.heads.measure import POSITIONS, HeadRow, Metrics
+from generators.findings.measured import Measurements
 
 KERNELS = "kernel-map"  # the figure of the same heads by their weights alone, where the model has one
 COLUMNS = (("by positions alone", "by_position_alone"), ("on text", "on_text"), ("in groups of ten", "in_groups"))

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
-from generators.findings.contract import Weights
+from generators.findings.inputs import Weights
 from generators.maths.kernels import by_head, layer_norm, positional_kernel
 
 

@@ -9,8 +9,9 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Measurements, Run, model_of, table_of
 from generators.findings.heads.kernel import weights_on_previous
+from generators.findings.inputs import Inputs, Run, model_of
+from generators.findings.measured import Measurements, table_of
 from generators.findings.running import GROUP, SEED, WINDOWS, Ran, grouped, ran
 from generators.maths.ranks import spearman
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import StoredChance
+from generators.findings.measured import StoredChance
 from generators.findings.nulls import DRAWS, drawn
 from generators.maths import curve, surrogates, turning
 from generators.maths.curve_chance import CurveNulls, Null

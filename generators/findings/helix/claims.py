@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import Literal
 
-from generators.findings.contract import Chance, Measurements, Rule, Tested, Untested
 from generators.findings.helix.chance import ByNull
 from generators.findings.helix.formula import Sines
 from generators.findings.helix.measure import LATE, Metrics, Plane
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Chance, Measurements
 from generators.findings.nulls import chance, pair
 from generators.maths.curve import FEWEST_FOR_START, OUTLIER_FACTOR
 from generators.maths.curve_statistics import TOP_ENERGY
@@ -15,6 +16,7 @@ from generators.maths.turning import JUDGED_OFFSETS
 Sense = Literal["at least", "at most"]
 
 THREE, THREE_PARTLY = 0.90, 0.70  # share of variance
+FEW_OUTLIERS = 4  # or one position in a hundred: among more, the first is one of many
 FEWEST_TURNS = 1.0
 FRAYED = 0.02  # share of variance
 SMOOTH = 0.5  # correlation of neighbours, below which rows are no curve that a start could lie off
@@ -176,14 +178,17 @@ def _first_position(measured: Measurements[Metrics]) -> Tested:
         "" if null is None else f"; 1 in 100 other positions is farther than {null.limit:.1f} from both neighbours"
     )
     fails = f"{far}, no outlier by the factor of {OUTLIER_FACTOR:g}{others}."
-    if value > OUTLIER_FACTOR:
+    outliers, few = metrics["outlier_positions"], max(FEW_OUTLIERS, metrics["n_positions"] // 100)
+    if len(outliers) > few:
+        fails = f"{far}, but so do {len(outliers)} of {metrics['n_positions']} positions from both neighbours."
+    elif value > OUTLIER_FACTOR:
         fails = f"{far}, but other positions stand apart as far{others}."
     return Tested(
         value,
         {"holds": f"{far}{others}.", "fails": fails},
         chance=null,
         interval=pair(metrics["intervals"]["first_position_distance"]),
-        also=0 in metrics["outlier_positions"],
+        also=0 in outliers and len(outliers) <= few,
     )
 
 
@@ -311,6 +316,7 @@ RULES = (
         sense="at least",
         holds=OUTLIER_FACTOR,
         unit="median distances",
+        also="and few others do: at most four positions, or one in a hundred",
         test=_first_position,
     ),
     Rule(

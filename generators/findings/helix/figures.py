@@ -9,9 +9,10 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
-from generators.findings.contract import Figure, Measurements
+from generators.findings.contract import Figure
 from generators.findings.helix.claims import winding_planes, winds
 from generators.findings.helix.measure import LATE, LookBack, Metrics
+from generators.findings.measured import Measurements
 
 FIRST_POSITIONS = 30  # drawn once more, large
 TOKEN_GREY = "#878d98"  # seen on white and on slate

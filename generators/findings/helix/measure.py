@@ -5,10 +5,11 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Interval, Measurements, NotApplicableError, Table, Weights, table_of
 from generators.findings.helix.chance import Drawn, draw
 from generators.findings.helix.formula import Sines, sines
 from generators.findings.helix.information import Information, information
+from generators.findings.inputs import Inputs, NotApplicableError, Weights
+from generators.findings.measured import Interval, Measurements, Table, table_of
 from generators.findings.nulls import RESAMPLES, interval
 from generators.findings.sizes import check_positions
 from generators.maths import curve, turning

@@ -5,7 +5,8 @@ wastebasket for tokens that the model never saw. Candidates for under-trained to
 for Magikarp" (2024).
 """
 
-from generators.findings.contract import FREQUENCIES, TOKENS, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import FREQUENCIES, TOKENS
 from generators.findings.outliers.claims import RULES
 from generators.findings.outliers.figures import figures
 from generators.findings.outliers.measure import Metrics, measure

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from generators.findings.contract import StoredChance
+from generators.findings.measured import StoredChance
 from generators.findings.nulls import drawn
 from generators.findings.outliers.clump import crowding, find_clump, spread
 from generators.maths.spectra import gram

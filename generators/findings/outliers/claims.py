@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from generators.findings.contract import Measurements, Rule, Tested
+from generators.findings.judging import Rule, Tested
+from generators.findings.measured import Measurements
 from generators.findings.nulls import chance
 from generators.findings.outliers.clump import FEWEST_MEMBERS
 from generators.findings.outliers.measure import Metrics

@@ -10,7 +10,8 @@ from numpy import ndarray as Array
 
 from generators.drawing import labels, style
 from generators.drawing.interactive import Group, Scatter
-from generators.findings.contract import Figure, Measurements, Table
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements, Table
 from generators.findings.outliers.clump import CLOSE, spread
 from generators.findings.outliers.measure import BINS, Metrics
 from generators.findings.outliers.members import LABELLED

@@ -4,7 +4,8 @@ import numpy as np
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Measurements, StoredChance
+from generators.findings.inputs import Inputs
+from generators.findings.measured import Measurements, StoredChance
 from generators.findings.outliers import members, untrained
 from generators.findings.outliers.chance import scattered_clumps
 from generators.findings.outliers.clump import crowding, find_clump, spread

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from generators.findings.contract import Vocabulary
+from generators.findings.inputs import Vocabulary
 from generators.maths.blocks import blocks
 
 

@@ -11,7 +11,8 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Table, Vocabulary, table_of
+from generators.findings.inputs import Vocabulary
+from generators.findings.measured import Table, table_of
 from generators.findings.outliers.clump import Clump
 from generators.findings.outliers.tokens import Tokens
 from generators.findings.token_cells import TokenCells, cells

@@ -5,7 +5,8 @@ happens if positions are averaged in groups of ten; Adam Scherlis, "An explorati
 whether what lies off the curve is noise.
 """
 
-from generators.findings.contract import RUN, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import RUN
 from generators.findings.position_use.claims import RULES
 from generators.findings.position_use.figures import figures
 from generators.findings.position_use.measure import PASSES, Metrics, measure

@@ -1,6 +1,7 @@
 """What is claimed of the use of positions: rules, numbers and sentences."""
 
-from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
 from generators.findings.position_use.measure import Damage, Metrics
 from generators.findings.position_use.variants import CLAIM_COMPONENTS, CLAIM_PERCENT, CLAIM_WIDTH, Kind
 from generators.findings.running import GROUP

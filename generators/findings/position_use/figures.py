@@ -9,7 +9,8 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.drawing.panels import Panel, Panels
-from generators.findings.contract import Figure, Measurements
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements
 from generators.findings.position_use.measure import DRAWN_GROUP, DRAWN_WIDTH, Damage, Metrics
 from generators.findings.position_use.variants import Kind
 

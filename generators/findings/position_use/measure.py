@@ -7,7 +7,8 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Loss, Measurements, NotApplicableError, Run, model_of, table_of
+from generators.findings.inputs import Inputs, Loss, NotApplicableError, Run, model_of
+from generators.findings.measured import Measurements, table_of
 from generators.findings.position_use import variants
 from generators.findings.position_use.variants import Kind, Variant
 from generators.findings.running import (

@@ -4,7 +4,8 @@ The decomposition into means over contexts and over positions follows Song and Z
 Transformers via disentangling position and context" (2023, arXiv 2310.04861).
 """
 
-from generators.findings.contract import RUN, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import RUN
 from generators.findings.stream.claims import RULES
 from generators.findings.stream.figures import figures
 from generators.findings.stream.measure import WINDOWS, Metrics, measure

@@ -1,6 +1,7 @@
 """What is claimed of positions in the stream: rules, numbers and sentences."""
 
-from generators.findings.contract import Chance, Measurements, Rule, Tested, Untested
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Chance, Measurements
 from generators.findings.stream.measure import Metrics, StageRow
 
 RELIABLE = 0.9  # correlation of the curve from one half of the windows with that from the other

@@ -9,7 +9,8 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
-from generators.findings.contract import Figure, Measurements
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements
 from generators.findings.stream.measure import Metrics, StageRow
 
 MOST_PANELS = 8

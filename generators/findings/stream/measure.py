@@ -5,7 +5,8 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Measurements, model_of, table_of
+from generators.findings.inputs import Inputs, model_of
+from generators.findings.measured import Measurements, table_of
 from generators.findings.running import SEED, Ran, ran
 from generators.findings.stream.moments import FOLDS, Moments, jackknife
 from generators.maths.curve import principal_scores

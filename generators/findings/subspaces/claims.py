@@ -1,6 +1,7 @@
 """What is claimed of the subspaces: rules, numbers and sentences."""
 
-from generators.findings.contract import Chance, Measurements, Rule, Tested, Untested
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Chance, Measurements
 from generators.findings.nulls import chance, pair
 from generators.findings.subspaces.measure import Metrics, Nulls
 

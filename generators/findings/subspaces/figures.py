@@ -8,7 +8,8 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.drawing import style
-from generators.findings.contract import Figure, Measurements
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements
 from generators.findings.subspaces.measure import Metrics
 
 LARGEST_LOG_RATIO = 1.0  # of squared overlap to chance, beyond which the heatmap's colours saturate

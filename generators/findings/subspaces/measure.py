@@ -7,15 +7,8 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import (
-    Inputs,
-    Interval,
-    Measurements,
-    NotApplicableError,
-    StoredChance,
-    Table,
-    table_of,
-)
+from generators.findings.inputs import Inputs, NotApplicableError
+from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
 from generators.findings.sizes import check_positions, check_tokens
 from generators.maths.blocks import blocks

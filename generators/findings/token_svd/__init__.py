@@ -4,7 +4,8 @@ Observed by Adam Scherlis, "An exploration of GPT-2's embedding weights": the fi
 next two separate tokens with a leading space from those without.
 """
 
-from generators.findings.contract import TOKENS, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import TOKENS
 from generators.findings.token_svd.claims import RULES
 from generators.findings.token_svd.figures import figures
 from generators.findings.token_svd.measure import Metrics, measure

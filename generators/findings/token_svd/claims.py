@@ -1,6 +1,7 @@
 """What is claimed of the leading directions of tokens: rules, numbers and sentences."""
 
-from generators.findings.contract import Measurements, Rule, Tested, Untested
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
 from generators.findings.token_svd.measure import Metrics
 

@@ -7,7 +7,8 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.drawing.interactive import Group, Scatter
-from generators.findings.contract import Figure, Measurements
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements
 from generators.findings.token_svd.measure import Metrics
 from generators.findings.token_svd.overlap import Overlap
 from generators.findings.token_svd.separation import LEFT_OUT, MARKED, UNMARKED

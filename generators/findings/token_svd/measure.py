@@ -6,14 +6,8 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings import token_cells
-from generators.findings.contract import (
-    Inputs,
-    Interval,
-    Measurements,
-    NotApplicableError,
-    StoredChance,
-    Vocabulary,
-)
+from generators.findings.inputs import Inputs, NotApplicableError, Vocabulary
+from generators.findings.measured import Interval, Measurements, StoredChance
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
 from generators.findings.sizes import check_tokens
 from generators.findings.token_svd.extremes import Extremes, extremes

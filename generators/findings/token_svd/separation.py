@@ -5,7 +5,8 @@ from jaxtyping import Float, Int8
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Interval, StoredChance, Vocabulary
+from generators.findings.inputs import Vocabulary
+from generators.findings.measured import Interval, StoredChance
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
 from generators.maths.blocks import spread_ids
 from generators.maths.resampling import auc_of, item_weights

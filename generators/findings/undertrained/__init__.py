@@ -3,7 +3,8 @@
 After Land and Bartolo, "Fishing for Magikarp: automatically detecting under-trained tokens" (2024).
 """
 
-from generators.findings.contract import FREQUENCIES, RUN, TOKENS, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import FREQUENCIES, RUN, TOKENS
 from generators.findings.running import WINDOWS
 from generators.findings.undertrained.claims import RULES
 from generators.findings.undertrained.figures import figures

@@ -1,6 +1,7 @@
 """What is claimed of candidates for under-trained tokens: rules, numbers and sentences."""
 
-from generators.findings.contract import Chance, Measurements, Rule, Tested
+from generators.findings.judging import Rule, Tested
+from generators.findings.measured import Chance, Measurements
 from generators.findings.undertrained.measure import PERCENTILE, Metrics
 
 SHARE = 0.8  # of the candidates

@@ -7,7 +7,8 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.drawing import style
-from generators.findings.contract import Figure, Measurements
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements
 from generators.findings.undertrained.measure import Metrics
 
 BINS = 40

@@ -5,16 +5,8 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import (
-    Inputs,
-    Measurements,
-    NotApplicableError,
-    Run,
-    Vocabulary,
-    Windows,
-    model_of,
-    table_of,
-)
+from generators.findings.inputs import Inputs, NotApplicableError, Run, Vocabulary, Windows, model_of
+from generators.findings.measured import Measurements, table_of
 from generators.findings.outliers import untrained
 from generators.findings.outliers.clump import crowding, find_clump
 from generators.findings.outliers.tokens import Tokens

@@ -5,7 +5,8 @@ itself; the exceptions are pairs of nearly parallel embeddings of different leng
 many others. Nothing is claimed: noise yields itself too, and the exceptions are the finding.
 """
 
-from generators.findings.contract import TOKENS, Finding
+from generators.findings.contract import Finding
+from generators.findings.inputs import TOKENS
 from generators.findings.zero_layer.figures import figures
 from generators.findings.zero_layer.measure import Metrics, measure
 

@@ -12,7 +12,8 @@ from generators.drawing import style
 from generators.drawing.interactive import Group, Scatter
 from generators.drawing.labels import label
 from generators.findings import token_cells
-from generators.findings.contract import Figure, Measurements, Table
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements, Table
 from generators.findings.zero_layer.measure import GROUPS, Metrics
 from generators.findings.zero_layer.variants import Variant
 

@@ -8,7 +8,8 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings import token_cells
-from generators.findings.contract import Inputs, Measurements, NotApplicableError, Table, Vocabulary, table_of
+from generators.findings.inputs import Inputs, NotApplicableError, Vocabulary
+from generators.findings.measured import Measurements, Table, table_of
 from generators.findings.sizes import check_tokens
 from generators.findings.token_cells import TokenCells
 from generators.findings.zero_layer.variants import Variant, answers, variants, ways_of

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.contract import Inputs, Vocabulary
+from generators.findings.inputs import Inputs, Vocabulary
 
 BLOCK = 2048  # keys at a time
 ROUNDING = 1e-5  # relative; of products in float32, those that differ by less are equal

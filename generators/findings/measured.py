@@ -1,0 +1,77 @@
+"""What a finding measures: numbers, tables, arrays, and what chance gives; no verdicts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+M = TypeVar("M")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under named columns; `title` says what one row is."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def named(self) -> list[dict[str, Any]]:
+        """Return every row as a dict by column."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    def column(self, name: str) -> list[Any]:
+        """Return one column.
+
+        Raises:
+            ValueError: there is none of that name.
+        """
+        at = self.columns.index(name)
+        return [row[at] for row in self.rows]
+
+
+def table_of(title: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Table:
+    """Return a table of rows given as dicts (a TypedDict's), in the order of `columns`; other keys are left out."""
+    return Table(title, tuple(columns), tuple(tuple(row[column] for column in columns) for row in rows))
+
+
+@dataclass(frozen=True)
+class Measurements(Generic[M]):
+    """What a finding measured: numbers by the names of its definition, tables, and arrays for its figures.
+
+    Nothing in it is judged; absent numbers are None.
+    """
+
+    metrics: M
+    tables: dict[str, Table] = field(default_factory=dict)
+    arrays: dict[str, Array] = field(default_factory=dict)
+
+
+class StoredChance(TypedDict):
+    """A `Chance` among a finding's metrics."""
+
+    null: str
+    median: float
+    limit: float
+    draws: int
+
+
+Interval = list[float]  # 95 %, as it is stored among a finding's metrics: low, high
+
+
+@dataclass(frozen=True)
+class Chance:
+    """What a null gives for a claim's value: `limit` is the percentile that `holds` has to pass, 99th or 1st."""
+
+    null: str  # what was drawn, in words: "curves as smooth as P without features"
+    median: float
+    limit: float
+    draws: int
+
+
+def finite(value: float | np.floating[Any]) -> float | None:
+    """Return a number as it is stored: a float, None where it isn't finite."""
+    return float(value) if np.isfinite(value) else None
