@@ -401,7 +401,7 @@ def test_a_head_that_is_chosen_shows_where_it_looks(browser: Browser, address: s
     with model_page(browser, address, "all-minilm-l6-v2") as page:
         figure = alive(page, "heads-on-text")
         data = data_of(page, "heads-on-text")
-        plot, chosen = figure.locator(".figure-plot"), figure.get_by_label("Head", exact=True)
+        plot, chosen = figure.locator(".figure-plot"), figure.get_by_role("combobox", name="Head")
         assert [line["name"] for line in data["lines"]] == ["on text", "by positions alone", "with tokens on them"]
         first = int(chosen.input_value())
         weights = [weight for row in data["grids"][0]["values"] for weight in row]
@@ -446,7 +446,7 @@ def test_a_model_without_a_run_shows_its_kernels_by_head(browser: Browser, addre
         assert figure.locator(".figure-plot").evaluate("plot => plot.data.slice(1).map(line => line.name)") == [
             "by positions alone"
         ]
-        assert figure.get_by_label("Head", exact=True).locator("option").count() == 144
+        assert figure.get_by_role("combobox", name="Head").locator("option").count() == 144
 
 
 @pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
