@@ -337,8 +337,9 @@ def data_of(page: Page, figure: str, model: str = "all-minilm-l6-v2") -> dict:
 def settled(page: Page, figure: Locator, what: str, expected: object) -> None:
     """Wait until something that a plot draws is as expected."""
     page.wait_for_function(
-        "([plot, what, expected]) => JSON.stringify(new Function('plot', `return ${what}`)(plot)) === expected",
-        arg=[figure.locator(".figure-plot").element_handle(), what, json.dumps(expected, separators=(",", ":"))],
+        "([plot, what, expected]) =>"
+        " JSON.stringify(new Function('plot', `return ${what}`)(plot)) === JSON.stringify(expected)",
+        arg=[figure.locator(".figure-plot").element_handle(), what, expected],
     )
 
 
