@@ -42,3 +42,13 @@ def test_what_is_excused_is_there():
     for claim, why in nulls.NOT_OPPOSITE.items():
         assert claim in CLAIMS
         assert set(why) <= names
+
+
+@pytest.mark.parametrize("null", [nulls.NULLS[0], nulls.NULLS[6]], ids=lambda null: null.name)
+def test_no_surrogate_is_drawn_where_no_number_of_the_curve_reaches_its_threshold(null, monkeypatch):
+    quick = dict(nulls.verdicts(null, 7, [nulls.HELIX]))
+    monkeypatch.setattr(nulls, "may_hold", lambda given: True)
+    plain = dict(nulls.verdicts(null, 7, [nulls.HELIX]))
+    assert set(quick) == set(plain)
+    for verdict in ("holds", "untested"):
+        assert {claim for claim in quick if quick[claim] == verdict} == {c for c in plain if plain[c] == verdict}
