@@ -44,7 +44,7 @@ def gpt2(gpt2_weights, tmp_path_factory) -> Store:
 
 @pytest.fixture(scope="module")
 def minilm_results(minilm, tmp_path_factory) -> Store:
-    return computed(tmp_path_factory.mktemp("minilm"), "all-minilm-l6-v2")
+    return computed(tmp_path_factory.mktemp("minilm"), "all-minilm-l6-v2", "--budget", "60")  # as what git keeps
 
 
 @cache

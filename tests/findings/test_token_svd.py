@@ -299,7 +299,7 @@ def test_what_the_pictures_show_is_told():
     assert plane.endswith("those that begin a word and the others. AUC 1.00.")
     assert first.endswith(f"its cosine with the mean is {result.metrics['cosine_first_mean']:.3f}.")
     unknown = caption("token_svd", "svd-plane", compute(E)).alt
-    assert unknown.endswith("Which tokens carry the space marker is not known.")
+    assert unknown.endswith("Which tokens begin a word is not known.")
 
 
 def test_metrics_are_of_their_type_when_they_come_back_from_json():

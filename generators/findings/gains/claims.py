@@ -16,9 +16,7 @@ LAYERS = {"holds": (3, 2), "partly": (2, 4)}
 def _dials_down(measured: Measurements[Metrics]) -> Tested | Untested:
     correlations = measured.metrics["correlation"]["ln1"]
     if "0" not in correlations:
-        return Untested(
-            "The first attention reads no norm whose gain is here: none stands before it, or it is missing."
-        )
+        return Untested("No norm stands before the first attention, or its gain isn't here.")
     value = correlations["0"]
     if value is None:
         return Untested("There is no position embedding here to compare with, or the gain is constant.")
