@@ -50,7 +50,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def report(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a report on a checkpoint of noise in a folder that holds nothing else, and return the report's folder."""
     folder = tmp_path_factory.mktemp("empty")
-    write_checkpoint(folder / MODEL, "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256))
+    write_checkpoint(folder / MODEL, "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256, vocab_size=160))
     ours = ("ATLAS_", "PYTHONPATH", "SITE_URL", "REPO_URL")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     run = subprocess.run(
