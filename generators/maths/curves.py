@@ -74,7 +74,7 @@ def _three(curves: Stack) -> Float[Array, " draws"]:
     return np.divide(energies[:, -3:].sum(axis=1), whole, out=np.zeros_like(whole), where=whole > 0)
 
 
-def _scores(curves: Stack) -> tuple[Stack, Float[Array, " draws"], Array]:
+def _scores(curves: Stack) -> tuple[Float[Array, "draws n k"], Float[Array, " draws"], Array]:
     """Return leading scores, the energy of each curve, and which curves have as many components as are looked at."""
     centred, gram = _gram(curves)
     energies, vectors = np.linalg.eigh(gram)
