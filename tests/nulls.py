@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is loaded; draws run side by side
@@ -175,6 +176,13 @@ VALUES: dict[str, Name] = {
 }
 
 
+@cache
+def gaussian_rows_are_of_low_rank() -> bool:
+    """Return whether Gaussian rows of these sizes have so much energy in 30 directions that nothing has half more."""
+    rows = np.random.default_rng(0).standard_normal((N, D))
+    return bool(statistics(rows, ("energy_top30",))["energy_top30"][0] > 2 / 3)
+
+
 def may_hold(given: Inputs) -> bool:
     """Return whether any number of a curve reaches its threshold; where none does, no surrogate has to be drawn."""
     found = statistics(np.asarray(given.weights[P], np.float64))
@@ -189,7 +197,8 @@ def verdicts(null: Null, seed: int, findings: Iterable[Finding] = FINDINGS) -> I
         if not speaks_about(null, finding):
             continue
         if finding is HELIX and not may_hold(given):
-            yield from ((rule.id, "fails") for rule in HELIX.rules)
+            silent = {"low-rank"} if gaussian_rows_are_of_low_rank() else set()
+            yield from ((rule.id, "untested" if rule.id in silent else "fails") for rule in HELIX.rules)
             continue
         try:
             claims = finding.claims(finding.measure(given))
