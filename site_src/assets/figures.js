@@ -56,6 +56,24 @@
     return [element("label", {}, `${label} `, select), select];
   }
 
+  /** Return a place for what a figure says; screen readers say it, too. */
+  function spoken() {
+    const output = element("output", { className: "found" });
+    output.setAttribute("aria-live", "polite");
+    return output;
+  }
+
+  /** Let keys act on a plot, each with its arguments; with Ctrl, Alt or Meta they stay the browser's. */
+  function onKeys(plot, keys, act) {
+    plot.addEventListener("keydown", (event) => {
+      const change = keys[event.key];
+      if (!change || event.ctrlKey || event.altKey || event.metaKey) return;
+      event.preventDefault();
+      act(...change);
+    });
+  }
+  const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }; // rows, columns
+
   const LAYOUT = {
     autosize: true,
     margin: { l: 0, r: 0, t: 0, b: 0 },
@@ -192,13 +210,9 @@
     }
     button.addEventListener("click", () => (frame === null ? start() : stop()));
     plot.addEventListener("pointerdown", stop);
-    plot.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.altKey || event.metaKey) return;
-      if (event.key === "Home") look({ ...camera, eye: { ...EYE } });
-      else if (KEYS[event.key]) look(moved(camera, ...KEYS[event.key]));
-      else return;
+    onKeys(plot, { ...KEYS, Home: [] }, (...change) => {
+      look(change.length ? moved(camera, ...change) : { ...camera, eye: { ...EYE } });
       stop();
-      event.preventDefault();
     });
     stop();
     tools.append(button);
@@ -378,8 +392,7 @@
     const drawn = data.groups.reduce((sum, group) => sum + group.ids.length, 0);
     let found = [];
     const draw = () => Plotly.react(plot, scatterTraces(data, found), scatterLayout(data), CONFIG);
-    const output = element("output", { className: "found" });
-    output.setAttribute("aria-live", "polite");
+    const output = spoken();
     const input = element("input", { type: "search", autocomplete: "off", spellcheck: false });
     let waiting;
     function find() {
@@ -406,10 +419,7 @@
     tools.append(element("label", {}, "Find a token ", input), reset, output);
     await draw();
     describe(plot, figure, "the field above it finds tokens by name; plus and minus zoom.");
-    plot.addEventListener("keydown", (event) => {
-      const factor = { "+": 0.8, "=": 0.8, "-": 1.25 }[event.key];
-      if (!factor || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
+    onKeys(plot, { "+": [0.8], "=": [0.8], "-": [1.25] }, (factor) => {
       Plotly.relayout(plot, Object.assign(...["xaxis", "yaxis"].map((name) => zoomed(plot, name, factor))));
     });
     return draw;
@@ -425,7 +435,22 @@
   /* From a picture to a figure */
 
   const DRAWN = { curve: drawCurve, scatter: drawScatter, ...window.atlasKinds };
-  const SHARED = { element, choice, ink, faded, narrow, touch, describe, literal, LAYOUT, FONT, CONFIG };
+  const SHARED = {
+    element,
+    choice,
+    spoken,
+    onKeys,
+    ink,
+    faded,
+    narrow,
+    touch,
+    describe,
+    literal,
+    ARROWS,
+    LAYOUT,
+    FONT,
+    CONFIG,
+  };
   const live = new Map(); // figure -> how to draw it again
 
   async function bringToLife(figure) {

@@ -3,7 +3,7 @@
 "use strict";
 
 (window.atlasKinds ??= {}).heads = async (Plotly, data, plot, tools, figure, shared) => {
-  const { element, choice, ink, faded, narrow, describe, LAYOUT, FONT, CONFIG } = shared;
+  const { choice, spoken, onKeys, ink, faded, narrow, describe, ARROWS, LAYOUT, FONT, CONFIG } = shared;
   const layers = data.grids[0].values.length;
   const heads = data.grids[0].values[0].length;
   const all = data.grids[0].values.flat();
@@ -102,8 +102,7 @@
     };
   }
 
-  const output = element("output", { className: "found" });
-  output.setAttribute("aria-live", "polite");
+  const output = spoken();
   const names = all.map((_, index) => called(index));
   const [headLabel, headSelect] = choice("Head", names, (index) => choose(index));
   function draw() {
@@ -120,11 +119,7 @@
     output.textContent = `${called(index)} gives the previous token: ${said.join(", ")}.`;
     return draw();
   }
-  const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-  plot.addEventListener("keydown", (event) => {
-    const step = STEPS[event.key];
-    if (!step || event.ctrlKey || event.altKey || event.metaKey) return;
-    event.preventDefault();
+  onKeys(plot, ARROWS, (...step) => {
     const [layer, head] = at(state.head).map((place, i) => place + step[i]);
     if (layer >= 0 && layer < layers && head >= 0 && head < heads) choose(layer * heads + head);
   });

@@ -3,7 +3,7 @@
 "use strict";
 
 (window.atlasKinds ??= {}).panels = async (Plotly, data, plot, tools, figure, shared) => {
-  const { element, ink, faded, narrow, touch, describe, LAYOUT, FONT, CONFIG, literal } = shared;
+  const { spoken, onKeys, ink, faded, narrow, touch, describe, ARROWS, LAYOUT, FONT, CONFIG, literal } = shared;
   const { panels, linear_up_to: linear } = data;
   const state = { panel: 0, point: null };
 
@@ -115,8 +115,7 @@
     return shown;
   }
 
-  const output = element("output", { className: "found" });
-  output.setAttribute("aria-live", "polite");
+  const output = spoken();
   function draw() {
     plot.style.height = narrow.matches ? `${panels.length * 12}rem` : "";
     return Plotly.react(plot, traces(), layout(), CONFIG);
@@ -126,13 +125,9 @@
     output.textContent = `${told(panels[panel], state.point)}.`;
     return draw();
   }
-  const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-  plot.addEventListener("keydown", (event) => {
-    const step = STEPS[event.key];
-    if (!step || event.ctrlKey || event.altKey || event.metaKey) return;
-    event.preventDefault();
-    const panel = Math.max(0, Math.min(panels.length - 1, state.panel + step[0]));
-    choose(panel, state.point === null ? 0 : state.point + step[1]);
+  onKeys(plot, ARROWS, (down, right) => {
+    const panel = Math.max(0, Math.min(panels.length - 1, state.panel + down));
+    choose(panel, state.point === null ? 0 : state.point + right);
   });
   tools.append(output);
   await draw();
