@@ -15,7 +15,7 @@ import numpy as np
 
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.findings.inputs import Inputs, NotApplicableError
+from generators.findings.inputs import Inputs
 from generators.tokens.frequency import Frequency
 from tests import nulls, synthetic
 from tests.nulls import E, P
@@ -335,10 +335,7 @@ PLANTINGS = (
 def verdict(planting: Planting, strength: float, seed: int) -> str:
     at = scene(seed)
     planting.plant(at, strength)
-    try:
-        claims = planting.finding.claims(planting.finding.measure(inputs(at)))
-    except NotApplicableError as sentence:
-        claims = planting.finding.untested(str(sentence))
+    claims = synthetic.claims_on(planting.finding, inputs(at))
     return next(claim.verdict for claim in claims if claim.id == planting.claim)
 
 

@@ -14,7 +14,7 @@ from scipy.signal import lfilter
 
 from generators.base.architecture import Architecture
 from generators.findings.contract import Finding
-from generators.findings.inputs import Inputs
+from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.judging import Claim
 from generators.findings.measured import Measurements
 
@@ -258,3 +258,11 @@ def with_positional_heads(
 def measured_with(metrics: Mapping[str, object], **changed: object) -> Measurements:
     """Return measurements of these metrics with some of them changed, to judge claims at their thresholds."""
     return Measurements({**metrics, **changed})
+
+
+def claims_on(finding: Finding, given: Inputs) -> list[Claim]:
+    """Return a finding's claims, untested where it can't be measured."""
+    try:
+        return list(finding.claims(finding.measure(given)))
+    except NotApplicableError as sentence:
+        return list(finding.untested(str(sentence)))

@@ -3,15 +3,16 @@
 No measuring module imports this: a threshold or a sentence that changes makes nothing be computed again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal
 
 from generators.base.text import number
-from generators.findings.measured import Chance, M, Measurements
+from generators.findings.measured import Chance, M, Measurements, StoredChance
 
 Verdict = Literal["holds", "partly", "fails", "untested"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "partly", "fails", "untested")
+Sense = Literal["at least", "at most"]  # of a threshold: on which side of it evidence lies
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Rule(Generic[M]):
     short: str
     statement: str
     value: str
-    sense: Literal["at least", "at most"]
+    sense: Sense
     test: Callable[[Measurements[M]], Tested | Untested]
     holds: float | None = None
     partly: float | None = None
@@ -107,6 +108,13 @@ class Claim:
         if self.chance is not None:
             bound = (max if self.chance.limit >= self.chance.median else min)(bound, self.chance.limit)
         return self.interval[0] < bound < self.interval[1]
+
+
+def strictest(nulls: Iterable[StoredChance], sense: Sense = "at least") -> Chance | None:
+    """Return what the null gives whose limit is hardest to pass (beyond it is beyond each), None without any."""
+    sign = 1 if sense == "at least" else -1
+    stored = max(nulls, key=lambda null: sign * null["limit"], default=None)
+    return None if stored is None else Chance(**stored)
 
 
 def judge(finding: str, rule: Rule[M], measurements: Measurements[M]) -> Claim:

@@ -25,7 +25,7 @@ Null = Literal[
     "gaussian",  # Gaussian rows
     "other times",  # the waves of each component, begun at random times
     "other order",  # the rows in a random order
-    "other positions",  # what the other positions have
+    "other positions",  # how far other positions are from the next: the first has one neighbour only, too
 ]
 Draws = dict[Name, Float[Array, " draws"]]
 
@@ -71,7 +71,7 @@ class CurveNulls:
         if name == "fraying":
             return self._frayings(null) if len(self.rows) >= curve.FEWEST_FOR_START else None
         if name == "first_position_distance":
-            return curve.outlier_positions(self.rows)[1][1:]
+            return steps_of_others(self.rows)
         if name == "norm_cv":
             return self._norm_cvs()
         if name == "energy_top30":
@@ -151,6 +151,13 @@ class CurveNulls:
 
     def _rng(self, null: Null, part: int = 0) -> np.random.Generator:
         return np.random.default_rng([self.seed, get_args(Null).index(null), part])
+
+
+def steps_of_others(rows: Float[Array, "n d"]) -> Float[Array, " others"]:
+    """Return how far every position but the first is from the next, in median distances to the nearer neighbour."""
+    median = float(np.median(curve.neighbour_distances(rows)))
+    steps = np.linalg.norm(np.diff(rows[1:], axis=0), axis=1)
+    return steps / median if median > 0 else np.zeros(len(steps))
 
 
 def reordered_frayings(rows: Float[Array, "n d"], draws: int, rng: np.random.Generator) -> Float[Array, " draws"]:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -16,19 +16,24 @@ PLANTED = "planted.json"
 ORACLE = "oracle.json"
 
 
-class Held(BaseModel):
-    """In how many draws a claim holds, of how many in which it is tested."""
+class Kept(BaseModel):
+    """What a long check left in a file: it can't be changed."""
 
     model_config = ConfigDict(frozen=True)
+
+
+K = TypeVar("K", bound=Kept)
+
+
+class Held(Kept):
+    """In how many draws a claim holds, of how many in which it is tested."""
 
     holds: int
     tested: int
 
 
-class Nulls(BaseModel):
+class Nulls(Kept):
     """How often each claim holds where there is nothing to find; written by `make nulls`."""
-
-    model_config = ConfigDict(frozen=True)
 
     date: str
     commit: str
@@ -44,19 +49,15 @@ class Nulls(BaseModel):
         return list(dict.fromkeys(claim for held in self.nulls.values() for claim in held))
 
 
-class Strength(BaseModel):
+class Strength(Kept):
     """One strength of what is planted, and the worst verdict of several draws."""
-
-    model_config = ConfigDict(frozen=True)
 
     strength: float
     verdict: Verdict
 
 
-class Planting(BaseModel):
+class Planting(Kept):
     """What is planted for a claim, strongest first."""
-
-    model_config = ConfigDict(frozen=True)
 
     claim: str
     what: str
@@ -72,10 +73,8 @@ class Planting(BaseModel):
         return next((one.strength for one in self.scale if one.verdict == "fails"), None)
 
 
-class Planted(BaseModel):
+class Planted(Kept):
     """Where each claim switches when its structure is planted ever more weakly; written by `make planted`."""
-
-    model_config = ConfigDict(frozen=True)
 
     date: str
     commit: str
@@ -109,13 +108,7 @@ def nulls(folder: Path) -> Nulls | None:
     Raises:
         InputError: it is there but damaged.
     """
-    content = _read(folder / NULLS)
-    if content is None:
-        return None
-    try:
-        return Nulls.model_validate(content)
-    except ValidationError as error:
-        raise InputError(f"{folder / NULLS} is damaged ({explain(error)}); make it anew with: make nulls") from error
+    return _validated(folder / NULLS, Nulls, "make nulls")
 
 
 def planted(folder: Path) -> Planted | None:
@@ -124,15 +117,7 @@ def planted(folder: Path) -> Planted | None:
     Raises:
         InputError: it is there but damaged.
     """
-    content = _read(folder / PLANTED)
-    if content is None:
-        return None
-    try:
-        return Planted.model_validate(content)
-    except ValidationError as error:
-        raise InputError(
-            f"{folder / PLANTED} is damaged ({explain(error)}); make it anew with: make planted"
-        ) from error
+    return _validated(folder / PLANTED, Planted, "make planted")
 
 
 def oracle(folder: Path) -> Oracle | None:
@@ -161,6 +146,16 @@ def _oracle_row(family: str, rows: list[dict[str, Any]], columns: tuple[str, ...
         said = [row[column] for row in rows if row.get(column) is not None]
         agrees[column] = all(said) if said else None
     return OracleRow(family, tuple(dict.fromkeys(row["model_type"] for row in rows)), agrees)
+
+
+def _validated(path: Path, kind: type[K], made_by: str) -> K | None:
+    content = _read(path)
+    if content is None:
+        return None
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{path} is damaged ({explain(error)}); make it anew with: {made_by}") from error
 
 
 def _read(path: Path) -> dict[str, Any] | None:

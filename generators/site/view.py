@@ -52,13 +52,16 @@ class Section:
     @property
     def lacks_weights(self) -> bool:
         """Return whether it can't be told because the checkpoint is a partial copy."""
-        runs = RUN in self.finding.needs
-        return self.record.status == "missing" and self.judged.stored is not None and not runs
+        return self._is_missing and RUN not in self.finding.needs
 
     @property
     def cannot_run(self) -> bool:
         """Return whether it can't be told because the model can't be run here."""
-        return self.record.status == "missing" and self.judged.stored is not None and RUN in self.finding.needs
+        return self._is_missing and RUN in self.finding.needs
+
+    @property
+    def _is_missing(self) -> bool:
+        return self.record.status == "missing" and self.judged.stored is not None
 
     @property
     def signature(self) -> Picture | None:

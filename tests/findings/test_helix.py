@@ -383,12 +383,26 @@ def test_a_first_position_apart_where_many_are_is_no_finding():
     assert "but so do 11 of 400 positions from both neighbours" in claim.answer
 
 
-def test_three_of_four_hundred_others_may_be_as_far():
+@pytest.mark.parametrize(("others", "verdict"), [([50], "holds"), ([50, 150, 250], "fails")])
+def test_one_of_four_hundred_others_may_be_as_far(others, verdict):
     rows = synthetic.embed(synthetic.helix(400, 4, axis=0), 48)
-    rows[[50, 150, 250]] += 3
+    rows[others] += 3
     rows[0] += 2
     claim = claims_of(rows)["first-position"]
-    assert claim.verdict == "holds"
+    assert claim.verdict == verdict
+    assert ("other positions stand apart as far" in claim.answer) == (verdict == "fails")
+
+
+def test_turning_to_and_fro_is_no_winding():
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((256, 2)) @ rng.standard_normal((2, 48))
+    found = measured(rows)
+    plane = found.metrics["planes"][0]
+    assert plane["steadiness"] < 0.25
+    changed = synthetic.measured_with(found.metrics, winding=2.0, planes=[{**plane, "winding": 2.0}])
+    claim = next(claim for claim in HELIX.claims(changed) if claim.id == "winding")
+    assert claim.verdict == "fails"
+    assert "to and fro" in claim.answer
 
 
 def test_a_few_rows_apart_at_one_end_are_no_fraying():

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from generators.findings.measured import StoredChance
 from generators.findings.nulls import DRAWS, drawn
 from generators.maths import curve, surrogates, turning
-from generators.maths.curve_chance import CurveNulls, Null
+from generators.maths.curve_chance import CurveNulls, Null, steps_of_others
 from generators.maths.curve_statistics import TOP_ENERGY, Name
 from generators.maths.resampling import Chance
 
@@ -139,9 +139,8 @@ def width_of(memory: int) -> float:
 
 
 def others_of(P: Float[Array, "n d"]) -> Float[Array, " draws"]:
-    """Return how far other positions stand apart; drawn from them anew where they are too few for a percentile."""
-    _, relative = curve.outlier_positions(P)
-    others = relative[1:]
+    """Return how far other positions are from the next; drawn from them anew where too few for a percentile."""
+    others = steps_of_others(P)
     return others if len(others) >= DRAWS_BESIDE else np.random.default_rng([SEED, 3]).choice(others, DRAWS)
 
 

@@ -1,23 +1,20 @@
 """What is claimed of the position curve: rules, numbers and sentences."""
 
 from dataclasses import replace
-from typing import Literal
 
-from generators.findings.helix.chance import ByNull
 from generators.findings.helix.formula import Sines
 from generators.findings.helix.measure import LATE, Metrics, Plane
-from generators.findings.judging import Rule, Tested, Untested
-from generators.findings.measured import Chance, Measurements
-from generators.findings.nulls import chance, pair
+from generators.findings.judging import Rule, Sense, Tested, Untested, strictest
+from generators.findings.measured import Measurements
+from generators.findings.nulls import pair
 from generators.maths.curve import FEWEST_FOR_START, OUTLIER_FACTOR
 from generators.maths.curve_statistics import TOP_ENERGY
 from generators.maths.turning import JUDGED_OFFSETS
 
-Sense = Literal["at least", "at most"]
-
 THREE, THREE_PARTLY = 0.90, 0.70  # share of variance
 FEW_OUTLIERS = 4  # or one position in a hundred: among more, the first is one of many
 FEWEST_TURNS = 1.0
+STEADY = 0.25  # net angle over summed steps: rows in any order, which turn to and fro, have 1 / sqrt(n) or so
 FRAYED = 0.02  # share of variance
 SMOOTH = 0.5  # correlation of neighbours, below which rows are no curve that a start could lie off
 EVEN, EVEN_PARTLY = 0.05, 0.10  # std/mean
@@ -27,12 +24,6 @@ EXACT_GAIN = 1.0
 NOTHING = 0.005  # of what standing still leaves: it would be shown as 0.00
 LOW_RANK, LOW_RANK_PARTLY = 0.99, 0.95  # share of energy
 LOW_RANK_FACTOR = 1.5  # times the energy that Gaussian rows have
-
-
-def strictest(nulls: ByNull, sense: Sense = "at least") -> Chance | None:
-    """Return what the null gives whose limit is hardest to pass (beyond it is beyond each), None without any."""
-    sign = 1 if sense == "at least" else -1
-    return chance(max(nulls.values(), key=lambda null: sign * null["limit"], default=None))
 
 
 def _unless_chance_does(said: str, tested: Tested, sense: Sense, holds: float) -> Tested | Untested:
@@ -55,7 +46,7 @@ def _unless_chance_does(said: str, tested: Tested, sense: Sense, holds: float) -
 def _three_components(measured: Measurements[Metrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, kept = metrics["explained_variance_3d"]["no_first"], metrics["explained_variance_3d_kept"]
-    null = strictest(metrics["chance"]["explained_variance_3d"])
+    null = strictest(metrics["chance"]["explained_variance_3d"].values())
     walk = metrics["beside"]["explained_variance_3d"]["walk"]["median"]
     share = f"{value:.1%} of the variance of positions 1 to {metrics['n_positions'] - 1}"
     by_chance = "" if null is None else f"{null.null} have {null.median:.1%} there, "
@@ -82,18 +73,26 @@ def _three_components(measured: Measurements[Metrics]) -> Tested | Untested:
 
 def winding_planes(metrics: Metrics) -> list[Plane]:
     """Return the planes that wind more than the strongest one of a featureless curve does, strongest first."""
-    null = strictest(metrics["chance"]["winding"])
+    null = strictest(metrics["chance"]["winding"].values())
     return [plane for plane in metrics["planes"] if null is None or plane["winding"] > null.limit]
 
 
 def winds(metrics: Metrics) -> bool:
     """Return whether the claim about winding holds."""
-    return metrics["sines"] is not None or (metrics["winding"] >= FEWEST_TURNS and bool(winding_planes(metrics)))
+    planes = winding_planes(metrics)
+    return metrics["sines"] is not None or (
+        metrics["winding"] >= FEWEST_TURNS and bool(planes) and _steady(planes[0])
+    )
+
+
+def _steady(plane: Plane) -> bool:
+    """Return whether a curve turns in a plane rather than to and fro."""
+    return plane["steadiness"] >= STEADY
 
 
 def _winding(measured: Measurements[Metrics]) -> Tested | Untested:
     metrics = measured.metrics
-    null, planes = strictest(metrics["chance"]["winding"]), metrics["planes"]
+    null, planes = strictest(metrics["chance"]["winding"].values()), metrics["planes"]
     interval = pair(metrics["intervals"]["winding"])
     if metrics["sines"]:
         return Tested(metrics["sines"]["turns"], _many_circles(metrics["sines"]))
@@ -101,16 +100,21 @@ def _winding(measured: Measurements[Metrics]) -> Tested | Untested:
         return Tested(0.0, "The curve turns in no plane: it is a line.", chance=null, interval=interval)
     said = f"In its strongest plane ({planes[0]['share']:.0%} of the variance) the curve turns {_turns(planes[0])}"
     beyond = f"{said}; {null.null} make {null.median:.2f}, 1 in 100 more than {null.limit:.2f}"
+    why = ": no more than chance" if metrics["winding"] >= FEWEST_TURNS else ""
+    if not _steady(planes[0]):
+        why = ": to and fro, as rows in any order do"
     tested = Tested(
         metrics["winding"],
         {
             "holds": f"{beyond}. {_others(metrics)}{_formula(metrics)}",
             "partly": f"{beyond}: more than chance, but less than one turn of the whole. {_others(metrics)}",
-            "fails": f"{beyond}{': no more than chance' if metrics['winding'] >= FEWEST_TURNS else ''}.",
+            "fails": f"{beyond}{why}.",
         },
         chance=null,
         interval=interval,
         partly_at=null.limit,
+        also=_steady(planes[0]),
+        also_partly=_steady(planes[0]),
     )
     return _unless_chance_does(said, tested, "at least", FEWEST_TURNS)
 
@@ -148,7 +152,7 @@ def _many_circles(table: Sines) -> str:
 
 
 def _fraying(measured: Measurements[Metrics]) -> Tested | Untested:
-    value, null = measured.metrics["fraying"], strictest(measured.metrics["chance"]["fraying"])
+    value, null = measured.metrics["fraying"], strictest(measured.metrics["chance"]["fraying"].values())
     if value is None or null is None:
         return Untested(f"With fewer than {FEWEST_FOR_START} positions there is no start to leave out.")
     dropped = (
@@ -172,11 +176,9 @@ def _fraying(measured: Measurements[Metrics]) -> Tested | Untested:
 
 def _first_position(measured: Measurements[Metrics]) -> Tested:
     metrics = measured.metrics
-    value, null = metrics["first_position_distance"], strictest(metrics["chance"]["first_position_distance"])
+    value, null = metrics["first_position_distance"], strictest(metrics["chance"]["first_position_distance"].values())
     far = f"Position 0 lies {value:.1f} median neighbour distances from position 1"
-    others = (
-        "" if null is None else f"; 1 in 100 other positions is farther than {null.limit:.1f} from both neighbours"
-    )
+    others = "" if null is None else f"; 1 in 100 other positions is farther than {null.limit:.1f} from the next"
     fails = f"{far}, no outlier by the factor of {OUTLIER_FACTOR:g}{others}."
     outliers, few = metrics["outlier_positions"], max(FEW_OUTLIERS, metrics["n_positions"] // 100)
     if len(outliers) > few:
@@ -194,7 +196,7 @@ def _first_position(measured: Measurements[Metrics]) -> Tested:
 
 def _constant_norms(measured: Measurements[Metrics]) -> Tested | Untested:
     metrics = measured.metrics
-    value, null = metrics["norm_cv"], strictest(metrics["chance"]["norm_cv"], "at most")
+    value, null = metrics["norm_cv"], strictest(metrics["chance"]["norm_cv"].values(), "at most")
     spread = f"The norms of later positions vary by {value:.1%} of their mean"
     if metrics["explained_variance_3d"]["late"] is None and metrics["n_positions"] >= FEWEST_FOR_START:
         return Untested("All later positions are alike: there is nothing to keep constant.")
@@ -215,7 +217,7 @@ def _constant_norms(measured: Measurements[Metrics]) -> Tested | Untested:
 
 def _look_back(measured: Measurements[Metrics]) -> Tested | Untested:
     metrics = measured.metrics
-    value, null = metrics["median_gain"], strictest(metrics["chance"]["median_gain"])
+    value, null = metrics["median_gain"], strictest(metrics["chance"]["median_gain"].values())
     if metrics["sines"]:
         return Tested(EXACT_GAIN, "P is a table of sines: a step of any length turns each of its circles, exactly.")
     if value is None or null is None:
@@ -257,7 +259,7 @@ def _listed(words: list[str]) -> str:
 
 def _low_rank(measured: Measurements[Metrics]) -> Tested | Untested:
     metrics = measured.metrics
-    value, null = metrics["energy_top30"], strictest(metrics["chance"]["energy_top30"])
+    value, null = metrics["energy_top30"], strictest(metrics["chance"]["energy_top30"].values())
     smooth = metrics["beside"]["energy_top30_smooth"]
     gaussian = 0.0 if null is None else null.median
     share = f"{value:.2%} of P's energy lies in its top {TOP_ENERGY} directions; Gaussian rows have {gaussian:.1%}"
@@ -294,7 +296,7 @@ RULES = (
         sense="at least",
         holds=FEWEST_TURNS,
         unit="turns of the whole",
-        also="partly where it is more than chance gives",
+        also=f"and with a steadiness of {STEADY:g} or more; partly where it is more than chance gives",
         test=_winding,
     ),
     Rule(

@@ -1,14 +1,13 @@
 """What is claimed of the subspaces: rules, numbers and sentences."""
 
-from generators.findings.judging import Rule, Tested, Untested
-from generators.findings.measured import Chance, Measurements
-from generators.findings.nulls import chance, pair
+from generators.findings.judging import Rule, Tested, Untested, strictest
+from generators.findings.measured import Measurements, StoredChance
+from generators.findings.nulls import pair
 from generators.findings.subspaces.measure import Metrics, Nulls
 
 
-def _stricter(nulls: Nulls, sign: int = 1) -> Chance | None:
-    """Return the null whose limit is harder to pass: what is beyond it is beyond both."""
-    return chance(max(nulls["turned"], nulls["exchanged"], key=lambda null: sign * null["limit"]))
+def _both(nulls: Nulls) -> tuple[StoredChance, StoredChance]:
+    return nulls["turned"], nulls["exchanged"]
 
 
 def _keep_apart(measured: Measurements[Metrics]) -> Tested | Untested:
@@ -17,7 +16,7 @@ def _keep_apart(measured: Measurements[Metrics]) -> Tested | Untested:
     return Tested(
         rivalry,
         {"holds": f"{overlap}: they keep apart.", "partly": f"{overlap}.", "fails": f"{overlap}."},
-        chance=_stricter(measured.metrics["chance"]["rivalry"], -1),
+        chance=strictest(_both(measured.metrics["chance"]["rivalry"]), "at most"),
         interval=pair(measured.metrics["intervals"]["rivalry"]),
     )
 
@@ -29,7 +28,7 @@ def _in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
         share,
         f"{share:.1%} of the positions' energy lies in the tenth of the directions where tokens vary least; chance "
         f"gives {metrics['chance_in_tail']:.1%}.",
-        chance=_stricter(metrics["chance"]["position_energy_in_tail"]),
+        chance=strictest(_both(metrics["chance"]["position_energy_in_tail"])),
         interval=pair(metrics["intervals"]["position_energy_in_tail"]),
     )
 
@@ -41,7 +40,7 @@ def _tokens_in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
         share,
         f"{share:.1%} of the tokens' energy lies in the tenth of the directions where positions vary least; chance "
         f"gives {metrics['chance_in_tail']:.1%}.",
-        chance=_stricter(metrics["chance"]["token_energy_in_tail"]),
+        chance=strictest(_both(metrics["chance"]["token_energy_in_tail"])),
         interval=pair(metrics["intervals"]["token_energy_in_tail"]),
     )
 
