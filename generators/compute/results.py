@@ -3,6 +3,7 @@
     results/<model>/model.json                  what is known of the model
     results/<model>/<finding>.json              what was measured of one finding, with the SHA-256 of its content
     results/<model>/<finding>.<key>.npz         its arrays
+    results/<model>/.unfinished/<finding>.<key>/  what a run of the model left when it was interrupted
 
 Arrays are written before the JSON that names them, under a name of their own; so whichever of the two a killed run
 got to, the JSON that is there finds its arrays.
@@ -13,7 +14,7 @@ import io
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +30,7 @@ from generators.checkpoint.registry import SLUG, explain
 from generators.compute.records import ModelRecord, Record, StoredFinding
 
 MODEL = "model.json"
+UNFINISHED = ".unfinished"
 KEY_LENGTH = 16  # hex digits of a key in the name of its arrays
 T = TypeVar("T", bound=Record)
 
@@ -140,6 +142,23 @@ class Store:
         with _writing(self._folder(name)):
             for path in (self._folder(name) / f"{finding}.json", *self._folder(name).glob(f"{finding}.*.npz")):
                 path.unlink(missing_ok=True)
+
+    def unfinished(self, name: str, finding: str, key: str | None) -> Path:
+        """Return the folder for what is measured of a result that isn't finished; another key's goes."""
+        folder = self._folder(name) / UNFINISHED
+        mine = folder / f"{finding}.{(key or '')[:KEY_LENGTH]}"
+        for other in folder.glob(f"{finding}.*"):
+            if other != mine:
+                shutil.rmtree(other, ignore_errors=True)
+        return mine
+
+    def drop_unfinished(self, name: str, finding: str) -> None:
+        """Remove what was kept of a result until it was finished."""
+        folder = self._folder(name) / UNFINISHED
+        for kept in folder.glob(f"{finding}.*"):
+            shutil.rmtree(kept, ignore_errors=True)
+        with suppress(OSError):
+            folder.rmdir()  # if it is empty
 
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:

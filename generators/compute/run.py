@@ -64,7 +64,8 @@ def compute_model(
 ) -> Outcome:
     """Compute every finding of a model that its stored results don't hold already.
 
-    Each finding is saved as soon as it is measured, so that a killed run loses one at the most.
+    Each finding is saved as soon as it is measured, so that a killed run loses one at the most; of one that runs the
+    model, one run over its text.
 
     Raises:
         InputError: the checkpoint can't be used.
@@ -101,8 +102,11 @@ def _job(planned: Plan, opened: Opened, store: Store, report: Report) -> tuple[S
     if known is not None:
         store.drop_older_arrays(name, known)
         return known, False
-    record, arrays = _answer(planned, opened, report)
-    return store.save_finding(name, record, arrays), True
+    unfinished = store.unfinished(name, planned.finding.name, planned.key)
+    record, arrays = _answer(planned, opened, unfinished, report)
+    saved = store.save_finding(name, record, arrays)
+    store.drop_unfinished(name, planned.finding.name)
+    return saved, True
 
 
 def _known(planned: Plan, settings: Settings, name: str, store: Store, report: Report) -> StoredFinding | None:
@@ -128,7 +132,9 @@ def _known(planned: Plan, settings: Settings, name: str, store: Store, report: R
         return None
 
 
-def _answer(planned: Plan, opened: Opened, report: Report) -> tuple[StoredFinding, dict[str, Array]]:
+def _answer(
+    planned: Plan, opened: Opened, unfinished: Path, report: Report
+) -> tuple[StoredFinding, dict[str, Array]]:
     finding = planned.finding
     if planned.key is None:
         return StoredFinding(finding=finding.name, status=planned.status, reason=planned.reason), {}
@@ -144,7 +150,7 @@ def _answer(planned: Plan, opened: Opened, report: Report) -> tuple[StoredFindin
     try:
         given = inputs(finding, opened)
         if given.run is not None:
-            _begin(finding, opened, report)
+            _begin(finding, opened, unfinished, report)
         measured = finding.measure(given)
         numbers = {"metrics": plain(measured.metrics), "tables": table_records(measured)}
         if given.run is not None:
@@ -162,7 +168,7 @@ def _answer(planned: Plan, opened: Opened, report: Report) -> tuple[StoredFindin
         return StoredFinding(finding=finding.name, status="failed", reason=reason), {}
 
 
-def _begin(finding: Finding[Any], opened: Opened, report: Report) -> None:
+def _begin(finding: Finding[Any], opened: Opened, unfinished: Path, report: Report) -> None:
     """Give a finding that runs the model its part of the budget, and have the time that it still takes reported.
 
     Parts go by what all findings of the atlas would run of the model, so that none reads another number of windows
@@ -171,7 +177,7 @@ def _begin(finding: Finding[Any], opened: Opened, report: Report) -> None:
     whole = sum(each.passes for each in FINDINGS) or finding.passes
     part = finding.passes / whole if whole else 1.0
     watch = TimeLeft(report, f"{opened.model.name}: computing {finding.name}")
-    opened.run.begin(opened.settings.budget_s * part, watch)
+    opened.run.begin(opened.settings.budget_s * part, watch, unfinished)
 
 
 def _record_of(opened: Opened) -> dict[str, str]:

@@ -1,12 +1,15 @@
 """What a change costs a model: nats per token, or how far its last hidden states move."""
 
+import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
+from generators.base.files import replace_file
 from generators.runner.errors import CannotRunError
 
 if TYPE_CHECKING:
@@ -125,6 +128,43 @@ class Drift:
 
         self._run.states_on_device(self._ids, measure)
         return losses
+
+
+class Kept:
+    """A loss whose every measurement is kept in a folder, so that a run that was interrupted loses one at the most.
+
+    The folder belongs to one result that isn't finished: what is measured, and in which order, is the same each time.
+    """
+
+    def __init__(self, loss: Loss, folder: Path, passed: Callable[[int], None]) -> None:
+        self.unit = loss.unit
+        self._loss, self._folder, self._passed = loss, folder, passed
+        self._asked = 0
+
+    def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
+        """Measure what was not measured before the interruption; what is to be seen is seen anew."""
+        self._asked += 1
+        if see is not None:
+            return self._loss.per_window(see)
+        file = self._folder / f"{self._asked}.npy"
+        found = _read(file)
+        if found is not None:
+            self._passed(len(found))
+            return found
+        found = self._loss.per_window()
+        buffer = io.BytesIO()
+        np.save(buffer, found, allow_pickle=False)
+        replace_file(file, buffer.getvalue())
+        return found
+
+
+def _read(file: Path) -> Float[Array, " windows"] | None:
+    """Return what a file holds, None where there is none or none that can be read."""
+    try:
+        found: Array = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return found
 
 
 def masked_places(windows: Windows) -> Bool[Array, "windows n"]:

@@ -3,6 +3,7 @@
 Within a context of `replaced` or `held` it runs changed; afterwards it is what it was, whatever happens.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
@@ -18,7 +19,7 @@ from numpy import ndarray as Array
 from generators.base.architecture import Architecture
 from generators.runner import budget, losses, modules
 from generators.runner.errors import CannotRunError
-from generators.runner.losses import Drift, Loss, MaskedTokens, NextToken
+from generators.runner.losses import Drift, Kept, Loss, MaskedTokens, NextToken
 from generators.runner.positions import Kind, find_positions
 from generators.runner.texts import Text, Windows, encode, text_for
 
@@ -26,6 +27,7 @@ from generators.runner.texts import Text, Windows, encode, text_for
 BATCH_BYTES = 128 * 2**20
 LARGEST_BATCH = 4  # more windows at once are slower: their logits leave the processor's cache
 FLOAT_BYTES = 4
+DIGITS = 16  # of a digest, in the name of a folder
 
 SeeStates = Callable[[int, int, Float[Array, "windows n d"]], None]
 SeeAttention = Callable[[int, int, Float[Array, "windows heads n n"]], None]
@@ -61,9 +63,16 @@ class Run:
         self._position_tensor, self._first_row = position_tensor, first_row
         self.begin(budget_s)
 
-    def begin(self, budget_s: float, watch: Watch | None = None) -> None:
-        """Begin to measure something: what it may take, in seconds, and who is told how much of it is done."""
-        self.budget_s, self._watch = budget_s, watch
+    def begin(self, budget_s: float, watch: Watch | None = None, unfinished: Path | None = None) -> None:
+        """Begin to measure something.
+
+        Args:
+            budget_s: what it may take, in seconds.
+            watch: who is told how much of it is done.
+            unfinished: a folder of this result's own, in which losses are kept until it is finished.
+        """
+        self.budget_s, self._watch, self._unfinished = budget_s, watch, unfinished
+        self._losses = 0
         self.was_cut = False  # whether fewer windows were read than were asked for, for want of time
         self._due, self._done = 0.0, 0  # windows, each as often as it is run
 
@@ -141,9 +150,12 @@ class Run:
         Causal models: the next token in nats. Encoders with their head: masked tokens in nats. Without: the drift
         of the last hidden states away from what they are now.
         """
-        if not self.predicts:
-            return Drift(self, windows)
-        return NextToken(self, windows) if self.architecture.causal else MaskedTokens(self, windows)
+        loss = self._loss(windows)
+        if self._unfinished is None:
+            return loss
+        self._losses += 1
+        text = hashlib.sha256(windows.ids.tobytes()).hexdigest()[:DIGITS]
+        return Kept(loss, self._unfinished / f"{self._losses}-{text}", self._pass)
 
     def last_states(
         self, ids: Int[Array, "windows n"], see: Callable[[int, Float[Array, "batch n d"]], None]
@@ -304,6 +316,17 @@ class Run:
 
     # How it is run
 
+    def _loss(self, windows: losses.Windows) -> Loss:
+        if not self.predicts:
+            return Drift(self, windows)
+        return NextToken(self, windows) if self.architecture.causal else MaskedTokens(self, windows)
+
+    def _pass(self, windows: int) -> None:
+        """Count windows as run, and tell who watches."""
+        self._done += windows
+        if self._watch is not None and self._due:
+            self._watch(min(1.0, self._done / self._due))
+
     @cached_property
     def _blocks(self) -> list[Any]:
         return modules.find_blocks(self._base, self.architecture.n_layer)
@@ -331,9 +354,7 @@ class Run:
             for begin in range(0, len(ids), size):
                 batch = ids[begin : begin + size]
                 yield begin, torch.as_tensor(batch.astype(np.int64), device=self.device)
-                self._done += len(batch)
-                if self._watch is not None and self._due:
-                    self._watch(min(1.0, self._done / self._due))
+                self._pass(len(batch))
 
     @contextmanager
     def _computing(self) -> Iterator[None]:

@@ -179,3 +179,36 @@ def test_devices(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert {chosen(10, device, skip=False).device for device in ("auto", "cuda")} == {"cuda"}
     assert chosen(10, "cpu", skip=False).device == "cpu"
+
+
+# Interrupted
+
+
+def test_what_is_kept_until_a_result_is_finished_has_a_folder_of_its_own_and_goes(folder, store, ran, monkeypatch):
+    seen = []
+
+    def interrupted(inputs):
+        seen.append(inputs.run.unfinished)
+        inputs.run.unfinished.mkdir(parents=True, exist_ok=True)
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+        return Measurements({"sum": 1.0})
+
+    findings = (toy("much", needs=(RUN,), measure=interrupted, passes=1.0),)
+    with pytest.raises(KeyboardInterrupt):
+        compute(folder, store, findings=findings)
+    assert not (store.root / "tiny" / "model.json").exists() or seen[0].is_dir()
+    compute(folder, store, findings=findings)
+    assert seen[0] == seen[1]
+    assert seen[0].name.startswith("much.")
+    assert not seen[0].parent.exists()
+
+
+def test_what_another_key_left_unfinished_goes(store):
+    folders = [store.unfinished("tiny", "much", key) for key in ("0" * 64, "1" * 64)]
+    other = store.unfinished("tiny", "little", "0" * 64)
+    for made in (folders[0], other):
+        made.mkdir(parents=True)
+    assert store.unfinished("tiny", "much", "1" * 64) == folders[1]
+    assert not folders[0].exists()
+    assert other.is_dir()

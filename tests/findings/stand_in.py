@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
@@ -51,8 +52,10 @@ class StandIn:
         self.record = {"torch": "none"}
         self.begin(600)
 
-    def begin(self, budget_s: float, watch: Callable[[float], None] | None = None) -> None:
-        self.budget_s, self.was_cut = budget_s, False
+    def begin(
+        self, budget_s: float, watch: Callable[[float], None] | None = None, unfinished: Path | None = None
+    ) -> None:
+        self.budget_s, self.was_cut, self.unfinished = budget_s, False, unfinished
 
     def affordable(self, count: int, length: int, passes: float) -> int:
         return min(count, 32)

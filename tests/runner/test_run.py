@@ -372,3 +372,57 @@ def test_it_is_what_findings_run(opened, name):
     windows = run.windows(2, 0)
     for what, kind in ((run, Run), (run.text, Text), (windows, inputs.Windows), (run.loss(windows), Loss)):
         assert isinstance(what, kind)
+
+
+# Interrupted
+
+
+def test_losses_that_were_measured_before_an_interruption_are_not_run_again(opened, tmp_path):
+    run, ids = opened("gpt2"), random_ids(9, N_IDS)
+    rows = [own_rows(run)[:N_IDS] * scale for scale in (1, 0.5, 0)]
+    passed = []
+
+    def measure(stop=None):
+        run.begin(600, passed.append, tmp_path / "kept")
+        run._due = len(ids) * len(rows)
+        loss, found = run.loss(as_windows(ids)), []
+        for index, table in enumerate(rows):
+            if index == stop:
+                raise KeyboardInterrupt
+            with run.replaced(rows=table):
+                found.append(loss.per_window())
+        return found
+
+    run.begin(600)
+    whole = []
+    for table in rows:
+        with run.replaced(rows=table):
+            whole.append(run.loss(as_windows(ids)).per_window())
+    with pytest.raises(KeyboardInterrupt):
+        measure(stop=2)
+    ran, forward = [], run._model.forward
+    run._model.forward = lambda **given: ran.append(1) or forward(**given)
+    try:
+        passed.clear()
+        again = measure()
+    finally:
+        run._model.forward = forward
+        run.begin(600)
+    batches = -(-len(ids) // run.largest_batch)
+    assert len(ran) == batches
+    assert passed[-1] == pytest.approx(1.0)
+    assert all(np.array_equal(a, b) for a, b in zip(again, whole, strict=True))
+
+
+def test_a_damaged_file_of_an_unfinished_run_is_measured_again(opened, tmp_path):
+    run, ids = opened("gpt2"), random_ids(9, N_IDS)
+    found = []
+    for content in (None, b"", b"\x93NUMPY"):
+        if content is not None:
+            for file in (tmp_path / "kept").rglob("*.npy"):
+                file.write_bytes(content)
+        run.begin(600, unfinished=tmp_path / "kept")
+        found.append(run.loss(as_windows(ids)).per_window())
+    run.begin(600)
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
