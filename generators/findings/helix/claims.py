@@ -14,7 +14,7 @@ from generators.maths.turning import JUDGED_OFFSETS
 THREE, THREE_PARTLY = 0.90, 0.70  # share of variance
 FEW_OUTLIERS = 4  # or one position in a hundred: among more, the first is one of many
 FEWEST_TURNS = 1.0
-STEADY = 0.25  # net angle over summed steps: rows in any order, which turn to and fro, have 1 / sqrt(n) or so
+STEADY = 1 / 3  # net angle over summed steps: two steps on for each one back; rows in any order have 1 / sqrt(n)
 FRAYED = 0.02  # share of variance
 SMOOTH = 0.5  # correlation of neighbours, below which rows are no curve that a start could lie off
 EVEN, EVEN_PARTLY = 0.05, 0.10  # std/mean
@@ -296,7 +296,7 @@ RULES = (
         sense="at least",
         holds=FEWEST_TURNS,
         unit="turns of the whole",
-        also=f"and with a steadiness of {STEADY:g} or more; partly where it is more than chance gives",
+        also="and with a steadiness of a third or more; partly where it is more than chance gives",
         test=_winding,
     ),
     Rule(
