@@ -299,6 +299,7 @@ def findings_of_tokens(E: Array) -> None:
 
 # Running a model against the plain way
 
+TRANSFORMER_LENS = ROOT / ".venv-bench" / "bin" / "python"  # made by `make bench`
 SAME_LOSS = 1e-5  # nats per token, between two orders of adding up
 ESTIMATED_LAYERS = 1, 3  # of the made-up checkpoints that are timed
 GPT2_LAYERS, GPT2_PARAMETERS = 12, 124.4e6
@@ -326,12 +327,29 @@ def runs() -> None:
     print(f"{'':<{LABEL}} {'plain':>9} {'ours':>9} {'ratio':>7}")
     print(f"{'position_use':<{LABEL}} {plain:7.2f} s {ours:7.2f} s {plain / ours:6.1f}x")
     print(f"  every window's loss agrees to {apart:.0e} nats per token")
+    if TRANSFORMER_LENS.is_file():
+        lens, found = with_transformer_lens(ROOT / "models/stdlib-gpt2", windows.ids, np.stack(tables))
+        apart = np.abs(np.array(answer) - found).max()
+        assert apart < SAME_LOSS, apart
+        print(f"{'the same with TransformerLens':<{LABEL}} {lens:7.2f} s {ours:7.2f} s {lens / ours:6.1f}x")
     estimate_gpt2()
 
 
 def _with_rows(run: Any, loss: Any, rows: Array) -> Array:
     with run.replaced(rows=rows):
         return loss.per_window()
+
+
+def with_transformer_lens(folder: Path, ids: Array, tables: Array) -> tuple[float, Array]:
+    """Return the processor's seconds, importing not counted, and every window's loss, by TransformerLens."""
+    with tempfile.TemporaryDirectory() as place:
+        given, answer = Path(place, "tables.npz"), Path(place, "losses.npz")
+        np.savez(given, ids=ids, tables=tables)
+        script = Path(__file__).with_name("with_transformer_lens.py")
+        command = [str(TRANSFORMER_LENS), str(script), str(folder), str(given), str(answer)]
+        subprocess.run(command, check=True, capture_output=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
+        with np.load(answer, allow_pickle=False) as file:
+            return float(file["seconds"]), file["losses"]
 
 
 def plain_losses(folder: Path, ids: Array, rows: Array) -> Array:
