@@ -1,5 +1,6 @@
 """A trained model's folder: weights in float16, config, tokenizer, token counts, and what its record says."""
 
+import copy
 import json
 from dataclasses import asdict
 from hashlib import sha256
@@ -19,12 +20,9 @@ RECORD = "training.json"
 
 
 def write_model(run: Run, text: Encoded, out: Path) -> PreTrainedModel:
-    """Write the files that others load; return the model as they will have it, its rounded weights in float32.
-
-    Takes `run`'s own model to float16, so that its training is over.
-    """
+    """Write the files that others load; return the model as they will have it, its rounded weights in float32."""
     out.mkdir(parents=True, exist_ok=True)
-    model = plain(run.model.to("cpu")).half()
+    model = plain(copy.deepcopy(run.model).to("cpu")).half()
     for key in ACTIVATION_KEYS:
         if getattr(model.config, key, None) == GELU_NEW_FAST:
             setattr(model.config, key, GELU_NEW)
@@ -38,6 +36,7 @@ def write_model(run: Run, text: Encoded, out: Path) -> PreTrainedModel:
     }
     (out / "tokenizer_config.json").write_text(json.dumps(tokenizer_config, indent=1) + "\n")
     np.save(out / "token_counts.npy", text.counts)
+    np.save(out / "held_out_tokens.npy", text.held_out.astype(np.uint16))
     return AutoModelForCausalLM.from_pretrained(out, dtype=torch.float32)
 
 

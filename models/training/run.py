@@ -3,7 +3,7 @@
 import json
 import pickle
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,6 +22,9 @@ from models.training.recipe import Recipe
 NOTE_EVERY = 50
 MEASURE_EVERY = 500
 SAVE_EVERY = 100
+
+
+See = Callable[["Run"], None]
 
 
 def versions() -> dict[str, str]:
@@ -112,15 +115,22 @@ class Run:
         return loss.item()
 
 
-def train(run: Run, trained: np.ndarray, held_out: np.ndarray, console: Console) -> None:
-    """Take `run` to its last step, with a bar on a terminal and a line with every checkpoint elsewhere."""
+def train(run: Run, trained: np.ndarray, held_out: np.ndarray, console: Console, see: See | None = None) -> None:
+    """Take `run` to its last step, with a bar on a terminal and a line with every checkpoint elsewhere.
+
+    `see` is called with it before its first step and after each; after an interruption, again from its checkpoint on.
+    """
     steps = run.recipe.steps
     columns = [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}")]
     recent: list[float] = []
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         bar = progress.add_task("", total=steps, completed=run.step)
+        if see is not None:
+            see(run)
         while run.step < steps:
             recent.append(run.advance(trained))
+            if see is not None:
+                see(run)
             if run.step % NOTE_EVERY == 0 or run.step == steps:
                 run.losses.append((run.step, float(np.mean(recent))))
                 recent = []

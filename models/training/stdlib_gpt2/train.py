@@ -5,6 +5,7 @@ library, versions, seed and number of threads give the same model.
 """
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from models.training.losses import held_out_loss
 from models.training.recipe import Recipe
 from models.training.run import Run, train
 from models.training.stdlib_gpt2.card import FOLDER, write_card
+from models.training.stdlib_gpt2.course import steps_of, write_step
 
 WORK = command.ROOT / ".cache" / "stdlib-gpt2"
 # How the sample on the model's card is drawn.
@@ -78,6 +80,9 @@ def main(
     library: command.Library = None,
     out: command.Out = FOLDER,
     work: command.Work = WORK,
+    course: Annotated[
+        Path | None, typer.Option(help="Where the model is also written as it is at some steps of its training.")
+    ] = None,
 ) -> None:
     """Train stdlib-gpt2, or go on with it, and write it."""
     console = Console(stderr=True, highlight=False)
@@ -88,7 +93,8 @@ def main(
         run = Run(recipe, new_gpt2(recipe), {"corpus": corpus.sha256}, work, device)
         if run.resume():
             console.print(f"Going on from step {run.step}.")
-    train(run, text.trained, text.held_out, console)
+    see = None if course is None else partial(write_step, text=text, steps=steps_of(steps), folder=course)
+    train(run, text.trained, text.held_out, console, see)
     publish(run, corpus, text, out)
     console.print(f"Written to {out}")
 
