@@ -54,3 +54,22 @@ def test_no_surrogate_is_drawn_where_no_number_of_the_curve_reaches_its_threshol
     assert set(quick) == set(plain)
     for verdict in ("holds", "untested"):
         assert {claim for claim in quick if quick[claim] == verdict} == {c for c in plain if plain[c] == verdict}
+
+
+def test_a_claim_over_all_nulls_in_one_line():
+    held = {"a": {"x": {"holds": 0, "tested": 9}}, "b": {"x": {"holds": 2, "tested": 9}}}
+    held |= {"c": {"x": {"holds": 2, "tested": 8}}, "d": {"x": {"holds": 9, "tested": 9}}, "e": {}}
+    held |= {"f": {"x": {"holds": 0, "tested": 0}}}
+    content = {
+        "date": "1",
+        "commit": "2",
+        "draws": 9,
+        "sizes": {},
+        "nulls": held,
+        "not_opposite": {"x": {"d": "why"}},
+    }
+    one = evidence.Nulls.model_validate(content).of("x")
+    assert (one.tested, one.nulls, one.most.holds) == (3, ("b", "c"), 2)
+    assert [(null, kept.holds, why) for null, kept, why in one.kept_by] == [("d", 9, "why")]
+    nothing = evidence.Nulls.model_validate({**content, "nulls": {"a": held["a"]}}).of("x")
+    assert (nothing.tested, nothing.most) == (1, None)

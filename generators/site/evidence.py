@@ -32,6 +32,19 @@ class Held(Kept):
     tested: int
 
 
+@dataclass(frozen=True)
+class OnNulls:
+    """One claim over all nulls: on how many it is tested, and where it holds most often.
+
+    Nulls that keep what the claim speaks of are named by themselves, each with the draws in which it holds and why.
+    """
+
+    tested: int
+    most: Held | None
+    nulls: tuple[str, ...]
+    kept_by: tuple[tuple[str, Held, str], ...]
+
+
 class Nulls(Kept):
     """How often each claim holds where there is nothing to find; written by `make nulls`."""
 
@@ -47,6 +60,16 @@ class Nulls(Kept):
     def claims(self) -> list[str]:
         """Return every claim that some null speaks about, in the order met."""
         return list(dict.fromkeys(claim for held in self.nulls.values() for claim in held))
+
+    def of(self, claim: str) -> OnNulls:
+        """Return what is told of a claim in one line."""
+        excused = self.not_opposite.get(claim, {})
+        tested = {null: held[claim] for null, held in self.nulls.items() if claim in held and held[claim].tested}
+        opposite = {null: one for null, one in tested.items() if null not in excused}
+        most = max((one.holds for one in opposite.values()), default=0)
+        where = tuple(null for null, one in opposite.items() if most and one.holds == most)
+        kept = tuple((null, tested[null], why) for null, why in excused.items() if null in tested)
+        return OnNulls(len(opposite), opposite[where[0]] if where else None, where, kept)
 
 
 class Strength(Kept):
