@@ -232,6 +232,10 @@ def _check_names(registry: Registry, models: Path, series: Path) -> None:
         for member in one.members:
             if member.model not in names:
                 raise InputError(f"{series}: the series {one.name!r} names {member.model!r}, which {models} has not.")
+        try:
+            registry.members(one)
+        except ValidationError as error:
+            raise InputError(f"{series}: a model of the series {one.name!r} is wrong: {explain(error)}.") from error
     made = [model.name for one in registry.series if one.own for _, model in registry.members(one)]
     every = [*names, *made, *(one.name for one in registry.series)]
     for name in every:
