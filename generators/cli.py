@@ -42,7 +42,9 @@ MODEL is a name in models.yml (`gpt2`), a folder with config.json and model.safe
 
 Models = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[MODEL]...", help="Names, folders or hub ids; none means all of models.yml."),
+    typer.Argument(
+        metavar="[MODEL]...", help="Names (of models or series), folders or hub ids; none means all of models.yml."
+    ),
 ]
 ModelsDir = Annotated[
     list[Path] | None,
@@ -402,9 +404,9 @@ def _workshop(source: Path) -> "Workshop":
 
 
 def _chosen(specs: list[str] | None, registry: "Registry") -> "Sequence[Model]":
-    from generators.checkpoint.registry import find_model
+    from generators.checkpoint.registry import find_models
 
-    return [find_model(spec, registry) for spec in specs] if specs else registry.models
+    return [model for spec in specs for model in find_models(spec, registry)] if specs else registry.models
 
 
 def _places(models_dir: list[Path] | None) -> "Places":

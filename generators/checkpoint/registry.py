@@ -1,17 +1,18 @@
-"""The models the atlas covers: `models.yml` -> `Model`."""
+"""The models the atlas covers, `models.yml` -> `Model`, and of what they are steps or seeds, `series.yml`."""
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from generators.base.errors import InputError
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w-]*(\.[\w-]+)*/[A-Za-z0-9][\w-]*(\.[\w-]+)*")
 LONGEST_NAME = 96
+SERIES = "series.yml"
 
 Slug = Annotated[str, StringConstraints(pattern=f"^{SLUG.pattern}$", max_length=LONGEST_NAME)]
 HubId = Annotated[str, StringConstraints(pattern=f"^{HUB_ID.pattern}$", max_length=LONGEST_NAME)]
@@ -59,6 +60,8 @@ class FolderSource(Entry):
         return f"folder {self.folder}"
 
 
+Place = int | Title  # of a model in a series
+Frequency = Literal["counts", "wordfreq", "index"]
 Source = HubSource | PackageSource | FolderSource
 Stack = Literal["encoder", "decoder", "text", "vision"]
 STACKS: tuple[Stack, ...] = ("encoder", "decoder", "text", "vision")
@@ -74,7 +77,7 @@ class Model(Entry):
     stack: Stack | None = Field(
         default=None, description="Which half of a checkpoint that holds two models; the name ends with --STACK."
     )
-    frequency: Literal["counts", "wordfreq", "index"] = Field(
+    frequency: Frequency = Field(
         default="index", description="The best source of token frequencies that this model has."
     )
     counts: Path | None = Field(
@@ -91,37 +94,155 @@ class Model(Entry):
         return self.name.removesuffix(f"--{self.stack}") if self.stack else self.name
 
 
+AT = "{at}"  # stands in a pattern for where a member is
+
+
+class Pattern(Entry):
+    """What members have in common that have no entry of their own in `models.yml`; `{at}` is where one is."""
+
+    name: str
+    title: str
+    sources: tuple[dict[str, str], ...] = Field(min_length=1)
+    family: str | None = None
+    frequency: Frequency = "index"
+    licence: Text | None = None
+
+    @model_validator(mode="after")
+    def _tells_them_apart(self) -> Self:
+        if AT not in self.name or AT not in self.title:
+            raise ValueError(f"name and title of each member must hold {AT}")
+        return self
+
+    def at(self, place: Place, root: Path) -> Model:
+        """Return the member at a place; its folders are meant from `root`."""
+        filled = [{key: value.replace(AT, str(place)) for key, value in source.items()} for source in self.sources]
+        model = Model.model_validate(
+            {
+                **self.model_dump(exclude={"name", "title", "sources"}),
+                "name": self.name.replace(AT, str(place)),
+                "title": self.title.replace(AT, str(place)),
+                "sources": filled,
+            }
+        )
+        return _rooted(model, root)
+
+
+class Member(Entry):
+    """One model of a series: an entry of `models.yml`, and what it is called or where it is in the series."""
+
+    model: Slug
+    at: Place
+
+
+class Series(Entry):
+    """Models that differ in one thing.
+
+    `along` says in what: the seed of one recipe, something that was changed (the first member is what it was
+    changed from), or the step of one training (members are numbers then, from the first on). Members are entries
+    of `models.yml`, or made by a pattern: those have no page of their own.
+    """
+
+    name: Slug
+    title: Title
+    along: Literal["seed", "change", "step"]
+    question: Text = Field(description="What is asked of these models.")
+    members: tuple[Member, ...] = ()
+    each: Pattern | None = None
+    places: tuple[int, ...] = Field(default=(), alias="at")
+
+    @model_validator(mode="after")
+    def _has_members(self) -> Self:
+        if bool(self.members) == bool(self.each and self.places):
+            raise ValueError("a series has members, or each and at")
+        found = [member.at for member in self.members] or list(self.places)
+        if len(set(found)) < len(found):
+            raise ValueError("two members are at the same place")
+        if len(found) < 2:
+            raise ValueError("one model is no series")
+        if self.along == "step" and not all(isinstance(place, int) for place in found):
+            raise ValueError("members along a training are at numbers: their steps")
+        return self
+
+    @property
+    def own(self) -> bool:
+        """Return whether its models are its own, without an entry in `models.yml` or a page."""
+        return self.each is not None
+
+
 class Registry(Entry):
-    """All models of the atlas, in the order in which pages list them."""
+    """All models of the atlas, in the order in which pages list them, and the series that they make.
+
+    `root` is the folder from which the folders of models are meant.
+    """
 
     models: tuple[Model, ...]
+    series: tuple[Series, ...] = ()
+    root: Path = Path()
 
     def find(self, name: str) -> Model | None:
-        """Return the model called `name`, or None."""
-        return next((model for model in self.models if model.name == name), None)
+        """Return the model called `name`, of a series or not, or None."""
+        known = (*self.models, *(model for one in self.series if one.own for _, model in self.members(one)))
+        return next((model for model in known if model.name == name), None)
+
+    def find_series(self, name: str) -> Series | None:
+        """Return the series called `name`, or None."""
+        return next((one for one in self.series if one.name == name), None)
+
+    def members(self, series: Series) -> list[tuple[Place, Model]]:
+        """Return the models of a series with their places, in order."""
+        if series.each is not None:
+            return [(place, series.each.at(place, self.root)) for place in series.places]
+        named = {model.name: model for model in self.models}
+        return [(member.at, named[member.model]) for member in series.members]
 
 
 def load_registry(path: Path) -> Registry:
-    """Read and check `models.yml`.
+    """Read and check `models.yml`, and `series.yml` if one is beside it.
 
     Raises:
         InputError: the file is absent, isn't YAML, or an entry is wrong; says which and why.
     """
+    beside = path.with_name(SERIES)
+    models = Registry.model_validate(_entries(path, "models")).models
+    series = Registry.model_validate({"models": [], **_entries(beside, "series")}).series if beside.is_file() else ()
+    folders = path.resolve().parent
+    registry = Registry(models=tuple(_rooted(model, folders) for model in models), series=series, root=folders)
+    _check_names(registry, path, beside)
+    return registry
+
+
+def _entries(path: Path, kind: Literal["models", "series"]) -> dict[str, Any]:
+    """Return the entries of a file, checked."""
+    content: Any = None
     try:
         content = yaml.safe_load(path.read_text("utf-8"))
-        registry = Registry.model_validate({"models": content})
+        Registry.model_validate({"models": [], kind: content})
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"The registry {path} can't be read: {error}.") from error
     except ValidationError as error:
         raise InputError(f"The registry {path} is wrong: {explain(error, content)}.") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or a number that can't be
         raise InputError(f"The registry {path} isn't valid YAML: {_one_line(error)}.") from error
+    return {kind: content}
+
+
+def _check_names(registry: Registry, models: Path, series: Path) -> None:
     names = [model.name for model in registry.models]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"The registry {path} names the model {name!r} twice.")
-    folders = path.resolve().parent
-    return Registry(models=tuple(_rooted(model, folders) for model in registry.models))
+    for one in registry.series:
+        for member in one.members:
+            if member.model not in names:
+                raise InputError(f"{series}: the series {one.name!r} names {member.model!r}, which {models} has not.")
+        try:
+            registry.members(one)
+        except ValidationError as error:
+            raise InputError(f"{series}: a model of the series {one.name!r} is wrong: {explain(error)}.") from error
+    made = [model.name for one in registry.series if one.own for _, model in registry.members(one)]
+    every = [*names, *made, *(one.name for one in registry.series)]
+    for name in every:
+        if every.count(name) > 1:
+            raise InputError(
+                f"The registry {models} names {'the model' if name in names else 'something'} {name!r} twice."
+            )
 
 
 def find_model(spec: str, registry: Registry) -> Model:
@@ -141,6 +262,16 @@ def find_model(spec: str, registry: Registry) -> Model:
         return model
     names = ", ".join(model.name for model in registry.models)
     raise InputError(f"{spec!r} is no model in models.yml ({names}), no folder, and no hub id such as 'owner/model'.")
+
+
+def find_models(spec: str, registry: Registry) -> list[Model]:
+    """Turn what the user typed into models: all of a series, or one.
+
+    Raises:
+        InputError: it is neither.
+    """
+    series = registry.find_series(spec)
+    return [find_model(spec, registry)] if series is None else [model for _, model in registry.members(series)]
 
 
 def half(model: Model, stack: Stack | None) -> Model:

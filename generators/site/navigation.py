@@ -8,6 +8,7 @@ from typing import Any
 from generators.base.plain import as_json
 from generators.findings import FINDINGS
 from generators.site.notebooks import Notebook
+from generators.site.series import SeriesPage
 from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
@@ -15,10 +16,15 @@ NAVIGATION = "navigation.json"  # in the staging folder; no page of the site
 
 
 def write_navigation(
-    staging: Staging, pages: Sequence[ModelPage], notebooks: Sequence[Notebook], *, whole: bool = True
+    staging: Staging,
+    pages: Sequence[ModelPage],
+    notebooks: Sequence[Notebook],
+    series: Sequence[SeriesPage],
+    *,
+    whole: bool = True,
 ) -> None:
     """Write the menu beside the pages it lists, in the form of mkdocs.yml's `nav`."""
-    menu = navigation(pages, notebooks) if whole else navigation_of_report(pages)
+    menu = navigation(pages, notebooks, series) if whole else navigation_of_report(pages)
     staging.write(NAVIGATION, as_json(menu))
 
 
@@ -28,12 +34,15 @@ def read_navigation(folder: Path) -> list[Any]:
     return menu
 
 
-def navigation(pages: Sequence[ModelPage], notebooks: Sequence[Notebook]) -> list[Any]:
+def navigation(
+    pages: Sequence[ModelPage], notebooks: Sequence[Notebook], series: Sequence[SeriesPage] = ()
+) -> list[Any]:
     """Return the menu: titles and the pages behind them."""
     menu: list[Any] = [
         {"Home": "index.md"},
         {"Models": ["models/index.md", *({page.title: f"models/{page.name}.md"} for page in pages)]},
         {"Compare": "compare.md"},
+        *_series(series),
         _findings(),
         {"What we learned": "learned.md"},
     ]
@@ -47,6 +56,11 @@ def navigation_of_report(pages: Sequence[ModelPage]) -> list[Any]:
     """Return the menu of a report on some models."""
     models = ({page.title: f"models/{page.name}.md"} for page in pages)
     return [{"Overview": "index.md"}, *models, _findings(), {"About": "about.md"}]
+
+
+def _series(series: Sequence[SeriesPage]) -> list[Any]:
+    each = ({one.series.title: f"series/{one.series.name}.md"} for one in series)
+    return [{"Series": ["series/index.md", *each]}] if series else []
 
 
 def _findings() -> dict[str, Any]:

@@ -21,6 +21,7 @@ from generators.site.groups import grouped
 from generators.site.learned import lessons
 from generators.site.navigation import write_navigation
 from generators.site.pictures import Picture
+from generators.site.series import write_series
 from generators.site.staging import Staging
 from generators.site.view import Absent, ModelPage, all_models, model_page
 from generators.site.words import environment
@@ -64,7 +65,10 @@ def render(
     rendered = _model_pages(registry, store, staging, unavailable or {}, templates, report)
     listed = notebooks.listed(source) if whole else []
     _write_pages(rendered, registry, staging, templates, listed, store.root)
-    write_navigation(staging, rendered.pages, listed, whole=whole)
+    series = (
+        write_series(registry, store, staging, templates, [page.name for page in rendered.pages]) if whole else []
+    )
+    write_navigation(staging, rendered.pages, listed, series, whole=whole)
     data.write(rendered.pages, staging)
     return rendered
 

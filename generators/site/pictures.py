@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,23 +73,27 @@ def _picture(judged: JudgedFinding, figure: Figure, interactive: Any, model: str
         staging.write(data, as_compact_json(interactive.as_json()))
     assert judged.measured is not None
     words = caption(judged.finding.name, figure.name, judged.measured)
-    return Picture(figure.name, figure.title, words, f"{path}.svg", f"{path}-dark.svg", *_size(light), data)
+    return Picture(figure.name, figure.title, words, f"{path}.svg", f"{path}-dark.svg", *size(light), data)
 
 
 def _drawn(judged: JudgedFinding, figure: Figure, staging: Staging) -> tuple[bytes, bytes]:
-    key = _drawing_key(judged, figure)
+    return drawn(_drawing_key(judged, figure), figure.draw, staging)
+
+
+def drawn(key: str, draw: Callable[[], Any], staging: Staging) -> tuple[bytes, bytes]:
+    """Return a figure for light and for dark pages, from the cache if it was drawn under this key before."""
     kept = staging.cache / f"{key}.svg", staging.cache / f"{key}-dark.svg"
     try:
         return kept[0].read_bytes(), kept[1].read_bytes()
     except OSError:
         pass
-    drawn = style.svg_pair(figure.draw())
+    made = style.svg_pair(draw())
     try:
-        for path, data in zip(kept, drawn, strict=True):
+        for path, data in zip(kept, made, strict=True):
             replace_file(path, data)
     except OSError as error:
         raise AtlasError(f"The figure cache {staging.cache} can't be written: {error}.") from error
-    return drawn
+    return made
 
 
 def _drawing_key(judged: JudgedFinding, figure: Figure) -> str:
@@ -100,7 +104,8 @@ def _drawing_key(judged: JudgedFinding, figure: Figure) -> str:
     return hashlib.sha256(parts.encode()).hexdigest()[:32]
 
 
-def _size(svg: bytes) -> tuple[int, int]:
+def size(svg: bytes) -> tuple[int, int]:
+    """Return the width and height of a picture in CSS pixels."""
     found = SIZE.search(svg)
     width, height = (float(found[1]), float(found[2])) if found else (640.0, 400.0)
     return round(width * 96 / 72), round(height * 96 / 72)
