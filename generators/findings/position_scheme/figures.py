@@ -50,8 +50,16 @@ def draw_rotations(metrics: Metrics, arrays: dict[str, Array]) -> Any:
         limits[metrics["n_ctx"]] = "context"
     for tokens, what in limits.items():
         ax.axhline(tokens, ls="--" if what == "context" else ":", lw=1, color=style.INK)
+        side = "left" if what == "context" else "right"  # where fewer marks are
+        end = (0.02 if side == "left" else 0.98, tokens)
         ax.annotate(
-            f"{what}: {tokens:,} tokens", (0, tokens), (2, 3), textcoords="offset points", fontsize=9, ha="left"
+            f"{what}: {tokens:,} tokens",
+            end,
+            (0, 3),
+            xycoords=ax.get_yaxis_transform(),
+            textcoords="offset points",
+            fontsize=9,
+            ha=side,
         )
     ax.set_yscale("log")
     style.whole_numbers(ax.xaxis)
@@ -77,16 +85,9 @@ def draw_slopes(slopes: Slopes) -> Any:
     for head, colour in zip(heads, colours, strict=True):
         ax.plot(distances, np.exp(-head["slope"] * distances), lw=1.2, color=colour)
     ax.axhline(0.5, ls="--", lw=1, color=style.INK)
-    for head, side in ((heads[0], "right"), (heads[-1], "left"))[: len(heads)]:
-        at = max(head["half_distance"], 1)
-        ax.annotate(
-            f"head {head['head']}",
-            (at, np.exp(-head["slope"] * at)),
-            (-5 if side == "right" else 5, 5),
-            textcoords="offset points",
-            ha="left" if at == 1 else side,
-            fontsize=9,
-        )
+    ends = {heads[-1]["head"]: (heads[-1]["half_distance"], 0.5), heads[0]["head"]: (1, 0)}
+    for head, place in ends.items():
+        ax.annotate(f"head {head}", place, (4, 4), textcoords="offset points", fontsize=9)
     ax.set_xscale("log")
     ax.set_ylim(0, 1.05)
     ax.set_xlabel("distance to the key (tokens)")
