@@ -140,7 +140,7 @@ def test_its_page_has_no_word_of_positions_that_are_not_there(folder, tmp_path):
     assert (rendered.damaged, rendered.absent) == ([], [])
     page = (site.folder / "models/rotary.md").read_text()
     assert page.count("Positions enter as rotations inside attention") == 1
-    assert "What Rotary has instead" in page
+    assert "What Rotary has instead</a>" in page
     for finding in ("helix", "channels", "attention", "subspaces"):  # links to them lead somewhere
         assert page.count(f'<li id="{finding}">') == 1
         assert f"{{ #{finding} }}" not in page

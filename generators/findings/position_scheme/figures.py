@@ -86,8 +86,8 @@ def draw_slopes(slopes: Slopes) -> Any:
         ax.plot(distances, np.exp(-head["slope"] * distances), lw=1.2, color=colour)
     ax.axhline(0.5, ls="--", lw=1, color=style.INK)
     ends = {heads[-1]["head"]: (heads[-1]["half_distance"], 0.5), heads[0]["head"]: (1, 0)}
-    for head, place in ends.items():
-        ax.annotate(f"head {head}", place, (4, 4), textcoords="offset points", fontsize=9)
+    for name, place in ends.items():
+        ax.annotate(f"head {name}", place, (4, 4), textcoords="offset points", fontsize=9)
     ax.set_xscale("log")
     ax.set_ylim(0, 1.05)
     ax.set_xlabel("distance to the key (tokens)")
@@ -101,7 +101,7 @@ def draw_biases(told: Biases, arrays: dict[str, Array]) -> Any:
     offsets, biases = arrays["bias_offsets"], arrays["biases"][order]
     shown = biases - biases.mean(axis=1, keepdims=True)
     limit = max(float(np.quantile(np.abs(shown), MOST_SATURATED)), 1e-6)
-    figure = style.canvas(width=7.0, height=max(2.6, 0.19 * min(len(order), MOST_NAMED_HEADS) + 1.2))
+    figure = style.canvas(width=7.0, height=max(3.0, 0.19 * min(len(order), MOST_NAMED_HEADS) + 1.2))
     ax = figure.add_subplot()
     image = ax.imshow(
         shown, cmap=style.diverging_colours(), vmin=-limit, vmax=limit, aspect="auto", interpolation="none"
@@ -113,7 +113,7 @@ def draw_biases(told: Biases, arrays: dict[str, Array]) -> Any:
     ax.grid(False)
     ax.set_xlabel("offset: tokens back from the query" + (", negative ahead of it" if offsets.min() < 0 else ""))
     ax.set_ylabel("head")
-    figure.colorbar(image, ax=ax, label="bias, less the head's mean (nats)")
+    figure.colorbar(image, ax=ax, label="nats above the head's mean")
     return figure
 
 
