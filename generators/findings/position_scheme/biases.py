@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int, Real
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
@@ -113,13 +113,13 @@ def relative_biases(table: Float[Array, "rows heads"], buckets: Buckets) -> tupl
 def permuted(used: Bucketed) -> tuple[float, float]:
     """Return between what 98 % of Spearman's correlations with distance lie if the order of buckets means nothing."""
     rng = np.random.default_rng(SEED)
-    drawn = [_rho(rng.permutation(len(used["nearest"])), used) for _ in range(DRAWS)]
+    drawn = [_rho(rng.permutation(len(used["nearest"])).astype(float), used) for _ in range(DRAWS)]
     low, high = np.quantile(drawn, OUTSIDE)
     return float(low), float(high)
 
 
-def _rho(biases: Real[Array, " used"], used: Bucketed) -> float:
-    return spearman(biases, np.abs(used["nearest"])) or 0.0
+def _rho(biases: Float[Array, " used"], used: Bucketed) -> float:
+    return spearman(biases, np.abs(used["nearest"]).astype(float)) or 0.0
 
 
 def mean_distance(biases: Float[Array, " used"], used: Bucketed) -> float:
