@@ -14,6 +14,7 @@ from generators.compute.judged import judged_model
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
 from generators.compute.run import Places, compute_model
+from generators.findings import FINDINGS
 from generators.site.pages import render
 from generators.site.staging import Staging
 
@@ -101,6 +102,7 @@ def test_the_token_side_is_computed_in_full_and_the_position_side_says_why_not(f
         "subspaces",
     }
     assert {name for name, value in status.items() if value == "computed"} == {
+        "position_scheme",
         "gains",
         "frequency",
         "token_svd",
@@ -137,6 +139,12 @@ def test_its_page_has_no_word_of_positions_that_are_not_there(folder, tmp_path):
     rendered = render(Registry(models=(model,)), store, site, tmp_path / "src")
     assert (rendered.damaged, rendered.absent) == ([], [])
     page = (site.folder / "models/rotary.md").read_text()
-    assert page.count("Positions enter as rotations inside attention") >= 4
+    assert page.count("Positions enter as rotations inside attention") == 1
+    assert "What Rotary has instead</a>" in page
+    for finding in ("helix", "channels", "attention", "subspaces"):  # links to them lead somewhere
+        assert page.count(f'<li id="{finding}">') == 1
+        assert f"{{ #{finding} }}" not in page
+    assert page.count("{ #position_scheme }") == 1
+    assert page.count('id="claim-') == sum(len(finding.rules) for finding in FINDINGS)
     assert "partial copy" not in page
     assert "figures/rotary/helix" not in page

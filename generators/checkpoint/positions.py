@@ -1,14 +1,14 @@
-"""How positions enter where no table of them is learned: formulas, rotations, slopes, relative biases."""
+"""How positions enter where no table of them is learned, as configs say it: formulas, rotations, slopes."""
 
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray as Array
 
-from generators.base.architecture import Buckets, Rotary
+from generators.base.architecture import Rotary
 from generators.base.errors import InputError
 
 BASE = 10_000.0  # of wavelengths: Vaswani et al. 2017, taken over by Su et al. 2021 for rotations
@@ -133,22 +133,7 @@ SCALINGS: Mapping[str, Callable[[Array, Mapping[str, Any], float, int], tuple[Ar
 }
 
 
-def turned(rows: Float[Array, "heads n c"], rotation: Rotary | None) -> Float[Array, "heads n c"]:
-    """Return queries or keys as their positions turn them."""
-    if rotation is None:
-        return rows
-    half = rotation.dim // 2
-    angles = np.arange(rows.shape[1])[:, None] * (2 * math.pi / np.asarray(rotation.periods))
-    cosines, sines = rotation.strength * np.cos(angles), rotation.strength * np.sin(angles)
-    first = slice(0, rotation.dim, 2) if rotation.adjacent else slice(0, half)
-    second = slice(1, rotation.dim, 2) if rotation.adjacent else slice(half, rotation.dim)
-    result = rows.copy()
-    result[..., first] = rows[..., first] * cosines - rows[..., second] * sines
-    result[..., second] = rows[..., second] * cosines + rows[..., first] * sines
-    return result
-
-
-# Slopes and biases
+# Slopes
 
 
 def alibi_slopes(heads: int, steepest: float = 8.0) -> tuple[float, ...]:
@@ -161,30 +146,3 @@ def alibi_slopes(heads: int, steepest: float = 8.0) -> tuple[float, ...]:
     slopes = [2.0 ** (-steepest * (i + 1) / below) for i in range(below)]
     between = [2.0 ** (-steepest * (i + 1) / (2 * below)) for i in range(0, 2 * below, 2)]
     return tuple((slopes + between)[:heads])
-
-
-def bucket_of(offsets: Int[Array, "..."], buckets: Buckets) -> Int[Array, "..."]:
-    """Return the row of a table of relative biases for each offset, query position - key position (T5).
-
-    Half of the rows (of each direction, where keys may come after) are one per distance; the others grow
-    logarithmically up to `max_distance`, beyond which all share the last.
-    """
-    count, start = buckets.count, np.zeros_like(offsets)
-    if buckets.both_ways:
-        count //= 2
-        start = np.where(offsets < 0, count, 0)
-        distance = np.abs(offsets)
-    else:
-        distance = np.maximum(offsets, 0)
-    exact = count // 2
-    with np.errstate(divide="ignore"):
-        grown = np.log(distance.astype(np.float32) / np.float32(exact)) / np.float32(
-            math.log(buckets.max_distance / exact)
-        )
-    far = np.minimum(exact + np.maximum(grown * (count - exact), 0).astype(int), count - 1)
-    return start + np.where(distance < exact, distance, far)
-
-
-def bias_by_offset(table: Float[Array, "rows heads"], buckets: Buckets, n: int) -> Float[Array, "heads offsets"]:
-    """Return what relative biases add to the scores of every head, for offsets from n - 1 back to 1 - n ahead."""
-    return table[bucket_of(np.arange(n - 1, -n, -1), buckets)].T

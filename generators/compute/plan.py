@@ -18,6 +18,7 @@ from generators.base.plain import content_digest
 from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files
+from generators.checkpoint.untabled import Nothing
 from generators.compute import code, running
 from generators.compute.records import Status, TensorEntry
 from generators.findings.contract import Finding, roles
@@ -141,6 +142,8 @@ def _roles_read(finding: Finding[Any], checkpoint: Checkpoint) -> list[str]:
 
 def _blocked(finding: Finding[Any], checkpoint: Checkpoint) -> tuple[Status, str] | None:
     """Return why a finding can't be measured in this checkpoint, None if it can."""
+    if not finding.needs and isinstance(checkpoint.family.without, Nothing):
+        return "not_applicable", checkpoint.family.without["*"]  # what the table alone would tell
     n_layer = checkpoint.architecture.n_layer
     of_family = dict(checkpoint.family.roles(n_layer))
     for pattern in finding.needs:

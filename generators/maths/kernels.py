@@ -6,7 +6,7 @@ An offset is query position - key position: 1 is the previous token, a negative 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
 FIRST_QUERY = 100
@@ -54,21 +54,53 @@ def by_head(
     return rows.reshape(len(read), n_head, -1).transpose(1, 0, 2).astype(np.float32)
 
 
-def positional_kernel(queries: Float[Array, "n d_head"], keys: Float[Array, "n d_head"], causal: bool) -> Kernel:
+@dataclass(frozen=True)
+class Scoring:
+    """What a layer makes of scores before their softmax: which keys count, and what is done to the scores.
+
+    `window` is how many keys a query sees on a side, itself included; with `cap`, scores s become
+    cap tanh(s / cap); after that `bias` is added, for offsets from n - 1 back to 1 - n ahead in a context of n.
+    """
+
+    causal: bool
+    window: int | None = None
+    cap: float | None = None
+    bias: Float[Array, "heads offsets"] | None = None
+
+    def of(
+        self, scores: Float[Array, "heads queries n"], offsets: Int[Array, "queries n"], first: int = 0
+    ) -> Float[Array, "heads queries n"]:
+        """Return what the softmax is taken of: scores of some heads, the first of which is number `first`."""
+        if self.cap is not None:
+            scores = self.cap * np.tanh(scores / np.float32(self.cap))
+        if self.bias is not None:
+            bias = self.bias[first : first + len(scores), scores.shape[-1] - 1 - offsets]
+            scores = scores + bias.astype(scores.dtype)
+        hidden = self.hides(offsets)
+        return np.where(hidden, scores.dtype.type(-np.inf), scores) if hidden.any() else scores
+
+    def hides(self, offsets: Int[Array, "..."]) -> Bool[Array, "..."]:
+        """Return at which offsets keys are not seen."""
+        later = offsets < 0 if self.causal else np.zeros(offsets.shape, bool)
+        return later if self.window is None else later | (np.abs(offsets) >= self.window)
+
+
+def positional_kernel(queries: Float[Array, "n d_head"], keys: Float[Array, "n d_head"], scoring: Scoring) -> Kernel:
     """Average a head's attention by offset over the query positions >= 100 (>= 1 in short contexts).
 
     Queries are already scaled, by 1/sqrt(d_head) and whatever else the model scales scores by.
     """
-    return kernel_of(attention(queries, keys, causal), causal)
+    return kernel_of(attention(queries, keys, scoring), scoring.causal)
 
 
-def attention(queries: Float[Array, "n d_head"], keys: Float[Array, "n d_head"], causal: bool) -> Float[Array, "n n"]:
-    """Return the softmax over keys of scaled queries with keys; in a causal model only over those not later."""
+def attention(
+    queries: Float[Array, "n d_head"], keys: Float[Array, "n d_head"], scoring: Scoring, head: int = 0
+) -> Float[Array, "n n"]:
+    """Return the softmax over the keys that are seen of a head's scaled queries with them; `head` is its number."""
     from scipy.special import softmax
 
-    scores = queries @ keys.T
-    if causal:
-        scores[np.triu_indices(len(keys), 1)] = -np.inf
+    positions = np.arange(len(keys))
+    scores = scoring.of((queries @ keys.T)[None], positions[:, None] - positions, head)[0]
     return softmax(scores, axis=1)
 
 
@@ -85,10 +117,10 @@ def kernel_of(weights: Float[Array, "n n"], causal: bool) -> Kernel:
     return Kernel(offsets, mean, int(offsets[np.argmax(mean)]), int(offsets[near][np.argmax(mean_all)]))
 
 
-def uniform_kernel(n: int, causal: bool) -> Kernel:
+def uniform_kernel(n: int, causal: bool, window: int | None = None) -> Kernel:
     """Return the kernel of a head that attends alike to all it may see, at n positions."""
     nothing = np.zeros((n, 1), np.float32)
-    return positional_kernel(nothing, nothing, causal)
+    return positional_kernel(nothing, nothing, Scoring(causal, window))
 
 
 def first_query(n: int) -> int:

@@ -50,6 +50,16 @@ class Section:
         return NOT_SHOWN if self.judged.stored is None else PROBLEMS[self.record.status]
 
     @property
+    def not_applicable(self) -> bool:
+        """Return whether the architecture has nothing that the finding is about."""
+        return self.record.status == "not_applicable"
+
+    @property
+    def needs_positions(self) -> bool:
+        """Return whether the finding is about a table of positions."""
+        return "position_embedding" in self.finding.needs
+
+    @property
     def lacks_weights(self) -> bool:
         """Return whether it can't be told because the checkpoint is a partial copy."""
         return self._is_missing and RUN not in self.finding.needs
@@ -85,6 +95,20 @@ class ModelPage:
     def name(self) -> str:
         """Return the model's name, which is also its page's."""
         return self.findings.model.name
+
+    @cached_property
+    def applicable(self) -> list[Section]:
+        """Return the sections that have something to show, or to say that no other says."""
+        return [section for section in self.sections if not section.not_applicable]
+
+    @cached_property
+    def inapplicable(self) -> dict[str, list[Section]]:
+        """Return the findings that the architecture has nothing for, by the sentence that says why."""
+        by_reason: dict[str, list[Section]] = {}
+        for section in self.sections:
+            if section.not_applicable:
+                by_reason.setdefault(section.record.reason or "", []).append(section)
+        return by_reason
 
     @cached_property
     def claims(self) -> dict[str, ClaimRecord]:

@@ -12,7 +12,11 @@ from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import understood
+from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import in_folder
+from generators.compute.plan import plan
+from generators.compute.run import Places, open_model
+from generators.findings import FINDINGS
 from tests.checkpoints import config_of, tensors_of, write_checkpoint
 
 D, HEADS, HEAD, N, V, F = 24, 3, 8, 10, 30, 8
@@ -192,6 +196,17 @@ def test_a_family_without_a_table_shows_its_token_embedding_and_says_so(tmp_path
     assert checkpoint.architecture.family == "mamba (read without a table)"
     assert "no table for models of type mamba" in checkpoint.family.without["blocks.*.attn.q"]
     assert "position_embedding" not in checkpoint
+
+
+def test_without_a_table_nothing_is_said_of_how_positions_are_known(tmp_path):
+    """A table that isn't there says nothing of positions, and not that there are none."""
+    tensors = {"backbone.embeddings.weight": noise(V, D), "backbone.layers.0.mixer.in_proj.weight": noise(D, D)}
+    opened(tmp_path, {"model_type": "mamba", "num_hidden_layers": 2, "vocab_size": V}, tensors)
+    scheme = next(finding for finding in FINDINGS if finding.name == "position_scheme")
+    model = Model(name="mamba", title="Mamba", sources=(FolderSource(folder=tmp_path),))
+    planned = plan(scheme, open_model(model, Places()))
+    assert (planned.status, planned.key) == ("not_applicable", None)
+    assert "no table for models of type mamba" in planned.reason
 
 
 @pytest.mark.parametrize(

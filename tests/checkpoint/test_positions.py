@@ -8,16 +8,9 @@ import pytest
 from generators.base.architecture import Buckets
 from generators.base.errors import InputError
 from generators.checkpoint.families import choose_family
-from generators.checkpoint.positions import (
-    alibi_slopes,
-    bias_by_offset,
-    bucket_of,
-    fairseq_sinusoids,
-    rotary,
-    split_sinusoids,
-    turned,
-)
+from generators.checkpoint.positions import alibi_slopes, fairseq_sinusoids, rotary, split_sinusoids
 from generators.checkpoint.reading import read_architecture
+from generators.maths.distances import bias_by_offset, bucket_of, turned
 
 LLAMA = {
     "model_type": "llama",

@@ -40,6 +40,10 @@ CASES = {
     "the shortest": ({"n_ctx": 16}, ()),
     "the shortest, both ways": ({"n_ctx": 16, "causal": False}, ()),
     "longer than the offsets that are kept, both ways": ({"n_ctx": 40, "causal": False}, ()),
+    "windows, in one layer of two": ({"n_layer": 2, "windows": (None, 6)}, ()),
+    "windows both ways": ({"windows": (6,), "causal": False}, ()),
+    "capped scores": ({"score_cap": 0.5}, ()),
+    "slopes": ({"slopes": (0.5, 0.0625)}, ()),
     "late queries": ({"n_ctx": 200, "n_head": 1}, ()),
 }
 
@@ -115,15 +119,24 @@ class Plain:
         found = {}
         for query in self.sample.queries[draw]:
             keys = range(query + 1) if arch.causal else range(self.n)
-            weight = [np.exp(of["q"][query] @ of["k"][key] * scale) for key in keys]
+            weight = [self.raised(of["q"][query] @ of["k"][key] * scale, query - key, layer, head) for key in keys]
             found[query] = np.array(weight) / sum(weight)
         return found
+
+    def raised(self, score, offset, layer, head):
+        """Return e to a score as it is capped, biased by its offset, and seen."""
+        arch = self.arch
+        if arch.windows and arch.windows[layer] is not None and abs(offset) >= arch.windows[layer]:
+            return 0.0
+        capped = score if arch.score_cap is None else arch.score_cap * np.tanh(score / arch.score_cap)
+        return np.exp(capped - arch.slopes[head] * offset if arch.slopes else capped)
 
     def heads(self):
         """Yield every head's mean weight by offset, its mean at 1 in every draw, and its means on random keys."""
         for layer in range(self.arch.n_layer):
             for head in range(self.arch.n_head):
                 by_offset, at_1, at_random = defaultdict(list), [], []
+                window = self.arch.windows[layer] if self.arch.windows else None
                 for draw in range(len(self.tokens)):
                     attention = self.attention(layer, head, draw)
                     here = defaultdict(list)
@@ -133,7 +146,7 @@ class Plain:
                     for offset, values in here.items():
                         by_offset[offset].append(np.mean(values))
                     at_1.append(np.mean(here[1]))
-                    keys = random_keys(np.array(list(attention)), self.n, self.arch.causal)
+                    keys = random_keys(np.array(list(attention)), self.n, self.arch.causal, window)
                     rows = [weight[keys[row]] for row, weight in enumerate(attention.values())]
                     at_random.append(np.mean(rows, axis=0))
                 mean = {offset: np.mean(values) for offset, values in by_offset.items()}

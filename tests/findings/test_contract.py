@@ -13,7 +13,7 @@ from jinja2 import nodes
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import get_type_hints, is_typeddict
 
-from generators.base.architecture import Architecture
+from generators.base.architecture import Architecture, Buckets, Rotary
 from generators.base.plain import plain
 from generators.compute.code import PACKAGE, modules_in
 from generators.findings import FINDINGS
@@ -66,7 +66,13 @@ def scenes() -> dict[str, Inputs]:
     gaussian = weights_of(0, planted=False)
     untied = {**weights_of(1, planted=True), "unembedding": gaussian["token_embedding"]}
     untied["token_type_embedding"] = gaussian["token_embedding"][:2]
+    untied |= {f"blocks.{i}.attn.relative_bias": gaussian["token_embedding"][:32, :2] for i in range(LAYERS)}
     planted, encoder = weights_of(1, planted=True), replace(arch, tied=False, causal=False, post_norm=True)
+    planted |= {"embedding_norm.gain": np.ones(D, np.float32), "embedding_norm.bias": np.zeros(D, np.float32)}
+    biased = replace(encoder, buckets=Buckets(32, 128, both_ways=True))
+    falling = replace(arch, positions="alibi", slopes=(0.5, 0.0625), score_cap=20.0)
+    turns = Rotary(8, (6.3, 20.0, 63.0, 200.0))
+    turning = replace(arch, positions="rotary", rotary=(turns, None, turns), windows=(32, None, 32))
     log_frequency = frequencies()[0].log_frequency
     looks, shares = (0.9, 0.4, 0.0), (0.5, 0.6, 0.3, 0.0)
 
@@ -76,9 +82,9 @@ def scenes() -> dict[str, Inputs]:
     seen = {"looks": looks, "shares": shares, "never": CLUMP}
     return {
         "gaussian": Inputs(gaussian, arch, vocabulary(), frequencies(), run(gaussian, arch)),
-        "planted": Inputs(planted, arch, vocabulary(), frequencies(), run(planted, arch, **seen)),
-        "untied": Inputs(untied, encoder, vocabulary(), frequencies(), run(untied, encoder)),
-        "bare": Inputs(weights_of(2, planted=False), arch, run=StandIn(arch, None, kind="rotary")),
+        "planted": Inputs(planted, falling, vocabulary(), frequencies(), run(planted, falling, **seen)),
+        "untied": Inputs(untied, biased, vocabulary(), frequencies(), run(untied, biased)),
+        "bare": Inputs(weights_of(2, planted=False), turning, run=StandIn(turning, None, kind="rotary")),
     }
 
 
@@ -247,7 +253,8 @@ def test_declarations_mean_something(finding):
 def test_measuring_knows_no_disk_no_page_and_no_drawing(finding):
     ours = ("generators.base.", "generators.maths.", f"generators.findings.{finding.name}.")
     shared = {
-        f"generators.findings.{name}" for name in ("inputs", "measured", "nulls", "running", "sizes", "token_cells")
+        f"generators.findings.{name}"
+        for name in ("inputs", "measured", "nulls", "positional", "running", "sizes", "token_cells")
     }
     if finding.name == "undertrained":  # the candidates are those of the outliers
         ours = (*ours, "generators.findings.outliers.")

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from generators.maths.kernels import attention, by_head, kernel_of, layer_norm, positional_kernel, uniform_kernel
+from generators.maths.kernels import (
+    Scoring,
+    attention,
+    by_head,
+    kernel_of,
+    layer_norm,
+    positional_kernel,
+    uniform_kernel,
+)
 
 
 def test_queries_before_100_are_left_out_of_long_contexts():
@@ -11,16 +19,16 @@ def test_queries_before_100_are_left_out_of_long_contexts():
     n = 300
     keys = np.eye(n, dtype=np.float32)
     queries = np.vstack([keys[:100], keys[99:-1]]) * 50
-    kernel = positional_kernel(queries, keys, True)
+    kernel = positional_kernel(queries, keys, Scoring(True))
     assert (kernel.peak, kernel.at(1), kernel.at(0)) == (1, pytest.approx(1), pytest.approx(0))
-    short = positional_kernel(queries[:199, :199], keys[:199, :199], True)
+    short = positional_kernel(queries[:199, :199], keys[:199, :199], Scoring(True))
     assert short.at(0) == pytest.approx(99 / 198)
     assert short.at(1) == pytest.approx(99 / 198)
 
 
 def test_scores_of_any_size_give_a_softmax():
     keys = np.eye(20, dtype=np.float32)
-    kernel = positional_kernel(1e20 * np.roll(keys, -1, axis=0), keys, False)
+    kernel = positional_kernel(1e20 * np.roll(keys, -1, axis=0), keys, Scoring(False))
     assert kernel.at(-1) == pytest.approx(1)
     assert np.isfinite(kernel.mean).all()
 
@@ -28,7 +36,7 @@ def test_scores_of_any_size_give_a_softmax():
 @pytest.mark.parametrize("causal", [True, False])
 def test_attention_is_a_softmax_over_the_keys_that_may_be_seen(causal):
     queries, keys = np.random.default_rng(0).standard_normal((2, 12, 5))
-    found = attention(queries, keys, causal)
+    found = attention(queries, keys, Scoring(causal))
     for query in range(12):
         seen = query + 1 if causal else 12
         weight = np.exp(keys[:seen] @ queries[query])
@@ -52,6 +60,30 @@ def test_attention_is_averaged_by_offset_over_the_queries_that_count(n, first, c
     near = [offset for offset in offsets if abs(offset) < max(2, n // 4)]
     means = [np.diagonal(weights, -offset).mean(dtype=float) for offset in near]
     assert kernel.peak_all_queries == near[int(np.argmax(means))]
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_windows_caps_and_biases_are_what_they_say(causal):
+    """One score at a time: capped, then biased by its offset, and only of keys that are seen."""
+    n, window, cap = 9, 4, 1.5
+    rng = np.random.default_rng(3)
+    queries, keys = 2 * rng.standard_normal((2, n, 5))
+    bias = rng.standard_normal((3, 2 * n - 1))
+    found = attention(queries, keys, Scoring(causal, window, cap, bias), head=2)
+    for query in range(n):
+        weights = np.zeros(n)
+        for key in range(n):
+            offset = query - key
+            if abs(offset) < window and (offset >= 0 or not causal):
+                score = cap * np.tanh(queries[query] @ keys[key] / cap)
+                weights[key] = np.exp(score + bias[2, n - 1 - offset])
+        np.testing.assert_allclose(found[query], weights / weights.sum(), rtol=1e-6)
+
+
+def test_a_head_that_sees_a_window_attends_to_nothing_beyond_it():
+    kernel = uniform_kernel(300, True, window=8)
+    assert kernel.at(7) == pytest.approx(1 / 8)
+    assert not kernel.mean[8:].any()
 
 
 def test_uniform_attention_is_one_over_what_may_be_seen():

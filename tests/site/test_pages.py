@@ -25,6 +25,7 @@ from generators.site.pages import Rendered, render
 from generators.site.staging import Staging
 from tests.checkpoints import Sizes, write_checkpoint
 
+HELIX = next(finding for finding in FINDINGS if finding.name == "helix")
 HOSTILE = "<script>alert(1)</script> | `x` *y* [z](javascript:1) \u202eabc"
 
 
@@ -68,11 +69,12 @@ def rendered(computed, cache, tmp_path_factory) -> tuple[Rendered, Path]:
 
 @pytest.fixture
 def findings(monkeypatch: pytest.MonkeyPatch):
-    """Return a function that puts another finding in place of the first."""
+    """Return a function that puts another finding in place of the one of its name."""
 
-    def put(first: Finding[Any]) -> None:
+    def put(other: Finding[Any]) -> None:
         for room in (judged, pages):
-            monkeypatch.setattr(room, "FINDINGS", (first, *FINDINGS[1:]))
+            changed = tuple(other if finding.name == other.name else finding for finding in FINDINGS)
+            monkeypatch.setattr(room, "FINDINGS", changed)
 
     return put
 
@@ -191,12 +193,12 @@ def test_a_figure_that_can_not_be_drawn_costs_only_its_model(computed, site, sou
 
     def broken(measured):
         if broken.calls:
-            return FINDINGS[0].figures(measured)
+            return HELIX.figures(measured)
         broken.calls += 1
         raise ValueError("no such colour")
 
     broken.calls = 0
-    findings(replace(FINDINGS[0], figures=broken))
+    findings(replace(HELIX, figures=broken))
     lines: list[str] = []
     rendered = render(registry, Store(results), site, source, report=lines.append)
     assert rendered.damaged == ["plain: No page can be made from its results (ValueError)."]
@@ -208,13 +210,13 @@ def test_a_figure_that_can_not_be_drawn_costs_only_its_model(computed, site, sou
 def test_results_of_older_code_are_said_to_be_so_and_judged_by_todays_rules(computed, site, source, findings):
     registry, results = computed
     verdicts = [claim.verdict for claim in published(results).claims]
-    findings(replace(FINDINGS[0], measure=lambda inputs: FINDINGS[0].measure(inputs)))
+    findings(replace(HELIX, measure=lambda inputs: HELIX.measure(inputs)))
     assert render(registry, Store(results), site, source).damaged == []
     page = (site.folder / "models/plain.md").read_text()
     assert page.count("measured by an older version of this finding's code") == 1
     document = json.loads((site.folder / "data/plain/findings.json").read_text())
     assert [claim["verdict"] for claim in document["claims"]] == verdicts
-    assert [name for name, record in document["findings"].items() if record["older_code"]] == [FINDINGS[0].name]
+    assert [name for name, record in document["findings"].items() if record["older_code"]] == [HELIX.name]
 
 
 def test_results_in_another_form_are_not_shown_and_not_judged(computed, site, source, findings):
@@ -222,12 +224,12 @@ def test_results_in_another_form_are_not_shown_and_not_judged(computed, site, so
         something_else: float
 
     registry, results = computed
-    findings(replace(FINDINGS[0], metrics=Other))
+    findings(replace(HELIX, metrics=Other))
     assert render(registry, Store(results), site, source).damaged == []
     page = (site.folder / "models/plain.md").read_text()
     assert "measured by an older version of this finding, in another form" in page
     claims = json.loads((site.folder / "data/plain/findings.json").read_text())["claims"]
-    assert {claim["verdict"] for claim in claims if claim["finding"] == FINDINGS[0].name} == {"untested"}
+    assert {claim["verdict"] for claim in claims if claim["finding"] == HELIX.name} == {"untested"}
 
 
 def test_a_full_disk_is_a_sentence(computed, site, source, monkeypatch):

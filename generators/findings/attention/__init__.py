@@ -4,6 +4,7 @@ Observed by James Simon, "Insights into GPT-2's positional encodings" (the eight
 Adam Yedidia, "The positional embedding matrix and previous-token heads: how do they actually work?" (2023).
 """
 
+from generators.findings import positional
 from generators.findings.attention.claims import RULES
 from generators.findings.attention.figures import figures
 from generators.findings.attention.measure import Metrics, measure
@@ -16,27 +17,14 @@ FINDING = Finding(
     order=40,
     needs=("position_embedding", *(f"blocks.*.attn.{name}" for name in "qkvo")),
     uses=(
-        "blocks.*.ln1.gain",
-        "blocks.*.ln1.bias",
-        "blocks.*.attn.q.bias",
-        "blocks.*.attn.k.bias",
+        *positional.ROLES,
         "blocks.*.ln2.gain",
         "blocks.*.mlp.in",
         "token_embedding",
         "token_type_embedding",
         FREQUENCIES,
     ),
-    config=(
-        "n_layer",
-        "n_head",
-        "n_kv_head",
-        "norm",
-        "norm_eps",
-        "causal",
-        "scaled_by_layer",
-        "score_scale",
-        "embedding_scale",
-    ),
+    config=(*positional.CONFIG, "embedding_scale"),
     metrics=Metrics,
     measure=measure,
     rules=RULES,

@@ -13,16 +13,8 @@ from generators.base.architecture import Architecture
 from generators.findings.inputs import Weights
 from generators.findings.measured import Interval
 from generators.findings.nulls import RESAMPLES, interval
-from generators.maths.kernels import (
-    Kernel,
-    attention,
-    by_head,
-    first_query,
-    kernel_of,
-    layer_norm,
-    rms_norm,
-    uniform_kernel,
-)
+from generators.findings.positional import queries_and_keys, scoring, stream_of, window_of
+from generators.maths.kernels import Kernel, attention, first_query, kernel_of, uniform_kernel
 from generators.maths.resampling import block_weights, ratio_of
 
 SMALLEST_WEIGHT = 0.5  # of a previous-token head at offset 1
@@ -48,15 +40,17 @@ Head = TypedDict(
 
 @dataclass(frozen=True)
 class Heads:
-    """Every head's kernel in words and in numbers, layer by layer, and that of uniform attention.
+    """Every head's kernel in words and in numbers, layer by layer, and that of uniform attention in layer 0.
 
-    The interval is that of the best head's weight at offset 1 (`best_of`), queries resampled in blocks.
+    The interval is that of the best head's weight at offset 1 (`best_of`), queries resampled in blocks;
+    `uniform_at_1` is what uniform attention gives there in the best head's layer.
     """
 
     described: list[Head]
     interval_of_best: Interval
     kernels: Float[Array, "heads offsets"]
     uniform: Kernel
+    uniform_at_1: float
     unordered: Float[Array, " draws"]  # the largest mean weight of any head, keys drawn at random
 
     def near(self) -> dict[str, Array]:
@@ -70,22 +64,32 @@ class Heads:
 
 
 def positional_heads(weights: Weights, architecture: Architecture, P: Float[Array, "n d"]) -> Heads:
-    """Return what every head attends to if P is all that its layer reads; beyond layer 0 a caricature."""
+    """Return what every head attends to if P is all that its layer reads; beyond layer 0 a caricature.
+
+    Raises:
+        NotApplicableError: P alone doesn't tell.
+    """
     described, means, at_1 = [], [], []
-    keys_at_random = random_keys(np.arange(first_query(len(P)), len(P)), len(P), architecture.causal)
+    counted, stream = np.arange(first_query(len(P)), len(P)), stream_of(weights, architecture, P)
     unordered = np.zeros(PAIRINGS)
     for layer in range(architecture.n_layer):
-        queries, keys = queries_and_keys(weights, architecture, P, layer)
+        queries, keys = queries_and_keys(weights, architecture, stream, layer)
+        scored, window = scoring(weights, architecture, layer, len(P)), window_of(architecture, layer)
+        keys_at_random = random_keys(counted, len(P), architecture.causal, window)
         for head in range(architecture.n_head):
-            weights_of_head = attention(queries[head], keys[head], architecture.causal)
+            weights_of_head = attention(queries[head], keys[head], scored, head)
             kernel = kernel_of(weights_of_head, architecture.causal)
             late = weights_of_head[first_query(len(P)) :]
             unordered = np.maximum(unordered, np.take_along_axis(late, keys_at_random, axis=1).mean(axis=0))
             described.append(_described(kernel, layer, head, architecture.causal))
             means.append(kernel.mean)
             at_1.append(np.diagonal(weights_of_head, -1)[first_query(len(P)) - 1 :].astype(np.float64))
-    best = _interval(at_1[best_of(described)])
-    return Heads(described, best, np.stack(means), uniform_kernel(len(P), architecture.causal), unordered)
+    best = best_of(described)
+    uniform, of_best = (
+        uniform_kernel(len(P), architecture.causal, window_of(architecture, layer))
+        for layer in (0, described[best]["layer"])
+    )
+    return Heads(described, _interval(at_1[best]), np.stack(means), uniform, of_best.at(1), unordered)
 
 
 def best_of(heads: Sequence[Mapping[str, Any]]) -> int:
@@ -99,41 +103,15 @@ def _interval(values: Float[Array, " queries"]) -> Interval:
     return interval(ratio_of(values, np.ones(len(values)))(weights))
 
 
-def random_keys(queries: Int[Array, " queries"], n: int, causal: bool) -> Int[Array, "queries draws"]:
+def random_keys(
+    queries: Int[Array, " queries"], n: int, causal: bool, window: int | None = None
+) -> Int[Array, "queries draws"]:
     """Return `PAIRINGS` keys at random for every query position, of those it may see: positions without order."""
     rng = np.random.default_rng(SEED)
-    seen = queries + 1 if causal else np.full(len(queries), n)
-    return (rng.random((len(queries), PAIRINGS)) * seen[:, None]).astype(np.intp)
-
-
-def queries_and_keys(
-    weights: Weights, architecture: Architecture, P: Float[Array, "n d"], layer: int
-) -> tuple[Float[Array, "heads n d_head"], Float[Array, "heads n d_head"]]:
-    """Return what positions alone give as queries (scaled as the model scales scores) and keys."""
-    read = _normed(weights, f"blocks.{layer}.ln1", P, architecture)
-    heads = {"q": architecture.n_head, "k": architecture.n_kv_head or architecture.n_head}
-    queries, keys = (
-        by_head(read, weights[role], weights.get(f"{role}.bias"), heads[role[-1]])
-        for role in (f"blocks.{layer}.attn.q", f"blocks.{layer}.attn.k")
-    )
-    keys = np.repeat(keys, len(queries) // len(keys), axis=0)  # where several heads share one's keys
-    return queries * np.float32(score_scale(architecture, queries.shape[-1], layer)), keys
-
-
-def score_scale(architecture: Architecture, d_head: int, layer: int) -> float:
-    """Return what the model multiplies scores of a layer by."""
-    scale = 1 / float(np.sqrt(d_head)) if architecture.score_scale is None else architecture.score_scale
-    return scale / (layer + 1) if architecture.scaled_by_layer else scale
-
-
-def _normed(weights: Weights, norm: str, x: Float[Array, "n d"], architecture: Architecture) -> Float[Array, "n d"]:
-    """Apply a norm; where the first layer has none before its attention, x passes unchanged."""
-    if f"{norm}.gain" not in weights:
-        return x
-    gain, eps = weights[f"{norm}.gain"], architecture.norm_eps
-    if architecture.norm == "rms":
-        return rms_norm(x, gain, eps)
-    return layer_norm(x, gain, weights.get(f"{norm}.bias"), eps)
+    reach = n if window is None else window
+    first = np.maximum(queries - reach + 1, 0)
+    seen = (queries + 1 if causal else np.minimum(queries + reach, n)) - first
+    return (first[:, None] + rng.random((len(queries), PAIRINGS)) * seen[:, None]).astype(np.intp)
 
 
 def _described(kernel: Kernel, layer: int, head: int, causal: bool) -> Head:

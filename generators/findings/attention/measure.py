@@ -9,7 +9,13 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.attention.heads import Head, positional_heads
-from generators.findings.attention.with_tokens import Seen, TokenHead, TokenKernels, kernels_with_tokens
+from generators.findings.attention.with_tokens import (
+    Seen,
+    TokenHead,
+    TokenKernels,
+    can_have_tokens,
+    kernels_with_tokens,
+)
 from generators.findings.inputs import Inputs, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, drawn
@@ -60,7 +66,7 @@ class Shares(TypedDict):
 class PositionalKernels(TypedDict):
     """What every head attends to by position alone; `uniform_at_1` is what uniform attention gives at offset 1.
 
-    The interval is that of the best head's weight at offset 1.
+    It is that of the best head's layer, and the interval that of this head's weight at offset 1.
     """
 
     first_query: int
@@ -129,7 +135,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     say which tokens are drawn.
 
     Raises:
-        NotApplicableError: P is too small, or has other channels than the stream.
+        NotApplicableError: P is too small, has other channels than the stream, or doesn't tell what attention does.
     """
     weights, architecture = inputs.weights, inputs.architecture
     P = np.asarray(weights["position_embedding"], np.float64)
@@ -141,7 +147,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     shares = _share_rows(weights, architecture.n_layer, bases, k)
     top5, panels = _layer_0(weights, bases)
     heads = positional_heads(weights, architecture, P)
-    seen = kernels_with_tokens(inputs, P) if "token_embedding" in weights else None
+    seen = kernels_with_tokens(inputs, P) if can_have_tokens(weights, architecture) else None
     metrics = Metrics(
         k=k,
         chance_share=k / d,
@@ -151,7 +157,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         positional_kernels={
             "first_query": first_query(n),
             "causal": architecture.causal,
-            "uniform_at_1": heads.uniform.at(1),
+            "uniform_at_1": heads.uniform_at_1,
             "heads": heads.described,
             "interval_of_best": heads.interval_of_best,
         },

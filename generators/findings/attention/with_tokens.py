@@ -20,11 +20,11 @@ from generators.findings.attention.heads import (
     SMALLEST_WEIGHT,
     best_of,
     random_keys,
-    score_scale,
 )
 from generators.findings.inputs import Frequency, Inputs, Weights
 from generators.findings.nulls import RESAMPLES
-from generators.maths.kernels import first_query
+from generators.findings.positional import score_scale, scoring, window_of
+from generators.maths.kernels import Scoring, first_query
 from generators.maths.resampling import item_weights
 
 DRAWS = 64  # of tokens for every position
@@ -97,6 +97,12 @@ def kernels_with_tokens(inputs: Inputs, P: Float[Array, "n d"]) -> Seen:
     return Seen(kernels, mean, offsets, unordered)
 
 
+def can_have_tokens(weights: Weights, architecture: Architecture) -> bool:
+    """Return whether what attention reads of a token on a position is here, and one norm of their sum."""
+    turns = any(rotation is not None for rotation in architecture.rotary)
+    return "token_embedding" in weights and "embedding_norm.gain" not in weights and not turns
+
+
 def _offsets(queries: Int[Array, "draws queries"], n: int, causal: bool) -> Int[Array, " offsets"]:
     """Return the offsets near a query, of those that exist for some query."""
     first = 0 if causal else max(-REACH, int(queries.min()) - (n - 1))
@@ -146,7 +152,7 @@ def _layer(
         exists = (keys >= 0) & (keys < len(rows))
         found = np.take_along_axis(attention, np.clip(keys, 0, len(rows) - 1)[None], axis=2)
         np.divide(np.sum(found * exists, axis=1), exists.sum(axis=0), out=near[:, draw], where=exists.any(axis=0))
-        random = random_keys(queries, len(rows), architecture.causal)
+        random = random_keys(queries, len(rows), architecture.causal, window_of(architecture, layer))
         at_random += np.take_along_axis(attention, random[None], axis=2).mean(axis=1)
     return near, at_random.max(axis=0) / DRAWS
 
@@ -159,6 +165,7 @@ class _Projected:
     keys: tuple[Array, ...]
     scale: Float[Array, "pool n"]  # of the norm
     score_scale: float
+    scoring: Scoring
 
     @classmethod
     def of(
@@ -190,7 +197,8 @@ class _Projected:
                 constant = constant + weights[f"{norm}.bias"] @ W
             sides.append(tuple(np.asarray(x, np.float32) for x in (tokens @ W, positions @ W, constant)))
         d_head = weights[f"{role}.q"].shape[1] // architecture.n_head
-        return cls(sides[0], sides[1], scale, score_scale(architecture, d_head, layer))
+        scored = scoring(weights, architecture, layer, len(rows))
+        return cls(sides[0], sides[1], scale, score_scale(architecture, d_head, layer), scored)
 
     def attention(
         self, tokens: Int[Array, " n"], queries: Int[Array, " queries"], architecture: Architecture
@@ -204,9 +212,7 @@ class _Projected:
         keys = np.repeat(keys, architecture.n_head // kept, axis=1)  # where several heads share one's keys
         asked = self._rows(self.queries, tokens[queries], queries).reshape(len(queries), architecture.n_head, -1)
         scores = np.matmul(asked.transpose(1, 0, 2), keys.transpose(1, 2, 0)) * np.float32(self.score_scale)
-        if architecture.causal:
-            scores[:, np.arange(n) > queries[:, None]] = -np.inf
-        return softmax(scores, axis=2)
+        return softmax(self.scoring.of(scores, queries[:, None] - np.arange(n)), axis=2)
 
     def _rows(
         self,

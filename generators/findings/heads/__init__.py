@@ -3,6 +3,7 @@
 Asked by Adam Yedidia, "The positional embedding matrix and previous-token heads: how do they actually work?" (2023).
 """
 
+from generators.findings import positional
 from generators.findings.contract import Finding
 from generators.findings.heads.claims import RULES
 from generators.findings.heads.figures import figures
@@ -15,16 +16,8 @@ FINDING = Finding(
     title="Heads on text",
     order=120,
     needs=(RUN,),
-    uses=(
-        "position_embedding",
-        "blocks.*.attn.q",
-        "blocks.*.attn.k",
-        "blocks.*.attn.q.bias",
-        "blocks.*.attn.k.bias",
-        "blocks.*.ln1.gain",
-        "blocks.*.ln1.bias",
-    ),
-    config=("n_layer", "n_head", "norm_eps", "causal", "scaled_by_layer"),
+    uses=("position_embedding", "blocks.*.attn.q", "blocks.*.attn.k", *positional.ROLES),
+    config=positional.CONFIG,
     metrics=Metrics,
     measure=measure,
     rules=RULES,

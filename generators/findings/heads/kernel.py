@@ -6,27 +6,24 @@ from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
 from generators.findings.inputs import Weights
-from generators.maths.kernels import by_head, layer_norm, positional_kernel
+from generators.findings.positional import queries_and_keys, scoring, stream_of
+from generators.maths.kernels import attention, kernel_of
 
 
 def weights_on_previous(
     weights: Weights, architecture: Architecture, P: Float[Array, "n d"]
 ) -> Float[Array, " heads"]:
-    """Return the kernel's weight at offset 1 of every head, layer by layer; beyond layer 0 a caricature."""
-    found = []
+    """Return the kernel's weight at offset 1 of every head, layer by layer; beyond layer 0 a caricature.
+
+    Raises:
+        NotApplicableError: P alone doesn't tell.
+    """
+    found, stream = [], stream_of(weights, architecture, P)
     for layer in range(architecture.n_layer):
-        norm = f"blocks.{layer}.ln1"
-        read = P
-        if f"{norm}.gain" in weights:
-            read = layer_norm(P, weights[f"{norm}.gain"], weights.get(f"{norm}.bias"), architecture.norm_eps)
-        queries, keys = (
-            by_head(read, weights[role], weights.get(f"{role}.bias"), architecture.n_head)
-            for role in (f"blocks.{layer}.attn.q", f"blocks.{layer}.attn.k")
-        )
-        scale = np.sqrt(queries.shape[-1]) * (layer + 1 if architecture.scaled_by_layer else 1)
-        queries = queries / np.float32(scale)
+        queries, keys = queries_and_keys(weights, architecture, stream, layer)
+        scored = scoring(weights, architecture, layer, len(P))
         found += [
-            positional_kernel(queries[head], keys[head], architecture.causal).at(1)
+            kernel_of(attention(queries[head], keys[head], scored, head), architecture.causal).at(1)
             for head in range(architecture.n_head)
         ]
     return np.array(found)

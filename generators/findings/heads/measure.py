@@ -10,7 +10,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.heads.kernel import weights_on_previous
-from generators.findings.inputs import Inputs, Run, model_of
+from generators.findings.inputs import Inputs, NotApplicableError, Run, model_of
 from generators.findings.measured import Measurements, table_of
 from generators.findings.running import GROUP, SEED, WINDOWS, Ran, grouped, ran
 from generators.maths.ranks import spearman
@@ -151,7 +151,10 @@ def _kernel(inputs: Inputs, P: Float[Array, "n d"] | None) -> Float[Array, " hea
     layers = range(inputs.architecture.n_layer)
     if P is None or any(f"blocks.{i}.attn.{name}" not in inputs.weights for i in layers for name in "qk"):
         return None
-    return weights_on_previous(inputs.weights, inputs.architecture, P)
+    try:
+        return weights_on_previous(inputs.weights, inputs.architecture, P)
+    except NotApplicableError:
+        return None
 
 
 def _rows(

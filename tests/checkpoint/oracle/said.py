@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from generators.base.architecture import Architecture
-from generators.checkpoint.positions import bias_by_offset, turned
+from generators.maths.distances import bias_by_offset, turned
 
 Array = np.ndarray
 

@@ -1,0 +1,34 @@
+"""How positions are known: a table, a formula, rotations, slopes, relative biases, or not at all.
+
+Rotations are Su et al.'s (RoFormer, 2021), slopes Press et al.'s (ALiBi, 2022), relative biases Raffel et al.'s (T5,
+2020). Every model has one of them or none, so the finding needs nothing, and claims nothing.
+"""
+
+from generators.findings.contract import Finding
+from generators.findings.position_scheme.figures import figures
+from generators.findings.position_scheme.measure import Metrics, measure
+
+FINDING = Finding(
+    name="position_scheme",
+    title="How positions are known",
+    order=5,
+    needs=(),
+    uses=("position_embedding", "blocks.0.attn.relative_bias"),
+    config=(
+        "positions",
+        "n_ctx",
+        "n_layer",
+        "n_head",
+        "d_head",
+        "causal",
+        "rotary",
+        "slopes",
+        "buckets",
+        "windows",
+    ),
+    metrics=Metrics,
+    measure=measure,
+    rules=(),
+    figures=figures,
+    signature="position-scheme",
+)

@@ -1,0 +1,123 @@
+"""What positions do inside attention: periods of rotations, kernels of slopes, biases by offset."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray as Array
+
+from generators.drawing import style
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements
+from generators.findings.position_scheme.biases import Biases
+from generators.findings.position_scheme.measure import Metrics, Rotation, Slopes
+
+SEEN_BEYOND_HALF = 6  # half-distances of the furthest-reaching head that are drawn
+MOST_NAMED_HEADS = 32  # rows that bear their number
+MOST_SATURATED = 0.99  # of biases, from which on colours are full
+NAMED_OFFSETS = (0, 1, 2, 4, 8, 16, 32)
+
+
+def figures(measured: Measurements[Metrics]) -> list[Figure]:
+    """Return what there is to see of the scheme: one picture, or none where positions are added to the stream."""
+    metrics, arrays = measured.metrics, measured.arrays
+    if metrics["biases"] is not None:
+        title, draw = "What each head's bias adds, by offset", partial(draw_biases, metrics["biases"], arrays)
+    elif metrics["slopes"] is not None:
+        title, draw = "How each head's kernel falls with distance", partial(draw_slopes, metrics["slopes"])
+    elif metrics["rotations"]:
+        title, draw = "How fast each pair of channels turns", partial(draw_rotations, metrics, arrays)
+    else:
+        return []
+    return [Figure("position-scheme", title, draw)]
+
+
+def draw_rotations(metrics: Metrics, arrays: dict[str, Array]) -> Any:
+    """Draw the period of every rotated pair, the context across it; pairs that never come round are hollow."""
+    figure = style.canvas(width=6.4, height=3.6)
+    ax = figure.add_subplot()
+    for index, rotation in enumerate(metrics["rotations"]):
+        periods = arrays[f"periods_{index}"]
+        limit = rotation["window"] or metrics["n_ctx"] or np.inf
+        colour = style.COLOURS[index % len(style.COLOURS)]
+        ax.plot(periods, lw=1, color=colour, alpha=0.6)
+        for turns, face in ((periods <= limit, colour), (periods > limit, "none")):
+            ax.plot(np.flatnonzero(turns), periods[turns], "os^v"[index % 4], ms=4, mfc=face, mec=colour)
+        ax.plot([], [], "os^v"[index % 4], ms=4, color=colour, label=_named(rotation, metrics["n_layers"]))
+    limits = {width["width"]: "window" for width in metrics["windows"]}
+    if metrics["n_ctx"] is not None:
+        limits[metrics["n_ctx"]] = "context"
+    for tokens, what in limits.items():
+        ax.axhline(tokens, ls="--" if what == "context" else ":", lw=1, color=style.INK)
+        side = "left" if what == "context" else "right"  # where fewer marks are
+        end = (0.02 if side == "left" else 0.98, tokens)
+        ax.annotate(
+            f"{what}: {tokens:,} tokens",
+            end,
+            (0, 3),
+            xycoords=ax.get_yaxis_transform(),
+            textcoords="offset points",
+            fontsize=9,
+            ha=side,
+        )
+    ax.set_yscale("log")
+    style.whole_numbers(ax.xaxis)
+    ax.set_xlabel("pair of channels")
+    ax.set_ylabel("tokens per turn")
+    if len(metrics["rotations"]) > 1:
+        ax.legend(loc="lower right")
+    return figure
+
+
+def _named(rotation: Rotation, n_layers: int) -> str:
+    layers = f"{len(rotation['layers'])} of {n_layers} layers"
+    return layers if rotation["window"] is None else f"{layers}, with a window"
+
+
+def draw_slopes(slopes: Slopes) -> Any:
+    """Draw the weight of equal content against distance for every head, steepest first; the half is marked."""
+    figure = style.canvas(width=6.4, height=3.6)
+    ax = figure.add_subplot()
+    heads = sorted(slopes["heads"], key=lambda head: head["half_distance"])
+    distances = np.geomspace(1, max(SEEN_BEYOND_HALF * slopes["longest_half"], 2), 200)
+    colours = style.position_colours()(np.linspace(0, 1, len(heads)))
+    for head, colour in zip(heads, colours, strict=True):
+        ax.plot(distances, np.exp(-head["slope"] * distances), lw=1.2, color=colour)
+    ax.axhline(0.5, ls="--", lw=1, color=style.INK)
+    ends = {heads[-1]["head"]: (heads[-1]["half_distance"], 0.5), heads[0]["head"]: (1, 0)}
+    for name, place in ends.items():
+        ax.annotate(f"head {name}", place, (4, 4), textcoords="offset points", fontsize=9)
+    ax.set_xscale("log")
+    ax.set_ylim(0, 1.05)
+    ax.set_xlabel("distance to the key (tokens)")
+    ax.set_ylabel("weight, of that at distance 0")
+    return figure
+
+
+def draw_biases(told: Biases, arrays: dict[str, Array]) -> Any:
+    """Draw every head's biases by bucket of offsets, less the head's mean; those that prefer near on top."""
+    order = [head["head"] for head in sorted(told["heads"], key=lambda head: head["rho"])]
+    offsets, biases = arrays["bias_offsets"], arrays["biases"][order]
+    shown = biases - biases.mean(axis=1, keepdims=True)
+    limit = max(float(np.quantile(np.abs(shown), MOST_SATURATED)), 1e-6)
+    figure = style.canvas(width=7.0, height=max(3.0, 0.19 * min(len(order), MOST_NAMED_HEADS) + 1.2))
+    ax = figure.add_subplot()
+    image = ax.imshow(
+        shown, cmap=style.diverging_colours(), vmin=-limit, vmax=limit, aspect="auto", interpolation="none"
+    )
+    ticks = _named_columns(offsets)
+    ax.set_xticks(ticks, [f"{offsets[column]}".replace("-", "−") for column in ticks])
+    rows = range(0, len(order), -(-len(order) // MOST_NAMED_HEADS))
+    ax.set_yticks(list(rows), [str(order[row]) for row in rows])
+    ax.grid(False)
+    ax.set_xlabel("offset: tokens back from the query" + (", negative ahead of it" if offsets.min() < 0 else ""))
+    ax.set_ylabel("head")
+    figure.colorbar(image, ax=ax, label="nats above the head's mean")
+    return figure
+
+
+def _named_columns(offsets: Int[Array, " used"]) -> list[int]:
+    """Return which columns bear their offset: those of some near distances, and the furthest."""
+    ends = {0, len(offsets) - 1}
+    return [column for column, offset in enumerate(offsets) if abs(offset) in NAMED_OFFSETS or column in ends]

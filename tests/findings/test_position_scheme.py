@@ -1,0 +1,285 @@
+"""How positions are known: periods as torch's own models have them, the paper's slopes, biases that were planted."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from generators.base.architecture import Architecture, Buckets
+from generators.checkpoint.families import choose_family
+from generators.checkpoint.positions import alibi_slopes, rotary
+from generators.checkpoint.reading import read_architecture
+from generators.findings.inputs import Inputs
+from generators.findings.position_scheme import FINDING
+from generators.findings.position_scheme.biases import bucketed, permuted
+from generators.site.words import caption, environment
+from tests import synthetic
+
+PLAIN = synthetic.architecture(n_ctx=512, d_model=64, n_layer=6, n_head=4)
+T5 = Buckets(count=32, max_distance=128, both_ways=True)
+T5_DECODER = replace(T5, both_ways=False)
+BIAS = "blocks.0.attn.relative_bias"
+
+
+def measured(arch: Architecture, **weights: np.ndarray):
+    return FINDING.measure(Inputs(weights, arch))
+
+
+def told(result) -> str:
+    """Return what the page says of a model, in plain text."""
+    words = environment().get_template("findings/position_scheme.md.j2").make_module({"root": ""})
+    return " ".join(words.details(result.metrics).unescape().split())
+
+
+def biased(table, buckets=T5):
+    arch = replace(PLAIN, positions="relative", n_ctx=None, n_head=table.shape[1], causal=not buckets.both_ways)
+    return FINDING.measure(Inputs({BIAS: table.astype(np.float32)}, replace(arch, buckets=buckets)))
+
+
+# Which scheme
+
+SCHEMES = {
+    "learned": ({}, ["learned"], "The model learned an embedding for each of its 512 positions"),
+    "formula": ({"positions": "formula"}, ["formula"], "A fixed table of sines and cosines of 512 positions"),
+    "rotary": ({"positions": "rotary", "rotary": (rotary(16, 1e4, 512),) * 6}, ["rotary"], "turned by rotations"),
+    "alibi": ({"positions": "alibi", "slopes": alibi_slopes(4)}, ["alibi"], "takes from its scores an amount"),
+    "relative": ({"positions": "relative", "buckets": T5}, ["relative"], "its table isn't in this checkpoint"),
+    "disentangled": ({"positions": "relative"}, ["disentangled"], "Distances have embeddings of their own"),
+    "none": ({"positions": "none"}, ["none"], "nothing that tells positions apart"),
+    "MPNet": ({"buckets": T5}, ["learned", "relative"], "learned bias by head and distance"),
+}
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_every_scheme_is_named(name):
+    changed, schemes, sentence = SCHEMES[name]
+    arch = replace(PLAIN, **changed)
+    added = {"position_embedding": np.zeros((512, 64))} if arch.positions in ("learned", "formula") else {}
+    result = measured(arch, **added)
+    assert result.metrics["schemes"] == schemes
+    assert sentence in told(result)
+    assert len(FINDING.figures(result)) == (name in ("rotary", "alibi"))
+
+
+def test_a_table_beside_embeddings_of_distances_is_told_too():
+    result = measured(replace(PLAIN, positions="relative"), position_embedding=np.zeros((512, 64)))
+    assert result.metrics["schemes"] == ["learned", "disentangled"]
+
+
+def test_a_table_that_is_not_here_is_said_not_to_be():
+    assert "the table isn't in this checkpoint" in told(measured(PLAIN))
+
+
+def test_an_encoder_without_positions_has_no_mask_to_tell_them_by():
+    assert "causal mask" in told(measured(replace(PLAIN, positions="none")))
+    assert "causal mask" not in told(measured(replace(PLAIN, positions="none", causal=False)))
+
+
+def test_windows_are_counted():
+    result = measured(replace(PLAIN, windows=(None, 64, 64, None, 32, None)))
+    assert result.metrics["windows"] == [{"width": 32, "layers": 1}, {"width": 64, "layers": 2}]
+    assert "In 1 of 6 layers a query sees 32 keys at most" in told(result)
+
+
+# Rotations
+
+SCALINGS = {
+    "default": {},
+    "linear": {"factor": 4.0},
+    "dynamic": {"factor": 2.0},
+    "llama3": {
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 256,
+    },
+    "yarn": {"factor": 8.0, "original_max_position_embeddings": 256},
+    "longrope": {
+        "factor": 4.0,
+        "short_factor": np.linspace(1, 2, 16).tolist(),
+        "long_factor": np.linspace(4, 9, 16).tolist(),
+        "original_max_position_embeddings": 512,
+    },
+}
+
+
+@pytest.mark.parametrize("kind", SCALINGS)
+def test_periods_are_those_of_llama_itself(kind):
+    pytest.importorskip("transformers")
+    from transformers import LlamaConfig
+    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+
+    rules = {"rope_type": kind, "rope_theta": 10_000.0, **SCALINGS[kind]}
+    config = LlamaConfig(
+        hidden_size=128,
+        num_attention_heads=4,
+        num_hidden_layers=2,
+        max_position_embeddings=2048,
+        rope_parameters=rules,
+    )
+    itself = LlamaRotaryEmbedding(config)
+    written = config.to_dict()
+    result = measured(read_architecture(written, choose_family(written, None)))
+    (rotation,) = result.metrics["rotations"]
+    periods = np.array(result.tables["rotations"].column("period"))
+    np.testing.assert_allclose(periods, 2 * math.pi / itself.inv_freq.numpy(), rtol=1e-5)
+    assert rotation["strength"] == pytest.approx(itself.attention_scaling)
+    assert rotation["scaling"] == kind
+    assert rotation["layers"] == [0, 1]
+    assert rotation["turning"] == int(np.sum(periods <= 2048))
+    assert result.tables["rotations"].column("turns") == pytest.approx(2048 / periods)
+
+
+def test_part_of_a_head_and_some_layers():
+    """As in models that turn a quarter of each head, and in those in which every third layer has no positions."""
+    turns = rotary(4, 100.0, 512)
+    arch = replace(PLAIN, positions="rotary", rotary=(turns, turns, None) * 2)
+    result = measured(arch)
+    (rotation,) = result.metrics["rotations"]
+    assert (rotation["layers"], rotation["dim"], rotation["share_of_head"]) == ([0, 1, 3, 4], 4, 0.25)
+    assert (rotation["shortest"], rotation["longest"]) == pytest.approx((2 * math.pi, 20 * math.pi))
+    assert set(result.tables["rotations"].column("layers")) == {"0-1, 3-4"}
+    assert "in 4 of 6 layers; the others are told nothing" in told(result)
+    assert "4 of 16 channels of a head turn, in 2 pairs" in told(result)
+
+
+def test_layers_of_different_bases_and_windows_are_told_apart():
+    near, far = rotary(16, 1e4, 512), rotary(16, 1e6, 512)
+    kinds = (near, near, far) * 2
+    result = measured(replace(PLAIN, positions="rotary", rotary=kinds, windows=(32, 32, None) * 2))
+    first, second = result.metrics["rotations"]
+    assert (first["layers"], first["window"], second["layers"], second["window"]) == ([0, 1, 3, 4], 32, [2, 5], None)
+    assert first["turning_in_window"] == sum(period <= 32 for period in near.periods) < first["turning"]
+    assert second["turning_in_window"] is None
+    assert {"periods_0", "periods_1"} == set(result.arrays)
+
+
+# Slopes
+
+
+@pytest.mark.parametrize(
+    ("heads", "slopes"),
+    [
+        (8, [2.0**-k for k in range(1, 9)]),
+        (12, [2.0**-k for k in range(1, 9)] + [2.0 ** -(k + 0.5) for k in range(4)]),
+    ],
+)
+def test_half_distances_are_those_of_the_paper_s_slopes(heads, slopes):
+    result = measured(replace(PLAIN, positions="alibi", n_ctx=None, n_head=heads, slopes=alibi_slopes(heads)))
+    found = result.metrics["slopes"]
+    assert [head["slope"] for head in found["heads"]] == pytest.approx(slopes)
+    for head in found["heads"]:
+        assert math.exp(-head["slope"] * head["half_distance"]) == pytest.approx(0.5)
+    assert found["longest_half"] == pytest.approx(math.log(2) * 256)
+    assert found["shortest_half"] == pytest.approx(math.log(2) / max(slopes))
+    assert "177 in the one that looks furthest" in told(result)
+
+
+def test_a_single_head_is_not_compared_with_itself():
+    text = told(measured(replace(PLAIN, positions="alibi", n_head=1, slopes=(0.1,))))
+    assert "after 6.93 tokens in the head" in text
+    assert "furthest" not in text
+
+
+# Relative biases
+
+
+def planted(kinds, buckets=T5, noise=0.1, seed=0):
+    """Return a table in which a head's bias falls with the log of distance (-1), grows (1), or does neither (0)."""
+    rng = np.random.default_rng(seed)
+    used = bucketed(buckets)
+    table = noise * rng.standard_normal((buckets.count, len(kinds)))
+    table[used["rows"]] += np.log1p(np.abs(used["nearest"]))[:, None] * np.array(kinds)
+    return table
+
+
+@pytest.mark.parametrize("buckets", [T5, T5_DECODER], ids=["both ways", "causal"])
+def test_planted_preferences_are_recovered(buckets):
+    found = biased(planted([-1, 1, -1, 0.0], buckets, noise=0.01), buckets).metrics["biases"]
+    assert [head["prefers"] for head in found["heads"]][:3] == ["near", "far", "near"]
+    assert found["far"] + found["near"] in (3, 4)
+    near, far = found["heads"][0], found["heads"][1]
+    assert near["mean_distance"] < found["uniform_distance"] < far["mean_distance"]
+    assert near["peak_offset"] == 0
+    assert abs(far["peak_offset"]) > 80
+
+
+@pytest.mark.parametrize("buckets", [T5, T5_DECODER], ids=["both ways", "causal"])
+def test_biases_without_order_prefer_nothing(buckets):
+    """One head in a hundred passes on either side: of 1,000 about ten, hardly ever thirty."""
+    table = np.random.default_rng(1).standard_normal((32, 1000))
+    found = biased(table, buckets).metrics["biases"]
+    assert found["near"] <= 25
+    assert found["far"] <= 25
+    assert found["near"] + found["far"] >= 3
+
+
+def test_permuting_the_buckets_of_planted_heads_takes_their_preference():
+    table = planted([-1] * 200)
+    assert biased(table).metrics["biases"]["near"] == 200
+    rng = np.random.default_rng(2)
+    assert biased(rng.permuted(table, axis=0)).metrics["biases"]["near"] <= 8
+
+
+def test_equal_biases_prefer_nothing():
+    found = biased(np.ones((32, 3))).metrics["biases"]
+    assert [head["prefers"] for head in found["heads"]] == ["neither"] * 3
+    assert [head["rho"] for head in found["heads"]] == [0, 0, 0]
+    assert found["heads"][0]["mean_distance"] == pytest.approx(found["uniform_distance"])
+    assert found["uniform_distance"] == pytest.approx(np.abs(np.arange(-128, 129)).mean())
+
+
+def test_planted_offsets_are_recovered():
+    """A head for the previous token, one for the next, one for the token itself; rows 1, 17 and 0 of T5's table."""
+    table = np.zeros((32, 3))
+    table[1, 0] = table[17, 1] = table[0, 2] = 5
+    found = biased(table).metrics["biases"]
+    assert [head["peak_offset"] for head in found["heads"]] == [1, -1, 0]
+    assert [(h["bias_at_1"], h["bias_at_-1"], h["bias_at_0"]) for h in found["heads"]] == [
+        (5, 0, 0),
+        (0, 5, 0),
+        (0, 0, 5),
+    ]
+    text = told(biased(table))
+    for where in ("at the previous token in 1", "at the next token in 1", "at the token itself in 1"):
+        assert where in text
+
+
+def test_a_causal_table_has_nothing_ahead():
+    result = biased(planted([-1, 1], T5_DECODER), T5_DECODER)
+    assert result.arrays["bias_offsets"].min() == 0
+    assert result.arrays["biases"].shape == (2, 32)
+    assert result.metrics["biases"]["heads"][0]["bias_at_-1"] is None
+
+
+def test_figures_show_the_biases_of_every_bucket_that_is_used():
+    """T5's bucket 16, of keys after the query at distance 0, is never used."""
+    table = np.arange(64.0).reshape(32, 2)
+    result = biased(table)
+    offsets = result.arrays["bias_offsets"].tolist()
+    assert len(offsets) == 31
+    assert offsets == sorted(offsets)
+    assert offsets[15 - 8 : 15 + 9] == [-8, *range(-7, 8), 8]
+    assert result.arrays["biases"][0][15] == 0
+    assert result.arrays["biases"][0][14] == 2 * 17
+    assert 2 * 16 not in result.arrays["biases"][0]
+
+
+def test_what_permuted_buckets_give_is_symmetric_and_wide():
+    """Of 31 buckets 98 % lie within 0.42, of the normal approximation 2.33 / sqrt(30)."""
+    low, high = permuted(bucketed(T5))
+    assert low == pytest.approx(-2.33 / math.sqrt(30), abs=0.04)
+    assert high == pytest.approx(2.33 / math.sqrt(30), abs=0.04)
+
+
+# Words
+
+
+@pytest.mark.parametrize("name", ["rotary", "alibi", "relative"])
+def test_the_figure_s_words_have_the_numbers_of_the_model(name):
+    result = biased(planted([-1, 1])) if name == "relative" else measured(replace(PLAIN, **SCHEMES[name][0]))
+    (figure,) = FINDING.figures(result)
+    figure.draw()
+    alt = caption("position_scheme", figure.name, result).alt
+    assert {"rotary": "8 pairs", "alibi": "4 heads", "relative": "1 prefer near, 1 far"}[name] in alt
