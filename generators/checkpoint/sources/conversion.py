@@ -1,4 +1,4 @@
-"""A repository's older files as safetensors: the pull request that the hub's own bot opened, as transformers finds it."""
+"""Older files converted to safetensors: the pull request that the hub's own bot opened, as transformers finds it."""
 
 from itertools import islice
 

@@ -121,7 +121,8 @@ class Hub:
         if is_no_route(error):
             self.unreachable = f"{type(error).__name__}: {first_line(error)}"
             return self._known_state(source, "The model hub can't be reached")
-        return self._known_state(source, f"The model hub can't say now what {_named(source)} is ({first_line(error)})")
+        why = f"The model hub can't say now what {_named(source)} is ({first_line(error)})"
+        return self._known_state(source, why)
 
     def _known_state(self, source: HubSource, why: str) -> "_State":
         """Return what a revision meant when it was last asked for, here or by the hub's own client."""

@@ -92,7 +92,7 @@ class Kept:
 
 
 def _size_and_use(path: Path) -> tuple[int, int, Path] | None:
-    """Return when a file was used last, its size and itself; None where there is none, or another process let go of it."""
+    """Return when a file was used last, its size and itself; None where it is gone, or no file."""
     try:
         stat = path.stat()
     except OSError:
