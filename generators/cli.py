@@ -144,7 +144,7 @@ def compute(
     offline: Offline = False,
 ) -> None:
     """Compute the findings of models and store them; what is stored already is not computed again."""
-    known, settings = _registry(registry), _settings(budget, device, skip_runs)
+    known, settings = _registry(registry, named=bool(models)), _settings(budget, device, skip_runs)
     chosen, places = _chosen(models, known, family), _places(models_dir, offline)
     if counts is not None:
         if len(models or []) != 1:
@@ -180,7 +180,7 @@ def report(
     """Write a site of one model, with the findings' pages and its data, that opens from the disk without a server."""
     from generators.site.report import write_report
 
-    known = _registry(registry) if registry.exists() else _no_models()
+    known = _registry(registry, named=True)
     chosen, settings = _chosen([model], known, family)[0], _settings(budget, device, skip_runs)
     with progress(None) as (tell, _):
         sentences = write_report(chosen, _places(models_dir, offline), output, tell, settings)
@@ -311,7 +311,7 @@ def count_tokens(
     from generators.checkpoint.sources import locate
     from generators.tokens import counting
 
-    chosen, places = find_model(model, _registry(registry)), _places(models_dir, offline)
+    chosen, places = find_model(model, _registry(registry, named=True)), _places(models_dir, offline)
     files = locate(chosen, places.models_dirs, places.hub)
     tokenizer, size = counting.tokenizer_of(files), counting.vocabulary_size(files, chosen.family)
     text = counting.Corpus(counting.open_sources(corpus, offline=offline), tokenizer, size)
@@ -398,16 +398,12 @@ def _exit(code: int, made: "Made | None" = None) -> None:
         raise typer.Exit(code or SOME_FAILED)
 
 
-def _registry(path: Path) -> "Registry":
-    from generators.checkpoint.registry import load_registry
+def _registry(path: Path, *, named: bool = False) -> "Registry":
+    """Return the models of the registry; where a model is `named`, a folder or a hub id will do without one."""
+    from generators.checkpoint.registry import Registry, load_registry
 
-    return load_registry(path)
-
-
-def _no_models() -> "Registry":
-    from generators.checkpoint.registry import Registry
-
-    return Registry(models=())
+    without = named and path == DEFAULT_REGISTRY and not path.exists()
+    return Registry(models=()) if without else load_registry(path)
 
 
 def _store(root: Path) -> "Store":
@@ -449,7 +445,7 @@ def _stored_name(spec: str, store: "Store", registry: Path) -> str:
 
     if SLUG.fullmatch(spec) and spec in store.names():
         return spec
-    return _chosen([spec], _registry(registry))[0].name
+    return _chosen([spec], _registry(registry, named=True))[0].name
 
 
 def _done(store: "Store", model: "Model") -> str:
