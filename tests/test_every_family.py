@@ -26,7 +26,8 @@ from tests.checkpoint.oracle.cases import CASES, Case
 from tests.checkpoint.test_hub import at_hub
 from tests.test_cli import results_of
 
-FAMILIES = {case.family: case for case in reversed(CASES)}  # the first case of each
+UNTABLED = (Case("mamba"), Case("mbart"))  # no table knows these types
+FAMILIES = {case.family: case for case in (*UNTABLED, *reversed(CASES))}  # the first case of each
 TOKENS = 300  # enough for findings about tokens
 FEW = 99  # draws, of which one is the 99th percentile
 NO_FIGURE = b'<svg width="100" height="100"></svg>'
@@ -142,6 +143,20 @@ def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world: World, case:
     assert traffic is not None and traffic.needed > 0
     assert "B of tensors, for which " in page
     assert " over the network</dd>" in page
+
+
+@pytest.mark.parametrize("case", UNTABLED, ids=lambda case: case.family)
+def test_of_a_type_without_a_table_what_the_token_embedding_tells_is_there(world: World, case: Case):
+    found = world.findings(name_of(case))
+    assert found.model.family == f"{case.type} (read without a table)"
+    assert {entry.name for entry in found.tensors.values()} <= {
+        "backbone.embeddings.weight",
+        "model.decoder.embed_tokens.weight",
+    }
+    assert {"frequency", "outliers", "token_svd"} <= {
+        name for name, record in found.findings.items() if record.status == "computed"
+    }
+    assert f"{case.type} (read without a table)" in world.page(name_of(case))
 
 
 def test_no_page_was_left_out(world: World):

@@ -90,17 +90,17 @@ def test_what_findings_read_comes_and_next_to_nothing_else(fake: HubServer, stor
 
 
 def test_all_findings_ask_at_once(fake: HubServer, store):
-    gpt2_like(fake.repository("owner/tiny"))
+    write_checkpoint(fake.repository("owner/tiny"))
     lines: list[str] = []
     computed(store, lines=lines)
     read = [line for line in lines if "reading from the hub" in line]
     assert len(read) == 1
     assert read[0].startswith("owner/tiny: reading from the hub: ")
-    assert read[0].endswith(" MB")
+    assert read[0].endswith(" kB")
 
 
 def test_what_is_stored_stays_as_it_is_stored(fake: HubServer, store, tmp_path, monkeypatch):
-    gpt2_like(fake.repository("owner/tiny"))
+    write_checkpoint(fake.repository("owner/tiny"))
     computed(store)
     before = results_of(tmp_path)
     assert not computed(store).computed
@@ -112,7 +112,7 @@ def test_what_is_stored_stays_as_it_is_stored(fake: HubServer, store, tmp_path, 
 
 
 def test_of_what_is_computed_anew_from_what_is_kept_the_bytes_that_came_stay(fake: HubServer, store):
-    gpt2_like(fake.repository("owner/tiny"))
+    write_checkpoint(fake.repository("owner/tiny"))
     computed(store, GAINS)
     first = record(store).traffic
     store.remove_finding("tiny", "gains")

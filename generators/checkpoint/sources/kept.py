@@ -9,7 +9,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from generators.base.files import replace_file, replacing
+from generators.base.files import replace_file
 
 Bytes = bytes | bytearray | memoryview
 GIGABYTE = 10**9
@@ -59,8 +59,7 @@ class Kept:
         """Keep a tensor's bytes, unless they alone are too many. `prune` lets go of others for them."""
         if len(data) > largest():
             return
-        with replacing(self._tensors(file, name) / hashlib.sha256(data).hexdigest()) as temporary:
-            temporary.write_bytes(data)
+        _put(self._tensors(file, name) / hashlib.sha256(data).hexdigest(), data)
 
     def note(self, *place: str) -> dict[str, Any] | None:
         """Return a note (a file's header, the commit of a branch), None if there is none that can be read."""
@@ -89,6 +88,17 @@ class Kept:
 
     def _note(self, place: tuple[str, ...]) -> Path:
         return self.folder / "notes" / "/".join(_as_name(part) for part in place[:-1]) / f"{_as_name(place[-1])}.json"
+
+
+def _put(path: Path, data: Bytes) -> None:
+    """Write a file at once, without waiting for the disk: what isn't whole is noticed when it is read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _size_and_use(path: Path) -> tuple[int, int, Path] | None:
