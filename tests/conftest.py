@@ -46,7 +46,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 SITE_FIXTURES = {"project", "address", "built_site", "browser"}
-LONGEST_FIRST = ("tests/site", "tests/findings/test_helix", "tests/findings/test_noise", "tests/test_nulls")
+LONGEST_FIRST = (
+    "tests/site",
+    "tests/test_every_family",
+    "tests/findings/test_helix",
+    "tests/findings/test_noise",
+    "tests/test_nulls",
+)
 
 
 @pytest.hookimpl(tryfirst=True)
