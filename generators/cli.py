@@ -80,6 +80,19 @@ SkipRuns = Annotated[
     bool, typer.Option("--skip-runs", help="Run no model: findings that would are left as they are stored.")
 ]
 
+Family = Annotated[
+    str | None,
+    typer.Option(
+        "--family",
+        metavar="NAME",
+        help="Read the checkpoint of the one MODEL by this family's table, whatever its config.json says it is.",
+    ),
+]
+Offline = Annotated[
+    bool,
+    typer.Option("--offline", help="Ask the model hub for nothing; what was read from it before is used."),
+]
+
 DEFAULT_BUDGET = DEFAULT_BUDGET_S / MINUTE
 DEFAULT_DEVICE = "cpu"
 DEFAULT_RESULTS = Path("results")
@@ -97,6 +110,8 @@ def build(
     budget: Budget = DEFAULT_BUDGET,
     device: Device = DEFAULT_DEVICE,
     skip_runs: SkipRuns = False,
+    family: Family = None,
+    offline: Offline = False,
 ) -> None:
     """Compute what is not known yet, write the pages, and build the site into `site/`.
 
@@ -105,7 +120,8 @@ def build(
     """
     known, settings = _registry(registry), _settings(budget, device, skip_runs)
     store = _store(results)
-    tally = _compute(_chosen(models, known), _places(models_dir), store, settings, named=bool(models))
+    chosen, places = _chosen(models, known, family), _places(models_dir, offline)
+    tally = _compute(chosen, places, store, settings, named=bool(models))
     made = _make_site(known, store, _workshop(site_src), tally.unavailable)
     _exit(_code(tally), made)
 
@@ -126,15 +142,17 @@ def compute(
     budget: Budget = DEFAULT_BUDGET,
     device: Device = DEFAULT_DEVICE,
     skip_runs: SkipRuns = False,
+    family: Family = None,
+    offline: Offline = False,
 ) -> None:
     """Compute the findings of models and store them; what is stored already is not computed again."""
-    known, settings = _registry(registry), _settings(budget, device, skip_runs)
-    chosen = _chosen(models, known)
+    known, settings = _registry(registry, named=bool(models)), _settings(budget, device, skip_runs)
+    chosen, places = _chosen(models, known, family), _places(models_dir, offline)
     if counts is not None:
         if len(models or []) != 1:
             raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
         chosen = [chosen[0].model_copy(update={"counts": counts})]
-    _exit(_code(_compute(chosen, _places(models_dir), _store(results), settings, named=bool(models), only=only)))
+    _exit(_code(_compute(chosen, places, _store(results), settings, named=bool(models), only=only)))
 
 
 @app.command()
@@ -158,14 +176,16 @@ def report(
     budget: Budget = DEFAULT_BUDGET,
     device: Device = DEFAULT_DEVICE,
     skip_runs: SkipRuns = False,
+    family: Family = None,
+    offline: Offline = False,
 ) -> None:
     """Write a site of one model, with the findings' pages and its data, that opens from the disk without a server."""
     from generators.site.report import write_report
 
-    known = _registry(registry) if registry.exists() else _no_models()
-    chosen, settings = _chosen([model], known)[0], _settings(budget, device, skip_runs)
+    known = _registry(registry, named=True)
+    chosen, settings = _chosen([model], known, family)[0], _settings(budget, device, skip_runs)
     with progress(None) as (tell, _):
-        sentences = write_report(chosen, _places(models_dir), output, tell, settings)
+        sentences = write_report(chosen, _places(models_dir, offline), output, tell, settings)
     for sentence in sentences:
         terminal.sentence(sentence)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
@@ -282,6 +302,7 @@ def count_tokens(
     jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; by default, all cores.")] = None,
     models_dir: ModelsDir = None,
     registry: RegistryFile = DEFAULT_REGISTRY,
+    offline: Offline = False,
 ) -> None:
     """Count how often each token of a model occurs in a corpus.
 
@@ -292,10 +313,10 @@ def count_tokens(
     from generators.checkpoint.sources import locate
     from generators.tokens import counting
 
-    chosen, places = find_model(model, _registry(registry)), _places(models_dir)
+    chosen, places = find_model(model, _registry(registry, named=True)), _places(models_dir, offline)
     files = locate(chosen, places.models_dirs, places.hub)
     tokenizer, size = counting.tokenizer_of(files), counting.vocabulary_size(files, chosen.family)
-    text = counting.Corpus(counting.open_sources(corpus), tokenizer, size)
+    text = counting.Corpus(counting.open_sources(corpus, offline=offline), tokenizer, size)
     with counting.progress(text) as report_counted:
         counts = counting.count_corpus(text, output, jobs or os.cpu_count() or 1, report_counted)
     terminal.line(f"{counts.sum()} tokens, {(counts > 0).sum()} of {size} different ones: {output}")
@@ -379,16 +400,12 @@ def _exit(code: int, made: "Made | None" = None) -> None:
         raise typer.Exit(code or SOME_FAILED)
 
 
-def _registry(path: Path) -> "Registry":
-    from generators.checkpoint.registry import load_registry
+def _registry(path: Path, *, named: bool = False) -> "Registry":
+    """Return the models of the registry; where a model is `named`, a folder or a hub id will do without one."""
+    from generators.checkpoint.registry import Registry, load_registry
 
-    return load_registry(path)
-
-
-def _no_models() -> "Registry":
-    from generators.checkpoint.registry import Registry
-
-    return Registry(models=())
+    without = named and path == DEFAULT_REGISTRY and not path.exists()
+    return Registry(models=()) if without else load_registry(path)
 
 
 def _store(root: Path) -> "Store":
@@ -403,20 +420,25 @@ def _workshop(source: Path) -> "Workshop":
     return Workshop(source=source)
 
 
-def _chosen(specs: list[str] | None, registry: "Registry") -> "Sequence[Model]":
-    from generators.checkpoint.registry import find_models
+def _chosen(specs: list[str] | None, registry: "Registry", family: str | None = None) -> "Sequence[Model]":
+    from generators.checkpoint.registry import find_model, find_models
 
-    return [model for spec in specs for model in find_models(spec, registry)] if specs else registry.models
+    if family is None:
+        return [model for spec in specs for model in find_models(spec, registry)] if specs else registry.models
+    if len(specs or []) != 1:
+        raise InputError("--family goes with exactly one MODEL: it is the table that this one is read by.")
+    return [find_model(spec, registry).model_copy(update={"family": family}) for spec in specs or ()]
 
 
-def _places(models_dir: list[Path] | None) -> "Places":
+def _places(models_dir: list[Path] | None, offline: bool) -> "Places":
+    from generators.checkpoint.sources import Hub
     from generators.compute.run import Places
 
     folders = models_dir or [Path(part) for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep) if part]
     for folder in folders:
         if not folder.is_dir():
             raise InputError(f"The models folder {folder} isn't there.")
-    return Places(folders)
+    return Places(folders, Hub(offline=offline))
 
 
 def _stored_name(spec: str, store: "Store", registry: Path) -> str:
@@ -425,7 +447,7 @@ def _stored_name(spec: str, store: "Store", registry: Path) -> str:
 
     if SLUG.fullmatch(spec) and spec in store.names():
         return spec
-    return _chosen([spec], _registry(registry))[0].name
+    return _chosen([spec], _registry(registry, named=True))[0].name
 
 
 def _done(store: "Store", model: "Model") -> str:

@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -46,7 +46,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 SITE_FIXTURES = {"project", "address", "built_site", "browser"}
-LONGEST_FIRST = ("tests/site", "tests/findings/test_helix", "tests/findings/test_noise", "tests/test_nulls")
+LONGEST_FIRST = (
+    "tests/site",
+    "tests/test_every_family",
+    "tests/findings/test_helix",
+    "tests/findings/test_noise",
+    "tests/test_nulls",
+)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -60,6 +66,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((i for i, start in enumerate(LONGEST_FIRST) if item.nodeid.startswith(start)), len(LONGEST_FIRST))
 
     items.sort(key=turn)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Have what is read from a hub kept in a folder of these tests, here and in the processes that they start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ATLAS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.delenv("ATLAS_CACHE_GB", raising=False)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -38,6 +39,7 @@ from tests.toy_findings import toy
 ATLAS = Path(sysconfig.get_path("scripts")) / "atlas"
 HEAVY = ("numpy", "pydantic", "matplotlib", "scipy", "safetensors", "huggingface_hub", "yaml", "jinja2")
 BAD_INPUT, SOME_FAILED = 2, 1
+NOTHING = SimpleNamespace(damaged=[])
 
 
 @pytest.fixture(scope="module")
@@ -644,6 +646,8 @@ def test_a_folder_whose_name_is_no_text_can_be_computed(atlas, project):
 )
 @pytest.mark.parametrize("command", [["compute"], ["compute", "good"], ["models"], ["show", "away"]], ids=" ".join)
 def test_a_broken_registry_is_a_sentence(atlas, project, command, content):
+    if content is None and len(command) > 1:
+        pytest.skip("what is named may be a folder or a hub id, which need no registry")
     before = results_of(project)
     (project / "models.yml").unlink()
     if content is not None:
@@ -653,6 +657,71 @@ def test_a_broken_registry_is_a_sentence(atlas, project, command, content):
     assert is_a_sentence(run.err)
     assert run.err.startswith("atlas: The registry models.yml ")
     assert results_of(project) == before
+
+
+def test_a_folder_needs_no_registry_unless_one_is_named(atlas, project):
+    (project / "models.yml").unlink()
+    shutil.move(project / "good", project / "own")
+    assert atlas("compute", "./own", "--skip-runs", "--only", "gains").code == 0
+    assert published(project, "own").findings["gains"].status == "computed"
+    before = results_of(project)
+    run = atlas("compute", "./own", "--registry", "other.yml")
+    assert run.code == BAD_INPUT
+    assert "The registry other.yml can't be read" in run.err
+    run = atlas("compute", "nothing")
+    assert run.code == BAD_INPUT
+    assert "'nothing' is no model in models.yml (which names none), no folder" in run.err
+    assert results_of(project) == before
+
+
+# A family that is named, and a hub that may not be asked
+
+
+def test_a_type_without_a_table_is_read_by_the_one_that_is_named(atlas, project):
+    write_checkpoint(project / "strange", config={"model_type": "gpt2_of_mine"})
+    assert atlas("compute", "./strange", "--skip-runs").code == 0
+    plain = published(project, "strange")
+    assert plain.model.family == "gpt2_of_mine (read without a table)"
+    assert plain.findings["gains"].status == "not_applicable"
+    assert "no table for models of type gpt2_of_mine" in (plain.findings["gains"].reason or "")
+    assert atlas("compute", "./strange", "--family", "gpt2", "--skip-runs").code == 0
+    named = published(project, "strange")
+    assert named.model.family == "gpt2"
+    assert named.findings["gains"].metrics == published(project).findings["gains"].metrics
+
+
+def test_a_family_that_does_not_fit_is_a_sentence(atlas, project):
+    before = results_of(project)
+    for family, said in [
+        ("bert", "gives None as num_hidden_layers"),
+        ("gpt", "'gpt' is unknown; the atlas knows gpt2"),
+    ]:
+        run = atlas("compute", "./good", "--family", family)
+        assert run.code == BAD_INPUT
+        assert is_a_sentence(run.err)
+        assert said in run.err
+    assert "nearest by name: " in run.err
+    for models in ([], ["./good", "away"]):
+        run = atlas("compute", *models, "--family", "gpt2")
+        assert run.code == BAD_INPUT
+        assert "--family goes with exactly one MODEL" in run.err
+    assert results_of(project) == before
+
+
+@pytest.mark.parametrize("command", ["compute", "build", "report", "count-tokens"])
+def test_offline_the_hub_is_not_asked(atlas, project, monkeypatch, command):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: pytest.fail("the hub was asked"))
+    for work in ("make_pages", "run_mkdocs"):
+        monkeypatch.setattr(
+            f"generators.site.build.{work}", lambda *_, **__: SimpleNamespace(rendered=NOTHING, failures=[])
+        )
+    (project / "text.txt").write_text("a text")
+    texts = ["text.txt"] if command == "count-tokens" else []
+    run = atlas(command, "owner/never-read", *texts, "--offline")
+    assert run.code == SOME_FAILED
+    assert "The model hub can't be reached and owner/never-read isn't in its local cache." in run.err
+    assert "Traceback" not in run.err
 
 
 HARM = [b"", b"{}", b"{\xff", b"[" * 100_000]

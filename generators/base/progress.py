@@ -4,6 +4,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.progress import Progress, TaskID
 
 Report = Callable[[str], None]
 TOLD_EVERY = 10.0  # seconds
@@ -39,6 +44,69 @@ def _minutes(seconds: float) -> str:
     return "less than a minute" if seconds < MINUTE else f"about {round(seconds / MINUTE)} min"
 
 
+class _OnTerminal:
+    """Reports in a bar: the first line of a text stands in it, more than that is printed in full above."""
+
+    def __init__(self, bar: "Progress", task: "TaskID") -> None:
+        self.bar, self._task = bar, task
+
+    def __call__(self, line: str) -> None:
+        from rich.markup import escape
+
+        first, *rest = printable(line).splitlines() or [""]
+        self.bar.update(self._task, description=escape(first))
+        if rest:
+            self.bar.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+
+
+class _Lines:
+    """Reports how many bytes have come, a line now and then."""
+
+    def __init__(self, report: Report, what: str, total: int, clock: Callable[[], float]) -> None:
+        self._report, self._what, self._total, self._clock = report, what, total, clock
+        self._come, self._told = 0, clock()
+        report(f"{what}: {in_bytes(total)}")
+
+    def __call__(self, count: int) -> None:
+        self._come += count
+        now = self._clock()
+        if now - self._told >= TOLD_EVERY and self._come < self._total:
+            self._told = now
+            self._report(f"{self._what}: {in_bytes(self._come)} of {in_bytes(self._total)}")
+
+
+@contextmanager
+def transfer(
+    report: Report, what: str, total: int, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[int], None]]:
+    """Yield how to tell that so many bytes more have come: a bar of `total` bytes on a terminal, lines elsewhere.
+
+    Args:
+        report: as `progress` yields it, or any other, which gets lines.
+        what: what is on its way.
+        total: how many bytes will come.
+        clock: gives seconds.
+    """
+    if not isinstance(report, _OnTerminal):
+        yield _Lines(report, what, total, clock)
+        return
+    from rich.markup import escape
+
+    bar = report.bar
+    task = bar.add_task(escape(printable(what)), total=total, in_bytes=True)
+    try:
+        yield lambda count: bar.advance(task, count)
+    finally:
+        bar.remove_task(task)
+
+
+def in_bytes(count: int) -> str:
+    """Return a number of bytes as readers know it: `3.4 MB`."""
+    from rich.filesize import decimal
+
+    return decimal(count)
+
+
 @contextmanager
 def progress(total: int | None) -> Iterator[tuple[Report, Callable[[], None]]]:
     """Yield how to report a line and how to advance by one of `total`."""
@@ -46,17 +114,34 @@ def progress(total: int | None) -> Iterator[tuple[Report, Callable[[], None]]]:
         yield lambda line: print(printable(line), file=sys.stderr, flush=True), lambda: None
         return
     from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with _two_kinds_of_bars(Console(stderr=True)) as bar:
         task = bar.add_task("", total=total)
+        yield _OnTerminal(bar, task), lambda: bar.advance(task)
 
-        def report(line: str) -> None:
-            first, *rest = printable(line).splitlines() or [""]
-            bar.update(task, description=escape(first))
-            if rest:
-                bar.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
-        yield report, lambda: bar.advance(task)
+def _two_kinds_of_bars(console: "Console") -> "Progress":
+    """Return bars of which those of bytes say how many came, how fast, and how long the rest takes."""
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    words = TextColumn("{task.description}")
+    of_bytes = words, BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
+
+    class Bars(Progress):
+        def get_renderables(self) -> "Iterator[RenderableType]":
+            of_work = self.columns
+            yield self.make_tasks_table([task for task in self.tasks if "in_bytes" not in task.fields])
+            self.columns = of_bytes
+            yield self.make_tasks_table([task for task in self.tasks if "in_bytes" in task.fields])
+            self.columns = of_work
+
+    return Bars(SpinnerColumn(), words, TimeElapsedColumn(), console=console)

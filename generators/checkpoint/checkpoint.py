@@ -11,6 +11,7 @@ from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
+from generators.base.progress import Report, silent
 from generators.checkpoint.families import UnknownFamilyError, choose_family
 from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
@@ -87,14 +88,19 @@ class Checkpoint(Mapping[str, Array]):
         self._check_shape(role, slot, self._read(slot))
         return self._digests[slot.tensor]
 
-    def prefetch(self, roles: Iterable[str]) -> None:
+    def prefetch(self, roles: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
         """Get ready to read these roles, together where that is cheaper (from the hub, neighbours in one request).
+
+        Args:
+            roles: which; those that the checkpoint lacks are left out.
+            report: told how many bytes are read.
+            whole: whether files are needed as they are, for the model to be run: then those come and not parts.
 
         Raises:
             InputError, WeightsUnavailableError: as for reading them.
         """
         slots = [self._slots[role] for role in roles if role in self._slots]
-        self._files.prefetch(slot.tensor for slot in slots if not slot.formula)
+        self._files.prefetch((slot.tensor for slot in slots if not slot.formula), report, whole=whole)
 
     @property
     def traffic(self) -> Traffic | None:

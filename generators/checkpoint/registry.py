@@ -260,7 +260,7 @@ def find_model(spec: str, registry: Registry) -> Model:
         model = None if of_pair is None else half(of_pair, stack)
     if model is not None:
         return model
-    names = ", ".join(model.name for model in registry.models)
+    names = ", ".join(model.name for model in registry.models) or "which names none"
     raise InputError(f"{spec!r} is no model in models.yml ({names}), no folder, and no hub id such as 'owner/model'.")
 
 

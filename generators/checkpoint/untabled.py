@@ -16,8 +16,18 @@ TOKEN_MATRIX = re.compile(
 )
 PLAIN = re.compile(r"[\w.-]{1,60}")  # of a model_type that can stand on a page
 INSIDE = ("", "text_config")
-LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
-HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads")
+OF_ENCODERS = ("encoder_layers", "num_encoder_layers")  # of a pair the encoder is told of: both read the matrix
+OF_DECODERS = ("decoder_layers", "num_decoder_layers")
+LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", *OF_ENCODERS, *OF_DECODERS)
+HEADS = (
+    "num_attention_heads",
+    "n_head",
+    "num_heads",
+    "n_heads",
+    "encoder_attention_heads",
+    "decoder_attention_heads",
+)
+SHARED = re.compile(r"(^|\.)shared\.weight")  # what is tied under several names
 
 
 class Nothing(Mapping[str, str]):
@@ -37,7 +47,9 @@ class Nothing(Mapping[str, str]):
 
 
 def without_a_table(files: Files, config: Mapping[str, Any]) -> tuple[Family, Architecture] | None:
-    """Return a family that has a token embedding only, where exactly one matrix has the name and size of one.
+    """Return a family that has a token embedding only, where one matrix alone has the name and size of one.
+
+    A matrix that halves of a model share may be stored once for each: the shared one is read.
 
     Raises:
         InputError: the weights are damaged.
@@ -49,6 +61,7 @@ def without_a_table(files: Files, config: Mapping[str, Any]) -> tuple[Family, Ar
     size = settings.size("vocab_size")
     names = [name for name in files.names() if TOKEN_MATRIX.search(name)]
     fitting = [(name, shape) for name in names if len(shape := files.header(name).shape) == 2 and shape[0] == size]
+    fitting = [found for found in fitting if SHARED.search(found[0])] or fitting
     layers = _first(settings, LAYERS)
     if len(fitting) != 1 or layers is None:
         return None

@@ -6,7 +6,7 @@ changes, the result is computed again; nothing else makes it so.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -15,6 +15,7 @@ from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
 from generators.base.plain import content_digest
+from generators.base.progress import Report, silent
 from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files
@@ -65,7 +66,9 @@ class Opened:
     @cached_property
     def why_no_run(self) -> str | None:
         """Return why it isn't run here, as far as that can be said without opening it."""
-        return running.SKIPPED if self.settings.skip else running.why_not(self.files, self.checkpoint)
+        if self.settings.skip:
+            return running.SKIPPED
+        return running.why_not(self.files, self.checkpoint, self.settings.device)
 
     def depends_on(self, capability: str) -> Any:
         """Return digests of what a finding with this capability depends on."""
@@ -94,6 +97,24 @@ class Plan:
     status: Status = "computed"
     reason: str | None = None
     here: bool = False
+
+
+def prefetch(findings: Sequence[Finding[Any]], opened: Opened, report: Report = silent) -> None:
+    """Have all tensors that the plans of findings will read come at once, where they come from elsewhere.
+
+    Where a finding runs the model, all files come, which then hold every tensor.
+
+    Raises:
+        InputError, WeightsUnavailableError: as for making the plans.
+    """
+    checkpoint = opened.checkpoint
+    free = [finding for finding in findings if _blocked(finding, checkpoint) is None]
+    if any(RUN in finding.needs for finding in free) and not opened.why_no_run:
+        checkpoint.prefetch(checkpoint, report, whole=True)
+        return
+    reading = [finding for finding in free if RUN not in finding.needs]
+    read = (role for finding in reading for role in _roles_read(finding, checkpoint))
+    checkpoint.prefetch(dict.fromkeys(read), report)
 
 
 def plan(finding: Finding[Any], opened: Opened) -> Plan:

@@ -30,6 +30,13 @@ class SourceRecord(Record):
     commit: str | None = None
 
 
+class TrafficRecord(Record):
+    """What came over the network when weights were read last, headers of files included, and what findings read."""
+
+    fetched: int = Field(ge=0, description="bytes of weights that came over the network")
+    needed: int = Field(ge=0, description="bytes of the tensors that were read, each once")
+
+
 class ModelRecord(Record):
     """What is known of a model beside its findings."""
 
@@ -44,6 +51,7 @@ class ModelRecord(Record):
     causal: bool
     post_norm: bool
     source: SourceRecord
+    traffic: TrafficRecord | None = Field(default=None, description="null where weights lay on the machine")
     licence: str | None = None
     notes: str | None = None
 

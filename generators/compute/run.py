@@ -15,8 +15,8 @@ from generators.base.progress import Report, TimeLeft, silent
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Hub, locate
-from generators.compute.plan import Opened, Plan, inputs, plan
-from generators.compute.records import ModelRecord, SourceRecord, StoredFinding, table_records
+from generators.compute.plan import Opened, Plan, inputs, plan, prefetch
+from generators.compute.records import ModelRecord, SourceRecord, StoredFinding, TrafficRecord, table_records
 from generators.compute.results import Store
 from generators.compute.running import AS_USUAL, CUT_TO, Settings, has_time_for_more
 from generators.findings import FINDINGS
@@ -76,9 +76,11 @@ def compute_model(
     with store.locked(model.name):
         # Reads and checks every tensor before anything else.
         chosen = _touched(FINDINGS if findings is None else findings, store.finding_names(model.name), settings)
+        prefetch(chosen, opened, report)
         plans = [plan(finding, opened) for finding in chosen]
-        _save_model(_describe(model, opened.checkpoint), store)
-        done = [_job(each, opened, store, report) for each in plans]
+        known = [_known(each, settings, model.name, store, report) for each in plans]
+        _save_model(_describe(model, opened.checkpoint), store, anew=None in known)
+        done = [_job(each, stored, opened, store, report) for each, stored in zip(plans, known, strict=True)]
         _drop_unknown(plans, model.name, store)
     records = {record.finding: record for record, _ in done}
     computed = tuple(record.finding for record, is_new in done if is_new and record.status == "computed")
@@ -95,10 +97,11 @@ def _touched(findings: Sequence[Finding[Any]], stored: Sequence[str], settings: 
     return [f for f in findings if not (settings.skip and RUN in f.needs and f.name in stored)]
 
 
-def _job(planned: Plan, opened: Opened, store: Store, report: Report) -> tuple[StoredFinding, bool]:
+def _job(
+    planned: Plan, known: StoredFinding | None, opened: Opened, store: Store, report: Report
+) -> tuple[StoredFinding, bool]:
     """Return what is stored of one finding in the end, and whether it was made just now."""
     name = opened.model.name
-    known = _known(planned, opened.settings, name, store, report)
     if known is not None:
         store.drop_older_arrays(name, known)
         return known, False
@@ -187,13 +190,25 @@ def _record_of(opened: Opened) -> dict[str, str]:
     return {**run.record, "text": run.text.name, "text_sha256": run.text.sha256, **cut}
 
 
-def _save_model(record: ModelRecord, store: Store) -> None:
+def _save_model(record: ModelRecord, store: Store, *, anew: bool) -> None:
+    """Write what is known of a model, unless it stands there.
+
+    What came over the network when its weights were read before stays, unless something is measured `anew` for which
+    more came, or they are other weights.
+    """
     try:
-        if store.model(record.name) == record:
+        stored = store.model(record.name)
+        if stored is not None and stored.source == record.source and not (anew and _came(record)):
+            record = record.model_copy(update={"traffic": stored.traffic or record.traffic})
+        if stored == record:
             return
     except InputError:
         pass  # damaged: written anew
     store.save_model(record)
+
+
+def _came(record: ModelRecord) -> bool:
+    return record.traffic is not None and record.traffic.fetched > 0
 
 
 def _drop_unknown(plans: Sequence[Plan], name: str, store: Store) -> None:
@@ -204,7 +219,7 @@ def _drop_unknown(plans: Sequence[Plan], name: str, store: Store) -> None:
 
 
 def _describe(model: Model, checkpoint: Checkpoint) -> ModelRecord:
-    a = checkpoint.architecture
+    a, traffic = checkpoint.architecture, checkpoint.traffic
     return ModelRecord(
         name=model.name,
         title=model.title,
@@ -217,6 +232,7 @@ def _describe(model: Model, checkpoint: Checkpoint) -> ModelRecord:
         causal=a.causal,
         post_norm=a.post_norm,
         source=SourceRecord(**asdict(checkpoint.origin)),
+        traffic=None if traffic is None else TrafficRecord(fetched=traffic.fetched, needed=traffic.needed),
         licence=model.licence,
         notes=model.notes,
     )

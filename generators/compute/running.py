@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from generators.checkpoint.sources import CONFIG, Files
 from generators.compute import code
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed, chosen_device
+from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
 
 if TYPE_CHECKING:
     from generators.runner.run import Run
@@ -28,6 +30,7 @@ ROOM = tuple(
 )
 DEVICES = ("cpu", "cuda", "auto")
 THREADS = 1
+GIB = 1 << 30
 SKIPPED = "It runs the model, which was left out (--skip-runs)."
 CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows for want of time
 
@@ -77,8 +80,11 @@ def has_time_for_more(settings: Settings, record: Mapping[str, str] | None) -> b
     return then is not None and float(settings.operations) > float(then)
 
 
-def why_not(files: Files, checkpoint: Checkpoint) -> str | None:
-    """Return why a model can't be run here, as far as that can be said without opening it; else None."""
+def why_not(files: Files, checkpoint: Checkpoint, device: str = "cpu") -> str | None:
+    """Return why a model can't be run here, as far as that can be said without opening it; else None.
+
+    Of a model on the hub that includes whether it fits into memory, so that no file of it comes in vain.
+    """
     absent = [name for name in LIBRARIES if find_spec(name) is None]
     if absent:
         return f"The model can't be run here: {' and '.join(absent)} isn't installed."
@@ -89,7 +95,19 @@ def why_not(files: Files, checkpoint: Checkpoint) -> str | None:
     if lacking:
         more = f" and {len(lacking) - 1} more tensors" if len(lacking) > 1 else ""
         return f"The model can't be run: the checkpoint lacks {checkpoint.lacking(lacking[0])}{more}."
+    if files.traffic is not None and device == "cpu":
+        return _too_large(files)
     return None
+
+
+def _too_large(files: Files) -> str | None:
+    import psutil
+
+    numbers = sum(prod(files.header(name).shape) for name in files.names())
+    needed = MEMORY_FACTOR * FLOAT_BYTES * numbers
+    if needed <= psutil.virtual_memory().available:
+        return None
+    return f"The model can't be run here: it needs about {needed / GIB:.1f} GiB of memory, more than is free."
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from generators.base.progress import in_bytes
 from generators.base.text import SYMBOLS, formula, in_markdown, number
 from generators.compute.records import ClaimRecord
 from generators.drawing.strip import strip
@@ -41,7 +42,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"number": number, "md": in_markdown, "tex": formula}
+    made.filters |= {"number": number, "md": in_markdown, "tex": formula, "bytes": in_bytes}
     made.tests["measured"] = _measured
     by_id = {rule.id: rule for rule in rules()}
     made.globals |= {

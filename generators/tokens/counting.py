@@ -142,13 +142,13 @@ def count_corpus(
     return tally.counts
 
 
-def open_sources(names: Sequence[str]) -> list[Source]:
-    """Return what the user named: text files (`.gz` too), or Hugging Face datasets.
+def open_sources(names: Sequence[str], *, offline: bool = False) -> list[Source]:
+    """Return what the user named: text files (`.gz` too), or Hugging Face datasets unless `offline`.
 
     Raises:
-        InputError: there is no such file or dataset.
+        InputError: there is no such file or dataset, or it may not be asked for.
     """
-    return [_open_source(name) for name in names]
+    return [_open_source(name, offline) for name in names]
 
 
 def vocabulary_size(files: Files, family: str | None) -> int:
@@ -241,7 +241,7 @@ class HubDataset:
             yield str(row[self.column]).encode("utf-8", "replace"), number
 
 
-def _open_source(name: str) -> Source:
+def _open_source(name: str, offline: bool) -> Source:
     path = Path(name)
     try:
         if path.is_file():
@@ -253,6 +253,8 @@ def _open_source(name: str) -> Source:
         raise InputError(f"{name} can't be read: {error.strerror}.") from error
     if not HUB_ID.fullmatch(name.split(":")[0]):
         raise InputError(f"There is no file {name}.")
+    if offline:
+        raise InputError(f"There is no file {name}, and with --offline no dataset is asked for on the hub.")
     return _open_dataset(name)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from generators.base.progress import TimeLeft, printable, progress
+from generators.base.progress import TimeLeft, printable, progress, transfer
 
 ESCAPES = "\x1b[31mred\x1b[0m \x07 \u202e [bold]not markup[/bold]"
 
@@ -78,6 +78,36 @@ def test_what_goes_wrong_inside_comes_out(on_a_terminal):
         report("about to fail")
         raise ZeroDivisionError
     assert "\x1b[?25h" in on_a_terminal()
+
+
+def test_bytes_are_told_now_and_then_in_lines():
+    now, told = [0.0], []
+    with transfer(told.append, "owner/tiny: reading", 10_000_000, clock=lambda: now[0]) as came:
+        for second in (3, 11, 12, 25, 40):
+            now[0] = second
+            came(2_000_000)
+    assert told == [
+        "owner/tiny: reading: 10.0 MB",
+        "owner/tiny: reading: 4.0 MB of 10.0 MB",
+        "owner/tiny: reading: 8.0 MB of 10.0 MB",
+    ]
+
+
+def test_on_a_terminal_bytes_have_a_bar_of_their_own(on_a_terminal):
+    with progress(2) as (report, advance):
+        report("tiny")
+        with transfer(report, "reading [bold]tiny[/bold]" + ESCAPES, 4_000_000) as came:
+            came(3_000_000)
+            report.bar.refresh()
+            shown = on_a_terminal()
+        advance()
+        report("computing")
+    assert "3.0/4.0 MB" in shown
+    assert "[bold]tiny[/bold]" in shown
+    assert "\x07" not in shown
+    last = on_a_terminal()
+    assert "computing" in last
+    assert "MB" not in last.rsplit("computing", 1)[1]
 
 
 def test_the_time_left_is_told_now_and_then():

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 COMMIT = "c0ffee" * 6 + "c0ff"
+DATE = "2023-03-01T00:00:00.000Z"
 LARGE = (".safetensors", ".bin")
 ERRORS = {"gated": (403, "GatedRepo"), "absent": (404, "RepoNotFound"), "private": (401, "RepoNotFound")}
 
@@ -43,13 +44,30 @@ class Asked:
 
 
 @dataclass
+class Pull:
+    """A pull request: a folder with all files as they would be."""
+
+    number: int
+    folder: Path
+    title: str = "Adding `safetensors` variant of this model"
+    author: str = "SFconvertbot"
+    status: str = "open"
+    parent: str = COMMIT
+
+    @property
+    def commit(self) -> str:
+        return f"{self.number:040x}"
+
+
+@dataclass
 class HubServer:
-    """The server: repositories are folders under `root`."""
+    """The server: repositories are folders under `root`; `pulls` holds those of pull requests, by repository."""
 
     root: Path
     faults: list[Fault] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     sent: int = 0  # bytes of weights
+    pulls: dict[str, list[Pull]] = field(default_factory=dict)
     url: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -72,6 +90,13 @@ class HubServer:
     def repository(self, repo: str) -> Path:
         return self.root / repo
 
+    def at(self, repo: str, revision: str | None) -> tuple[Path, str]:
+        """Return the folder and the commit that a revision means: those of a pull request, or of the repository."""
+        for pull in self.pulls.get(repo, ()):
+            if revision in (f"refs/pr/{pull.number}", pull.commit):
+                return pull.folder, pull.commit
+        return self.repository(repo), COMMIT
+
     def weights_asked(self) -> list[Asked]:
         return [a for a in self.asked if a.path.startswith("/cdn/")]
 
@@ -93,15 +118,19 @@ class Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         with self.hub.lock:
             self.hub.asked.append(Asked(self.command, path, self.headers.get("Range")))
-        fault = self.hub.fault(path, *ERRORS, *map(str, (408, 429, 500, 502, 503, 504)), "html", "stall")
+        fault = self.hub.fault(path, *ERRORS, *map(str, (403, 408, 429, 500, 502, 503, 504)), "html", "stall")
         if fault is not None:
             return self.fail(fault)
         if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?", path):
-            return self.model(match[1])
+            return self.model(match[1], match[2])
+        if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/discussions", path):
+            return self.discussions(match[1])
+        if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/commits/(.+)", path):
+            return self.commits(match[1], match[2])
         if match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
-            return self.resolve(match[1], match[3])
-        if match := re.fullmatch(r"/cdn/([^/]+/[^/]+)/(.+)", path):
-            return self.content(self.hub.repository(match[1]) / match[2], path)
+            return self.resolve(match[1], match[2], match[3])
+        if match := re.fullmatch(r"/cdn/([^/]+/[^/]+)/([^/]+)/(.+)", path):
+            return self.content(self.hub.at(match[1], match[2])[0] / match[3], path)
         return self.send(404, b"")
 
     def fail(self, fault: Fault) -> None:
@@ -115,8 +144,39 @@ class Handler(BaseHTTPRequestHandler):
         more = {"Retry-After": fault.retry_after} if fault.retry_after else {}
         return self.send(status, b"{}", {**more, **({"X-Error-Code": code} if code else {})})
 
-    def model(self, repo: str) -> None:
-        folder = self.hub.repository(repo)
+    def discussions(self, repo: str) -> None:
+        """Answer in pages of one, so that there is more than one page."""
+        pulls = self.hub.pulls.get(repo, [])
+        page = int(parse_qs(urlsplit(self.path).query)["p"][0])
+        shown = [
+            {
+                "title": pull.title,
+                "num": pull.number,
+                "author": {"name": pull.author},
+                "createdAt": DATE,
+                "status": pull.status,
+                "repo": {"name": repo, "type": "model"},
+                "isPullRequest": True,
+            }
+            for pull in pulls[page : page + 1]
+        ]
+        self.json({"count": len(pulls), "start": page, "discussions": shown})
+
+    def commits(self, repo: str, revision: str) -> None:
+        commit = self.hub.at(repo, revision)[1]
+        parents = [pull.parent for pull in self.hub.pulls.get(repo, ()) if pull.commit == commit]
+        self.json(
+            [
+                {"id": name, "authors": [], "date": DATE, "title": "a change", "message": ""}
+                for name in (commit, *parents)
+            ]
+        )
+
+    def json(self, body: Any) -> None:
+        self.send(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+    def model(self, repo: str, revision: str | None) -> None:
+        folder, commit = self.hub.at(repo, revision)
         if not folder.is_dir():
             return self.send(404, b"{}", {"X-Error-Code": "RepoNotFound"})
         names = [{"rfilename": path.name} for path in sorted(folder.iterdir())]
@@ -124,30 +184,31 @@ class Handler(BaseHTTPRequestHandler):
             "_id": "1",
             "id": repo,
             "modelId": repo,
-            "sha": COMMIT,
+            "sha": commit,
             "siblings": names,
             "tags": [],
             "private": False,
         }
-        return self.send(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        return self.json(body)
 
-    def resolve(self, repo: str, name: str) -> None:
-        path = self.hub.repository(repo) / name
+    def resolve(self, repo: str, revision: str, name: str) -> None:
+        folder, commit = self.hub.at(repo, revision)
+        path = folder / name
         if not self.hub.repository(repo).is_dir():
             return self.send(404, b"", {"X-Error-Code": "RepoNotFound"})
         if not path.is_file():
-            return self.send(404, b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": COMMIT})
+            return self.send(404, b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
         content = path.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
         if self.hub.fault(f"{repo}/{name}", "changed") is not None:
             digest = digest[::-1]
         if not name.endswith(LARGE):
-            return self.send(200, content, {"ETag": f'"{digest[:40]}"', "X-Repo-Commit": COMMIT})
+            return self.send(200, content, {"ETag": f'"{digest[:40]}"', "X-Repo-Commit": commit})
         headers = {
-            "X-Repo-Commit": COMMIT,
+            "X-Repo-Commit": commit,
             "X-Linked-Etag": f'"{digest}"',
             "X-Linked-Size": str(len(content)),
-            "Location": f"{self.hub.elsewhere}/cdn/{repo}/{name}",
+            "Location": f"{self.hub.elsewhere}/cdn/{repo}/{commit}/{name}",
         }
         return self.send(302, b"", headers)
 

@@ -136,6 +136,55 @@ def test_what_was_read_is_not_asked_for_again(fake):
     assert fake.weights_asked() == []
 
 
+def test_what_the_client_has_whole_is_read_there(fake, tmp_path):
+    from huggingface_hub import hf_hub_download
+
+    published(fake)
+    for name in ("config.json", WEIGHTS):
+        hf_hub_download("owner/tiny", name)
+    fake.asked.clear()
+    for hub in (Hub(), Hub(offline=True)):
+        checkpoint = opened(hub=hub)
+        for role in checkpoint:
+            assert checkpoint[role].size
+        assert checkpoint.traffic.fetched == 0
+    assert fake.weights_asked() == []
+    assert not (tmp_path / "kept" / "tensors").exists()
+
+
+def test_files_that_are_needed_whole_come_whole_and_are_counted(fake):
+    folder = published(fake, shards=3)
+    checkpoint = opened()
+    checkpoint.prefetch(list(checkpoint), whole=True)
+    assert {asked.span for asked in fake.weights_asked() if asked.method == "GET"} >= {None}
+    sent = fake.sent
+    assert checkpoint.traffic.fetched == sent >= sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    assert all(checkpoint[role].size for role in checkpoint)
+    assert fake.sent == sent
+
+
+def test_what_would_not_be_kept_is_not_fetched_beforehand(fake, monkeypatch):
+    published(fake)
+    monkeypatch.setenv("ATLAS_CACHE_GB", "0")
+    checkpoint = opened()
+    before = checkpoint.traffic.fetched
+    checkpoint.prefetch(list(checkpoint))
+    assert checkpoint.traffic.fetched == before
+    table = checkpoint["position_embedding"]
+    assert checkpoint.traffic.fetched == before + table.nbytes
+    assert checkpoint.traffic.needed > table.nbytes  # all that was asked for
+
+
+def test_what_comes_is_told_in_bytes(fake):
+    published(fake)
+    lines: list[str] = []
+    checkpoint = opened()
+    checkpoint.prefetch(["position_embedding"], lines.append)
+    assert lines == ["owner/tiny: reading from the hub: 6.1 kB"]
+    checkpoint.prefetch(["position_embedding"], lines.append)
+    assert len(lines) == 1
+
+
 def test_what_is_kept_damaged_is_read_again(fake, tmp_path):
     published(fake)
     first = opened()["position_embedding"]

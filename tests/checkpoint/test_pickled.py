@@ -9,8 +9,8 @@ import pytest
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import HubSource, Model
-from generators.checkpoint.sources import Hub, in_folder, locate, pickled
-from tests.checkpoint.fake_hub import serving
+from generators.checkpoint.sources import Hub, Origin, in_folder, locate, pickled
+from tests.checkpoint.fake_hub import Fault, Pull, serving
 from tests.checkpoint.test_hub import at_hub
 from tests.checkpoints import WEIGHTS, tensors_of, write_checkpoint, write_json
 
@@ -128,6 +128,86 @@ def test_without_pytorch_a_repository_of_older_files_is_not_had(fake, monkeypatc
     (write_checkpoint(fake.repository("owner/older")) / WEIGHTS).rename(fake.repository("owner/older") / OLDER)
     with pytest.raises(WeightsUnavailableError, match=r"has no safetensors \(only older files\)"):
         found("owner/older")
+
+
+# Conversions
+
+
+def converted(fake, repo: str = "owner/older", **pull) -> Pull:
+    """Have a pull request stand at a repository; its weights are told from the repository's by their seed."""
+    folder = write_checkpoint(fake.root.parent / "pulls" / str(len(fake.pulls.get(repo, ()))), seed=7)
+    pull = Pull(**{"number": 3, "folder": folder, **pull})
+    fake.pulls.setdefault(repo, []).append(pull)
+    return pull
+
+
+def only_older(fake, repo: str = "owner/older") -> None:
+    (write_checkpoint(fake.repository(repo)) / WEIGHTS).rename(fake.repository(repo) / OLDER)
+
+
+def test_the_bot_s_conversion_comes_before_older_files(fake, monkeypatch):
+    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+    only_older(fake)
+    converted(fake, number=2, status="open", title="Something else")
+    pull = converted(fake)
+    files = found("owner/older")
+    assert files.origin == Origin("hub", "owner/older", "refs/pr/3", pull.commit)
+    checkpoint = open_checkpoint(files)
+    np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2", seed=7)["wpe.weight"])
+    assert not [asked for asked in fake.asked if OLDER in asked.path]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"author": "somebody"}, {"title": "Better weights"}, {"parent": "d00d" * 10}],
+    ids=["by-somebody", "another", "of-an-older-state"],
+)
+def test_a_pull_request_that_is_no_conversion_of_these_files_is_not_read(fake, monkeypatch, wrong):
+    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+    only_older(fake)
+    converted(fake, **wrong)
+    with pytest.raises(WeightsUnavailableError, match=r"has no safetensors \(only older files\)"):
+        found("owner/older")
+
+
+def test_a_repository_whose_discussions_are_closed_is_read_as_it_is(torch, fake):
+    older(torch, fake.repository("owner/older"))
+    fake.faults.append(Fault("403", "/discussions", times=10))
+    checkpoint = open_checkpoint(found("owner/older"))
+    assert checkpoint.origin.revision == "main"
+    np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
+
+
+def test_a_revision_that_is_named_is_read_as_it_is(fake, monkeypatch):
+    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+    only_older(fake)
+    converted(fake)
+    source = HubSource(hub="owner/older", revision="v1")
+    with pytest.raises(WeightsUnavailableError, match="only older files"):
+        locate(Model(name="tiny", title="tiny", sources=(source,)), (), Hub())
+
+
+def test_offline_a_conversion_is_found_again(fake):
+    only_older(fake)
+    converted(fake)
+    first = open_checkpoint(found("owner/older"))["position_embedding"]
+    fake.asked.clear()
+    source = HubSource(hub="owner/older")
+    files = locate(Model(name="tiny", title="tiny", sources=(source,)), (), Hub(offline=True))
+    np.testing.assert_array_equal(open_checkpoint(files)["position_embedding"], first)
+    assert fake.asked == []
+
+
+def test_offline_older_files_are_found_again(torch, fake):
+    older(torch, fake.repository("owner/older"))
+    first = open_checkpoint(found("owner/older"))["position_embedding"]
+    fake.asked.clear()
+    source = HubSource(hub="owner/older")
+    files = locate(Model(name="tiny", title="tiny", sources=(source,)), (), Hub(offline=True))
+    checkpoint = open_checkpoint(files)
+    np.testing.assert_array_equal(checkpoint["position_embedding"], first)
+    assert (checkpoint.traffic.fetched, checkpoint.traffic.needed) == (0, first.nbytes)
+    assert fake.asked == []
 
 
 # Quantised

@@ -58,7 +58,7 @@ def ran(monkeypatch):
         toy("little", needs=(RUN,), measure=read, runs=runs, passes=10.0),
     )
     monkeypatch.setattr(room, "FINDINGS", found)
-    monkeypatch.setattr(running, "why_not", lambda files, checkpoint: None)
+    monkeypatch.setattr(running, "why_not", lambda files, checkpoint, device: None)
     monkeypatch.setattr(running, "opened_model", lambda files, checkpoint, device: Timed(ARCH, None))
     return runs
 

@@ -66,6 +66,15 @@ def test_a_planted_channel_is_found_whatever_its_sign(sign):
     }
 
 
+def test_where_embeddings_are_projected_into_the_stream_its_channels_are_not_theirs():
+    E, log_frequency = planted(0.8)
+    result = compute(E, frequencies(log_frequency), raising(PLANTED, channels=2 * D))
+    assert result.metrics["ln2_channel"] is None
+    assert verdicts(result)["frequency-is-ln2"] == "untested"
+    wide = compute(E, frequencies(log_frequency), raising(2 * D - 1, channels=2 * D))
+    assert wide.metrics["ln2_channel"] is None
+
+
 def test_a_channel_that_ln2_does_not_raise_is_not_ln2s():
     E, log_frequency = planted(3)
     result = compute(E, frequencies(log_frequency), raising(PLANTED + 1))

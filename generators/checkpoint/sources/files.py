@@ -1,6 +1,7 @@
 """A checkpoint's files: its tensors by name, and its small text files."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
+from generators.base.progress import Report, silent
 from generators.checkpoint.config import CONFIG, parse_object
 from generators.checkpoint.sources import pickled
 
@@ -30,21 +32,38 @@ class Origin:
 
 @dataclass
 class Traffic:
-    """Bytes that came over the network, and bytes of tensors that were asked for; several threads may count."""
+    """Bytes of weights that came over the network, headers of files included; several threads may count."""
 
     fetched: int = 0
-    needed: int = 0
+    _needed: dict[str, int] = field(default_factory=dict, repr=False)
+    _watch: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
     _counting: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    @property
+    def needed(self) -> int:
+        """Return the bytes of all tensors that were asked for, each once, wherever they came from."""
+        return sum(self._needed.values())
 
     def came(self, count: int) -> None:
         """Count bytes that came."""
         with self._counting:
             self.fetched += count
+            if self._watch is not None:
+                self._watch(count)
 
-    def was_needed(self, count: int) -> None:
-        """Count bytes that were asked for."""
+    def was_needed(self, tensor: str, count: int) -> None:
+        """Count a tensor of so many bytes that was asked for."""
         with self._counting:
-            self.needed += count
+            self._needed[tensor] = count
+
+    @contextmanager
+    def watched(self, watch: Callable[[int], None]) -> Iterator[None]:
+        """Tell of all bytes that come meanwhile, a few at a time."""
+        self._watch = watch
+        try:
+            yield
+        finally:
+            self._watch = None
 
 
 @dataclass(frozen=True)
@@ -108,8 +127,14 @@ class Files:
         """Return the names of the files that hold tensors. Raises InputError: as for the tensors' names."""
         return sorted(set(self._file_of.values()))
 
-    def prefetch(self, names: Iterable[str]) -> None:
-        """Get ready to read tensors, together where that is cheaper; nothing where they lie on this machine."""
+    def prefetch(self, names: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
+        """Get ready to read tensors, together where that is cheaper; nothing where they lie on this machine.
+
+        Args:
+            names: which.
+            report: told how many bytes are read.
+            whole: whether the files that hold them will be needed as they are, all of them.
+        """
 
     def content(self, name: str) -> bytes | None:
         """Return a small file's bytes, None if it isn't there.

@@ -9,6 +9,7 @@ from typing import Any
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import HubSource
+from generators.checkpoint.sources.conversion import conversion
 from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Origin, Traffic
 from generators.checkpoint.sources.kept import Kept, default_folder
 from generators.checkpoint.sources.network import (
@@ -22,6 +23,8 @@ from generators.checkpoint.sources.pickled import PICKLED, PICKLED_INDEX
 from generators.checkpoint.sources.ranged import RangedFiles
 
 HUB_TIMEOUT_S = 10.0
+MAIN = "main"
+OF_WEIGHTS = (".safetensors", ".bin")
 REFUSED = 400  # HTTP statuses from here on are refusals
 
 
@@ -58,55 +61,74 @@ class Hub:
             WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such repository.
         """
         _check_id(source.hub)
-        commit, names = self._commit(source)
-        ranged = names is None or bool(names & {WEIGHTS, SHARD_INDEX})
-        if not ranged and not (names or frozenset()) & {PICKLED, PICKLED_INDEX}:
+        state = self._state(source)
+        if state.has_older_only:
+            state = self._converted(source, state) or state
+        if not state.has_safetensors and not state.has_older_only:
             raise WeightsUnavailableError(f"{_named(source)} on the hub has no safetensors (no weights).")
-        if not ranged and not older:
+        if state.has_older_only and not older:
             raise OlderFilesError(f"{_named(source)} on the hub has no safetensors (only older files).")
-        origin = Origin("hub", source.hub, source.revision, commit)
+        traffic = Traffic()
         return RangedFiles(
-            origin,
-            partial(self._download, source, commit, names),
-            remote=partial(self._remote, source, commit),
+            Origin("hub", source.hub, state.revision, state.commit),
+            partial(self._fetched, source, state, traffic),
+            remote=partial(self._remote, source, state.commit),
             kept=self.kept,
-            key=f"{source.hub}@{commit}",
-            ranged=ranged,
+            key=f"{source.hub}@{state.commit}",
+            ranged=state.has_safetensors,
+            here=partial(_is_here, source, state),
+            traffic=traffic,
         )
 
-    def _commit(self, source: HubSource) -> tuple[str, frozenset[str] | None]:
-        """Return the commit that a revision means, and the names of its files if the hub could be asked."""
+    def _state(self, source: HubSource) -> "_State":
+        """Return what a revision means now, or what it meant when the hub could be asked last."""
         if self.unreachable is not None:
-            return self._known_commit(source, "The model hub can't be reached"), None
+            return self._known_state(source, "The model hub can't be reached")
         from huggingface_hub import HfApi
 
         try:
             info = patiently(lambda: HfApi().model_info(source.hub, revision=source.revision, timeout=HUB_TIMEOUT_S))
         except Exception as error:  # whatever the network library of the day raises
-            return self._after(error, source), None
+            return self._after(error, source)
         names = frozenset(file.rfilename for file in info.siblings or ())
-        commit = info.sha or source.revision
-        self.kept.keep_note({"commit": commit}, "revisions", source.hub, source.revision)
-        return commit, names or None
+        state = _State(source.revision, info.sha or source.revision, names or None)
+        self.kept.keep_note(state.as_note(), "revisions", source.hub, source.revision)
+        return state
 
-    def _after(self, error: Exception, source: HubSource) -> str:
-        """Return the commit known of old, after the hub could not say which it is; or say why there is none."""
+    def _converted(self, source: HubSource, older: "_State") -> "_State | None":
+        """Return the pull request in which the hub's own bot converted just these older files; None without one."""
+        note = self.kept.note("conversions", source.hub, older.commit)
+        if note is not None:
+            return _State.from_note(note)
+        if self.unreachable is not None or source.revision != MAIN:
+            return None
+        try:
+            found = conversion(source.hub, older.commit)
+        except Exception:  # discussions may be disabled, or the hub be in trouble: the older files are as good
+            return None
+        state = _State(*found) if found is not None else None
+        if state is None or not state.has_safetensors:
+            return None
+        self.kept.keep_note(state.as_note(), "conversions", source.hub, older.commit)
+        return state
+
+    def _after(self, error: Exception, source: HubSource) -> "_State":
+        """Return the state known of old, after the hub could not say which it is; or say why there is none."""
         response = getattr(error, "response", None)
         status = getattr(response, "status_code", None)
         if status is not None and REFUSED <= status < 500 and status != 429:
             raise WeightsUnavailableError(f"The hub refuses {_named(source)}: {refusal(response)}") from error
         if is_no_route(error):
             self.unreachable = f"{type(error).__name__}: {first_line(error)}"
-            return self._known_commit(source, "The model hub can't be reached")
-        return self._known_commit(
-            source, f"The model hub can't say now what {_named(source)} is ({first_line(error)})"
-        )
+            return self._known_state(source, "The model hub can't be reached")
+        why = f"The model hub can't say now what {_named(source)} is ({first_line(error)})"
+        return self._known_state(source, why)
 
-    def _known_commit(self, source: HubSource, why: str) -> str:
-        """Return the commit that a revision meant when it was last asked for, here or by the hub's own client."""
-        note = self.kept.note("revisions", source.hub, source.revision)
-        if note is not None and isinstance(note.get("commit"), str):
-            return str(note["commit"])
+    def _known_state(self, source: HubSource, why: str) -> "_State":
+        """Return what a revision meant when it was last asked for, here or by the hub's own client."""
+        state = _State.from_note(self.kept.note("revisions", source.hub, source.revision))
+        if state is not None:
+            return state
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -114,7 +136,15 @@ class Hub:
             path = hf_hub_download(source.hub, CONFIG, revision=source.revision, local_files_only=True)
         except LocalEntryNotFoundError:
             raise WeightsUnavailableError(f"{why} and {_named(source)} isn't in its local cache.") from None
-        return Path(path).parent.name  # .../snapshots/<commit>/config.json
+        return _State(source.revision, Path(path).parent.name)  # .../snapshots/<commit>/config.json
+
+    def _fetched(self, source: HubSource, state: "_State", traffic: Traffic, name: str) -> Path | None:
+        """Return a file that is on the disk from now on, and count what came if it holds weights."""
+        comes = name.endswith(OF_WEIGHTS) and not _is_here(source, state, name)
+        path = self._download(source, state.commit, state.names, name)
+        if comes and path is not None:
+            traffic.came(path.stat().st_size)
+        return path
 
     def _download(self, source: HubSource, commit: str, names: Iterable[str] | None, name: str) -> Path | None:
         from huggingface_hub import hf_hub_download
@@ -156,6 +186,44 @@ class Hub:
         if self.unreachable is not None:
             raise WeightsUnavailableError(f"{named} isn't in the local cache, and the model hub can't be reached.")
         return RemoteFile(hf_hub_url(source.hub, name, revision=commit), named, traffic, build_hf_headers())
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a revision means: a commit, and the names of its files where they are known."""
+
+    revision: str
+    commit: str
+    names: frozenset[str] | None = None
+
+    @property
+    def has_safetensors(self) -> bool:
+        """Return whether there are any, as far as one knows."""
+        return self.names is None or bool(self.names & {WEIGHTS, SHARD_INDEX})
+
+    @property
+    def has_older_only(self) -> bool:
+        """Return whether weights are in files that are no safetensors."""
+        return not self.has_safetensors and bool((self.names or frozenset()) & {PICKLED, PICKLED_INDEX})
+
+    def as_note(self) -> dict[str, Any]:
+        """Return it as it is kept."""
+        return {"revision": self.revision, "commit": self.commit, "names": sorted(self.names or ())}
+
+    @classmethod
+    def from_note(cls, note: dict[str, Any] | None) -> "_State | None":
+        """Return what was kept, None if that is no state."""
+        match note:
+            case {"revision": str(revision), "commit": str(commit), "names": list(names)}:
+                return cls(revision, commit, frozenset(map(str, names)) or None)
+        return None
+
+
+def _is_here(source: HubSource, state: _State, name: str) -> bool:
+    """Return whether the hub's own client has a whole file in its cache."""
+    from huggingface_hub import try_to_load_from_cache
+
+    return isinstance(try_to_load_from_cache(source.hub, name, revision=state.commit), str)
 
 
 def _named(source: HubSource) -> str:

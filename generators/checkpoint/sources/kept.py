@@ -6,9 +6,10 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
-from generators.base.files import replace_file, replacing
+from generators.base.files import replace_file
 
 Bytes = bytes | bytearray | memoryview
 GIGABYTE = 10**9
@@ -55,10 +56,10 @@ class Kept:
         return any(self._tensors(file, name).glob("*"))
 
     def keep_tensor(self, file: str, name: str, data: Bytes) -> None:
-        """Keep a tensor's bytes, and let go of those unused longest if all are too many."""
-        with replacing(self._tensors(file, name) / hashlib.sha256(data).hexdigest()) as temporary:
-            temporary.write_bytes(data)
-        self.prune(largest())
+        """Keep a tensor's bytes, unless they alone are too many. `prune` lets go of others for them."""
+        if len(data) > largest():
+            return
+        _put(self._tensors(file, name) / hashlib.sha256(data).hexdigest(), data)
 
     def note(self, *place: str) -> dict[str, Any] | None:
         """Return a note (a file's header, the commit of a branch), None if there is none that can be read."""
@@ -74,19 +75,39 @@ class Kept:
 
     def prune(self, most: int) -> None:
         """Remove tensors, those unused longest first, until no more than `most` bytes are kept."""
-        files = [(path.stat(), path) for path in (self.folder / "tensors").rglob("*") if path.is_file()]
-        total = sum(stat.st_size for stat, _ in files)
-        for stat, path in sorted(files, key=lambda found: found[0].st_mtime):
+        files = [found for path in (self.folder / "tensors").rglob("*") if (found := _size_and_use(path)) is not None]
+        total = sum(size for _, size, _ in files)
+        for _, size, path in sorted(files):
             if total <= most:
                 return
             path.unlink(missing_ok=True)
-            total -= stat.st_size
+            total -= size
 
     def _tensors(self, file: str, name: str) -> Path:
         return self.folder / "tensors" / _as_name(file) / hashlib.sha256(name.encode()).hexdigest()[:32]
 
     def _note(self, place: tuple[str, ...]) -> Path:
         return self.folder / "notes" / "/".join(_as_name(part) for part in place[:-1]) / f"{_as_name(place[-1])}.json"
+
+
+def _put(path: Path, data: Bytes) -> None:
+    """Write a file at once, without waiting for the disk: what isn't whole is noticed when it is read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _size_and_use(path: Path) -> tuple[int, int, Path] | None:
+    """Return when a file was used last, its size and itself; None where it is gone, or no file."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return (stat.st_mtime_ns, stat.st_size, path) if S_ISREG(stat.st_mode) else None
 
 
 def _as_name(text: str) -> str:

@@ -13,8 +13,9 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
+from generators.base.progress import Report, silent, transfer
 from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Header, Traffic, check_dtype, weight_map
-from generators.checkpoint.sources.kept import Kept
+from generators.checkpoint.sources.kept import Kept, largest
 from generators.checkpoint.sources.network import NoRangesError, RemoteFile
 
 LENGTH = 8  # bytes before the header, which say how long it is
@@ -49,12 +50,14 @@ class RangedFiles(Files):
         kept: what was read before.
         key: names repository and commit.
         ranged: False where there are older files only, which are read whole.
+        here: says whether a whole file lies on this machine, so that nothing of it need come.
     """
 
     remote: Callable[[str, Traffic], RemoteFile] = field(kw_only=True)
     kept: Kept = field(kw_only=True)
     key: str = field(kw_only=True)
     ranged: bool = field(default=True, kw_only=True)
+    here: Callable[[str], bool] = field(default=lambda file: False, kw_only=True)
     traffic: Traffic = field(default_factory=Traffic, kw_only=True)
     _headers: dict[str, dict[str, Any]] = field(default_factory=dict, kw_only=True)
     _files: dict[str, RemoteFile] = field(default_factory=dict, kw_only=True)
@@ -78,28 +81,60 @@ class RangedFiles(Files):
         """
         place = self._place(name)
         if place is None:
-            return super().read(name)
+            return self._read_whole(name)
         check_dtype(name, place.header.dtype, place.file)
-        file = self._content_of(place.file)
-        data = self.kept.tensor(file, name)
-        if data is None:
-            self.prefetch([name])
-            data = self.kept.tensor(file, name)
-        if data is None:  # whole on the disk by now, or larger than what may be kept
-            return super().read(name) if place.file in self._whole else _as_array(self._fetch_one(place), place)
-        return _as_array(data, place)
+        self.traffic.was_needed(name, place.end - place.start)
+        data = self.kept.tensor(self._content_of(place.file), name)
+        if data is not None:
+            return _as_array(data, place)
+        try:
+            (came,) = self._fetch([place])
+        except NoRangesError:
+            self._whole.add(place.file)
+            return self._read_whole(name)
+        self.kept.prune(largest())
+        return _as_array(came, place)
 
-    def prefetch(self, names: Iterable[str]) -> None:
+    def prefetch(self, names: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
         """Read tensors that are not kept yet, neighbours in one request, a few requests at a time.
+
+        Where they are more than may be kept, nothing is read: the first would be gone before it is asked for.
 
         Raises:
             KeyError, InputError, WeightsUnavailableError: as for reading them.
         """
         places = [place for name in dict.fromkeys(names) if (place := self._place(name)) is not None]
         missing = [p for p in places if not self.kept.has_tensor(self._content_of(p.file), p.name)]
-        with ThreadPoolExecutor(IN_FLIGHT) as pool:
-            for _ in pool.map(self._fetch, joined(missing)):
+        if whole and missing:
+            return self._fetch_whole(report)
+        for place in places:
+            self.traffic.was_needed(place.name, place.end - place.start)
+        groups = joined(missing)
+        total = sum(group[-1].end - group[0].start for group in groups)
+        if not 0 < total <= largest():
+            return None
+        with (
+            transfer(report, f"{self.origin.place}: reading from the hub", total) as came,
+            self.traffic.watched(came),
+            ThreadPoolExecutor(IN_FLIGHT) as pool,
+        ):
+            for _ in pool.map(self._get, groups):
                 pass
+        return self.kept.prune(largest())
+
+    def _read_whole(self, name: str) -> Array:
+        """Return a tensor from a file that is on the disk, or comes there for it."""
+        tensor = super().read(name)
+        self.traffic.was_needed(name, tensor.nbytes)
+        return tensor
+
+    def _fetch_whole(self, report: Report) -> None:
+        """Have the client of the hub get every file of tensors, and read them there from now on."""
+        for file in self.weight_files():
+            if not self.here(file):
+                report(f"{self.origin.place}: getting {file}")
+                self.fetch(file)
+            self._whole.add(file)
 
     @cached_property
     def _file_of(self) -> Mapping[str, str]:
@@ -126,6 +161,9 @@ class RangedFiles(Files):
         if file in self._whole or not self.ranged:
             return None
         if file not in self._headers:
+            if self.here(file):
+                self._whole.add(file)
+                return None
             note = self.kept.note("headers", self.key, file)
             if note is None:
                 try:
@@ -155,22 +193,25 @@ class RangedFiles(Files):
             self._files[file] = self.remote(file, self.traffic)
         return self._files[file]
 
-    def _fetch(self, places: list[Place]) -> None:
-        """Read neighbours in one go and keep each."""
-        file = places[0].file
-        start = places[0].start
+    def _get(self, places: list[Place]) -> None:
+        """Read neighbours in one go and hold on to none."""
         try:
-            data = memoryview(self._same(file).read(start, places[-1].end))
+            self._fetch(places)
         except NoRangesError:
-            self._whole.add(file)
-            return
-        for place in places:
-            self.traffic.was_needed(place.end - place.start)
-            self.kept.keep_tensor(self._content_of(file), place.name, data[place.start - start : place.end - start])
+            self._whole.add(places[0].file)
 
-    def _fetch_one(self, place: Place) -> bytearray:
-        self.traffic.was_needed(place.end - place.start)
-        return self._same(place.file).read(place.start, place.end)
+    def _fetch(self, places: list[Place]) -> list[memoryview]:
+        """Read neighbours in one go, keep each, and return them.
+
+        Raises:
+            WeightsUnavailableError, NoRangesError: as for reading any part of their file.
+        """
+        file, start = places[0].file, places[0].start
+        data = memoryview(self._same(file).read(start, places[-1].end))
+        parts = [data[place.start - start : place.end - start] for place in places]
+        for place, part in zip(places, parts, strict=True):
+            self.kept.keep_tensor(self._content_of(file), place.name, part)
+        return parts
 
     def _same(self, file: str) -> RemoteFile:
         """Return a file that must have the content that its header was read from."""
@@ -227,7 +268,7 @@ def _close(group: list[Place], place: Place) -> bool:
     return first.file == place.file and gap <= max(SMALLEST_GAP, GAP_SHARE * length) and length <= LARGEST_READ
 
 
-def _as_array(data: bytes | bytearray, place: Place) -> Array:
+def _as_array(data: bytes | memoryview, place: Place) -> Array:
     dtype = np.dtype(DTYPES[place.header.dtype])
     if len(data) != prod(place.header.shape) * dtype.itemsize:
         raise InputError(f"{place.name} in {place.file} has not the size that its shape asks for.")

@@ -103,8 +103,9 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
 def _channels(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tuple[int, Why]]:
     """Return the channels that findings name, each once, and others drawn with a seed."""
     found: dict[int, Why] = {}
-    if log_frequency is not None:
-        found.setdefault(strongest_channel(inputs.weights["token_embedding"], log_frequency), "frequency")
+    E = inputs.weights["token_embedding"] if log_frequency is not None else None
+    if E is not None and log_frequency is not None and E.shape[1] == inputs.architecture.d_model:
+        found.setdefault(strongest_channel(E, log_frequency), "frequency")  # its channels are the stream's
     roles = [f"blocks.{i}.ln2.gain" for i in range(inputs.architecture.n_layer)]
     gains = [np.abs(np.asarray(inputs.weights[role], np.float64)) for role in roles if role in inputs.weights]
     top = consistent_channel(gains)

@@ -96,7 +96,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     values = E[:, channel].astype(np.float64)
     first = E @ _first_direction(E)
     candidates = {"log_frequency": log_frequency, "frequency_channel": values, "norm": tokens.norms, "svd_0": first}
-    metrics = _metrics(sources, tokens, rho, (channel, contrast), _singled_out(inputs))
+    metrics = _metrics(sources, tokens, rho, (channel, contrast), _singled_out(inputs, E.shape[1]))
     if tokens.known.sum() >= FEWEST_TOKENS:
         _compare(metrics, E, tokens, {name: column[tokens.known] for name, column in candidates.items()})
     columns = {"norm": tokens.norms, "channel": values, "contrast": E[:, contrast], "svd_0": first}
@@ -137,11 +137,14 @@ def _first_direction(E: Float[Array, "V d"]) -> Float[Array, " d"]:
     return (vector if along >= 0 else -vector).astype(np.float32)
 
 
-def _singled_out(inputs: Inputs) -> ConsistentChannel | None:
-    """Return the channel whose gain of ln2 is the largest in the most layers, and those that tie with it."""
+def _singled_out(inputs: Inputs, width: int) -> ConsistentChannel | None:
+    """Return the channel whose gain of ln2 is the largest in the most layers, and those that tie with it.
+
+    None where embeddings of another `width` are projected into the stream: then its channels aren't theirs.
+    """
     roles = [f"blocks.{layer}.ln2.gain" for layer in range(inputs.architecture.n_layer)]
     gains = [np.abs(np.asarray(inputs.weights[role], np.float64)) for role in roles if role in inputs.weights]
-    return consistent_channel(gains)
+    return consistent_channel([gain for gain in gains if len(gain) == width])
 
 
 def _metrics(

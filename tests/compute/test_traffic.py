@@ -1,0 +1,162 @@
+"""What comes over the network for a model's results: just what its findings read, told in bytes, and once."""
+
+from dataclasses import replace
+
+import pytest
+
+from generators.base.errors import InputError
+from generators.checkpoint.registry import FolderSource, HubSource, Model
+from generators.checkpoint.sources import Hub
+from generators.compute import run as room
+from generators.compute import running
+from generators.compute.records import ModelRecord
+from generators.compute.results import Store
+from generators.compute.run import Outcome, Places, compute_model
+from generators.findings.attention import FINDING as ATTENTION
+from generators.findings.contract import Finding
+from generators.findings.gains import FINDING as GAINS
+from generators.findings.inputs import Inputs, NotApplicableError
+from generators.findings.measured import Measurements
+from generators.findings.stream import FINDING as STREAM
+from tests.checkpoint.fake_hub import HubServer, serving
+from tests.checkpoint.test_hub import at_hub, gpt2_like, llama_like
+from tests.checkpoints import write_checkpoint
+from tests.test_cli import results_of
+
+MOST_OVER = 1.03
+
+
+def nothing(_: Inputs) -> Measurements:
+    """Stand for what takes long to measure."""
+    raise NotApplicableError("It is not measured here.")
+
+
+QUICK = replace(ATTENTION, measure=nothing)
+READING = (GAINS, QUICK)
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "FINDINGS", READING)
+    with serving(tmp_path / "hub") as server:
+        at_hub(server, tmp_path, monkeypatch)
+        yield server
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store(tmp_path / "results")
+
+
+def computed(store: Store, *findings: Finding, lines: list[str] | None = None, **settings) -> Outcome:
+    model = Model(name="tiny", title="tiny", sources=(HubSource(hub="owner/tiny"),))
+    told = [] if lines is None else lines
+    return compute_model(
+        model, Places(hub=Hub()), store, told.append, findings or None, running.Settings(**{"skip": True, **settings})
+    )
+
+
+def record(store: Store) -> ModelRecord:
+    found = store.model("tiny")
+    assert found is not None
+    return found
+
+
+def tensors_read(store: Store, *findings: str) -> int:
+    """Return the bytes of all tensors that findings say they were measured from, each tensor once."""
+    sizes = {}
+    for finding in findings:
+        stored = store.finding("tiny", finding)
+        assert stored is not None
+        for entry in stored.tensors.values():
+            size = 4
+            for axis in entry.shape:
+                size *= axis
+            sizes[entry.name] = size
+    return sum(sizes.values())
+
+
+@pytest.mark.parametrize("made", [gpt2_like, llama_like])
+def test_what_findings_read_comes_and_next_to_nothing_else(fake: HubServer, store, made):
+    folder = fake.repository("owner/tiny")
+    made(folder)
+    assert computed(store).computed
+    traffic = record(store).traffic
+    assert traffic is not None
+    assert traffic.needed == tensors_read(store, *(finding.name for finding in READING))
+    assert traffic.fetched == fake.sent
+    assert traffic.needed <= traffic.fetched <= MOST_OVER * traffic.needed
+    assert traffic.needed < 0.8 * sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+
+
+def test_all_findings_ask_at_once(fake: HubServer, store):
+    write_checkpoint(fake.repository("owner/tiny"))
+    lines: list[str] = []
+    computed(store, lines=lines)
+    read = [line for line in lines if "reading from the hub" in line]
+    assert len(read) == 1
+    assert read[0].startswith("owner/tiny: reading from the hub: ")
+    assert read[0].endswith(" kB")
+
+
+def test_what_is_stored_stays_as_it_is_stored(fake: HubServer, store, tmp_path, monkeypatch):
+    write_checkpoint(fake.repository("owner/tiny"))
+    computed(store)
+    before = results_of(tmp_path)
+    assert not computed(store).computed
+    assert results_of(tmp_path) == before
+    monkeypatch.setenv("ATLAS_CACHE_GB", "0")  # all has to come again, for nothing
+    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "none"))
+    assert not computed(store).computed
+    assert results_of(tmp_path) == before
+
+
+def test_of_what_is_computed_anew_from_what_is_kept_the_bytes_that_came_stay(fake: HubServer, store):
+    write_checkpoint(fake.repository("owner/tiny"))
+    computed(store, GAINS)
+    first = record(store).traffic
+    store.remove_finding("tiny", "gains")
+    assert computed(store, GAINS).computed == ("gains",)
+    assert record(store).traffic == first
+    computed(store, GAINS, QUICK)
+    now = record(store).traffic
+    assert now is not None and first is not None
+    assert now.needed == tensors_read(store, "gains", "attention") > first.needed
+    assert now.fetched == fake.sent - first.fetched
+
+
+def test_of_a_folder_nothing_is_told(store, tmp_path):
+    write_checkpoint(tmp_path / "tiny")
+    model = Model(name="tiny", title="tiny", sources=(FolderSource(folder=tmp_path / "tiny"),))
+    compute_model(model, Places(), store, findings=(GAINS,))
+    assert record(store).traffic is None
+
+
+def test_a_tensor_that_is_damaged_is_still_a_sentence(fake: HubServer, store):
+    write_checkpoint(fake.repository("owner/tiny"), changed={"h.0.ln_2.weight": [float("nan")] * 24})
+    with pytest.raises(InputError, match="holds NaN"):
+        computed(store)
+
+
+# Runs
+
+
+def test_for_a_run_files_come_whole_and_once(fake: HubServer, store, monkeypatch):
+    folder = write_checkpoint(fake.repository("owner/tiny"))
+    monkeypatch.setattr(room, "FINDINGS", (GAINS, STREAM))
+    computed(store, skip=False)
+    traffic, size = record(store).traffic, (folder / "model.safetensors").stat().st_size
+    assert traffic is not None
+    assert size <= traffic.fetched == fake.sent < 1.1 * size + 5000  # and the header, which said what is in it
+
+
+def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake: HubServer, store, monkeypatch):
+    write_checkpoint(fake.repository("owner/tiny"))
+    monkeypatch.setattr(room, "FINDINGS", (GAINS, STREAM))
+    monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 10_000}))
+    computed(store, skip=False)
+    stored, traffic = store.finding("tiny", "stream"), record(store).traffic
+    assert stored is not None and traffic is not None
+    assert stored.status == "missing"
+    assert stored.reason == "The model can't be run here: it needs about 0.0 GiB of memory, more than is free."
+    assert traffic.needed == tensors_read(store, "gains")

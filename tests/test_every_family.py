@@ -1,0 +1,185 @@
+"""One command in an empty folder, with no more than a model's id on the hub: results and a page, for every family."""
+
+import contextlib
+import io
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from generators import cli
+from generators.checkpoint.registry import Registry
+from generators.compute.records import ModelFindings
+from generators.compute.results import Store
+from generators.findings import FINDINGS
+from generators.findings.helix import chance
+from generators.site import pictures
+from generators.site.build import Workshop, make_pages, run_mkdocs
+from generators.site.locations import packaged
+from generators.site.pages import Rendered
+from tests.checkpoint.fake_hub import COMMIT, HubServer, serving
+from tests.checkpoint.oracle import cases
+from tests.checkpoint.oracle.cases import CASES, Case
+from tests.checkpoint.test_hub import at_hub
+from tests.test_cli import results_of
+
+UNTABLED = (Case("mamba"), Case("mbart"))  # no table knows these types
+FAMILIES = {case.family: case for case in (*UNTABLED, *reversed(CASES))}  # the first case of each
+TOKENS = 300  # enough for findings about tokens
+FEW = 99  # draws, of which one is the 99th percentile
+NO_FIGURE = b'<svg width="100" height="100"></svg>'
+NO_NUMBER = re.compile(r"\b(None(?! holds more)|nan|NaN|inf|undefined)\b|\{\{|\{%")
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a command came to, and all that it printed."""
+
+    code: int
+    text: str
+
+
+@dataclass(frozen=True)
+class World:
+    """What became of all models: what the command said of each, what is stored, which pages there are."""
+
+    folder: Path
+    hub: HubServer
+    told: Mapping[str, Told]
+    rendered: Rendered
+
+    def findings(self, name: str) -> ModelFindings:
+        return next(page.findings for page in self.rendered.pages if page.name == name)
+
+    def page(self, name: str) -> str:
+        return (self.folder / "pages" / "models" / f"{name}.md").read_text("utf-8")
+
+
+def hub_id(case: Case) -> str:
+    return f"owner/{case.type}" + (f"--{case.stack}" if case.stack else "")
+
+
+def name_of(case: Case) -> str:
+    return hub_id(case).replace("/", "--")
+
+
+def command(*arguments: str) -> Told:
+    """Run `atlas` in this process."""
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        patch.setattr(sys, "argv", ["atlas", *arguments])
+        try:
+            cli.main()
+        except SystemExit as end:
+            return Told(int(end.code or 0), said.getvalue())
+    return Told(0, said.getvalue())
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Compute a random checkpoint of every family from the hub, each by one command, and write all pages."""
+    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    from tests.checkpoint.oracle.model import build
+
+    folder = tmp_path_factory.mktemp("empty")
+    with serving(tmp_path_factory.mktemp("hub")) as hub, pytest.MonkeyPatch.context() as patch:
+        at_hub(hub, tmp_path_factory.mktemp("caches"), patch)
+        patch.chdir(folder)
+        for name in ("vocab_size", "decoder_vocab_size"):
+            patch.setitem(cases.SMALL, name, TOKENS)
+        patch.setattr(chance, "DRAWS", FEW)
+        told = {}
+        for case in FAMILIES.values():
+            repository = hub.repository(f"owner/{case.type}")
+            if not repository.exists():
+                build(case).save_pretrained(repository)
+            told[name_of(case)] = command("compute", hub_id(case), "--skip-runs")
+        # tests/site draws figures: here they would take longer than all the rest
+        patch.setattr(pictures, "_drawn", lambda *_: (NO_FIGURE, NO_FIGURE))
+        store, workshop = Store(folder / "results"), _workshop(folder)
+        made = make_pages(Registry(models=()), store, workshop, whole=False)
+        yield World(folder, hub, told, made.rendered)
+
+
+def _workshop(folder: Path) -> Workshop:
+    pages, cache, site = (folder / name for name in ("pages", "cache", "site"))
+    return Workshop(packaged("site_src"), packaged("mkdocs.yml"), pages, cache, site)
+
+
+@pytest.mark.parametrize("case", FAMILIES.values(), ids=lambda case: case.family)
+def test_one_command_gives_results(world: World, case: Case):
+    told = world.told[name_of(case)]
+    assert told.code == 0, told.text
+    found = world.findings(name_of(case))
+    assert found.model.source.model_dump() == {
+        "kind": "hub",
+        "place": f"owner/{case.type}",
+        "revision": "main",
+        "commit": COMMIT,
+    }
+    assert {record.status for record in found.findings.values()} <= {"computed", "not_applicable", "missing"}
+    assert "computed" in {record.status for record in found.findings.values()}
+    for record in found.findings.values():
+        if record.status == "computed":
+            assert record.metrics is not None
+        elif record.status == "missing":
+            assert record.reason == "It runs the model, which was left out (--skip-runs)."
+        else:
+            assert re.fullmatch(r"[A-Z].*\.", record.reason or ""), record.reason
+
+
+@pytest.mark.parametrize("case", FAMILIES.values(), ids=lambda case: case.family)
+def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world: World, case: Case):
+    page = world.page(name_of(case))
+    assert [line for line in page.splitlines() if NO_NUMBER.search(line)] == []
+    assert all(f"{{ #{finding.name} }}" in page for finding in FINDINGS)
+    traffic = world.findings(name_of(case)).model.traffic
+    assert traffic is not None and traffic.needed > 0
+    assert "B of tensors, for which " in page
+    assert " over the network</dd>" in page
+
+
+@pytest.mark.parametrize("case", UNTABLED, ids=lambda case: case.family)
+def test_of_a_type_without_a_table_what_the_token_embedding_tells_is_there(world: World, case: Case):
+    found = world.findings(name_of(case))
+    assert found.model.family == f"{case.type} (read without a table)"
+    assert {entry.name for entry in found.tensors.values()} <= {
+        "backbone.embeddings.weight",
+        "model.decoder.embed_tokens.weight",
+    }
+    assert {"frequency", "outliers", "token_svd"} <= {
+        name for name, record in found.findings.items() if record.status == "computed"
+    }
+    assert f"{case.type} (read without a table)" in world.page(name_of(case))
+
+
+def test_no_page_was_left_out(world: World):
+    assert world.rendered.damaged == []
+    assert {page.name for page in world.rendered.pages} == {name_of(case) for case in FAMILIES.values()}
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "t5--decoder"])
+def test_what_is_computed_is_neither_fetched_nor_written_again(world: World, family: str, monkeypatch):
+    before, case = results_of(world.folder), FAMILIES[family]
+    world.hub.asked.clear()
+    told = command("compute", hub_id(case), "--skip-runs")
+    assert told.code == 0
+    assert "already stored: " in told.text
+    assert world.hub.weights_asked() == []
+    assert results_of(world.folder) == before
+    told = command("compute", hub_id(case), "--skip-runs", "--offline")
+    assert told.code == 0
+    assert results_of(world.folder) == before
+
+
+def test_all_pages_build_into_a_site(world: World):
+    run_mkdocs(_workshop(world.folder), from_disk=True)
+    for case in FAMILIES.values():
+        page = (world.folder / "site" / "models" / name_of(case) / "index.html").read_text("utf-8")
+        assert f'href="../../data/{name_of(case)}/findings.json"' in page
