@@ -6,6 +6,7 @@ Timings are read by people; answers that differ end the run with an error. Weigh
 """
 
 import argparse
+import json
 import os
 import resource
 import subprocess
@@ -411,6 +412,46 @@ def _seconds_a_window(n_layer: int) -> float:
         return min(processor_seconds_of(loss.per_window)[0] for _ in range(2)) / ESTIMATED_WINDOWS
 
 
+# A vocabulary that is large
+
+LARGE = 64_000, 4096  # tokens and channels: half the rows of a model of 8 billion parameters
+LLAMA = {
+    "model_type": "llama",
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": LARGE[1],
+    "vocab_size": LARGE[0],
+}
+LLAMA |= {"num_hidden_layers": 1, "num_attention_heads": 32, "intermediate_size": 14336, "rms_norm_eps": 1e-5}
+LLAMA |= {"max_position_embeddings": 8192, "rope_theta": 5e5, "tie_word_embeddings": True}
+
+
+def large_vocabulary() -> None:
+    """Tell the peak memory of computing all that is told of a large E, stored in bfloat16, by one command."""
+    import ml_dtypes
+    from safetensors.numpy import save_file
+
+    rows, d = LARGE
+    rng = np.random.default_rng(SEED)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place, "large")
+        folder.mkdir()
+        E = np.empty(LARGE, ml_dtypes.bfloat16)
+        for begin in range(0, rows, PLAIN_BLOCK):
+            E[begin : begin + PLAIN_BLOCK] = rng.standard_normal((min(PLAIN_BLOCK, rows - begin), d), np.float32)
+        save_file({"model.embed_tokens.weight": E}, folder / "model.safetensors")
+        del E
+        (folder / "config.json").write_text(json.dumps(LLAMA))
+        code = "import resource, sys\nfrom generators.cli import main\n"
+        code += "try:\n    main()\nfinally:\n    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        command = [sys.executable, "-c", code, "compute", str(folder), "--results", place, "--skip-runs"]
+        begin_s = time.perf_counter()
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        seconds, peak = time.perf_counter() - begin_s, 1024 * int(done.stdout.split()[-1])
+    whole = 4 * rows * d
+    print(f"\nE of {rows} x {d} in bfloat16, all findings that read no more: {seconds:.0f} s")
+    print(f"  peak memory {peak / MEBI:.0f} MiB: {peak / whole:.2f} times E in float32 ({whole / MEBI:.0f} MiB)")
+
+
 def gpt2_side() -> None:
     """Time the command and every finding on the real GPT-2 weights."""
     folder = gpt2_folder()
@@ -427,13 +468,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--token-side", action="store_true", help="only compare the token side with the plain way")
     parser.add_argument("--runs", action="store_true", help="only compare running a model with the plain way")
+    parser.add_argument("--large", action="store_true", help="only tell the memory that a large vocabulary takes")
     chosen = parser.parse_args()
-    if not (chosen.token_side or chosen.runs):
-        gpt2_side()
-    if chosen.token_side or not chosen.runs:
-        token_side()
-    if chosen.runs or not chosen.token_side:
-        runs()
+    parts = {"gpt2": gpt2_side, "token_side": token_side, "runs": runs, "large": large_vocabulary}
+    wanted = [part for part in parts if getattr(chosen, part, False)]
+    for part in wanted or parts:
+        parts[part]()
 
 
 if __name__ == "__main__":
