@@ -91,6 +91,12 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], Callable[[Family], Family] | None
         lambda f: changed(f, block_slots=norm("ln1", "layers.{i}.input_layernorm", bias=False)),
         {},
     ),
+    "Nemotron's gain as it is stored": (
+        "nemotron",
+        {},
+        lambda f: changed(f, block_slots=norm("ln1", "layers.{i}.input_layernorm")),
+        {},
+    ),
     "Gemma 2's second norm by its old name": (
         "gemma2",
         {},

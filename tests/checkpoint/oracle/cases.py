@@ -151,6 +151,8 @@ CASES = (
         note="LongRoPE",
         config={"head_dim": 8, "original_max_position_embeddings": 30, "rope_parameters": LONG},
     ),
+    Case("nemotron"),
+    Case("nemotron", note="biases", config={"attention_bias": True, "mlp_bias": True, "norm_eps": 0.05}),
     Case("stablelm"),
     Case("stablelm", note="side by side", config={"use_parallel_residual": True, "use_qkv_bias": True}),
     Case("olmo"),
