@@ -74,6 +74,7 @@ class Oracle:
             self._norms(found, trace, layer)
             self._attention(found, trace, layer)
             self._mlp(found, trace, layer)
+        self._end(found, trace)
         alike = run(self.case, self.model, alike=True)
         self._positions(found, alike)
         self._kernel(found)
@@ -115,6 +116,26 @@ class Oracle:
                 stream = self._stream(trace, layer, norm)
                 bare = normed({}, role, stream, self.architecture, bare=self.family.bare_norms)
                 found.compare(f"{norm} before {reader}", bare, given)
+
+    def _end(self, found: Findings, trace: Trace) -> None:
+        """Compare what the final norm makes of the last stream, and, in decoders, what the unembedding is given."""
+        owner, head = self.owner.get("final_norm.gain"), self._head()
+        if owner is not None:
+            said = normed(self.roles, "final_norm", trace.given[owner][-1], self.architecture)
+            seen = trace.given[head][-1] if self.architecture.causal and head in trace.given else None
+            if seen is None or seen.shape != said.shape:
+                seen = trace.returned[owner][-1]
+            found.compare("final norm", _scaled_like(said, seen), seen)
+        if "unembedding" in self.roles and self.owner.get("unembedding") == head and head in trace.given:
+            rows = trace.given[head][-1] @ self.roles["unembedding"].astype(np.float64).T
+            found.compare(
+                "unembedding", rows + self.roles.get("unembedding.bias", np.zeros(1)), trace.returned[head][-1]
+            )
+
+    def _head(self) -> str:
+        """Return the name of the module that predicts tokens, empty where there is none."""
+        module = self.model.get_output_embeddings()
+        return next((name for name, each in self.model.named_modules() if each is module), "") if module else ""
 
     def _stream(self, trace: Trace, layer: int, norm: str) -> Array:
         """Return the stream as it is before attention or MLP of a block that has no norm with gains there."""
@@ -266,3 +287,9 @@ def _block(trace: Trace, attention: str, mlp: str) -> str:
 def _norm_before(model: Any, attention: str, mlp: str) -> str:
     """Return the norm without gains in front of a block's MLP."""
     return f"{_shared(attention, mlp)}.post_attention_layernorm"
+
+
+def _scaled_like(said: Array, seen: Array) -> Array:
+    """Return `said` times the one factor that fits best: none of what is told depends on it (T5 has one)."""
+    factor = float(np.vdot(said, seen) / np.vdot(said, said))
+    return said * factor if factor > 0 else said

@@ -15,6 +15,8 @@ COLUMNS = (
     "mlp.out",
     "ln1",
     "ln2",
+    "final norm",
+    "unembedding",
     "positions",
     "attention",
     "kernel",
