@@ -63,6 +63,15 @@ RegistryFile = Annotated[
 ]
 SiteSource = Annotated[Path, typer.Option("--site-src", metavar="DIR", help="The folder of hand-written pages.")]
 
+Wait = Annotated[
+    float | None,
+    typer.Option(
+        "--wait",
+        metavar="SECONDS",
+        min=0,
+        help="How long to wait for another run that writes the same model's results. Default: until it ends.",
+    ),
+]
 Budget = Annotated[
     float,
     typer.Option(
@@ -112,6 +121,7 @@ def build(
     skip_runs: SkipRuns = False,
     family: Family = None,
     offline: Offline = False,
+    wait: Wait = None,
 ) -> None:
     """Compute what is not known yet, write the pages, and build the site into `site/`.
 
@@ -119,7 +129,7 @@ def build(
     was built; exit 2: an input can't be used.
     """
     known, settings = _registry(registry), _settings(budget, device, skip_runs)
-    store = _store(results)
+    store = _store(results, wait)
     chosen, places = _chosen(models, known, family), _places(models_dir, offline)
     tally = _compute(chosen, places, store, settings, named=bool(models))
     made = _make_site(known, store, _workshop(site_src), tally.unavailable)
@@ -144,6 +154,7 @@ def compute(
     skip_runs: SkipRuns = False,
     family: Family = None,
     offline: Offline = False,
+    wait: Wait = None,
 ) -> None:
     """Compute the findings of models and store them; what is stored already is not computed again."""
     known, settings = _registry(registry, named=bool(models)), _settings(budget, device, skip_runs)
@@ -152,7 +163,7 @@ def compute(
         if len(models or []) != 1:
             raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
         chosen = [chosen[0].model_copy(update={"counts": counts})]
-    _exit(_code(_compute(chosen, places, _store(results), settings, named=bool(models), only=only)))
+    _exit(_code(_compute(chosen, places, _store(results, wait), settings, named=bool(models), only=only)))
 
 
 @app.command()
@@ -408,10 +419,10 @@ def _registry(path: Path, *, named: bool = False) -> "Registry":
     return Registry(models=()) if without else load_registry(path)
 
 
-def _store(root: Path) -> "Store":
+def _store(root: Path, wait: float | None = None) -> "Store":
     from generators.compute.results import Store
 
-    return Store(root)
+    return Store(root, wait)
 
 
 def _workshop(source: Path) -> "Workshop":

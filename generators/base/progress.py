@@ -24,6 +24,17 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
+def all_shown(text: str) -> str:
+    """Return a text that a terminal and a page can show as it is.
+
+    Raises:
+        ValueError: it holds controls, escapes, or marks of direction that can't be seen.
+    """
+    if printable(text) != text:
+        raise ValueError("it holds characters that can't be seen: controls, escapes, or marks of direction")
+    return text
+
+
 class TimeLeft:
     """Reports how long something still takes, from how much of it is done; now and then."""
 

@@ -20,6 +20,7 @@ from generators.checkpoint.sources import FLOATING, Files, Origin, Traffic
 from generators.checkpoint.untabled import without_a_table
 
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # as safetensors calls them
+LARGEST = 1e18  # of a weight: squares of it, summed over any matrix, are still numbers in float32
 NUMBERS_AT_ONCE = 1 << 24  # widened and checked together: a large matrix never has two copies as float32
 
 
@@ -71,7 +72,8 @@ class Checkpoint(Mapping[str, Array]):
 
         Raises:
             KeyError: the checkpoint lacks it.
-            InputError: the file is damaged, the shape is wrong, or the tensor holds NaN or infinity.
+            InputError: the file is damaged, the shape is wrong, or the tensor holds NaN, infinity, or what no weight
+                can be.
         """
         slot = self._slots[role]
         tensor = self._read(slot)
@@ -155,8 +157,13 @@ class Checkpoint(Mapping[str, Array]):
         digest = hashlib.sha256(np.ascontiguousarray(stored).reshape(-1).view(np.uint8).data).hexdigest()
         self._digests[name] = TensorRecord(name, stored.shape, DTYPES[stored.dtype.name], digest)
         tensor = _widened(stored)
-        if not _finite(tensor):
-            raise InputError(f"{name} in {self._where()} holds NaN or infinity.")
+        place = _beyond(tensor)
+        if place is not None:
+            said = f"{tensor[place]:.3g}" if np.isfinite(tensor[place]) else "NaN or infinity"
+            at = ", ".join(map(str, place))
+            raise InputError(
+                f"{name} in {self._where()} holds {said} at [{at}]; no weight can be beyond {LARGEST:g}."
+            )
         self._last = (name, tensor)
         return tensor
 
@@ -207,7 +214,13 @@ def _widened(stored: Array) -> Array:
     return stored if stored.dtype == np.float64 else stored.astype(np.float32, copy=False)
 
 
-def _finite(tensor: Array) -> bool:
-    """Return whether every number is finite, looking at a part of a large tensor at a time."""
+def _beyond(tensor: Array) -> tuple[int, ...] | None:
+    """Return where the first number stands that is no weight, None without any; parts of a large tensor in turn."""
     flat = tensor.reshape(-1)
-    return all(np.isfinite(flat[i : i + NUMBERS_AT_ONCE]).all() for i in range(0, flat.size, NUMBERS_AT_ONCE))
+    for begin in range(0, flat.size, NUMBERS_AT_ONCE):
+        part = flat[begin : begin + NUMBERS_AT_ONCE]
+        within = np.abs(part) <= LARGEST  # false for NaN
+        if not within.all():
+            at = np.unravel_index(begin + int(np.argmin(within)), tensor.shape)
+            return tuple(int(i) for i in at)
+    return None

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from generators.base.errors import InputError
+from generators.base.progress import all_shown
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w-]*(\.[\w-]+)*/[A-Za-z0-9][\w-]*(\.[\w-]+)*")
@@ -20,7 +21,10 @@ HubId = Annotated[str, StringConstraints(pattern=f"^{HUB_ID.pattern}$", max_leng
 Title = Annotated[
     str, StringConstraints(pattern=r"^[\w ,.:;()+/'’–-]+$", min_length=1, max_length=200, strip_whitespace=True)
 ]
-Text = Annotated[str, StringConstraints(min_length=1, max_length=2000, strip_whitespace=True)]
+# Nothing that a terminal obeys, and no marks that turn the direction of what follows.
+Text = Annotated[
+    str, StringConstraints(min_length=1, max_length=2000, strip_whitespace=True), AfterValidator(all_shown)
+]
 
 
 class Entry(BaseModel):

@@ -1,18 +1,21 @@
 """What is stored of a finding and what is published of a model, as plain data that is checked when read."""
 
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from generators.base.plain import content_digest, plain
-from generators.checkpoint.registry import SLUG
+from generators.base.progress import printable
+from generators.checkpoint.registry import SLUG, Title
 from generators.findings.judging import Claim, Verdict
 from generators.findings.measured import Measurements, Table
 
 SCHEMA_VERSION: Literal[2] = 2
 Status = Literal["computed", "missing", "not_applicable", "failed"]
 SHA256 = "^[0-9a-f]{64}$"
+# Whatever it was made from, neither a terminal nor a page meets characters in it that can't be seen.
+Shown = Annotated[str, AfterValidator(printable)]
 
 
 class Record(BaseModel):
@@ -24,10 +27,10 @@ class Record(BaseModel):
 class SourceRecord(Record):
     """Where the weights that were read came from."""
 
-    kind: str
-    place: str
-    revision: str | None = None
-    commit: str | None = None
+    kind: Shown
+    place: Shown
+    revision: Shown | None = None
+    commit: Shown | None = None
 
 
 class TrafficRecord(Record):
@@ -41,8 +44,8 @@ class ModelRecord(Record):
     """What is known of a model beside its findings."""
 
     name: str = Field(pattern=f"^{SLUG.pattern}$")
-    title: str
-    family: str
+    title: Title
+    family: Shown
     n_layer: int
     n_head: int
     d_model: int
@@ -52,24 +55,24 @@ class ModelRecord(Record):
     post_norm: bool
     source: SourceRecord
     traffic: TrafficRecord | None = Field(default=None, description="null where weights lay on the machine")
-    licence: str | None = None
-    notes: str | None = None
+    licence: Shown | None = None
+    notes: Shown | None = None
 
 
 class TensorEntry(Record):
     """A tensor that was read, as it stands in the file."""
 
-    name: str
+    name: Shown
     shape: tuple[int, ...]
-    dtype: str
+    dtype: Shown
     sha256: str = Field(pattern=SHA256)
 
 
 class TableRecord(Record):
     """A table: a title that says what one row is, columns, rows."""
 
-    title: str
-    columns: tuple[str, ...]
+    title: Shown
+    columns: tuple[Shown, ...]
     rows: tuple[tuple[JsonValue, ...], ...]
 
 
@@ -83,12 +86,12 @@ class StoredFinding(Record):
     schema_version: Literal[2] = SCHEMA_VERSION
     finding: str = Field(pattern="^[a-z][a-z0-9_]*$")
     status: Status
-    reason: str | None = None
+    reason: Shown | None = None
     key: str | None = Field(default=None, pattern=SHA256)
     code: str | None = Field(default=None, pattern=SHA256)
     computed_on: str | None = Field(default=None, description="UTC date")
     tensors: dict[str, TensorEntry] = {}
-    run: dict[str, str] | None = Field(default=None, description="how the model was run: libraries, dtype, text")
+    run: dict[Shown, Shown] | None = Field(default=None, description="how the model was run: libraries, dtype, text")
     metrics: dict[str, JsonValue] | None = None
     tables: dict[str, TableRecord] = {}
     arrays_sha256: str | None = Field(default=None, pattern=SHA256)
@@ -102,11 +105,11 @@ class FindingRecord(Record):
     """One finding of one model as it is published."""
 
     status: Status
-    reason: str | None = None
+    reason: Shown | None = None
     key: str | None = None
     computed_on: str | None = Field(default=None, description="UTC date")
     older_code: bool = Field(default=False, description="measured by an older version of this finding's code")
-    run: dict[str, str] | None = Field(default=None, description="how the model was run: libraries, dtype, text")
+    run: dict[Shown, Shown] | None = Field(default=None, description="how the model was run: libraries, dtype, text")
     metrics: dict[str, JsonValue] | None = None
     tables: dict[str, TableRecord] = {}
 

@@ -3,6 +3,7 @@
     results/<model>/model.json                  what is known of the model
     results/<model>/<finding>.json              what was measured of one finding, with the SHA-256 of its content
     results/<model>/<finding>.<key>.npz         its arrays
+    results/<model>/.lock, .holder              kept by the process that writes here, and who that is
     results/<model>/.unfinished/<finding>.<key>/  what a run of the model left when it was interrupted
 
 Arrays are written before the JSON that names them, under a name of their own; so whichever of the two a killed run
@@ -12,34 +13,44 @@ got to, the JSON that is there finds its arrays.
 import hashlib
 import io
 import json
+import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from numpy import ndarray as Array
 from pydantic import ValidationError
 
 from generators.base.errors import AtlasError, InputError
 from generators.base.files import replace_file, sweep
 from generators.base.plain import as_json, content_digest
+from generators.base.progress import Report, printable, silent
 from generators.checkpoint.registry import SLUG, explain
 from generators.compute.records import ModelRecord, Record, StoredFinding
 
 MODEL = "model.json"
 UNFINISHED = ".unfinished"
+LOCK = ".lock"
+HOLDER = ".holder"  # beside the lock: which process has it, for others to say
+LONGEST_HOLDER = 80  # characters
+UNKNOWN = "which one isn't known"
 KEY_LENGTH = 16  # hex digits of a key in the name of its arrays
 T = TypeVar("T", bound=Record)
 
 
 class Store:
-    """A folder of results, one sub-folder per model."""
+    """A folder of results, one sub-folder per model.
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    `wait` is how many seconds to wait for another process that writes the same model's results; None: until it ends.
+    """
+
+    def __init__(self, root: Path, wait: float | None = None) -> None:
+        self.root, self.wait = root, wait
 
     def names(self) -> list[str]:
         """Return the models that have results here."""
@@ -161,25 +172,56 @@ class Store:
             folder.rmdir()  # if it is empty
 
     @contextmanager
-    def locked(self, name: str) -> Iterator[None]:
+    def locked(self, name: str, report: Report = silent) -> Iterator[None]:
         """Keep other processes from writing this model's results meanwhile; a killed process frees the lock.
 
-        What killed processes left half written is swept; a folder that has no results in the end goes.
+        What killed processes left half written is swept; a folder that has no results in the end goes. `report` is
+        told who holds the lock where that is another process.
+
+        Raises:
+            AtlasError: the folder can't be written, or another process has held the lock for too long.
         """
         folder = self._folder(name)
-        lock = FileLock(folder / ".lock")
+        lock = FileLock(folder / LOCK)
         with _writing(folder):
             while not lock.is_locked:
                 with _while_others_remove(folder):
                     folder.mkdir(parents=True, exist_ok=True)
-                    lock.acquire()
+                    self._acquire(lock, name, folder, report)
             sweep(folder)
+            (folder / HOLDER).write_text(f"process {os.getpid()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
         try:
             yield
         finally:
+            (folder / HOLDER).unlink(missing_ok=True)
             if not (folder / MODEL).exists():
                 shutil.rmtree(folder, ignore_errors=True)  # while locked: the next holder's files stay
             lock.release()
+
+    def _acquire(self, lock: FileLock, name: str, folder: Path, report: Report) -> None:
+        try:
+            lock.acquire(timeout=0)
+            return
+        except Timeout:
+            holder = _holder(folder)
+            report(f"{name}: waiting for another run to finish with its results ({holder})")
+        try:
+            lock.acquire(timeout=-1 if self.wait is None else self.wait)
+        except Timeout:
+            raise AtlasError(
+                f"The results of {name} are being written by another run ({holder}), and {self.wait:g} seconds of "
+                "waiting were not enough."
+            ) from None
+
+    def is_tidy(self, name: str, records: Iterable[StoredFinding]) -> bool:
+        """Return whether a model's folder holds these findings and nothing that a run would remove or go on with."""
+        folder = self._folder(name)
+        known = {MODEL, LOCK, HOLDER}
+        for record in records:
+            known.add(f"{record.finding}.json")
+            if record.arrays_sha256:
+                known.add(self._arrays_path(name, record).name)
+        return {path.name for path in folder.iterdir()} <= known if folder.is_dir() else False
 
     def _folder(self, name: str) -> Path:
         if not SLUG.fullmatch(name):
@@ -212,6 +254,14 @@ class Store:
         content: dict[str, Any] = record.model_dump(mode="json")
         with _writing(path.parent):
             replace_file(path, as_json({**content, "sha256": content_digest(content)}).encode())
+
+
+def _holder(folder: Path) -> str:
+    """Return who holds the lock of a folder, in words."""
+    try:
+        return printable((folder / HOLDER).read_text("utf-8", "replace"))[:LONGEST_HOLDER] or UNKNOWN
+    except OSError:
+        return UNKNOWN
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from numpy import ndarray as Array
+from threadpoolctl import threadpool_limits
 
 from generators.base.errors import AtlasError, InputError
 from generators.base.plain import plain
@@ -23,6 +24,8 @@ from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN, NotApplicableError
 from generators.runner import CannotRunError
+
+MEASURING_THREADS = 1  # of BLAS: sums of another order differ in their last digits
 
 
 @dataclass(frozen=True)
@@ -73,11 +76,14 @@ def compute_model(
         AtlasError: results can't be written.
     """
     opened = open_model(model, places, settings)
-    with store.locked(model.name):
-        # Reads and checks every tensor before anything else.
-        chosen = _touched(FINDINGS if findings is None else findings, store.finding_names(model.name), settings)
-        prefetch(chosen, opened, report)
-        plans = [plan(finding, opened) for finding in chosen]
+    # Reads and checks every tensor before anything else.
+    chosen = _touched(FINDINGS if findings is None else findings, store.finding_names(model.name), settings)
+    prefetch(chosen, opened, report)
+    plans = [plan(finding, opened) for finding in chosen]
+    all_stored = _nothing_to_do(plans, opened, store)
+    if all_stored is not None:
+        return all_stored
+    with store.locked(model.name, report):
         known = [_known(each, settings, model.name, store, report) for each in plans]
         _save_model(_describe(model, opened.checkpoint), store, anew=None in known)
         done = [_job(each, stored, opened, store, report) for each, stored in zip(plans, known, strict=True)]
@@ -90,6 +96,18 @@ def compute_model(
         tuple(name for name, r in records.items() if r.status == "computed" and name not in computed),
         {name: r.reason or "" for name, r in records.items() if r.status == "failed"},
     )
+
+
+def _nothing_to_do(plans: Sequence[Plan], opened: Opened, store: Store) -> Outcome | None:
+    """Return the outcome where everything is stored already, which no lock is needed for; else None."""
+    name = opened.model.name
+    stored = [_known(each, opened.settings, name, store, silent) for each in plans]
+    records = [record for record in stored if record is not None]
+    if not len(records) == len(stored) == len(store.finding_names(name)) or not store.is_tidy(name, records):
+        return None
+    if _wanted(_describe(opened.model, opened.checkpoint), store, anew=False) is not None:
+        return None
+    return Outcome(name, (), tuple(record.finding for record in records if record.status == "computed"), {})
 
 
 def _touched(findings: Sequence[Finding[Any]], stored: Sequence[str], settings: Settings) -> list[Finding[Any]]:
@@ -154,7 +172,8 @@ def _answer(
         given = inputs(finding, opened)
         if given.run is not None:
             _begin(finding, opened, unfinished, report)
-        measured = finding.measure(given)
+        with threadpool_limits(MEASURING_THREADS):
+            measured = finding.measure(given)
         numbers = {"metrics": plain(measured.metrics), "tables": table_records(measured)}
         if given.run is not None:
             numbers["run"] = _record_of(opened)
@@ -191,20 +210,25 @@ def _record_of(opened: Opened) -> dict[str, str]:
 
 
 def _save_model(record: ModelRecord, store: Store, *, anew: bool) -> None:
-    """Write what is known of a model, unless it stands there.
+    """Write what is known of a model, unless it stands there."""
+    wanted = _wanted(record, store, anew=anew)
+    if wanted is not None:
+        store.save_model(wanted)
+
+
+def _wanted(record: ModelRecord, store: Store, *, anew: bool) -> ModelRecord | None:
+    """Return what is to be written of a model, None where it stands there.
 
     What came over the network when its weights were read before stays, unless something is measured `anew` for which
     more came, or they are other weights.
     """
     try:
         stored = store.model(record.name)
-        if stored is not None and stored.source == record.source and not (anew and _came(record)):
-            record = record.model_copy(update={"traffic": stored.traffic or record.traffic})
-        if stored == record:
-            return
     except InputError:
-        pass  # damaged: written anew
-    store.save_model(record)
+        return record  # damaged: written anew
+    if stored is not None and stored.source == record.source and not (anew and _came(record)):
+        record = record.model_copy(update={"traffic": stored.traffic or record.traffic})
+    return None if stored == record else record
 
 
 def _came(record: ModelRecord) -> bool:

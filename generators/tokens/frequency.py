@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
+from generators.base.progress import printable
 from generators.checkpoint.sources import Files
 from generators.tokens.vocabulary import Vocabulary
 
@@ -61,7 +62,9 @@ def token_frequencies(
     if shipped is not None:
         found.append(_counted("counts", "token counts that come with the model", shipped, size))
     if extra_counts is not None:
-        found.append(_counted("corpus", f"token counts of a corpus ({extra_counts.name})", extra_counts, size))
+        found.append(
+            _counted("corpus", f"token counts of a corpus ({printable(extra_counts.name)})", extra_counts, size)
+        )
     if model_frequency == "wordfreq" and vocabulary is not None:
         found.append(_of_words(vocabulary))
     return (*found, _index(size))
@@ -75,7 +78,7 @@ def read_counts(path: Path, size: int) -> Int[Array, " V"]:
     """
     try:
         counts = np.lib.format.open_memmap(path, mode="r")  # reads no pickle, and no more than is there
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # NumPy raises whatever it meets in a damaged header
         raise InputError(f"The counts {path} can't be read: {' '.join(str(error).split())}.") from error
     if counts.dtype != np.int64 or counts.shape != (size,):
         shape = " x ".join(map(str, counts.shape)) or "a single number"

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Int
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources import Files
+from generators.checkpoint.sources import Files, check_size
 
 Content = TypeVar("Content")
 
@@ -42,6 +42,7 @@ PAIR_GROUPS = ("leading space", "byte or unprintable", "plural", "case", "digits
 USUAL_SPECIAL = frozenset(
     ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<unk>", "<pad>", "<s>", "</s>", "<mask>", "<|endoftext|>")
 )
+LONGEST_READABLE = 160  # characters; the longest tokens of real vocabularies, runs of spaces, have 128
 WORD_END = "</w>"
 SPACE_MARKER = "▁"
 BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
@@ -190,6 +191,8 @@ def load_vocabulary(files: Files, size: int) -> Vocabulary | None:
     """
     for names, read in READERS:
         paths = [path for path in map(files.fetch, names) if path is not None]
+        for path in paths:
+            check_size(path)
         if len(paths) == len(names):
             return read(paths, files, size)
     return None
@@ -271,12 +274,14 @@ _HIDDEN_BLOCKS = (
 def _told_apart(tokens: Sequence[Token | None]) -> Iterator[str]:
     """Yield readable forms; the id stands before those that are empty or taken, and alone where there is no token.
 
-    No other form has a space in it.
+    So it does before those that are too long to be read, of which the beginning is given. No other form has a space.
     """
     taken = set()
     for i, token in enumerate(tokens):
         if token is None:
             yield f"[id {i}]"
+        elif len(token.readable) > LONGEST_READABLE:
+            yield f"[id {i}] {token.readable[:LONGEST_READABLE]}…"
         elif not token.readable or token.readable in taken:
             yield f"[id {i}] {token.readable}".rstrip()
         else:
@@ -457,6 +462,7 @@ def _named_special(files: Files) -> frozenset[str]:
     path = files.fetch(SPECIAL_TOKENS)
     if path is None:
         return USUAL_SPECIAL
+    check_size(path)
     content = _read(lambda: json.loads(path.read_text("utf-8")), [path], files)
     if not isinstance(content, dict):
         raise InputError(f"{SPECIAL_TOKENS} of {files.origin.place} must hold a JSON object.")

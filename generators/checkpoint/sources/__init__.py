@@ -8,7 +8,16 @@ from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource, Source
 from generators.checkpoint.sources import pickled
-from generators.checkpoint.sources.files import FLOATING, SHARD_INDEX, WEIGHTS, Files, Header, Origin, Traffic
+from generators.checkpoint.sources.files import (
+    FLOATING,
+    SHARD_INDEX,
+    WEIGHTS,
+    Files,
+    Header,
+    Origin,
+    Traffic,
+    check_size,
+)
 from generators.checkpoint.sources.folder import in_folder
 from generators.checkpoint.sources.hub import Hub, OlderFilesError
 from generators.checkpoint.sources.package import in_package
@@ -23,6 +32,7 @@ __all__ = [
     "Hub",
     "Origin",
     "Traffic",
+    "check_size",
     "in_folder",
     "locate",
 ]

@@ -17,6 +17,7 @@ from generators.checkpoint.sources import pickled
 
 WEIGHTS = "model.safetensors"
 SHARD_INDEX = "model.safetensors.index.json"
+LARGEST_TEXT = 128 * 2**20  # bytes; the largest tokenizers of real models have a quarter of it
 FLOATING = ("F64", "F32", "F16", "BF16")
 
 
@@ -143,8 +144,11 @@ class Files:
             InputError: it can't be read.
         """
         path = self.fetch(name)
+        if path is None:
+            return None
+        check_size(path)
         try:
-            return None if path is None else path.read_bytes()
+            return path.read_bytes()
         except OSError as error:
             raise InputError(f"{path} can't be read: {error}.") from error
 
@@ -209,6 +213,23 @@ def _header(file: Any, name: str, place: str) -> Header:
     except SafetensorError as error:
         raise InputError(f"{name} can't be read from {place}: {error}.") from error
     return Header(part.get_dtype(), tuple(part.get_shape()))
+
+
+def check_size(path: Path) -> None:
+    """Look at a file's size before it is read, where it should hold text.
+
+    Raises:
+        InputError: it is far larger than any such file; or it can't be had.
+    """
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error}.") from error
+    if size > LARGEST_TEXT:
+        raise InputError(
+            f"{path} has {size / 2**20:.0f} MiB where a config or a tokenizer is due; nothing beyond "
+            f"{LARGEST_TEXT / 2**20:.0f} MiB is read."
+        )
 
 
 def weight_map(index: bytes, place: str) -> dict[str, str]:

@@ -1,0 +1,221 @@
+"""Input that broke the atlas once, or could: each gives a sentence, or the right result."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import yaml
+
+from generators.base.errors import AtlasError, InputError
+from generators.checkpoint import sources
+from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.registry import FolderSource, Model, load_registry
+from generators.checkpoint.sources import files, in_folder
+from generators.compute import run as room
+from generators.compute.results import HOLDER, Store
+from generators.compute.run import Places, compute_model
+from generators.tokens.frequency import read_counts, token_frequencies
+from generators.tokens.vocabulary import LONGEST_READABLE, load_vocabulary
+from tests.checkpoints import write_checkpoint
+from tests.conftest import ROOT
+from tests.toy_findings import toy
+
+E = "wte.weight"
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "results")
+
+
+def model(folder):
+    return Model(name="tiny", title="Tiny", sources=(FolderSource(folder=folder),))
+
+
+@pytest.fixture
+def one_finding(monkeypatch):
+    monkeypatch.setattr(room, "FINDINGS", (toy("toy"),))
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("number", [1e30, -1e19, 3e38, np.inf, np.nan])
+def test_a_number_that_no_weight_can_be_is_named_with_its_place(tmp_path, number):
+    shape = open_checkpoint(in_folder(write_checkpoint(tmp_path / "ok")))["token_embedding"].shape
+    rows = np.random.default_rng(0).standard_normal(shape)
+    rows = rows.astype(np.float32)
+    rows[3, 2] = number
+    checkpoint = open_checkpoint(in_folder(write_checkpoint(tmp_path / "tiny", changed={E: rows})))
+    with pytest.raises(InputError, match=r"wte\.weight .* at \[3, 2\]"):
+        checkpoint["token_embedding"]
+
+
+def test_large_weights_are_read(tmp_path):
+    rows = open_checkpoint(in_folder(write_checkpoint(tmp_path / "ok")))["token_embedding"] * 1e15
+    checkpoint = open_checkpoint(in_folder(write_checkpoint(tmp_path / "tiny", changed={E: rows})))
+    assert np.array_equal(checkpoint["token_embedding"], rows)
+
+
+# Tokenizers, configs, counts
+
+
+def test_a_token_of_150_000_characters_costs_no_memory(tmp_path):
+    tokens = [f"t{i}" for i in range(2000)]
+    tokens[7] = "x" * 150_000
+    (tmp_path / "vocab.txt").write_text("\n".join(tokens))
+    vocabulary = load_vocabulary(in_folder(tmp_path), 2000)
+    assert vocabulary.readable[7] == f"[id 7] {'x' * LONGEST_READABLE}…"
+    assert len(vocabulary.texts[7]) == 150_000
+    assert np.array(vocabulary.readable, np.str_).nbytes < 3_000_000
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors.index.json", "tokenizer.json", "vocab.txt"])
+def test_a_file_of_gigabytes_where_kilobytes_are_due_is_not_read(tmp_path, name):
+    folder = write_checkpoint(tmp_path / "tiny")
+    with (folder / name).open("ab") as file:
+        file.truncate(3 * 2**30)  # a hole: no disk is taken
+    with pytest.raises(InputError, match=r"3072 MiB where a config or a tokenizer is due"):
+        open_checkpoint(in_folder(folder))
+        load_vocabulary(in_folder(folder), 10)
+
+
+def test_sizes_are_asked_of_files_that_can_be_had(tmp_path):
+    with pytest.raises(InputError, match="can't be read"):
+        sources.check_size(tmp_path / "absent")
+    assert files.LARGEST_TEXT > 40 * 2**20  # Gemma's tokenizer has 34 MB
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<i8', 'fortran_order': False, 'shape': (9223372036854775808,), }",
+        "{'descr': '<i8', 'fortran_order': False, 'shape': (4294967296, 4294967296), }",
+        "{'descr': '<i8', 'fortran_order': False, 'shape': (-1,), }",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (4,), }",
+        "{'descr': '<i8'",
+        "(((((",
+    ],
+)
+def test_damaged_counts_are_a_sentence(tmp_path, header):
+    text = header.ljust(117) + "\n"
+    path = tmp_path / "token_counts.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + bytes(32))
+    with pytest.raises(InputError, match="The counts"):
+        read_counts(path, 4)
+
+
+def test_counts_whose_name_is_no_utf8_are_named_all_the_same(tmp_path):
+    path = tmp_path / os.fsdecode(b"counts-\xff\x1b[31m.npy")
+    np.save(path, np.arange(4))
+    found = token_frequencies(in_folder(tmp_path), "index", None, 4, path)
+    assert (
+        found[0].label
+        == "token counts of a corpus (counts-\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}[31m.npy)"
+    )
+    json.dumps(found[0].label).encode()
+
+
+def test_a_damaged_tokenizer_leaves_nothing_half_computed(tmp_path, store):
+    folder = write_checkpoint(tmp_path / "tiny")
+    (folder / "tokenizer.json").write_text("{")
+    with pytest.raises(InputError, match="tokenizer"):
+        compute_model(model(folder), Places(), store)
+    assert store.names() == []
+
+
+# Words
+
+
+@pytest.mark.parametrize("field", ["notes", "licence"])
+@pytest.mark.parametrize("mark", ["\u202e", "\x1b[31m", "\u2066", "\x07"])
+def test_marks_that_cannot_be_seen_are_refused_in_the_registry(tmp_path, field, mark):
+    entry = {"name": "a", "title": "A", "sources": [{"folder": "a"}], field: f"fine{mark}not"}
+    (tmp_path / "models.yml").write_text(yaml.safe_dump([entry]))
+    with pytest.raises(InputError, match="characters that can't be seen"):
+        load_registry(tmp_path / "models.yml")
+
+
+@pytest.mark.parametrize("title", ["<script>alert(1)</script>", "a\u202eb", "\x1b]0;x\x07"])
+def test_a_stored_title_passes_the_gate_of_the_registry(tmp_path, store, one_finding, title):
+    from generators.base.plain import as_json, content_digest
+
+    compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store)
+    path = store.root / "tiny" / "model.json"
+    content = json.loads(path.read_bytes())
+    del content["sha256"]
+    content["title"] = title
+    path.write_text(as_json({**content, "sha256": content_digest(content)}))
+    with pytest.raises(InputError, match="title"):
+        store.model("tiny")
+
+
+def test_other_stored_texts_lose_what_cannot_be_seen(tmp_path, store, one_finding):
+    from generators.base.plain import as_json, content_digest
+
+    compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store)
+    path = store.root / "tiny" / "model.json"
+    content = json.loads(path.read_bytes())
+    del content["sha256"]
+    content["notes"] = "up\u202edown\x1b[2J"
+    path.write_text(as_json({**content, "sha256": content_digest(content)}))
+    assert store.model("tiny").notes == "up\N{REPLACEMENT CHARACTER}down\N{REPLACEMENT CHARACTER}[2J"
+
+
+# Locks
+
+HOLDING = """
+import sys, time
+from pathlib import Path
+from generators.compute.results import Store
+with Store(Path(sys.argv[1])).locked("tiny"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def held(store):
+    """Have another process hold the lock of a model's results."""
+    process = subprocess.Popen([sys.executable, "-c", HOLDING, str(store.root)], cwd=ROOT, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"held\n"
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_who_holds_the_lock_is_said_and_the_wait_ends(held, store, tmp_path, one_finding):
+    store.wait = 0.2
+    told = []
+    began = time.monotonic()
+    with pytest.raises(AtlasError, match=rf"process {held.pid}, since .* 0\.2 seconds of waiting were not enough"):
+        compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store, told.append)
+    assert time.monotonic() - began < 20
+    assert any(f"process {held.pid}" in line for line in told)
+
+
+def test_a_killed_process_frees_the_lock_whatever_it_left(held, store, tmp_path, one_finding):
+    held.kill()
+    held.wait()
+    store.wait = 0
+    assert (store.root / "tiny" / HOLDER).is_file()
+    assert compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store).computed == ("toy",)
+    assert not (store.root / "tiny" / HOLDER).exists()
+
+
+def test_where_everything_is_stored_no_lock_is_needed(store, tmp_path, one_finding, monkeypatch):
+    folder = write_checkpoint(tmp_path / "tiny")
+    compute_model(model(folder), Places(), store)
+
+    def no_lock(*_):
+        raise AssertionError("a lock was taken")
+
+    monkeypatch.setattr(Store, "locked", no_lock)
+    assert compute_model(model(folder), Places(), store).stored == ("toy",)
+    (store.root / "tiny" / ".toy.json.123.tmp").write_text("half")
+    with pytest.raises(AssertionError, match="a lock was taken"):
+        compute_model(model(folder), Places(), store)
