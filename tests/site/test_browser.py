@@ -113,6 +113,11 @@ def test_without_scripts_every_number_and_picture_is_there(browser: Browser, add
         page, wrong = opened(browser, f"{address}models/{name}/", java_script_enabled=False)
         text = re.sub(r"\s+", " ", page.content())
         for claim in findings["claims"]:
+            if (
+                findings["findings"][claim["finding"]]["status"] == "not_applicable"
+            ):  # told once, of all such findings
+                assert page.locator(f"#claim-{claim['id']}").count() == 1
+                continue
             assert (
                 page.locator(f"#claim-{claim['id']}")
                 .inner_text()
