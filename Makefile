@@ -6,7 +6,7 @@ TRAIN := .venv-train
 BENCH := .venv-bench
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted verify adopt serve pins clean
+.PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -46,6 +46,9 @@ nulls: $(VENV)/.dev ## how often each claim holds where there is nothing to find
 
 planted: $(VENV)/.dev ## where each claim switches when its structure is planted; writes results/planted.json
 	$(BIN)/python -m tests.planted
+
+fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 100 --write", say
+	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
 
 verify: $(VENV)/.site ## check that every stored result is what was stored
 	$(BIN)/atlas verify
