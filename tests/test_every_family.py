@@ -138,7 +138,7 @@ def test_one_command_gives_results(world: World, case: Case):
 def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world: World, case: Case):
     page = world.page(name_of(case))
     assert [line for line in page.splitlines() if NO_NUMBER.search(line)] == []
-    assert all(f"{{ #{finding.name} }}" in page for finding in FINDINGS)
+    assert all(f"{{ #{finding.name} }}" in page or f'id="{finding.name}"' in page for finding in FINDINGS)
     traffic = world.findings(name_of(case)).model.traffic
     assert traffic is not None and traffic.needed > 0
     assert "B of tensors, for which " in page
