@@ -42,7 +42,7 @@ PAIR_GROUPS = ("leading space", "byte or unprintable", "plural", "case", "digits
 USUAL_SPECIAL = frozenset(
     ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<unk>", "<pad>", "<s>", "</s>", "<mask>", "<|endoftext|>")
 )
-LONGEST_READABLE = 160  # characters; the longest tokens of real vocabularies, runs of spaces, have 128
+LONGEST_READABLE = 512  # characters; the longest tokens of real vocabularies, runs of spaces, have 128
 WORD_END = "</w>"
 SPACE_MARKER = "▁"
 BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
