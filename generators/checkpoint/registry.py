@@ -207,40 +207,40 @@ def load_registry(path: Path) -> Registry:
         InputError: the file is absent, isn't YAML, or an entry is wrong; says which and why.
     """
     beside = path.with_name(SERIES)
-    models = Registry.model_validate(_entries(path, "models")).models
-    series = Registry.model_validate({"models": [], **_entries(beside, "series")}).series if beside.is_file() else ()
+    models = _read(path, "models").models
+    series = _read(beside, "series").series if beside.is_file() else ()
     folders = path.resolve().parent
     registry = Registry(models=tuple(_rooted(model, folders) for model in models), series=series, root=folders)
     _check_names(registry, path, beside)
     return registry
 
 
-def _entries(path: Path, kind: Literal["models", "series"]) -> dict[str, Any]:
-    """Return the entries of a file, checked."""
+def _read(path: Path, kind: Literal["models", "series"]) -> Registry:
+    """Return a registry that has what a file holds and nothing else."""
     content: Any = None
     try:
         content = yaml.safe_load(path.read_text("utf-8"))
-        Registry.model_validate({"models": [], kind: content})
+        return Registry.model_validate({"models": [], kind: content})
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"The registry {path} can't be read: {error}.") from error
     except ValidationError as error:
         raise InputError(f"The registry {path} is wrong: {explain(error, content)}.") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or a number that can't be
         raise InputError(f"The registry {path} isn't valid YAML: {_one_line(error)}.") from error
-    return {kind: content}
 
 
 def _check_names(registry: Registry, models: Path, series: Path) -> None:
     names = [model.name for model in registry.models]
+    made = []
     for one in registry.series:
         for member in one.members:
             if member.model not in names:
                 raise InputError(f"{series}: the series {one.name!r} names {member.model!r}, which {models} has not.")
         try:
-            registry.members(one)
+            members = registry.members(one)
         except ValidationError as error:
             raise InputError(f"{series}: a model of the series {one.name!r} is wrong: {explain(error)}.") from error
-    made = [model.name for one in registry.series if one.own for _, model in registry.members(one)]
+        made += [model.name for _, model in members if one.own]
     every = [*names, *made, *(one.name for one in registry.series)]
     for name in every:
         if every.count(name) > 1:

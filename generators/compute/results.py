@@ -158,16 +158,15 @@ class Store:
         """Return the folder for what is measured of a result that isn't finished; another key's goes."""
         folder = self._folder(name) / UNFINISHED
         mine = folder / f"{finding}.{(key or '')[:KEY_LENGTH]}"
-        for other in folder.glob(f"{finding}.*"):
-            if other != mine:
-                shutil.rmtree(other, ignore_errors=True)
+        self.drop_unfinished(name, finding, but=mine)
         return mine
 
-    def drop_unfinished(self, name: str, finding: str) -> None:
-        """Remove what was kept of a result until it was finished."""
+    def drop_unfinished(self, name: str, finding: str, but: Path | None = None) -> None:
+        """Remove what was kept of a result until it was finished, `but` one folder."""
         folder = self._folder(name) / UNFINISHED
         for kept in folder.glob(f"{finding}.*"):
-            shutil.rmtree(kept, ignore_errors=True)
+            if kept != but:
+                shutil.rmtree(kept, ignore_errors=True)
         with suppress(OSError):
             folder.rmdir()  # if it is empty
 

@@ -101,9 +101,13 @@ def compute_model(
 def _nothing_to_do(plans: Sequence[Plan], opened: Opened, store: Store) -> Outcome | None:
     """Return the outcome where everything is stored already, which no lock is needed for; else None."""
     name = opened.model.name
-    stored = [_known(each, opened.settings, name, store, silent) for each in plans]
-    records = [record for record in stored if record is not None]
-    if not len(records) == len(stored) == len(store.finding_names(name)) or not store.is_tidy(name, records):
+    records = []
+    for each in plans:
+        record = _known(each, opened.settings, name, store, silent)
+        if record is None:
+            return None
+        records.append(record)
+    if len(records) != len(store.finding_names(name)) or not store.is_tidy(name, records):
         return None
     if _wanted(_describe(opened.model, opened.checkpoint), store, anew=False) is not None:
         return None

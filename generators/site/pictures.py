@@ -63,25 +63,29 @@ def pictures(judged: JudgedFinding, interactive: Mapping[str, Any], model: str, 
 
 
 def _picture(judged: JudgedFinding, figure: Figure, interactive: Any, model: str, staging: Staging) -> Picture:
-    light, dark = _drawn(judged, figure, staging)
-    path = f"figures/{model}/{figure.name}"
-    staging.write(f"{path}.svg", light)
-    staging.write(f"{path}-dark.svg", dark)
+    files = drawn(f"figures/{model}/{figure.name}", _drawing_key(judged, figure), figure.draw, staging)
     data = None
     if interactive is not None:
         data = f"data/{model}/{figure.name}.json"
         staging.write(data, as_compact_json(interactive.as_json()))
     assert judged.measured is not None
     words = caption(judged.finding.name, figure.name, judged.measured)
-    return Picture(figure.name, figure.title, words, f"{path}.svg", f"{path}-dark.svg", *size(light), data)
+    return Picture(figure.name, figure.title, words, *files, data)
 
 
-def _drawn(judged: JudgedFinding, figure: Figure, staging: Staging) -> tuple[bytes, bytes]:
-    return drawn(_drawing_key(judged, figure), figure.draw, staging)
+def drawn(path: str, key: str, draw: Callable[[], Any], staging: Staging) -> tuple[str, str, int, int]:
+    """Write a figure for light and for dark pages; return where, from the site's root, and its size in CSS pixels.
+
+    `path` has no ending. It is drawn only if the cache has nothing that was drawn under this key.
+    """
+    light, dark = _svgs(key, draw, staging)
+    names = f"{path}.svg", f"{path}-dark.svg"
+    staging.write(names[0], light)
+    staging.write(names[1], dark)
+    return (*names, *_size(light))
 
 
-def drawn(key: str, draw: Callable[[], Any], staging: Staging) -> tuple[bytes, bytes]:
-    """Return a figure for light and for dark pages, from the cache if it was drawn under this key before."""
+def _svgs(key: str, draw: Callable[[], Any], staging: Staging) -> tuple[bytes, bytes]:
     kept = staging.cache / f"{key}.svg", staging.cache / f"{key}-dark.svg"
     try:
         return kept[0].read_bytes(), kept[1].read_bytes()
@@ -104,8 +108,7 @@ def _drawing_key(judged: JudgedFinding, figure: Figure) -> str:
     return hashlib.sha256(parts.encode()).hexdigest()[:32]
 
 
-def size(svg: bytes) -> tuple[int, int]:
-    """Return the width and height of a picture in CSS pixels."""
+def _size(svg: bytes) -> tuple[int, int]:
     found = SIZE.search(svg)
     width, height = (float(found[1]), float(found[2])) if found else (640.0, 400.0)
     return round(width * 96 / 72), round(height * 96 / 72)

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import orthogonal_procrustes
 
 from generators.base.plain import as_compact_json
+from generators.base.sentences import listed
 from generators.base.text import number
 from generators.checkpoint.registry import Model, Registry, Series
 from generators.compute import code
@@ -23,7 +24,7 @@ from generators.drawing.interactive import Curve, Rows
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.findings.judging import Rule
-from generators.site.pictures import drawn, size
+from generators.site.pictures import drawn
 from generators.site.staging import Staging
 
 HELIX = "helix"
@@ -124,15 +125,15 @@ class Along:
         for member, claim in tested:
             by_verdict.setdefault(claim.verdict, []).append(str(member.place))
         if base is None:
-            each = "; ".join(f"{_verb(kind)} with {_listed(names)}" for kind, names in by_verdict.items())
+            each = "; ".join(f"{_verb(kind)} with {listed(names)}" for kind, names in by_verdict.items())
             return f"{each[0].upper()}{each[1:]}."
         same = [name for name in by_verdict[base.verdict] if name != str(first.place)]
         others = {kind: names for kind, names in by_verdict.items() if kind != base.verdict}
         said = f"{_verb(base.verdict).capitalize()} with {first.place}"
         if same:
-            said += f", and still with {_listed(same)}"
+            said += f", and still with {listed(same)}"
         for kind, names in others.items():
-            said += f"; {_verb(kind)} with {_listed(names)}"
+            said += f"; {_verb(kind)} with {listed(names)}"
         return f"{said}."
 
 
@@ -201,11 +202,8 @@ def write_series(
 def _picture(one: SeriesPage, finding: Finding[Any], staging: Staging) -> SeriesPicture:
     panels = one.panels(finding)
     key = hashlib.sha256(f"{panels}{one.places}{one.axis}{code.digest(along.__name__)}".encode()).hexdigest()[:32]
-    light, dark = drawn(key, partial(along.draw_along, panels, one.places, one.axis), staging)
     path = f"figures/series/{one.series.name}/{finding.name}"
-    staging.write(f"{path}.svg", light)
-    staging.write(f"{path}-dark.svg", dark)
-    return SeriesPicture(f"{path}.svg", f"{path}-dark.svg", *size(light))
+    return SeriesPicture(*drawn(path, key, partial(along.draw_along, panels, one.places, one.axis), staging))
 
 
 def _write_curve(one: SeriesPage, staging: Staging) -> str | None:
@@ -260,7 +258,3 @@ def _range(values: list[float]) -> str:
 
 def _of(count: int, whole: int) -> str:
     return "all of them" if count == whole else f"{count} of {whole}"
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + words[-1:])

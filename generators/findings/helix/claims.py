@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from generators.base.sentences import listed
 from generators.findings.helix.formula import Sines
 from generators.findings.helix.measure import LATE, Metrics, Plane
 from generators.findings.judging import Rule, Sense, Tested, Untested, strictest
@@ -134,7 +135,7 @@ def _others(metrics: Metrics) -> str:
     if not others:
         return "No other plane winds more than chance."
     each = [f"{plane['turns']:.1f} times in a plane with {plane['share']:.0%}" for plane in others]
-    return f"It also turns {_listed(each)}."
+    return f"It also turns {listed(each)}."
 
 
 def _formula(metrics: Metrics) -> str:
@@ -226,8 +227,8 @@ def _look_back(measured: Measurements[Metrics]) -> Tested | Untested:
             f"Positions {first} to {last}, the longest run without an outlier, are too few to look back on."
         )
     judged = [look for look in metrics["look_back"] if look["k"] in JUDGED_OFFSETS]
-    offsets = _listed([str(look["k"]) for look in judged])
-    gains = _listed([f"{look['gain']:z.2f}" for look in judged])
+    offsets = listed([str(look["k"]) for look in judged])
+    gains = listed([f"{look['gain']:z.2f}" for look in judged])
     fit = (
         f"A rotation fitted on one half of the positions and tried on the other has gains over standing still of "
         f"{gains} at {offsets} {'token' if offsets == '1' else 'tokens'} back (median {value:z.2f})"
@@ -250,11 +251,6 @@ def _look_back(measured: Measurements[Metrics]) -> Tested | Untested:
         interval=pair(metrics["intervals"]["median_gain"]),
     )
     return _unless_chance_does(fit, tested, "at least", GAIN)
-
-
-def _listed(words: list[str]) -> str:
-    """Return "a", "a and b" or "a, b and c"."""
-    return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + words[-1:])
 
 
 def _low_rank(measured: Measurements[Metrics]) -> Tested | Untested:
