@@ -101,7 +101,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
                 build(case).save_pretrained(repository)
             told[name_of(case)] = command("compute", hub_id(case), "--skip-runs")
         # tests/site draws figures: here they would take longer than all the rest
-        patch.setattr(pictures, "_drawn", lambda *_: (NO_FIGURE, NO_FIGURE))
+        patch.setattr(pictures, "_svgs", lambda *_: (NO_FIGURE, NO_FIGURE))
         store, workshop = Store(folder / "results"), _workshop(folder)
         made = make_pages(Registry(models=()), store, workshop, whole=False)
         yield World(folder, hub, told, made.rendered)
