@@ -153,10 +153,7 @@ class Checkpoint(Mapping[str, Array]):
         if self._last is not None and self._last[0] == name:
             return self._last[1]
         self._last = None
-        stored = self._computed(slot) if slot.formula else self._files.read(name)
-        digest = hashlib.sha256(np.ascontiguousarray(stored).reshape(-1).view(np.uint8).data).hexdigest()
-        self._digests[name] = TensorRecord(name, stored.shape, DTYPES[stored.dtype.name], digest)
-        tensor = _widened(stored)
+        tensor, self._digests[name] = self._computed(slot) if slot.formula else self._widened(name)
         place = _beyond(tensor)
         if place is not None:
             said = f"{tensor[place]:.3g}" if np.isfinite(tensor[place]) else "NaN or infinity"
@@ -167,9 +164,27 @@ class Checkpoint(Mapping[str, Array]):
         self._last = (name, tensor)
         return tensor
 
-    def _computed(self, slot: Slot) -> Float[Array, "n d"]:
+    def _widened(self, name: str) -> tuple[Array, TensorRecord]:
+        """Read a tensor, some rows at a time: it is never here both as stored and widened."""
+        shape = self._files.header(name).shape
+        digest = hashlib.sha256()
+        tensor: Array | None = None
+        n_read = 0
+        for part in self._files.parts(name):
+            digest.update(_bytes_of(part))
+            if tensor is None:
+                tensor = np.empty(shape, np.float64 if part.dtype == np.float64 else np.float32)
+            tensor.reshape(-1)[n_read : n_read + part.size] = part.reshape(-1)
+            n_read += part.size
+            kind = part.dtype.name
+        assert tensor is not None
+        return tensor, TensorRecord(name, shape, DTYPES[kind], digest.hexdigest())
+
+    def _computed(self, slot: Slot) -> tuple[Float[Array, "n d"], TensorRecord]:
         n, d = (self._sizes[axis] for axis in slot.shape.split())
-        return FORMULAS[slot.formula](n, d)
+        tensor = FORMULAS[slot.formula](n, d)
+        digest = hashlib.sha256(_bytes_of(tensor)).hexdigest()
+        return tensor, TensorRecord(slot.tensor, tensor.shape, DTYPES[tensor.dtype.name], digest)
 
     def _check_shape(self, role: str, slot: Slot, stored: Array) -> None:
         """Refuse a tensor that has not the shape that its role asks for."""
@@ -210,8 +225,8 @@ def _times(sizes: Sequence[int | None]) -> str:
     return " x ".join("any" if size is None else str(size) for size in sizes) or "of a single number"
 
 
-def _widened(stored: Array) -> Array:
-    return stored if stored.dtype == np.float64 else stored.astype(np.float32, copy=False)
+def _bytes_of(stored: Array) -> memoryview:
+    return np.ascontiguousarray(stored).reshape(-1).view(np.uint8).data
 
 
 def _beyond(tensor: Array) -> tuple[int, ...] | None:

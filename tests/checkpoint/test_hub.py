@@ -1,14 +1,16 @@
 """The hub by byte ranges: exactly what is asked for, through faults, and nothing that isn't the file any more."""
 
+import hashlib
 import json
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import HubSource, Model
-from generators.checkpoint.sources import Hub, Origin, locate, network
+from generators.checkpoint.sources import Hub, Origin, files, in_folder, locate, network
 from generators.checkpoint.sources.kept import Kept
 from tests.checkpoint.fake_hub import COMMIT, Fault, HubServer, serving
 from tests.checkpoints import WEIGHTS, Sizes, _write_shards, edit_header, tensors_of, write_checkpoint, write_json
@@ -64,8 +66,6 @@ def test_a_repository_is_read_at_the_commit_that_its_revision_means(fake):
 @pytest.mark.parametrize("shards", [1, 3])
 def test_every_tensor_is_what_it_is_in_the_file(fake, tmp_path, shards, dtype):
     folder = published(fake, shards=shards, dtype=dtype)
-    from generators.checkpoint.sources import in_folder
-
     local, far = open_checkpoint(in_folder(folder)), opened()
     assert set(local) == set(far)
     for role in local:
@@ -193,6 +193,20 @@ def test_what_is_kept_damaged_is_read_again(fake, tmp_path):
     np.testing.assert_array_equal(opened()["position_embedding"], first)
 
 
+@pytest.mark.parametrize("numbers", [1, 100, 1 << 22])
+def test_a_tensor_read_in_parts_is_the_tensor(fake, tmp_path, monkeypatch, numbers):
+    folder = published(fake)
+    monkeypatch.setattr(files, "NUMBERS_AT_ONCE", numbers)
+    whole = load_file(folder / WEIGHTS)
+    here = open_checkpoint(in_folder(folder))
+    for checkpoint in (here, opened(), opened()):  # from a folder, from the hub, from what was kept
+        for role in checkpoint:
+            record = checkpoint.record(role)
+            stored = whole[record.name]
+            assert (record.shape, record.sha256) == (stored.shape, hashlib.sha256(stored.tobytes()).hexdigest())
+            np.testing.assert_array_equal(checkpoint[role], here[role], strict=True)
+
+
 def test_what_was_not_used_longest_is_let_go(tmp_path):
     import os
 
@@ -201,7 +215,8 @@ def test_what_was_not_used_longest_is_let_go(tmp_path):
         kept.keep_tensor("file", name, name.encode() * 100)
         (path,) = kept._tensors("file", name).glob("*")
         os.utime(path, (age, age))
-    assert kept.tensor("file", "a") == b"a" * 100  # now used last
+    with kept.tensor("file", "a") as file:  # now used last
+        assert file.read() == b"a" * 100
     kept.prune(250)
     assert [name for name in "abc" if kept.has_tensor("file", name)] == ["a", "c"]
 

@@ -1,9 +1,10 @@
 """A checkpoint's files: its tensors by name, and its small text files."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -18,6 +19,7 @@ from generators.checkpoint.sources import pickled
 WEIGHTS = "model.safetensors"
 SHARD_INDEX = "model.safetensors.index.json"
 LARGEST_TEXT = 128 * 2**20  # bytes; the largest tokenizers of real models have a quarter of it
+NUMBERS_AT_ONCE = 1 << 22  # of a tensor, read and widened together
 FLOATING = ("F64", "F32", "F16", "BF16")
 
 
@@ -105,24 +107,19 @@ class Files:
         with opened(path) as file:
             return _header(file, name, path.name)
 
-    def read(self, name: str) -> Array:
-        """Return a tensor as it is stored; the file is opened and closed around it so that no page stays mapped.
+    def parts(self, name: str) -> Iterator[Array]:
+        """Hand out a tensor as it is stored, from its first row to its last, as many rows at a time as are no burden.
+
+        No file stays open between two parts, so that no page of it stays mapped.
 
         Raises:
             KeyError, InputError: as for its header; its numbers are of a kind that is not read.
         """
-        from safetensors import SafetensorError
-
         path = self._path(self._file_of[name])
-        if self._are_pickles:
-            check_dtype(name, pickled.header(path, name)[0], path.name)
-            return pickled.read(path, name)
-        with opened(path) as file:
-            check_dtype(name, _header(file, name, path.name).dtype, path.name)
-            try:
-                return file.get_tensor(name)
-            except (SafetensorError, OSError) as error:
-                raise InputError(f"{name} can't be read from {path}: {error}.") from error
+        head = self.header(name)
+        check_dtype(name, head.dtype, path.name)
+        for rows, _ in rows_at_once(head.shape):
+            yield pickled.read(path, name, rows) if self._are_pickles else _rows(path, name, rows)
 
     def weight_files(self) -> list[str]:
         """Return the names of the files that hold tensors. Raises InputError: as for the tensors' names."""
@@ -213,6 +210,28 @@ def _header(file: Any, name: str, place: str) -> Header:
     except SafetensorError as error:
         raise InputError(f"{name} can't be read from {place}: {error}.") from error
     return Header(part.get_dtype(), tuple(part.get_shape()))
+
+
+def _rows(path: Path, name: str, rows: Any) -> Array:
+    from safetensors import SafetensorError
+
+    with opened(path) as file:
+        try:
+            return file.get_tensor(name) if rows is ... else file.get_slice(name)[rows]
+        except (SafetensorError, OSError) as error:
+            raise InputError(f"{name} can't be read from {path}: {error}.") from error
+
+
+def rows_at_once(shape: Sequence[int]) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """Divide a tensor's rows into parts to be read in turn: each part's index and shape. A small one is one part."""
+    if prod(shape) <= NUMBERS_AT_ONCE:
+        yield ..., tuple(shape)
+        return
+    n, *row = shape
+    step = max(1, NUMBERS_AT_ONCE // prod(row))
+    for begin in range(0, n, step):
+        end = min(begin + step, n)
+        yield slice(begin, end), (end - begin, *row)
 
 
 def check_size(path: Path) -> None:

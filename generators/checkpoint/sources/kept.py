@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
+from typing import Any, BinaryIO
 
 from generators.base.files import replace_file
 
@@ -38,16 +38,18 @@ class Kept:
 
     folder: Path
 
-    def tensor(self, file: str, name: str) -> bytes | None:
-        """Return a tensor's bytes, if they are kept and whole. `file` names the content of the file it came from."""
+    def tensor(self, file: str, name: str) -> BinaryIO | None:
+        """Open a tensor's bytes, if they are kept and whole. `file` names the content of the file it came from."""
         for path in self._tensors(file, name).glob("*"):
             try:
-                data = path.read_bytes()
+                kept = path.open("rb")
             except OSError:
                 continue
-            if hashlib.sha256(data).hexdigest() == path.name:
+            if hashlib.file_digest(kept, "sha256").hexdigest() == path.name:
                 os.utime(path)  # used last: pruned last
-                return data
+                kept.seek(0)
+                return kept
+            kept.close()
             path.unlink(missing_ok=True)
         return None
 

@@ -38,15 +38,15 @@ def header(path: Path, name: str) -> tuple[str, tuple[int, ...]]:
     return DTYPES.get(dtype, dtype), tuple(tensor.shape)
 
 
-def read(path: Path, name: str) -> Array:
-    """Return a tensor as it is stored.
+def read(path: Path, name: str, rows: Any = ...) -> Array:
+    """Return a tensor as it is stored, or some of its rows.
 
     Raises:
         InputError: as for its header.
     """
     import torch
 
-    tensor = _tensor(path, name).contiguous()
+    tensor = _tensor(path, name)[rows].contiguous()
     if tensor.dtype is torch.bfloat16:
         import ml_dtypes
 

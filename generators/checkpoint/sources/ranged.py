@@ -2,7 +2,7 @@
 
 import json
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +14,16 @@ from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.base.progress import Report, silent, transfer
-from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Header, Traffic, check_dtype, weight_map
+from generators.checkpoint.sources.files import (
+    SHARD_INDEX,
+    WEIGHTS,
+    Files,
+    Header,
+    Traffic,
+    check_dtype,
+    rows_at_once,
+    weight_map,
+)
 from generators.checkpoint.sources.kept import Kept, largest
 from generators.checkpoint.sources.network import NoRangesError, RemoteFile
 
@@ -73,27 +82,33 @@ class RangedFiles(Files):
         place = self._place(name)
         return super().header(name) if place is None else place.header
 
-    def read(self, name: str) -> Array:
-        """Return a tensor as it is stored, from what is kept or from the hub.
+    def parts(self, name: str) -> Iterator[Array]:
+        """Hand out a tensor as it is stored, some rows at a time, from what is kept or from the hub.
 
         Raises:
             KeyError, InputError, WeightsUnavailableError: as for its header.
         """
         place = self._place(name)
         if place is None:
-            return self._read_whole(name)
+            yield from self._whole_file(name)
+            return
         check_dtype(name, place.header.dtype, place.file)
         self.traffic.was_needed(name, place.end - place.start)
-        data = self.kept.tensor(self._content_of(place.file), name)
-        if data is not None:
-            return _as_array(data, place)
-        try:
-            (came,) = self._fetch([place])
-        except NoRangesError:
-            self._whole.add(place.file)
-            return self._read_whole(name)
-        self.kept.prune(largest())
-        return _as_array(came, place)
+        kept = self.kept.tensor(self._content_of(place.file), name)
+        if kept is None:
+            try:
+                (came,) = self._fetch([place])
+            except NoRangesError:
+                self._whole.add(place.file)
+                yield from self._whole_file(name)
+                return
+            self.kept.prune(largest())
+            yield _as_array(came, place, place.header.shape)
+            return
+        with kept:
+            n_bytes = np.dtype(DTYPES[place.header.dtype]).itemsize
+            for _, shape in rows_at_once(place.header.shape):
+                yield _as_array(kept.read(prod(shape) * n_bytes), place, shape)
 
     def prefetch(self, names: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
         """Read tensors that are not kept yet, neighbours in one request, a few requests at a time.
@@ -122,11 +137,13 @@ class RangedFiles(Files):
                 pass
         return self.kept.prune(largest())
 
-    def _read_whole(self, name: str) -> Array:
-        """Return a tensor from a file that is on the disk, or comes there for it."""
-        tensor = super().read(name)
-        self.traffic.was_needed(name, tensor.nbytes)
-        return tensor
+    def _whole_file(self, name: str) -> Iterator[Array]:
+        """Hand out a tensor of a file that is on the disk, or comes there for it."""
+        size = 0
+        for part in super().parts(name):
+            size += part.nbytes
+            yield part
+        self.traffic.was_needed(name, size)
 
     def _fetch_whole(self, report: Report) -> None:
         """Have the client of the hub get every file of tensors, and read them there from now on."""
@@ -268,8 +285,9 @@ def _close(group: list[Place], place: Place) -> bool:
     return first.file == place.file and gap <= max(SMALLEST_GAP, GAP_SHARE * length) and length <= LARGEST_READ
 
 
-def _as_array(data: bytes | memoryview, place: Place) -> Array:
+def _as_array(data: bytes | memoryview, place: Place, shape: tuple[int, ...]) -> Array:
+    """Return bytes of the tensor at `place` as numbers."""
     dtype = np.dtype(DTYPES[place.header.dtype])
-    if len(data) != prod(place.header.shape) * dtype.itemsize:
+    if len(data) != prod(shape) * dtype.itemsize:
         raise InputError(f"{place.name} in {place.file} has not the size that its shape asks for.")
-    return np.frombuffer(data, dtype).reshape(place.header.shape)
+    return np.frombuffer(data, dtype).reshape(shape)

@@ -47,7 +47,7 @@ class Oracle:
             opened = (open_it or _opened(case))(Path(folder))
             self.roles = {role: opened[role] for role in opened}
             self.stored = {
-                role: opened._files.read(opened.record(role).name)
+                role: np.concatenate([np.atleast_1d(p) for p in opened._files.parts(opened.record(role).name)])
                 for role in opened
                 if not opened._slots[role].formula
             }
