@@ -1,22 +1,28 @@
-"""A plugin of MkDocs: generated pages join the hand-written ones, and notebooks look like the site's other pages."""
+"""Plugins of MkDocs: generated pages join the others, notebooks look like them, and every page has its policy."""
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config import config_options
 from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.plugins import BasePlugin
+from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
 
 from generators.site.navigation import NAVIGATION, read_navigation
 from generators.site.notebook_markup import as_theme_expects, with_downloads
+from generators.site.policy import scripts_of, with_policy
 
 # A link to a folder: relative, and ending there or before a query or fragment.
 TO_FOLDER = re.compile(r'(href=")(?!/)((?:[^":?#]+/)?\.\.?|[^":?#]+/)((?:[?#][^"]*)?")')
 # Pages and notebooks about the atlas itself, which a report on a model does without.
 HAND_WRITTEN = (".md", ".py")
+PLAIN = "404.html"  # the page on which nothing but the theme stands; MkDocs makes it first
+LAST = -100
+
+log = get_plugin_logger(__name__)
 
 
 class PagesConfig(Config):  # type: ignore[no-untyped-call]
@@ -79,3 +85,28 @@ class NotebookPages(BasePlugin):  # type: ignore[type-arg, no-untyped-call]  # i
         if not page.file.src_uri.endswith(".ipynb"):
             return html
         return with_downloads(as_theme_expects(html), page.file.name)
+
+
+class Policies(BasePlugin):  # type: ignore[type-arg, no-untyped-call]  # it has no settings
+    """Gives every page a policy that lets no script run but the theme's and the site's own; the last of all."""
+
+    shipped: Collection[str] = ()
+
+    @event_priority(LAST)
+    def on_post_template(self, output: str, *, template_name: str, **_: Any) -> str:
+        """Return the plain page with its policy, and remember its scripts; other files stay as they are."""
+        if template_name != PLAIN:
+            return output
+        self.shipped = scripts_of(output)
+        return self._guarded(output, template_name)
+
+    @event_priority(LAST)
+    def on_post_page(self, output: str, *, page: Any, **_: Any) -> str:
+        """Return a page with its policy."""
+        return self._guarded(output, page.file.src_uri)
+
+    def _guarded(self, html: str, name: str) -> str:
+        html, kept_out = with_policy(html, self.shipped)
+        for script in kept_out:
+            log.warning("%s holds a script that the site doesn't ship: %.60s", name, " ".join(script.split()))
+        return html

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -20,6 +19,7 @@ from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from tests.checkpoints import Sizes, write_checkpoint
 from tests.conftest import ROOT
+from tests.site.links import Links
 from tests.site.test_browser import PHONE, WIDE, load_pictures
 
 MODEL = "my-model"
@@ -65,24 +65,6 @@ def report(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert run.stdout == "The report is in report/; open report/index.html in a browser.\n"
     assert sorted(path.name for path in folder.iterdir()) == [MODEL, "report"], "nothing is left beside it"
     return folder / "report"
-
-
-class Links(HTMLParser):
-    """Where the links of a page lead, what it loads, and the places in it that a link can name."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.hrefs: list[str] = []
-        self.loaded: list[str] = []
-        self.ids: set[str] = set()
-        self.feed(path.read_text("utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        self.ids |= {given[name] for name in ("id", "name") if name in given}
-        if "href" in given:
-            (self.hrefs if tag in ("a", "area") else self.loaded).append(given["href"])
-        self.loaded += [given[name] for name in ("src", "data-interactive") if name in given]
 
 
 def pages(report: Path) -> dict[Path, Links]:
