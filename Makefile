@@ -4,9 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 TRAIN := .venv-train
 BENCH := .venv-bench
+SBOM := .venv-sbom
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz verify adopt serve pins clean
+.PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz crash reproducible sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -50,6 +51,15 @@ planted: $(VENV)/.dev ## where each claim switches when its structure is planted
 fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 100 --write", say
 	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
 
+crash: $(VENV)/.dev ## the disk fails, or the process ends, at every step that writes; CRASH_ARGS="--write", say
+	$(BIN)/python -m tests.crash $(CRASH_ARGS)
+
+reproducible: $(VENV)/.dev ## build the site twice in circumstances that differ, and compare all files
+	$(BIN)/python -m tests.reproducible $(REPRODUCIBLE_ARGS)
+
+sbom: $(VENV)/.site $(SBOM)/.sbom ## what is installed to make the site, as a CycloneDX bill of materials
+	$(SBOM)/bin/cyclonedx-py environment --output-reproducible --output-file sbom.cdx.json $(BIN)/python
+
 verify: $(VENV)/.site ## check that every stored result is what was stored
 	$(BIN)/atlas verify
 
@@ -90,4 +100,9 @@ $(TRAIN)/.train: requirements.txt requirements-dev.txt requirements-train.txt py
 	test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
 	$(TRAIN)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-train.txt
 	$(TRAIN)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
+	touch $@
+
+$(SBOM)/.sbom: requirements-sbom.txt
+	test -x $(SBOM)/bin/python || $(PYTHON) -m venv $(SBOM)
+	$(SBOM)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-sbom.txt
 	touch $@

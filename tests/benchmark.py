@@ -414,7 +414,7 @@ def _seconds_a_window(n_layer: int) -> float:
 
 # A vocabulary that is large
 
-LARGE = 64_000, 4096  # tokens and channels: half the rows of a model of 8 billion parameters
+LARGE = 128_000, 4096  # tokens and channels: of a model of 8 billion parameters
 LLAMA = {
     "model_type": "llama",
     "architectures": ["LlamaForCausalLM"],

@@ -61,23 +61,23 @@ class FailingDisk:
     """
 
     def __init__(self, folder: Path, at: int = 0, fault: Fault | None = None) -> None:
-        self.folder, self.at, self.fault = str(folder.resolve()), at, fault
+        self.folder, self.at, self.fault = folder.resolve(), at, fault
         self.steps: list[str] = []
-        self._descriptors: dict[int, str] = {}
+        self._descriptors: dict[int, Path] = {}
 
     def install(self) -> None:
         """Stand between this process and the disk from now on."""
         self._open, self._os_open = io.open, os.open
-        builtins.open = io.open = self._opened  # type: ignore[assignment]
-        os.open = self._os_opened  # type: ignore[assignment]
+        builtins.open = io.open = self._opened
+        os.open = self._os_opened
         for name in ("replace", "rename", "unlink", "remove", "mkdir", "rmdir"):
             setattr(os, name, self._guarded(name, getattr(os, name)))
         sync = os.fsync
-        os.fsync = lambda file: self._step("fsync", self._descriptors.get(file, ""), lambda: sync(file))  # type: ignore[assignment]
+        os.fsync = lambda file: self._step("fsync", self._descriptors.get(file, ""), lambda: sync(file))
 
     def _is_here(self, path: Any) -> bool:
         with suppress(TypeError):
-            return os.path.abspath(os.fsdecode(path)).startswith(self.folder)
+            return Path(os.fsdecode(path)).absolute().is_relative_to(self.folder)
         return False
 
     def _step(self, kind: str, path: Any, act: Callable[[], Any]) -> Any:
@@ -96,21 +96,21 @@ class FailingDisk:
         def guarded(path: Any, *more: Any, **options: Any) -> Any:
             # shutil.rmtree names what is in a folder by the folder's descriptor
             inside = self._descriptors.get(options.get("dir_fd") or -1)
-            whole = os.path.join(inside, os.fsdecode(path)) if inside is not None else path
+            whole = inside / os.fsdecode(path) if inside is not None else path
             return self._step(name, whole, lambda: act(path, *more, **options))
 
         return guarded
 
     def _os_opened(self, path: Any, flags: int, *more: Any, **options: Any) -> int:
         inside = self._descriptors.get(options.get("dir_fd") or -1)
-        whole = os.path.join(inside, os.fsdecode(path)) if inside is not None else path
+        whole = inside / os.fsdecode(path) if inside is not None else path
 
         def act() -> int:
             return self._os_open(path, flags, *more, **options)
 
         descriptor: int = self._step("open", whole, act) if flags & os.O_CREAT else act()
         if self._is_here(whole):
-            self._descriptors[descriptor] = os.path.abspath(os.fsdecode(whole))
+            self._descriptors[descriptor] = Path(os.fsdecode(whole)).absolute()
         return descriptor
 
     def _opened(self, file: Any, mode: str = "r", *more: Any, **options: Any) -> Any:

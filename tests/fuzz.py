@@ -357,7 +357,8 @@ def main() -> None:
         record = {
             "date": datetime.now(UTC).date().isoformat(),
             "commit": commit(),
-            "mutants": {
+            "limits": {"seconds": SECONDS, "bytes": BYTES},
+            "kinds": {
                 kind: {what: count[what] for what in ("result", "sentence", "broke")} for kind, count in found.items()
             },
         }

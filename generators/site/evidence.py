@@ -14,6 +14,7 @@ from generators.findings.judging import Verdict
 NULLS = "nulls.json"
 PLANTED = "planted.json"
 ORACLE = "oracle.json"
+FUZZ, CRASH, REPRODUCIBLE = "fuzz.json", "crash.json", "reproducible.json"
 
 
 class Kept(BaseModel):
@@ -105,6 +106,59 @@ class Planted(Kept):
     plantings: list[Planting]
 
 
+class Tried(Kept):
+    """What came of everything that was tried, by kind and outcome."""
+
+    date: str
+    commit: str
+    kinds: dict[str, dict[str, int]]
+
+    @property
+    def count(self) -> int:
+        """Return how many were tried."""
+        return sum(self.came_to(what) for what in self.outcomes)
+
+    @property
+    def outcomes(self) -> list[str]:
+        """Return every outcome that is counted, in the order met."""
+        return list(dict.fromkeys(what for count in self.kinds.values() for what in count))
+
+    def came_to(self, what: str) -> int:
+        """Return how many had an outcome."""
+        return sum(count.get(what, 0) for count in self.kinds.values())
+
+
+class Limits(Kept):
+    """What a process may take: seconds of the processor, and bytes of memory."""
+
+    seconds: float
+    bytes: int
+
+
+class Fuzz(Tried):
+    """Damaged, hostile and absurd files; written by `make fuzz`."""
+
+    limits: Limits
+
+
+class Reproducible(Kept):
+    """How many files two builds of the site have, and which differ; written by `make reproducible`."""
+
+    date: str
+    commit: str
+    files: int
+    differ: list[str]
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """What was tried to break the atlas, each None where that isn't kept."""
+
+    fuzz: Fuzz | None
+    crash: Tried | None
+    reproducible: Reproducible | None
+
+
 @dataclass(frozen=True)
 class OracleRow:
     """Types of models that one family's table reads: what was compared with torch, and whether it agrees."""
@@ -141,6 +195,20 @@ def planted(folder: Path) -> Planted | None:
         InputError: it is there but damaged.
     """
     return _validated(folder / PLANTED, Planted, "make planted")
+
+
+def robustness(folder: Path) -> Robustness | None:
+    """Read what was tried to break the atlas, None where none of it is kept.
+
+    Raises:
+        InputError: some of it is there but damaged.
+    """
+    found = Robustness(
+        _validated(folder / FUZZ, Fuzz, "make fuzz"),
+        _validated(folder / CRASH, Tried, "make crash"),
+        _validated(folder / REPRODUCIBLE, Reproducible, "make reproducible"),
+    )
+    return found if any((found.fuzz, found.crash, found.reproducible)) else None
 
 
 def oracle(folder: Path) -> Oracle | None:

@@ -145,6 +145,7 @@ def _write_pages(
         nulls=evidence.nulls(results),
         planted=evidence.planted(results),
         oracle=evidence.oracle(results),
+        robustness=evidence.robustness(results),
     )
     write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:

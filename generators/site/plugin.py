@@ -19,6 +19,7 @@ from generators.site.policy import scripts_of, with_policy
 TO_FOLDER = re.compile(r'(href=")(?!/)((?:[^":?#]+/)?\.\.?|[^":?#]+/)((?:[?#][^"]*)?")')
 # Pages and notebooks about the atlas itself, which a report on a model does without.
 HAND_WRITTEN = (".md", ".py")
+UPDATED = "updated"  # in a page's front matter: the day of the latest result on it
 PLAIN = "404.html"  # the page on which nothing but the theme stands; MkDocs makes it first
 LAST = -100
 
@@ -55,6 +56,14 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
                     files.remove(in_its_place)
                 files.append(made)
         return files
+
+    def on_env(self, env: Any, *, files: Files, **_: Any) -> Any:
+        """Date every page: by the results on it, or the latest of all. A site of old results is not new each day."""
+        pages = [file.page for file in files.documentation_pages() if file.page is not None]
+        dates = [str(page.meta[UPDATED]) for page in pages if page.meta.get(UPDATED)]
+        for page in pages if dates else ():
+            page.update_date = str(page.meta.get(UPDATED) or max(dates))
+        return env
 
     def on_post_page(self, output: str, **_: Any) -> str:
         """Let links name files where no server would look into folders."""

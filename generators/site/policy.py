@@ -12,7 +12,7 @@ from collections.abc import Collection
 SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script>", re.DOTALL | re.IGNORECASE)
 IS_DATA = re.compile(r"\bsrc\b|type=\"?application/json\"?")
 # The one thing in which a script of the theme differs between pages: where the site's root is from there.
-ROOT = re.compile(r'^__md_scope=new URL\("[./]+"')
+ROOT = re.compile(r'^__md_scope=new URL\("(?!//)[\w./~%-]+"')
 CHARSET = re.compile(r"<meta charset=[^>]*>")
 DIRECTIVES = (
     "default-src 'none'",

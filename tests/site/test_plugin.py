@@ -64,6 +64,17 @@ def test_the_menu_is_the_one_that_was_generated(project, generated):
     assert places == sorted(places)
 
 
+def test_pages_are_as_old_as_the_results_on_them(project, generated):
+    write(project, {"mkdocs.yml": f"site_url: https://example.org/\n{SETTINGS}"})
+    for name, day in (("kitchen", "2024-02-29"), ("bath", "2023-01-01")):
+        write(generated, {f"rooms/{name}.md": f"---\nupdated: '{day}'\n---\n# {name}\n"})
+    built(project)
+    dated = re.findall(r"<loc>(.*)</loc>\s*<lastmod>(.*)</lastmod>", (project / "site/sitemap.xml").read_text())
+    days = {address.removeprefix("https://example.org/"): day for address, day in dated}
+    assert days["rooms/kitchen/"] == days["ours/"] == "2024-02-29"  # a page without results: as the latest
+    assert days["rooms/bath/"] == "2023-01-01"
+
+
 def test_without_generated_files_the_hand_written_ones_are_the_site(project):
     (project / "src/ours.md").write_text("# Ours\n")
     assert "ours/index.html" in built(project)

@@ -30,8 +30,9 @@ def page_of(scripts: str, content: str = "") -> str:
     return f'<html><head><meta charset="utf-8"><title>T</title></head><body>{scripts}{content}</body></html>'
 
 
-def test_what_the_theme_ships_is_let_through_wherever_the_page_is():
-    shipped = scripts_of(page_of(THEME))
+@pytest.mark.parametrize("root", ["/", "/an-atlas/", "."])
+def test_what_the_theme_ships_is_let_through_wherever_the_page_is(root):
+    shipped = scripts_of(page_of(THEME.replace('URL("/"', f'URL("{root}"')))
     html, kept_out = with_policy(page_of(THEME.replace('URL("/"', 'URL("../.."')), shipped)
     assert kept_out == []
     assert html.count("'sha256-") == 2

@@ -1,0 +1,77 @@
+"""`make reproducible`: the site is built twice from the same results, in different circumstances; and compared.
+
+The second time in another folder, in another time zone and language, on another day, with more threads, with other
+hash seeds, and with nothing drawn before. Nothing is computed. `results/reproducible.json` keeps what came out.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.nulls import commit
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results" / "reproducible.json"
+MADE_FROM = ("mkdocs.yml", "models.yml", "series.yml", "results", "models", "site_src")
+ADDRESS = "https://example.org/atlas/"
+RENDER = "from generators.cli import main; main()"
+THREADS = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
+CIRCUMSTANCES = (
+    {"TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "1", **dict.fromkeys(THREADS, "1")},
+    # the day before the first commit of the atlas; MkDocs takes the date from it
+    {"TZ": "Pacific/Kiritimati", "LC_ALL": "C", "PYTHONHASHSEED": "2", "SOURCE_DATE_EPOCH": "1735689600"}
+    | dict.fromkeys(THREADS, "2"),
+)
+
+
+def copied(source: Path, to: Path, names: tuple[str, ...] = MADE_FROM) -> Path:
+    """Copy what a site is made from."""
+    to.mkdir(parents=True)
+    for name in names:
+        path = source / name
+        if path.is_dir():
+            shutil.copytree(path, to / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        elif path.is_file():
+            shutil.copy(path, to / name)
+    return to
+
+
+def rendered(project: Path, circumstances: dict[str, str]) -> dict[str, bytes]:
+    """Build the site of a project in some circumstances; return its files. Nothing is computed."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ATLAS_", "SOURCE_DATE"))}
+    environment = {**kept, "SITE_URL": ADDRESS, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), **circumstances}
+    subprocess.run([sys.executable, "-c", RENDER, "render"], cwd=project, env=environment, check=True)
+    site = project / "site"
+    return {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+
+
+def differing(first: dict[str, bytes], second: dict[str, bytes]) -> list[str]:
+    """Return the files that only one has, or that differ."""
+    return sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="keep the figures in results/reproducible.json")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folders = Path(place, "first"), Path(place, "second, with a longer name", "in it")
+        sites = [rendered(copied(ROOT, to), how) for to, how in zip(folders, CIRCUMSTANCES, strict=True)]
+    found = differing(*sites)
+    for name in found:
+        print(f"--- {name} differs")
+    if chosen.write:
+        record = {"date": datetime.now(UTC).date().isoformat(), "commit": commit(), "files": len(sites[0])}
+        RESULTS.write_text(json.dumps({**record, "differ": found}, indent=1) + "\n", "utf-8")
+    print(f"{len(sites[0])} files, {len(found)} differ")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
