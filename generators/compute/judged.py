@@ -86,12 +86,12 @@ def judged_model(store: Store, name: str, findings: Sequence[Finding[Any]] | Non
 def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFinding:
     """Read and judge one finding of one model."""
     try:
-        stored = store.finding(name, finding.name)
-        arrays = {} if stored is None else store.arrays(name, stored)
+        whole = store.whole(name, finding.name)
     except InputError as error:
         return _not_shown(finding, str(error), damaged=str(error))
-    if stored is None:
+    if whole is None:
         return _not_shown(finding, NOT_YET)
+    stored, arrays = whole
     if stored.status != "computed":
         record = FindingRecord(status=stored.status, reason=stored.reason, key=stored.key)
         return JudgedFinding(finding, record, tuple(finding.untested(stored.reason or "")), stored)

@@ -115,6 +115,24 @@ class Store:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             return {array: file[array] for array in file.files}
 
+    def whole(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
+        """Read what was measured of one finding, with its arrays; None where nothing was.
+
+        Where another process replaces the one before the other is read, both are read anew.
+
+        Raises:
+            InputError: it is there but damaged.
+        """
+        record = self.finding(name, finding)
+        while record is not None:
+            try:
+                return record, self.arrays(name, record)
+            except InputError:
+                before, record = record, self.finding(name, finding)
+                if record == before:
+                    raise
+        return None
+
     def save_model(self, record: ModelRecord) -> None:
         """Write what is known of a model.
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from numpy import ndarray as Array
+
 from generators.base.errors import InputError
 from generators.compute import code
 from generators.compute.records import StoredFinding
@@ -19,9 +21,7 @@ def verify(store: Store) -> Iterator[tuple[str, str]]:
             yield name, str(error)
         for finding in store.finding_names(name):
             try:
-                record = store.finding(name, finding)
-                if record is not None:
-                    store.arrays(name, record)
+                store.whole(name, finding)
             except InputError as error:
                 yield name, str(error)
 
@@ -45,8 +45,8 @@ def adopt(kept: Store, other: Store) -> list[str]:
             for finding in other.finding_names(name):
                 theirs, ours = _sound(other, name, finding), _sound(kept, name, finding)
                 today = measured_by.get(finding)
-                if theirs is not None and (ours is None or (theirs.code == today != ours.code)):
-                    kept.save_finding(name, theirs, other.arrays(name, theirs))
+                if theirs is not None and (ours is None or (theirs[0].code == today != ours[0].code)):
+                    kept.save_finding(name, *theirs)
                     taken.append(f"{name}/{finding}")
     return taken
 
@@ -58,12 +58,9 @@ def _sound_model(store: Store, name: str) -> object | None:
         return None
 
 
-def _sound(store: Store, name: str, finding: str) -> StoredFinding | None:
-    """Return a stored result, None where there is none or it can't be trusted."""
+def _sound(store: Store, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
+    """Return a stored result with its arrays, None where there is none or it can't be trusted."""
     try:
-        record = store.finding(name, finding)
-        if record is not None:
-            store.arrays(name, record)
-        return record
+        return store.whole(name, finding)
     except InputError:
         return None

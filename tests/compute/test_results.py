@@ -211,6 +211,25 @@ def test_what_a_killed_run_left_is_swept_by_the_next(stored):
         assert not rubbish.exists()
 
 
+def test_what_is_replaced_while_it_is_read_is_read_anew(stored, monkeypatch):
+    finding = Store.finding
+
+    def replaced_after(self, name, of):
+        record = finding(self, name, of)
+        monkeypatch.setattr(Store, "finding", finding)
+        stored.save_finding("tiny", record_of(NEW), {"curve": np.ones(3, np.float32)})
+        return record
+
+    monkeypatch.setattr(Store, "finding", replaced_after)
+    record, arrays = stored.whole("tiny", "toy")
+    assert record.key == NEW
+    same_arrays(arrays, {"curve": np.ones(3, np.float32)})
+    next((stored.root / "tiny").glob("*.npz")).unlink()
+    with pytest.raises(InputError, match="can't be read"):
+        stored.whole("tiny", "toy")
+    assert stored.whole("tiny", "other") is None
+
+
 def test_arrays_of_what_was_replaced_go(stored):
     stored.save_finding("tiny", record_of(NEW), {"more": np.ones(3)})
     assert not (stored.root / "tiny" / ARRAYS).exists()
