@@ -1,7 +1,8 @@
-"""`make reproducible`: the site is built twice from the same results, in different circumstances; and compared.
+"""`make reproducible`: the site is built twice from the same results, in different circumstances, and compared.
 
 The second time in another folder, in another time zone and language, on another day, with more threads, with other
-hash seeds, and with nothing drawn before. Nothing is computed. `results/reproducible.json` keeps what came out.
+hash seeds, and with nothing drawn before. Nothing is computed. Then every page is opened and what it asks for counted.
+`results/reproducible.json` keeps what came out.
 """
 
 import argparse
@@ -14,7 +15,10 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
+from playwright.sync_api import Browser
+
 from tests.nulls import commit
+from tests.site.conftest import executable, served, started_browser
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "reproducible.json"
@@ -56,6 +60,23 @@ def differing(first: dict[str, bytes], second: dict[str, bytes]) -> list[str]:
     return sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
 
 
+def looked_at(site: Path, browser: Browser) -> dict[str, int]:
+    """Open every page; count requests, those for anything that is not here, and what the pages' policies kept out."""
+    asked: list[str] = []
+    pages, kept_out = sorted(site.rglob("index.html")), 0
+    with served(site) as address:
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.add_init_script("window.kept = 0; document.addEventListener('securitypolicyviolation', () => kept++)")
+        for path in pages:
+            name = path.relative_to(site).as_posix().removesuffix("index.html")
+            page.goto(address + name, wait_until="networkidle")
+            kept_out += page.evaluate("window.kept")
+        page.close()
+    elsewhere = [url for url in asked if not url.startswith((address, "data:"))]
+    return {"pages": len(pages), "requests": len(asked), "elsewhere": len(elsewhere), "kept_out": kept_out}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep the figures in results/reproducible.json")
@@ -63,14 +84,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folders = Path(place, "first"), Path(place, "second, with a longer name", "in it")
         sites = [rendered(copied(ROOT, to), how) for to, how in zip(folders, CIRCUMSTANCES, strict=True)]
-    found = differing(*sites)
+        found, path, looks = differing(*sites), executable(), None
+        if path is not None:
+            with started_browser(path) as browser:
+                looks = looked_at(folders[0] / "site", browser)
     for name in found:
         print(f"--- {name} differs")
     if chosen.write:
         record = {"date": datetime.now(UTC).date().isoformat(), "commit": commit(), "files": len(sites[0])}
-        RESULTS.write_text(json.dumps({**record, "differ": found}, indent=1) + "\n", "utf-8")
-    print(f"{len(sites[0])} files, {len(found)} differ")
-    sys.exit(1 if found else 0)
+        RESULTS.write_text(json.dumps({**record, "differ": found, "looks": looks}, indent=1) + "\n", "utf-8")
+    print(f"{len(sites[0])} files, {len(found)} differ; {looks or 'no browser looked at them'}")
+    sys.exit(1 if found or (looks and looks["elsewhere"] + looks["kept_out"]) else 0)
 
 
 if __name__ == "__main__":

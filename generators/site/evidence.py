@@ -141,6 +141,15 @@ class Fuzz(Tried):
     limits: Limits
 
 
+class Looks(Kept):
+    """What a browser asked for when it opened every page, and what their policies kept out."""
+
+    pages: int
+    requests: int
+    elsewhere: int
+    kept_out: int
+
+
 class Reproducible(Kept):
     """How many files two builds of the site have, and which differ; written by `make reproducible`."""
 
@@ -148,6 +157,7 @@ class Reproducible(Kept):
     commit: str
     files: int
     differ: list[str]
+    looks: Looks | None = None
 
 
 @dataclass(frozen=True)

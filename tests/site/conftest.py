@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -35,15 +36,8 @@ def project(stdlib_gpt2_results: Path, tmp_path_factory: pytest.TempPathFactory)
 @pytest.fixture(scope="session")
 def address(project: Path) -> Iterator[str]:
     """Serve the project's site, which is built at this address, and return it."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(project / "site")))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
+    with served(project / "site") as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -67,16 +61,43 @@ def _built(request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("built_site")
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Start Chromium without a screen."""
+def executable() -> str | None:
+    """Return where Chromium is, None where it isn't installed."""
     at_hand = (shutil.which(name) for name in ("chromium-headless-shell", "chromium"))  # the first takes a tenth
     path = os.environ.get("ATLAS_CHROMIUM") or next(filter(None, at_hand), "")
-    if not Path(path).is_file():
-        pytest.skip("Chromium isn't installed (name one in ATLAS_CHROMIUM)")
+    return path if Path(path).is_file() else None
+
+
+@contextmanager
+def started_browser(path: str) -> Iterator[Browser]:
+    """Start Chromium without a screen."""
     arguments = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
     arguments += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]  # WebGL without a graphics card
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=arguments)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start Chromium without a screen."""
+    path = executable()
+    if path is None:
+        pytest.skip("Chromium isn't installed (name one in ATLAS_CHROMIUM)")
+    with started_browser(path) as chromium:
+        yield chromium
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder on this machine; give its address."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
