@@ -1,7 +1,7 @@
 """`make reproducible`: the site is built twice from the same results, in different circumstances, and compared.
 
 The second time in another folder, in another time zone and language, on another day, with more threads, with other
-hash seeds, and with nothing drawn before. Nothing is computed. Then every page is opened and what it asks for counted.
+hash seeds, and with nothing drawn before. Nothing is computed. Then every page is opened, and its requests counted.
 `results/reproducible.json` keeps what came out.
 """
 
