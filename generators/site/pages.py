@@ -23,7 +23,7 @@ from generators.site.navigation import write_navigation
 from generators.site.pictures import Picture
 from generators.site.series import write_series
 from generators.site.staging import Staging
-from generators.site.view import Absent, ModelPage, all_models, model_page
+from generators.site.view import Absent, ModelPage, Section, all_models, model_page
 from generators.site.words import environment
 
 # The figure on the home page: this finding's signature, of the first model for which this claim holds.
@@ -174,8 +174,14 @@ def _of_finding(finding: Finding[Any], pages: Sequence[ModelPage]) -> dict[str, 
         "finding_rules": finding.rules,
         "shown": shown,
         "computed": [(page, section) for page, section in shown if section.record.status == "computed"],
-        "example": next((section.signature for _, section in shown if section.signature), None),
+        "chosen": _chosen(shown),
     }
+
+
+def _chosen(shown: Sequence[tuple[ModelPage, Section]]) -> tuple[ModelPage, Section] | None:
+    """Return the model whose picture stands first: most of its claims hold; None without a picture."""
+    drawn = [(page, section) for page, section in shown if section.signature is not None]
+    return max(drawn, key=lambda one: sum(claim.verdict == "holds" for claim in one[1].claims), default=None)
 
 
 def _hero(pages: Sequence[ModelPage]) -> tuple[ModelPage, Picture] | None:

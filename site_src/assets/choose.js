@@ -1,0 +1,69 @@
+/* On a finding's page: any model's figure in the place of the first one's, with what the atlas says of that model. The
+   address names the model. Without this script the first model's figure stays, and all stand small below. */
+"use strict";
+
+(() => {
+  const PARAMETER = "model";
+
+  /** Return the figure of a model, made from its small one: its pictures, its numbers, its caption. */
+  function figureOf(small) {
+    const figure = document.createElement("figure");
+    figure.className = "atlas-figure";
+    if (small.dataset.live) figure.dataset.interactive = small.dataset.live;
+    for (const link of small.querySelectorAll("a.tone")) {
+      const copy = link.cloneNode(true);
+      delete copy.dataset.watched;
+      copy.querySelector("img").loading = "eager";
+      figure.append(copy);
+    }
+    const caption = document.createElement("figcaption");
+    caption.textContent = small.dataset.caption;
+    figure.append(caption);
+    return figure;
+  }
+
+  function show(place, small) {
+    const name = small.dataset.model;
+    const claims = document.querySelector(`[data-claims-of="${CSS.escape(name)}"]`);
+    place.querySelector("ul.short")?.remove();
+    place.querySelector("figure").replaceWith(figureOf(small));
+    if (claims) {
+      const copy = claims.cloneNode(true);
+      delete copy.dataset.claimsOf;
+      place.querySelector(".chosen-model").after(copy);
+    }
+    const link = place.querySelector(".chosen-model a");
+    link.textContent = small.dataset.title;
+    link.href = small.querySelector("figcaption a").href;
+    document.dispatchEvent(new Event("atlas:pictures"));
+  }
+
+  function enhance() {
+    const place = document.querySelector(".chosen:not([data-ready])");
+    if (!place) return;
+    place.dataset.ready = "";
+    const models = [...document.querySelectorAll(".multiples figure[data-model]")];
+    if (models.length < 2) return;
+    const select = document.createElement("select");
+    for (const small of models) select.append(new Option(small.dataset.title, small.dataset.model));
+    select.value = place.dataset.model;
+    const choose = () => show(place, models[select.selectedIndex]);
+    select.addEventListener("change", () => {
+      const url = new URL(location);
+      url.searchParams.set(PARAMETER, select.value);
+      history.replaceState(history.state, "", url);
+      choose();
+    });
+    const label = document.createElement("label");
+    label.append("Shown for ", select);
+    place.prepend(label);
+    const asked = new URL(location).searchParams.get(PARAMETER);
+    if (asked && asked !== select.value && models.some((small) => small.dataset.model === asked)) {
+      select.value = asked;
+      choose();
+    }
+  }
+
+  if (window.document$) window.document$.subscribe(enhance); // Material: again after each instant navigation
+  else enhance();
+})();
