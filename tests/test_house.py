@@ -1,6 +1,7 @@
 """docs/architecture.md is true: its rooms are there, no import climbs, none runs in a circle."""
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -96,3 +97,9 @@ def test_no_finding_reads_disks_or_templates_or_other_findings():
                 assert where[2] == parts[2], f"{module} imports another finding: {other}"
             if parts[-1] == "measure":
                 assert where[1] != "drawing", f"{module} draws"
+
+
+def test_tests_of_a_file_share_a_process(request):
+    """What they share is made once: pytest-xdist has lost its groups before, without a word (its issue 1386)."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        assert request.node.nodeid.endswith("@tests/test_house.py")

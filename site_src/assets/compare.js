@@ -175,13 +175,14 @@
     const [status, result] = ["#compare-status", "#compare-result"].map((id) => page.querySelector(id));
     const form = page.querySelector("form");
     const chosen = asked(models);
-    const unknown = chosen.find((name) => !models.some((model) => model.name === name));
+    const known = (name) => models.some((model) => model.name === name);
+    chosen.forEach((name, i) => known(name) && (form.elements["ab"[i]].value = name)); // the other may be wrong
+    const unknown = chosen.find((name) => !known(name));
     if (unknown !== undefined) {
       status.textContent = `There is no model called “${unknown}” here; choose two from the lists.`;
       result.replaceChildren();
       return;
     }
-    [form.elements.a.value, form.elements.b.value] = chosen;
     status.textContent = "Loading …";
     try {
       const sides = await Promise.all(

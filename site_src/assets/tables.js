@@ -92,6 +92,20 @@
     filter();
   }
 
+  /** Return a text without what is written differently from one writer to the next: "gpt2" is found in "GPT-2". */
+  const squeezed = (string) => plain(string).replace(/[^\p{L}\p{N}]/gu, "");
+
+  /** Say in the address how the matrix is seen, so that it can be given to others; null leaves a thing out. */
+  function remember(seen) {
+    const url = new URL(location);
+    for (const [name, value] of Object.entries(seen)) {
+      if (value) url.searchParams.set(name, value);
+      else url.searchParams.delete(name);
+    }
+    if (url.href !== location.href) history.replaceState(history.state, "", url);
+  }
+  const remembered = (name) => new URLSearchParams(location.search).get(name) ?? "";
+
   /* The matrix of models and claims: its cells are verdicts with an effect size. */
 
   const STANDING = ["holds", "partly", "fails", "untested"];
@@ -107,8 +121,9 @@
     const body = table.tBodies[0];
     const original = [...body.rows];
     const headers = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+    const names = headers.map((header) => header.textContent.trim());
     headers.forEach((header, column) => {
-      const name = header.textContent.trim();
+      const name = names[column];
       const button = document.createElement("button");
       const mark = document.createElement("span");
       button.type = "button";
@@ -121,6 +136,7 @@
       button.addEventListener("click", () => {
         const before = header.getAttribute("aria-sort");
         headers.forEach((other) => other.removeAttribute("aria-sort"));
+        remember({ sort: before === "descending" ? null : name, order: before === "ascending" ? "descending" : null });
         if (before === "descending") return body.append(...original);
         header.setAttribute("aria-sort", before ? "descending" : "ascending");
         const sign = before ? -1 : 1;
@@ -130,6 +146,10 @@
         return body.append(...[...body.rows].sort((a, b) => sign * compare(a, b)));
       });
     });
+    const [asked, order] = ["sort", "order"].map(remembered);
+    const button = headers[names.indexOf(asked)]?.querySelector(".matrix-sort");
+    button?.click();
+    if (order === "descending") button?.click();
   }
 
   /** Put choices above the matrix: which models, and the claims of which group or finding. */
@@ -162,14 +182,13 @@
     tools.append(...labels);
     place.before(tools);
 
-    input.addEventListener("input", () => {
+    const found = (name, word) => plain(name).includes(word) || squeezed(name).includes(squeezed(word) || word);
+    const filter = () => {
       const words = plain(input.value).split(/\s+/).filter(Boolean);
-      for (const row of table.tBodies[0].rows) {
-        const name = plain(row.cells[0].textContent);
-        row.hidden = !words.every((word) => name.includes(word));
-      }
-    });
-    select.addEventListener("change", () => {
+      for (const row of table.tBodies[0].rows) row.hidden = !words.every((word) => found(row.cells[0].textContent, word));
+      remember({ models: input.value.trim() });
+    };
+    const choose = () => {
       const chosen = choices[Number(select.value)];
       for (const span of [...groups, ...findings]) {
         const seen = overlap(span, chosen);
@@ -180,7 +199,20 @@
       for (const row of [headers.at(-1), ...table.tBodies[0].rows]) {
         [...row.cells].forEach((cell, i) => (cell.hidden = i > 0 && (i < chosen.from || i >= chosen.to)));
       }
-    });
+      remember({ about: chosen.name });
+    };
+    input.addEventListener("input", filter);
+    select.addEventListener("change", choose);
+    const [models, about] = ["models", "about"].map(remembered);
+    const asked = about ? choices.findIndex((span) => span.name === about) : -1;
+    if (models) {
+      input.value = models;
+      filter();
+    }
+    if (asked > 0) {
+      select.value = asked;
+      choose();
+    }
   }
 
   /** Return which columns the cells of a header's row stand above. */

@@ -116,6 +116,7 @@ def test_a_cell_leads_to_the_claim(browser: Browser, address: str) -> None:
 def test_an_unknown_model_is_named_as_such(browser: Browser, address: str) -> None:
     page, _ = opened(browser, f"{address}compare/?a=<b>nobody</b>&b=gpt2", viewport=WIDE)
     page.get_by_text("There is no model called “<b>nobody</b>” here; choose two from the lists.").wait_for()
+    assert page.locator("form.compare-form [name=b]").input_value() == "gpt2"  # which is right stays
     page.context.close()
 
 
@@ -186,6 +187,33 @@ def test_the_matrix_filters_models_and_findings(browser: Browser, address: str) 
     assert page.locator("table.matrix--wide .groups th:visible").get_attribute("colspan") == str(in_use)
     page.get_by_label("Claims about").select_option(label="everything")
     assert page.locator("table.matrix--wide tbody tr:first-child td:visible").count() > 20
+    page.context.close()
+
+
+@pytest.mark.parametrize("typed", ["gpt2", "GPT-2 124m", "gpt 2 124"])
+def test_a_model_is_found_however_its_name_is_written(browser: Browser, address: str, typed: str) -> None:
+    page, _ = opened(browser, address, viewport=WIDE)
+    page.get_by_role("searchbox", name="Models").fill(typed)
+    assert "GPT-2 124M" in names(page)
+    assert "GPT-1" not in names(page)
+    page.context.close()
+
+
+def test_the_address_says_how_the_matrix_is_seen(browser: Browser, address: str) -> None:
+    page, wrong = opened(browser, address, viewport=WIDE)
+    page.get_by_role("searchbox", name="Models").fill("gpt")
+    page.get_by_label("Claims about").select_option(label="Helix")
+    page.get_by_role("button", name="Sort by winding").click()
+    page.get_by_role("button", name="Sort by winding").click()
+    assert page.url.endswith("?models=gpt&about=Helix&sort=winding&order=descending")
+    seen, shown = names(page), page.locator("table.matrix--wide thead tr:last-child th:visible").count()
+    assert shown == 8
+    page.reload()
+    page.locator("th[aria-sort=descending]", has_text="winding").wait_for()
+    assert names(page) == seen
+    assert page.locator("table.matrix--wide thead tr:last-child th:visible").count() == shown
+    assert page.get_by_role("searchbox", name="Models").input_value() == "gpt"
+    assert wrong == []
     page.context.close()
 
 
