@@ -1,5 +1,6 @@
 """What is stored of a finding and what is published of a model, as plain data that is checked when read."""
 
+import re
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
@@ -14,6 +15,7 @@ from generators.findings.measured import Measurements, Table
 SCHEMA_VERSION: Literal[2] = 2
 Status = Literal["computed", "missing", "not_applicable", "failed"]
 SHA256 = "^[0-9a-f]{64}$"
+HYPHEN_AS_MINUS = re.compile(r"(?<![\w.)\]])-(?=\d)")  # not in GPT-2, in 3-4, in 1e-05
 # Whatever it was made from, neither a terminal nor a page meets characters in it that can't be seen.
 Shown = Annotated[str, AfterValidator(printable)]
 
@@ -161,8 +163,9 @@ def json_schema() -> dict[str, Any]:
 
 
 def claim_record(claim: Claim) -> ClaimRecord:
-    """Return a claim as it is published."""
-    return ClaimRecord(**plain(asdict(claim)), close=claim.close)
+    """Return a claim as it is published; negative numbers in its answer have a minus, as everywhere else."""
+    answer = HYPHEN_AS_MINUS.sub("−", claim.answer)
+    return ClaimRecord(**plain(asdict(claim)) | {"answer": answer}, close=claim.close)
 
 
 def table_records(measured: Measurements[Any]) -> dict[str, TableRecord]:

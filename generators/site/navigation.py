@@ -49,13 +49,13 @@ def navigation(
     if notebooks:
         made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
         menu.append({"Notebooks": ["notebooks/index.md", *made]})
-    return [*menu, {"Add a model": "add-a-model.md"}, {"About": "about.md"}]
+    return [*menu, {"Add a model": "add-a-model.md"}, {"About": ["about.md", {"Glossary": "glossary.md"}]}]
 
 
 def navigation_of_report(pages: Sequence[ModelPage]) -> list[Any]:
     """Return the menu of a report on some models."""
     models = ({page.title: f"models/{page.name}.md"} for page in pages)
-    return [{"Overview": "index.md"}, *models, _findings(), {"About": "about.md"}]
+    return [{"Overview": "index.md"}, *models, _findings(), {"About": ["about.md", {"Glossary": "glossary.md"}]}]
 
 
 def _series(series: Sequence[SeriesPage]) -> list[Any]:

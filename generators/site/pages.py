@@ -17,6 +17,7 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import data, evidence, notebooks
+from generators.site.glossary import glossary
 from generators.site.groups import grouped
 from generators.site.learned import lessons
 from generators.site.navigation import write_navigation
@@ -147,6 +148,7 @@ def _write_pages(
         oracle=evidence.oracle(results),
         robustness=evidence.robustness(results),
     )
+    write("glossary.md", "glossary.md.j2", glossary=glossary())
     write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:
         write(f"findings/{finding.name}.md", "finding.md.j2", **_of_finding(finding, rendered.pages))

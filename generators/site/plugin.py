@@ -10,7 +10,9 @@ from mkdocs.config.base import Config
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
+from mkdocs.utils import get_relative_url
 
+from generators.site.glossary import PAGE, with_terms
 from generators.site.navigation import NAVIGATION, read_navigation
 from generators.site.notebook_markup import as_theme_expects, with_downloads
 from generators.site.policy import scripts_of, with_policy
@@ -64,6 +66,12 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
         for page in pages if dates else ():
             page.update_date = str(page.meta.get(UPDATED) or max(dates))
         return env
+
+    def on_page_content(self, html: str, *, page: Any, **_: Any) -> str:
+        """Let the first use of every word of the glossary lead there."""
+        if page.url == PAGE:
+            return html
+        return with_terms(html, get_relative_url(PAGE, page.url))
 
     def on_post_page(self, output: str, **_: Any) -> str:
         """Let links name files where no server would look into folders."""

@@ -16,6 +16,7 @@ from generators.base.plain import content_digest, plain
 from generators.checkpoint.registry import FolderSource, Model
 from generators.compute.judged import judged_model
 from generators.compute.records import (
+    HYPHEN_AS_MINUS,
     ModelRecord,
     SourceRecord,
     StoredFinding,
@@ -573,3 +574,14 @@ def test_a_model_that_only_the_other_has_is_taken_whole(store, other):
     assert adopt(store, other) == ["tiny/toy"]
     assert store.model("tiny") == TINY
     same_arrays(store.arrays("tiny", store.finding("tiny", "toy")), MEASURED.arrays)
+
+
+@pytest.mark.parametrize(
+    ("said", "published"),
+    [
+        ("-0.75 (-1 of 3)", "−0.75 (−1 of 3)"),
+        ("GPT-2, 3-4, 1e-05, a - 2, [0]-1", "GPT-2, 3-4, 1e-05, a - 2, [0]-1"),
+    ],
+)
+def test_negative_numbers_have_a_minus(said, published):
+    assert HYPHEN_AS_MINUS.sub("−", said) == published
