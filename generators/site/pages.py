@@ -2,7 +2,8 @@
 
 import os
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import jinja2
 from generators import __version__
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import Report, silent
-from generators.checkpoint.registry import Registry
+from generators.checkpoint.registry import Model, Registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
@@ -23,6 +24,7 @@ from generators.site.learned import lessons
 from generators.site.navigation import write_navigation
 from generators.site.pictures import Picture
 from generators.site.series import write_series
+from generators.site.special import special
 from generators.site.staging import Staging
 from generators.site.view import Absent, ModelPage, Section, all_models, model_page
 from generators.site.words import environment
@@ -82,30 +84,41 @@ def _model_pages(
     templates: jinja2.Environment,
     report: Report,
 ) -> Rendered:
-    pages: list[ModelPage] = []
-    absent: list[Absent] = []
-    damaged: list[str] = []
+    made: list[tuple[Model, ModelPage]] = []
+    rendered = Rendered([], [], [])
     for model in all_models(registry, store):
-        try:
+        with _costing_only(model, rendered, report):
             page = model_page(model, store, staging, unavailable, report)
             if page is None:
-                absent.append(Absent(model, unavailable.get(model.name, "It has no results yet.")))
-                continue
-            text = templates.get_template("model.md.j2").render(root="../../", page=page)
+                rendered.absent.append(Absent(model, unavailable.get(model.name, "It has no results yet.")))
+            else:
+                made.append((model, page))
+    all_made = [page for _, page in made]
+    for model, page in made:
+        with _costing_only(model, rendered, report):
+            apart = special(page, all_made)
+            text = templates.get_template("model.md.j2").render(root="../../", page=page, special=apart)
             staging.write(f"models/{page.name}.md", text)
-            pages.append(page)
-            damaged += page.damaged
-        except InputError as error:
-            damaged.append(str(error))
-            absent.append(Absent(model, str(error)))
-        except AtlasError:
-            raise
-        except Exception as error:  # results that no page can be made from must not cost the others theirs
-            report(f"{model.name}: no page can be made from its results\n{traceback.format_exc()}")
-            reason = f"No page can be made from its results ({type(error).__name__})."
-            damaged.append(f"{model.name}: {reason}")
-            absent.append(Absent(model, reason))
-    return Rendered(pages, absent, damaged)
+            rendered.pages.append(page)
+            rendered.damaged.extend(page.damaged)
+    return rendered
+
+
+@contextmanager
+def _costing_only(model: Model, rendered: Rendered, report: Report) -> Iterator[None]:
+    """Let a model whose results no page can be made from cost no other its page; what is wrong is told."""
+    try:
+        yield
+    except InputError as error:
+        rendered.damaged.append(str(error))
+        rendered.absent.append(Absent(model, str(error)))
+    except AtlasError:
+        raise
+    except Exception as error:
+        report(f"{model.name}: no page can be made from its results\n{traceback.format_exc()}")
+        reason = f"No page can be made from its results ({type(error).__name__})."
+        rendered.damaged.append(f"{model.name}: {reason}")
+        rendered.absent.append(Absent(model, reason))
 
 
 def _write_pages(
