@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin, urlparse
 
 import pytest
@@ -40,10 +41,22 @@ def opened(browser: Browser, url: str, **context: object) -> tuple[Page, list[st
     return page, wrong
 
 
+def until(page: Page, condition: str, arg: Any = None) -> None:
+    """Wait until a condition holds in a page.
+
+    Playwright's own waiting evaluates text inside the page, which the page's policy forbids.
+    """
+    for _ in range(600):
+        if page.evaluate(condition, arg):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"It never came to {condition}")
+
+
 def load_pictures(page: Page) -> None:
-    page.wait_for_function("!document.querySelector('#compare') || document.querySelector('.compare-pair')")
-    page.wait_for_function(
-        "[...document.images].every(i => { i.loading = 'eager'; return i.complete || !i.checkVisibility(); })"
+    until(page, "!document.querySelector('#compare') || document.querySelector('.compare-pair')")
+    until(
+        page, "[...document.images].every(i => { i.loading = 'eager'; return i.complete || !i.checkVisibility(); })"
     )
 
 
@@ -135,9 +148,7 @@ def test_a_matrix_cell_leads_to_its_section(browser: Browser, address: str) -> N
     page.wait_for_url("**/models/gpt2/#claim-three-components")
     claim = page.locator("#claim-three-components")
     claim.wait_for()
-    page.wait_for_function(
-        "document.querySelector('#claim-three-components').getBoundingClientRect().top < innerHeight"
-    )
+    until(page, "document.querySelector('#claim-three-components').getBoundingClientRect().top < innerHeight")
     page.go_back()
     page.locator("table.matrix--wide").wait_for()
     page.context.close()

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from tests.site.conftest import NOISE
-from tests.site.test_browser import PHONE, WCAG, WIDE, opened
+from tests.site.test_browser import PHONE, WCAG, WIDE, opened, until
 
 pytestmark = pytest.mark.browser
 
@@ -53,9 +53,7 @@ def test_two_models_stand_side_by_side_with_their_differences(
     said = f"The verdicts differ in {differing} of the {len(both)} claims tested in both"
     assert said in page.locator("#compare-result").inner_text()
     page.get_by_label("only verdicts that differ").check()
-    page.wait_for_function(
-        "n => document.querySelectorAll('.compare-claims th[scope=row]').length === n", arg=differing
-    )
+    until(page, "n => document.querySelectorAll('.compare-claims th[scope=row]').length === n", arg=differing)
     assert wrong == []
     page.context.close()
 
@@ -67,14 +65,10 @@ def test_the_choice_is_kept_in_the_address_and_comes_back(browser: Browser, addr
     page.locator("th[scope=col]", has_text=NOISE).wait_for()
     page.get_by_role("button", name="Swap").click()
     page.wait_for_url(f"**/compare/?a={NOISE}&b=*")
-    page.wait_for_function(
-        "n => document.querySelector('.compare-claims th:nth-child(2)')?.textContent === n", arg=NOISE
-    )
+    until(page, "n => document.querySelector('.compare-claims th:nth-child(2)')?.textContent === n", arg=NOISE)
     page.go_back()
     page.wait_for_url(f"**/compare/?a=*&b={NOISE}")
-    page.wait_for_function(
-        "n => document.querySelector('.compare-claims th:nth-child(3)')?.textContent === n", arg=NOISE
-    )
+    until(page, "n => document.querySelector('.compare-claims th:nth-child(3)')?.textContent === n", arg=NOISE)
     page.wait_for_load_state("networkidle")
     page.reload()
     page.locator("th[scope=col]", has_text=NOISE).wait_for()
@@ -89,14 +83,14 @@ def test_both_curves_turn_in_one_frame(browser: Browser, address: str) -> None:
     page, wrong = compared(browser, address, "?a=gpt2&b=all-minilm-l6-v2")
     plot = page.locator(".compare-helices .figure-plot")
     plot.scroll_into_view_if_needed()
-    page.wait_for_function("document.querySelector('.compare-helices .figure-plot')?.data?.length === 2")
+    until(page, "document.querySelector('.compare-helices .figure-plot')?.data?.length === 2")
     sizes = plot.evaluate(
         "plot => plot.data.map(({ x, y, z }) => [...x, ...y, ...z].reduce((s, v) => s + v * v, 0) / x.length)"
     )
     assert sizes == pytest.approx([1, 1])
     plot.focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("document.querySelector('.compare-helices .figure-plot').dataset.eye")
+    until(page, "document.querySelector('.compare-helices .figure-plot').dataset.eye")
     assert page.locator(".compare-pair").count() >= 3
     assert page.locator(".compare-pair img").first.get_attribute("alt")
     assert wrong == []

@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, Route
 
-from tests.site.test_browser import PHONE, WCAG, WIDE, opened
+from tests.site.test_browser import PHONE, WCAG, WIDE, opened, until
 
 pytestmark = pytest.mark.browser
 
@@ -155,7 +155,7 @@ def test_a_search_finds_tokens_and_says_where_there_are_none(browser: Browser, a
         field = figure.get_by_label("Find a token")
         field.fill("[unused")
         said = figure.locator("output.found")
-        page.wait_for_function("document.querySelector('output.found')?.textContent !== ''")
+        until(page, "document.querySelector('output.found')?.textContent !== ''")
         numbers = re.match(
             r"(\d+) of the (\d+) tokens drawn \(a sample of the vocabulary of 30522\)", said.inner_text()
         )
@@ -164,9 +164,9 @@ def test_a_search_finds_tokens_and_says_where_there_are_none(browser: Browser, a
         ringed = figure.locator(".figure-plot").evaluate("plot => plot.data.at(-1).x.length")
         assert ringed == int(numbers[1])
         field.fill("no such token <b>")
-        page.wait_for_function("document.querySelector('output.found').textContent.startsWith('None')")
+        until(page, "document.querySelector('output.found').textContent.startsWith('None')")
         field.fill("")
-        page.wait_for_function("document.querySelector('output.found').textContent === ''")
+        until(page, "document.querySelector('output.found').textContent === ''")
 
 
 def test_pointing_at_a_token_names_it_literally(browser: Browser, address: str) -> None:
@@ -213,9 +213,7 @@ def test_figures_follow_a_change_to_the_dark(browser: Browser, address: str) -> 
         style = json.loads(page.evaluate("fetch('../../data/gpt2/helix.json').then(r => r.text())"))["style"]
         assert plot.evaluate("plot => plot.layout.font.color") == style["ink"]
         page.locator("label.md-header__button[title='Switch to dark mode']").click()
-        page.wait_for_function(
-            "ink => document.querySelector('.figure-plot').layout.font.color === ink", arg=style["ink_dark"]
-        )
+        until(page, "ink => document.querySelector('.figure-plot').layout.font.color === ink", arg=style["ink_dark"])
 
 
 def test_the_curve_on_the_home_page_turns_unless_motion_is_unwanted(browser: Browser, address: str) -> None:
@@ -336,7 +334,8 @@ def data_of(page: Page, figure: str, model: str = "all-minilm-l6-v2") -> dict:
 
 def settled(page: Page, figure: Locator, what: str, expected: object) -> None:
     """Wait until something that a plot draws is as expected."""
-    page.wait_for_function(
+    until(
+        page,
         "([plot, what, expected]) =>"
         " JSON.stringify(new Function('plot', `return ${what}`)(plot)) === JSON.stringify(expected)",
         arg=[figure.locator(".figure-plot").element_handle(), what, expected],

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route
 
 from generators.site.policy import scripts_of, with_policy
+from tests.site.test_browser import until
 
 THEME = '<script>__md_scope=new URL("/",location),go()</script><script>var palette=1</script>'
 HOSTILE = """
@@ -140,5 +141,5 @@ def test_without_the_policy_it_would_have_run(browser: Browser, address: str) ->
     page.route(f"{address}models/", without_policy)
     page.route("https://elsewhere.example/**", lambda route: route.abort())
     page.goto(f"{address}models/")
-    page.wait_for_function("window.ran")
+    until(page, "window.ran")
     page.close()
