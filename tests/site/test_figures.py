@@ -193,6 +193,7 @@ def test_figures_work_after_instant_navigation_and_back(browser: Browser, addres
     page.evaluate("window.sameDocument = true")
     page.get_by_role("link", name="All figures and tables of GPT-2 124M").click()
     page.wait_for_url("**/models/gpt2/#helix")
+    page.locator("h1", has_text="GPT-2 124M").wait_for()  # the page before has that figure, too
     figure = alive(page, "helix")
     assert page.evaluate("window.sameDocument === true"), "the page was reloaded"
     assert points(figure) == 1023
@@ -201,6 +202,7 @@ def test_figures_work_after_instant_navigation_and_back(browser: Browser, addres
     page.get_by_role("heading", name="What was observed").wait_for()
     page.go_forward()
     page.wait_for_url("**/models/gpt2/#helix")
+    page.locator("h1", has_text="GPT-2 124M").wait_for()
     assert points(alive(page, "helix")) == 1023
     assert wrong == []
     page.context.close()
