@@ -60,7 +60,7 @@ LONGEST_FIRST = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each process of pytest-xdist whole files, and all that looks at the built site to one; longest first."""
     for item in items:
-        of_site = SITE_FIXTURES & {*getattr(item, "fixturenames", ())}
+        of_site = item.nodeid.startswith("tests/site/") and SITE_FIXTURES & {*getattr(item, "fixturenames", ())}
         item.add_marker(pytest.mark.xdist_group("site" if of_site else item.nodeid.split("::")[0]))
 
     def turn(item: pytest.Item) -> int:
