@@ -482,7 +482,7 @@ def _show(judged: "JudgedModel") -> None:
             terminal.line(f"{each.finding.name}: {each.record.status}: {each.record.reason}")
         elif each.record.older_code:
             terminal.line(f"{each.finding.name}: measured by an older version of its code")
-    for claim in (claim for each in judged.findings for claim in each.claims):
+    for claim in judged.published().claims:
         terminal.verdict(claim.verdict, claim.statement, claim.answer)
 
 

@@ -639,7 +639,7 @@ def test_a_folder_whose_name_is_no_text_can_be_computed(atlas, project):
     assert json.loads(atlas("show", "model", "--json").out)["model"]["source"]["place"] == "model-\ufffd"
 
 
-BROKEN = {
+BROKEN_REGISTRIES = {
     "absent": None,
     "empty": b"",
     "yaml": b"- [",
@@ -655,8 +655,8 @@ NAMED = (["compute", "good"], ["show", "away"])  # may be a folder or a hub id, 
 @pytest.mark.parametrize(
     ("command", "content"),
     [
-        *((command, content) for command in (["compute"], ["models"]) for content in BROKEN.values()),
-        *((command, content) for command in NAMED for content in BROKEN.values() if content is not None),
+        *((command, content) for command in (["compute"], ["models"]) for content in BROKEN_REGISTRIES.values()),
+        *((command, content) for command in NAMED for content in BROKEN_REGISTRIES.values() if content is not None),
     ],
 )
 def test_a_broken_registry_is_a_sentence(atlas, project, command, content):
