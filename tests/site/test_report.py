@@ -169,10 +169,12 @@ def test_its_figures_are_seen(browser, report, scheme, tone, other):
 def test_its_claims_are_told_and_a_reader_gets_around(opened, report):
     page, wrong = opened
     page.goto((report / "index.html").as_uri())
+    load_pictures(page)  # a picture that is on its way when the page is left is a request that failed
     claims = json.loads((report / "data" / MODEL / "findings.json").read_text())["claims"]
     page.locator(f"a[href='models/{MODEL}/index.html']", has_text="All figures").click()
     for claim in claims:
         assert page.locator(f"#claim-{claim['id']}").inner_text().startswith(SYMBOLS[claim["verdict"]])
+    load_pictures(page)
     page.get_by_role("link", name="Helix: how it is computed").click()
     assert page.url == (report / "findings" / "helix" / "index.html").as_uri()
     assert page.get_by_role("heading", name="What was observed").is_visible()
