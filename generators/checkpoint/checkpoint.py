@@ -16,7 +16,7 @@ from generators.checkpoint.families import UnknownFamilyError, choose_family
 from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Family, Slot
-from generators.checkpoint.sources import FLOATING, Files, Origin, Traffic
+from generators.checkpoint.sources import FLOATING, Files, Header, Origin, Traffic
 from generators.checkpoint.untabled import without_a_table
 
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # as safetensors calls them
@@ -153,7 +153,7 @@ class Checkpoint(Mapping[str, Array]):
         if self._last is not None and self._last[0] == name:
             return self._last[1]
         self._last = None
-        tensor, self._digests[name] = self._computed(slot) if slot.formula else self._widened(name)
+        tensor, self._digests[name] = self._widened(slot)
         place = _beyond(tensor)
         if place is not None:
             said = f"{tensor[place]:.3g}" if np.isfinite(tensor[place]) else "NaN or infinity"
@@ -164,27 +164,24 @@ class Checkpoint(Mapping[str, Array]):
         self._last = (name, tensor)
         return tensor
 
-    def _widened(self, name: str) -> tuple[Array, TensorRecord]:
+    def _widened(self, slot: Slot) -> tuple[Array, TensorRecord]:
         """Read a tensor, some rows at a time: it is never here both as stored and widened."""
-        shape = self._files.header(name).shape
-        digest = hashlib.sha256()
-        tensor: Array | None = None
-        n_read = 0
-        for part in self._files.parts(name):
-            digest.update(_bytes_of(part))
-            if tensor is None:
-                tensor = np.empty(shape, np.float64 if part.dtype == np.float64 else np.float32)
+        header, parts = self._stored(slot)
+        tensor = np.empty(header.shape, np.float64 if header.dtype == "F64" else np.float32)
+        digest, n_read = hashlib.sha256(), 0
+        for part in parts:
+            digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
             tensor.reshape(-1)[n_read : n_read + part.size] = part.reshape(-1)
             n_read += part.size
-            kind = part.dtype.name
-        assert tensor is not None
-        return tensor, TensorRecord(name, shape, DTYPES[kind], digest.hexdigest())
+        return tensor, TensorRecord(slot.tensor, header.shape, header.dtype, digest.hexdigest())
 
-    def _computed(self, slot: Slot) -> tuple[Float[Array, "n d"], TensorRecord]:
+    def _stored(self, slot: Slot) -> tuple[Header, Iterable[Array]]:
+        """Return what is said of the tensor behind a slot, and its parts in order."""
+        if not slot.formula:
+            return self._files.header(slot.tensor), self._files.parts(slot.tensor)
         n, d = (self._sizes[axis] for axis in slot.shape.split())
         tensor = FORMULAS[slot.formula](n, d)
-        digest = hashlib.sha256(_bytes_of(tensor)).hexdigest()
-        return tensor, TensorRecord(slot.tensor, tensor.shape, DTYPES[tensor.dtype.name], digest)
+        return Header(DTYPES[tensor.dtype.name], tensor.shape), [tensor]
 
     def _check_shape(self, role: str, slot: Slot, stored: Array) -> None:
         """Refuse a tensor that has not the shape that its role asks for."""
@@ -223,10 +220,6 @@ def open_checkpoint(files: Files, family: str | None = None) -> Checkpoint:
 
 def _times(sizes: Sequence[int | None]) -> str:
     return " x ".join("any" if size is None else str(size) for size in sizes) or "of a single number"
-
-
-def _bytes_of(stored: Array) -> memoryview:
-    return np.ascontiguousarray(stored).reshape(-1).view(np.uint8).data
 
 
 def _beyond(tensor: Array) -> tuple[int, ...] | None:

@@ -207,6 +207,17 @@ def test_a_tensor_read_in_parts_is_the_tensor(fake, tmp_path, monkeypatch, numbe
             np.testing.assert_array_equal(checkpoint[role], here[role], strict=True)
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_shape_that_its_bytes_do_not_fill_is_a_sentence(fake, kept):
+    folder = published(fake)
+    edit_header(folder / WEIGHTS, lambda header: header["wpe.weight"].update(shape=[10**15, 24]))
+    checkpoint = opened()
+    with pytest.raises(InputError, match="has not the size that its shape asks for"):
+        if kept:
+            checkpoint.prefetch(["position_embedding"])
+        _ = checkpoint["position_embedding"]
+
+
 def test_what_was_not_used_longest_is_let_go(tmp_path):
     import os
 

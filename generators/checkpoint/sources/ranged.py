@@ -34,6 +34,7 @@ SMALLEST_GAP = 1 << 10  # bytes between two tensors that are read through rather
 GAP_SHARE = 0.01  # likewise, of what is read with it
 LARGEST_READ = 1 << 28  # bytes in one request
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "bfloat16"}
+N_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}  # of a number
 
 
 Entry = tuple[str, list[int], int, int]  # dtype, shape, first byte, byte after the last
@@ -93,6 +94,7 @@ class RangedFiles(Files):
             yield from self._whole_file(name)
             return
         check_dtype(name, place.header.dtype, place.file)
+        dtype = np.dtype(DTYPES[place.header.dtype])
         self.traffic.was_needed(name, place.end - place.start)
         kept = self.kept.tensor(self._content_of(place.file), name)
         if kept is None:
@@ -103,12 +105,11 @@ class RangedFiles(Files):
                 yield from self._whole_file(name)
                 return
             self.kept.prune(largest())
-            yield _as_array(came, place, place.header.shape)
+            yield np.frombuffer(came, dtype).reshape(place.header.shape)
             return
         with kept:
-            n_bytes = np.dtype(DTYPES[place.header.dtype]).itemsize
             for _, shape in rows_at_once(place.header.shape):
-                yield _as_array(kept.read(prod(shape) * n_bytes), place, shape)
+                yield np.frombuffer(kept.read(prod(shape) * N_BYTES[place.header.dtype]), dtype).reshape(shape)
 
     def prefetch(self, names: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
         """Read tensors that are not kept yet, neighbours in one request, a few requests at a time.
@@ -172,6 +173,8 @@ class RangedFiles(Files):
         if name not in header["tensors"]:
             raise InputError(f"{name} isn't in {file} of {self.origin.place}, which its index names.")
         dtype, shape, start, end = header["tensors"][name]
+        if dtype in N_BYTES and end - start != prod(shape) * N_BYTES[dtype]:
+            raise InputError(f"{name} in {file} has not the size that its shape asks for.")
         return Place(file, name, start, end, Header(dtype, tuple(shape)))
 
     def _header(self, file: str) -> dict[str, Any] | None:
@@ -283,11 +286,3 @@ def _close(group: list[Place], place: Place) -> bool:
     length = place.end - first.start
     gap = place.start - last.end
     return first.file == place.file and gap <= max(SMALLEST_GAP, GAP_SHARE * length) and length <= LARGEST_READ
-
-
-def _as_array(data: bytes | memoryview, place: Place, shape: tuple[int, ...]) -> Array:
-    """Return bytes of the tensor at `place` as numbers."""
-    dtype = np.dtype(DTYPES[place.header.dtype])
-    if len(data) != prod(shape) * dtype.itemsize:
-        raise InputError(f"{place.name} in {place.file} has not the size that its shape asks for.")
-    return np.frombuffer(data, dtype).reshape(shape)
