@@ -28,7 +28,7 @@ RENDER = "from generators.cli import main; main()"
 THREADS = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
 CIRCUMSTANCES = (
     {"TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "1", **dict.fromkeys(THREADS, "1")},
-    # the day before the first commit of the atlas; MkDocs takes the date from it
+    # 1 January 2025: MkDocs takes the date from it
     {"TZ": "Pacific/Kiritimati", "LC_ALL": "C", "PYTHONHASHSEED": "2", "SOURCE_DATE_EPOCH": "1735689600"}
     | dict.fromkeys(THREADS, "2"),
 )

@@ -116,12 +116,7 @@ class Tried(Kept):
     @property
     def count(self) -> int:
         """Return how many were tried."""
-        return sum(self.came_to(what) for what in self.outcomes)
-
-    @property
-    def outcomes(self) -> list[str]:
-        """Return every outcome that is counted, in the order met."""
-        return list(dict.fromkeys(what for count in self.kinds.values() for what in count))
+        return sum(sum(count.values()) for count in self.kinds.values())
 
     def came_to(self, what: str) -> int:
         """Return how many had an outcome."""

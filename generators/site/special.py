@@ -5,7 +5,7 @@ can tell of a claim nothing is said of it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from generators.compute.records import ClaimRecord
 from generators.site.view import ModelPage
@@ -32,7 +32,7 @@ class Special:
     models: int  # the others
     holds: tuple[ClaimRecord, ...] = ()
     fails: tuple[ClaimRecord, ...] = ()
-    far: tuple[Far, ...] = field(default=())
+    far: tuple[Far, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.holds or self.fails or self.far)

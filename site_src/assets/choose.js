@@ -5,8 +5,8 @@
 (() => {
   const PARAMETER = "model";
 
-  /** Return the figure of a model, made from its small one: its pictures, its numbers, its caption. */
-  function figureOf(small) {
+  /** Return the figure of a model, made from its small one: its pictures, its numbers, its caption under `title`. */
+  function figureOf(small, title) {
     const figure = document.createElement("figure");
     figure.className = "atlas-figure";
     if (small.dataset.live) figure.dataset.interactive = small.dataset.live;
@@ -17,7 +17,7 @@
       figure.append(copy);
     }
     const caption = document.createElement("figcaption");
-    caption.textContent = small.dataset.caption;
+    caption.append(title.cloneNode(true), ` ${small.dataset.caption}`);
     figure.append(caption);
     return figure;
   }
@@ -26,7 +26,8 @@
     const name = small.dataset.model;
     const claims = document.querySelector(`[data-claims-of="${CSS.escape(name)}"]`);
     place.querySelector("ul.short")?.remove();
-    place.querySelector("figure").replaceWith(figureOf(small));
+    const before = place.querySelector("figure");
+    before.replaceWith(figureOf(small, before.querySelector("figcaption strong")));
     if (claims) {
       const copy = claims.cloneNode(true);
       delete copy.dataset.claimsOf;
