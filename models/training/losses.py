@@ -22,7 +22,7 @@ def windows(ids: np.ndarray, recipe: Recipe, step: int) -> torch.Tensor:
 def next_token_loss(model: PreTrainedModel, ids: torch.Tensor, reduction: str = "mean") -> torch.Tensor:
     """Cross-entropy in nats of every token of `ids` (batch, n) but the first, given those before it."""
     logits = model(ids, use_cache=False).logits[:, :-1]
-    return cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), reduction=reduction)
+    return cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten(), reduction=reduction)
 
 
 @torch.no_grad()

@@ -106,7 +106,8 @@ class Run:
         """One step on the windows that are its turn; the loss before it, in nats a token."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.recipe.rate(self.step)
-        loss = next_token_loss(self.model, windows(ids, self.recipe, self.step).to(self.device))
+        with torch.autocast(self.model.device.type, torch.bfloat16, enabled=self.recipe.precision == "bfloat16"):
+            loss = next_token_loss(self.model, windows(ids, self.recipe, self.step).to(self.device))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip)
         self.optimizer.step()
