@@ -22,6 +22,7 @@ from generators.site.glossary import glossary
 from generators.site.groups import grouped
 from generators.site.learned import lessons
 from generators.site.navigation import write_navigation
+from generators.site.openings import openings
 from generators.site.pictures import Picture
 from generators.site.series import write_series
 from generators.site.special import special
@@ -146,7 +147,7 @@ def _write_pages(
         staging.write(path, templates.get_template(template).render(root="../" * depth, **shared, **context))
 
     if templates.globals["whole"]:
-        write("index.md", "home.md.j2", hero=_hero(rendered.pages))
+        write("index.md", "home.md.j2", openings=openings(rendered.pages))
         write("models/index.md", "models.md.j2")
         write("compare.md", "compare.md.j2")
         learned = [(finding, list(lessons(finding.rules, rendered.pages))) for finding in FINDINGS]

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 from models.training.recipe import Recipe
 
-# One thread, so that the sums, and with them all digits, depend on no machine's number of cores; products in bfloat16,
-# which take two thirds of the time.
+# One thread, so that the sums, and with them all digits, depend on no machine's number of cores; products in
+# bfloat16, which take two thirds of the time.
 RECIPE = Recipe(steps=3_000, threads=1, precision="bfloat16")
 
 

@@ -1,0 +1,70 @@
+"""What the home page opens with: what holds, with the first model that shows it, in words made from its numbers."""
+
+import pytest
+
+from generators.checkpoint.registry import Model, load_registry
+from generators.compute.results import Store
+from generators.findings import FINDINGS
+from generators.site.openings import CLAIMS, MOST, openings
+from generators.site.staging import Staging
+from generators.site.view import ModelPage, model_page
+from generators.site.words import environment
+from tests.conftest import ROOT
+
+SAID = environment().get_template("openings.j2").module
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelPage]:
+    """Return the pages of models whose results git keeps."""
+    folder = tmp_path_factory.mktemp("kept")
+    staging, store = Staging(folder / "pages", folder / "cache"), Store(ROOT / "results")
+    registry = load_registry(ROOT / "models.yml")
+    found = {}
+    for name in ("gpt2", "openai-gpt", "all-minilm-l6-v2"):
+        page = model_page(_named(registry.models, name), store, staging, {}, lambda line: None)
+        assert page is not None
+        found[name] = page
+    return found
+
+
+def _named(models: tuple[Model, ...], name: str) -> Model:
+    return next(model for model in models if model.name == name)
+
+
+def words(one) -> str:
+    return " ".join(str(SAID.told[one.claim](one.page.title, one.metrics)).split())
+
+
+def test_every_claim_has_a_headline_and_words_of_its_own():
+    assert {rule.id for finding in FINDINGS for rule in finding.rules} >= {*CLAIMS}
+    assert set(SAID.headlines) == set(SAID.told) == set(CLAIMS)
+
+
+def test_it_opens_with_three_findings_each_in_a_model_that_shows_it(kept):
+    found = openings(list(kept.values()))
+    assert [(one.claim, one.page.name) for one in found] == [
+        ("winding", "gpt2"),
+        ("ln2-one-channel", "gpt2"),
+        ("clump", "all-minilm-l6-v2"),
+    ]
+    assert len(found) == MOST
+    assert all(one.page.claims[one.claim].verdict == "holds" for one in found)
+    assert "1,024 positions" in words(found[0])
+    assert "turns 2.8 times, once every 369 tokens" in words(found[0])
+    assert "number 138 is the loudest" in words(found[1])
+    assert "9 of 12 layers" in words(found[1])
+    assert "993 of the 994 tokens that are called unused" in words(found[2])
+    assert found[0].lesson.sentence == "Holds in all 3 models tested"
+
+
+def test_what_holds_nowhere_opens_nothing(kept):
+    assert [one.claim for one in openings([kept["openai-gpt"]])] == ["winding"]
+    assert openings([]) == []
+
+
+def test_the_words_of_a_claim_are_made_from_its_numbers(kept):
+    page = kept["all-minilm-l6-v2"]
+    metrics = next(s.record.metrics for s in page.sections if s.finding.name == "position_use")
+    said = " ".join(str(SAID.told["exact-positions"](page.title, metrics)).split())
+    assert said.startswith("Told only in which group of ten tokens a position lies, all-MiniLM-L6-v2 loses 63 %")
