@@ -16,6 +16,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -83,6 +84,9 @@ def computing(project: Path, results: str = "results", at: int = 0, fault: str |
                 cli.main()
             except SystemExit as end:
                 code = int(end.code or 0)
+            except BaseException:  # what a terminal would show
+                code = 1
+                traceback.print_exc()
         return {"code": code, "said": said.getvalue()[-4000:], "steps": disk.steps}
 
     return in_child(act)

@@ -73,3 +73,10 @@ def test_what_is_damaged_is_noticed(world):
     path.unlink()
     with pytest.raises(AssertionError, match="a finding is gone"):
         crash.check_stored(world, "over old results")
+
+
+def test_a_mark_that_can_t_be_removed_is_told_in_a_sentence(world):
+    """Who holds the lock is noted in a file, whose removal is the last that can fail."""
+    before = next(iter(crash.BEFORE))
+    removals = [at for at, kind in enumerate(world.steps(before), 1) if kind == "unlink"]
+    assert crash.outcome(world, before, removals[-1], "disk full") == "sentence"

@@ -205,15 +205,21 @@ class Store:
                 with _while_others_remove(folder):
                     folder.mkdir(parents=True, exist_ok=True)
                     self._acquire(lock, name, folder, report)
-            sweep(folder)
-            (folder / HOLDER).write_text(f"process {os.getpid()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
         try:
+            with _writing(folder):
+                sweep(folder)
+                (folder / HOLDER).write_text(
+                    f"process {os.getpid()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+                )
             yield
         finally:
-            (folder / HOLDER).unlink(missing_ok=True)
-            if not (folder / MODEL).exists():
-                shutil.rmtree(folder, ignore_errors=True)  # while locked: the next holder's files stay
-            lock.release()
+            try:
+                with _writing(folder):
+                    (folder / HOLDER).unlink(missing_ok=True)
+            finally:
+                if not (folder / MODEL).exists():
+                    shutil.rmtree(folder, ignore_errors=True)  # while locked: the next holder's files stay
+                lock.release()
 
     def _acquire(self, lock: FileLock, name: str, folder: Path, report: Report) -> None:
         try:
