@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 TRAIN := .venv-train
 BENCH := .venv-bench
 SBOM := .venv-sbom
+LIGHTHOUSE := .lighthouse
+LIGHTHOUSE_VERSION := 12.8.2
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz crash reproducible sbom verify adopt serve pins clean
+.PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz crash reproducible lighthouse sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -57,6 +59,9 @@ crash: $(VENV)/.dev ## the disk fails, or the process ends, at every step that w
 reproducible: $(VENV)/.dev ## build the site twice in circumstances that differ, and compare all files
 	$(BIN)/python -m tests.reproducible $(REPRODUCIBLE_ARGS)
 
+lighthouse: $(VENV)/.dev $(LIGHTHOUSE)/.$(LIGHTHOUSE_VERSION) ## Lighthouse on one page of every kind of the built site, against a budget; LIGHTHOUSE_ARGS="--write", say
+	$(BIN)/python -m tests.lighthouse $(LIGHTHOUSE_ARGS)
+
 sbom: $(VENV)/.site $(SBOM)/.sbom ## what is installed to make the site, as a CycloneDX bill of materials
 	$(SBOM)/bin/cyclonedx-py environment --output-reproducible --output-file sbom.cdx.json $(BIN)/python
 
@@ -105,4 +110,8 @@ $(TRAIN)/.train: requirements.txt requirements-dev.txt requirements-train.txt py
 $(SBOM)/.sbom: requirements-sbom.txt
 	test -x $(SBOM)/bin/python || $(PYTHON) -m venv $(SBOM)
 	$(SBOM)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-sbom.txt
+	touch $@
+
+$(LIGHTHOUSE)/.$(LIGHTHOUSE_VERSION):
+	npm install --silent --no-audit --no-fund --no-save --no-package-lock --prefix $(LIGHTHOUSE) lighthouse@$(LIGHTHOUSE_VERSION)
 	touch $@

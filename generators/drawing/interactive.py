@@ -1,6 +1,7 @@
 """What an interactive figure is drawn from in a browser: plain numbers, rounded, small enough for a phone.
 
-`site_src/assets/figures.js` turns them into Plotly's traces; the house style travels along: it has one source.
+`site_src/assets/figures.js` draws them, each kind in a file of its own; the house style travels along: it has one
+source.
 """
 
 from collections.abc import Iterable, Sequence
@@ -103,7 +104,8 @@ class Group:
 class Scatter:
     """Tokens in a plane, to be pointed at and searched, out of a vocabulary of `n_tokens`.
 
-    `diagonal` draws the line on which both coordinates are equal; `named` are points that bear their name.
+    `diagonal` draws the line on which both coordinates are equal, `origin` a plus where both are 0; `named` are points
+    that bear their name, as far as names don't cover one another.
     """
 
     x_label: str
@@ -111,6 +113,7 @@ class Scatter:
     groups: tuple[Group, ...]
     n_tokens: int
     diagonal: bool = False
+    origin: bool = False
     named: tuple[tuple[float, float, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -122,6 +125,7 @@ class Scatter:
             "y_label": self.y_label,
             "n_tokens": self.n_tokens,
             "diagonal": self.diagonal,
+            "origin": self.origin,
             "named": [[*rounded((x, y)), name] for x, y, name in self.named],
             "groups": [group.as_json() for group in self.groups if len(group.ids)],
         }

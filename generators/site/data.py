@@ -1,8 +1,6 @@
 """The data files of the site: what pages show, for programs to read."""
 
 from collections.abc import Sequence
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from generators.base.plain import as_json
@@ -16,7 +14,6 @@ from generators.site.view import ModelPage
 
 def write(pages: Sequence[ModelPage], staging: Staging) -> None:
     """Write every data file: of the site, and of each model."""
-    staging.write("assets/plotly.min.js", _plotly().read_bytes())
     staging.write("data/findings.schema.json", as_json(json_schema()))
     staging.write("data/claims.json", as_json(claims_of_site()))
     staging.write("data/models.json", as_json([model_entry(page) for page in pages]))
@@ -62,8 +59,3 @@ def _picture(picture: Picture, page: ModelPage) -> dict[str, Any]:
         "height": picture.height,
         "data": picture.data,
     }
-
-
-def _plotly() -> Path:
-    """Return the script that the installed package `plotly` carries, so that the site serves its own."""
-    return Path(str(resources.files("plotly"))) / "package_data" / "plotly.min.js"

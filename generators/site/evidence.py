@@ -15,6 +15,7 @@ NULLS = "nulls.json"
 PLANTED = "planted.json"
 ORACLE = "oracle.json"
 FUZZ, CRASH, REPRODUCIBLE = "fuzz.json", "crash.json", "reproducible.json"
+LIGHTHOUSE = "lighthouse.json"
 
 
 class Kept(BaseModel):
@@ -155,6 +156,42 @@ class Reproducible(Kept):
     looks: Looks | None = None
 
 
+class Looked(Kept):
+    """What Lighthouse found of one page: scores out of 100, times in milliseconds, and what misses the budget."""
+
+    page: str
+    scores: dict[str, float]
+    times: dict[str, float]
+    missed: list[str]
+
+
+class Required(Kept):
+    """What Lighthouse must find: scores of at least, milliseconds of at most."""
+
+    least: dict[str, float]
+    most: dict[str, float]
+
+
+class Lighthouse(Kept):
+    """One page of every kind as Lighthouse sees it; written by `make lighthouse`.
+
+    `speed` is the machine's while it looked, by Lighthouse's own measure.
+    """
+
+    date: str
+    commit: str
+    lighthouse: str
+    looks: int
+    speed: float
+    budget: Required
+    pages: dict[str, Looked]
+
+    @property
+    def missed(self) -> int:
+        """Return how many kinds of pages miss the budget."""
+        return sum(bool(page.missed) for page in self.pages.values())
+
+
 @dataclass(frozen=True)
 class Robustness:
     """What was tried to break the atlas, each None where that isn't kept."""
@@ -214,6 +251,15 @@ def robustness(folder: Path) -> Robustness | None:
         _validated(folder / REPRODUCIBLE, Reproducible, "make reproducible"),
     )
     return found if any((found.fuzz, found.crash, found.reproducible)) else None
+
+
+def lighthouse(folder: Path) -> Lighthouse | None:
+    """Read how fast and accessible pages are, None where that isn't kept.
+
+    Raises:
+        InputError: it is there but damaged.
+    """
+    return _validated(folder / LIGHTHOUSE, Lighthouse, "make lighthouse")
 
 
 def oracle(folder: Path) -> Oracle | None:

@@ -161,6 +161,7 @@ def _write_pages(
         planted=evidence.planted(results),
         oracle=evidence.oracle(results),
         robustness=evidence.robustness(results),
+        lighthouse=evidence.lighthouse(results),
     )
     write("glossary.md", "glossary.md.j2", glossary=glossary())
     write("findings/index.md", "findings.md.j2")

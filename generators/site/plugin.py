@@ -22,6 +22,8 @@ TO_FOLDER = re.compile(r'(href=")(?!/)((?:[^":?#]+/)?\.\.?|[^":?#]+/)((?:[?#][^"
 # Pages and notebooks about the atlas itself, which a report on a model does without.
 HAND_WRITTEN = (".md", ".py")
 UPDATED = "updated"  # in a page's front matter: the day of the latest result on it
+# The theme's search is a dialog without a name: a screen reader would say "dialog" and no more.
+SEARCH = '<div class="md-search" data-md-component="search" role="dialog"'
 PLAIN = "404.html"  # the page on which nothing but the theme stands; MkDocs makes it first
 LAST = -100
 
@@ -73,8 +75,13 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
             return html
         return with_terms(html, get_relative_url(PAGE, page.url))
 
+    def on_post_template(self, output: str, **_: Any) -> str:
+        """Name the search of a page that is no document, too."""
+        return with_named_search(output)
+
     def on_post_page(self, output: str, **_: Any) -> str:
-        """Let links name files where no server would look into folders."""
+        """Name the search; let links name files where no server would look into folders."""
+        output = with_named_search(output)
         return with_links_to_files(output) if self.config.from_disk else output
 
     def _folder(self, config: MkDocsConfig) -> Path:
@@ -87,6 +94,11 @@ def _file(name: str, folder: Path, config: MkDocsConfig) -> File:
     if name.endswith(".ipynb"):
         return File(name, str(folder), config.site_dir, config.use_directory_urls)
     return File.generated(config, name, abs_src_path=str(folder / name))
+
+
+def with_named_search(html: str) -> str:
+    """Return a page whose search dialog has a name."""
+    return html.replace(f"{SEARCH}>", f'{SEARCH} aria-label="Search">')
 
 
 def with_links_to_files(html: str) -> str:

@@ -6,9 +6,10 @@
   const PARAMETER = "model";
 
   /** Return the figure of a model, made from its small one: its pictures, its numbers, its caption under `title`. */
-  function figureOf(small, title) {
+  function figureOf(small, title, id) {
     const figure = document.createElement("figure");
     figure.className = "atlas-figure";
+    figure.id = id;
     if (small.dataset.live) figure.dataset.interactive = small.dataset.live;
     for (const link of small.querySelectorAll("a.tone")) {
       const copy = link.cloneNode(true);
@@ -27,7 +28,7 @@
     const claims = document.querySelector(`[data-claims-of="${CSS.escape(name)}"]`);
     place.querySelector("ul.short")?.remove();
     const before = place.querySelector("figure");
-    before.replaceWith(figureOf(small, before.querySelector("figcaption strong")));
+    before.replaceWith(figureOf(small, before.querySelector("figcaption strong"), before.id));
     if (claims) {
       const copy = claims.cloneNode(true);
       delete copy.dataset.claimsOf;

@@ -4,8 +4,7 @@
 
 (() => {
   const SYMBOLS = { holds: "✓", partly: "◐", fails: "✗", untested: "–" };
-  const { element, loadPlotly, curveLayout, makeTurnable, describe, canDraw3D, ink, faded, EYE, CONFIG } =
-    window.atlasFigures;
+  const { element, describe, spoken } = window.atlasFigures;
 
   const fetched = new Map();
   /** Fetch a JSON file of the site, once. */
@@ -103,46 +102,48 @@
     return centred.map((column) => column.map((value) => value / Math.sqrt(energy)));
   }
 
+  /** Return a figure of both curves in one frame, and how it is drawn; null where one model has none. */
   async function helices(sides, root) {
     const curves = sides.map(({ model }) => model.pictures.helix?.data);
-    if (curves.some((data) => !data) || !canDraw3D()) return null;
-    const urls = curves.map((data) => new URL(`${root}${data}`, document.baseURI));
-    const [Plotly, ...data] = await Promise.all([loadPlotly(), ...urls.map(json)]);
+    if (curves.some((data) => !data)) return null;
+    const data = await Promise.all(curves.map((path) => json(new URL(`${root}${path}`, document.baseURI))));
     const plot = element("div", { className: "figure-plot figure-plot--curve" });
     const tools = element("div", { className: "figure-tools" });
     const titles = sides.map(({ model }) => model.title);
     const figure = element("figure", { className: "atlas-figure is-live compare-helices" }, tools, plot);
     figure.dataset.label = `The position curves of ${titles[0]} and ${titles[1]} in one frame.`;
+    figure.dataset.name = "both-curves";
+    figure.dataset.model = titles.join(" and ");
     figure.append(
-      element("figcaption", {
-        textContent:
-          `The position curve of ${titles[0]} in blue and that of ${titles[1]} in orange, each in its own ` +
+      element(
+        "figcaption",
+        {},
+        element("strong", { textContent: "Both position curves." }),
+        ` That of ${titles[0]} in blue and that of ${titles[1]} in orange, each in its own ` +
           "three principal components and scaled to the same size: compare their shapes, not their lengths.",
-      }),
+      ),
     );
-    const draw = () => {
-      const { style } = data[0];
-      const traces = data.map(({ rows }, i) => {
-        const [x, y, z] = scaled(rows[0].points);
-        return {
-          type: "scatter3d",
-          mode: "lines+markers",
-          name: titles[i],
-          x,
-          y,
-          z,
-          customdata: x.map((_, k) => rows[0].first + k),
-          hovertemplate: "position %{customdata}",
-          marker: { size: 2.5, color: style.colours[i] },
-          line: { width: 1, color: faded(style, style.colours[i], 0.35) },
-        };
-      });
-      const layout = curveLayout(style, ["PC 1", "PC 2", "PC 3"], plot.layout?.scene?.camera ?? { eye: { ...EYE } });
-      layout.showlegend = true;
-      layout.legend = { orientation: "h", font: { color: ink(style) } };
-      return Plotly.react(plot, traces, layout, CONFIG);
-    };
-    return { figure, plot, tools, draw, Plotly };
+    const { style } = data[0];
+    const lines = data.map(({ rows: [{ first, points }] }, i) => ({
+      first,
+      points: scaled(points),
+      colours: points[0].map(() => style.colours[i]),
+      told: (k) => `${titles[i]}\nposition ${first + k}`,
+    }));
+    const legend = titles.map((title, i) => [title, style.colours[i]]);
+    const scene = () => ({ lines, axes: ["PC 1", "PC 2", "PC 3"], bar: null, legend });
+    const output = spoken();
+    const drawn = window.atlasCurve.turnable(plot, tools, output, style, scene, false);
+    tools.append(output);
+    const csv = () => [
+      ["model", "position", "PC 1", "PC 2", "PC 3"],
+      ...lines.flatMap(({ first, points }, i) =>
+        points[0].map((_, k) => [titles[i], first + k, ...points.map((column) => column[k])]),
+      ),
+    ];
+    figure.atlas = { ...drawn, csv };
+    describe(plot, figure, window.atlasCurve.HOW_TO_TURN);
+    return figure;
   }
 
   function picture(model, finding, root) {
@@ -203,17 +204,15 @@
       );
       status.textContent = `${sides[0].model.title} beside ${sides[1].model.title}.`;
       document.dispatchEvent(new CustomEvent("atlas:pictures"));
-      const drawn = await helices(sides, root);
+      const both = await helices(sides, root);
       if (mine !== drawing) return;
-      if (!drawn) {
+      if (!both) {
         together.append(element("p", { textContent: "They can't be drawn in one frame here; they stand side by side below." }));
         return;
       }
-      together.append(drawn.figure);
-      await drawn.draw();
-      describe(drawn.plot, drawn.figure, "arrow keys turn it, plus and minus move closer and away, Home returns.");
-      makeTurnable(drawn.Plotly, drawn.plot, drawn.tools, false);
-      new MutationObserver(() => drawn.plot.isConnected && drawn.draw()).observe(document.body, {
+      together.append(both);
+      window.atlasMenu(both, both.querySelector(".figure-tools"), both.atlas);
+      new MutationObserver(() => both.isConnected && both.atlas.draw()).observe(document.body, {
         attributeFilter: ["data-md-color-scheme"],
       });
     } catch (problem) {

@@ -2,112 +2,119 @@
    for figures.js, which hands in what all kinds share. */
 "use strict";
 
-(window.atlasKinds ??= {}).heads = async (Plotly, data, plot, tools, figure, shared) => {
-  const { choice, spoken, onKeys, ink, faded, narrow, describe, ARROWS, LAYOUT, FONT, CONFIG } = shared;
+(window.atlasKinds ??= {}).heads = (data, plot, tools, figure, shared) => {
+  const { choice, spoken, onKeys, narrow, describe, ARROWS } = shared;
+  const { ink, faded, along, written, ticks, wide, sheet, pick, pointing, axes, legend, colourBar } = window.atlasDrawing;
+  const { style } = data;
+  const VIRIDIS = ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725"];
+  const DASHES = [[], [7, 4], [2, 3]];
   const layers = data.grids[0].values.length;
   const heads = data.grids[0].values[0].length;
   const all = data.grids[0].values.flat();
-  const state = { head: all.indexOf(Math.max(...all)), grid: 0 };
+  const state = { head: all.indexOf(Math.max(...all)), grid: 0, told: null };
   const at = (index) => [Math.floor(index / heads), index % heads];
   const called = (index) => `L${at(index)[0]}H${at(index)[1]}`;
-  const DASHES = ["solid", "dash", "dot"];
+  const detail = (index) => ({ kind: "head", index, layer: at(index)[0], head: at(index)[1] });
 
-  function traces() {
-    const { name, values } = data.grids[state.grid];
-    const below = narrow.matches;
-    const grid = {
-      type: "heatmap",
-      z: values,
-      zmin: 0,
-      zmax: 1,
-      colorscale: "Viridis",
-      hovertemplate: `L%{y}H%{x}<br>${name} %{z}<extra></extra>`,
-      colorbar: {
-        title: { text: data.label, side: "top" },
-        orientation: "h",
-        x: below ? 0.5 : 0.2,
-        xanchor: "center",
-        y: 1,
-        yanchor: "bottom",
-        thickness: 10,
-        len: below ? 0.9 : 0.38,
-        tickvals: [0, 0.25, 0.5, 0.75, 1],
-        tickcolor: ink(data.style),
-      },
-    };
-    const lines = data.lines.map((line, i) => ({
-      type: "scatter",
-      mode: "lines+markers",
-      name: line.name,
-      x: line.offsets,
-      y: line.weights[state.head],
-      xaxis: "x2",
-      yaxis: "y2",
-      hovertemplate: `offset %{x}<br>${line.name} %{y}<extra></extra>`,
-      line: { color: data.style.colours[i], width: 2, dash: DASHES[i % DASHES.length] },
-      marker: { color: data.style.colours[i], size: 5, symbol: ["circle", "square", "diamond"][i % 3] },
-    }));
-    return [grid, ...lines];
-  }
+  let grid = null; // where the cells are: { left, top, right, bottom }
+  let curves = null; // where the lines are, and how offsets and weights lie there
 
-  function layout() {
-    const colour = ink(data.style);
-    const below = narrow.matches;
-    const axis = (title, more) => ({
-      title: { text: title },
-      tickangle: 0,
-      fixedrange: true,
-      zeroline: false,
-      gridcolor: faded(data.style, colour, 0.15),
-      ...more,
-    });
-    const beneath = (text) => ({ title: { text, standoff: 40 } }); // room for the numbers between
-    const whole = (count) => ({ showgrid: false, tick0: 0, dtick: Math.ceil(count / 12) });
+  function cells(pen) {
+    const { values } = data.grids[state.grid];
+    const [across, down] = [(grid.right - grid.left) / heads, (grid.bottom - grid.top) / layers];
+    const whole = (count) => ticks(0, count - 1, Math.min(12, count), true);
+    axes(
+      pen,
+      style,
+      grid,
+      { title: "head", ticks: whole(heads), at: (head) => grid.left + (head + 0.5) * across, bare: true },
+      { title: "layer", ticks: whole(layers), at: (layer) => grid.top + (layer + 0.5) * down, bare: true },
+    );
+    values.forEach((row, layer) =>
+      row.forEach((value, head) => {
+        const fill = value === null ? faded(style, ink(style), 0.1) : along(VIRIDIS, value);
+        pen.rect(grid.left + head * across, grid.top + layer * down, across + 0.5, down + 0.5, { fill });
+      }),
+    );
     const [layer, head] = at(state.head);
-    return {
-      ...LAYOUT,
-      font: { ...FONT, color: colour },
-      margin: { l: 50, r: 10, t: 72, b: 52, autoexpand: false },
-      xaxis: axis("", { ...beneath("head"), ...whole(heads), domain: below ? [0, 1] : [0, 0.4] }),
-      yaxis: axis("layer", { ...whole(layers), autorange: "reversed", domain: below ? [0.6, 1] : [0, 1] }),
-      xaxis2: axis("", { ...beneath("offset: tokens back from the query"), anchor: "y2", domain: below ? [0, 1] : [0.52, 1] }),
-      yaxis2: axis("mean attention", { anchor: "x2", rangemode: "tozero", domain: below ? [0, 0.37] : [0, 1] }),
-      shapes: [
-        {
-          type: "rect",
-          x0: head - 0.5,
-          x1: head + 0.5,
-          y0: layer - 0.5,
-          y1: layer + 0.5,
-          line: { color: data.style.colours[1], width: 3 },
-        },
-        {
-          type: "line",
-          xref: "x2",
-          yref: "y2 domain",
-          x0: 1,
-          x1: 1,
-          y0: 0,
-          y1: 1,
-          layer: "below",
-          line: { color: faded(data.style, colour, 0.6), width: 1, dash: "dot" },
-        },
-      ],
-      showlegend: true,
-      legend: below
-        ? { orientation: "h", x: 0, y: 0.385, yanchor: "bottom" }
-        : { orientation: "h", x: 1, xanchor: "right", y: 1.01, yanchor: "bottom" },
-      hovermode: "closest",
-      dragmode: false,
-    };
+    const ring = [grid.left + head * across, grid.top + layer * down, across, down];
+    pen.rect(...ring, { stroke: style.colours[1], width: 3 });
   }
+
+  function lines(pen) {
+    const { box } = curves;
+    const shownOf = data.lines.map(({ weights }) => weights[state.head]);
+    const offsets = data.lines.flatMap((line) => line.offsets);
+    const [first, last] = [Math.min(...offsets), Math.max(...offsets)];
+    const top = Math.max(1e-9, ...shownOf.flat().filter((value) => value !== null)) * 1.05;
+    curves.x = (offset) => box.left + 8 + ((offset - first) / (last - first || 1)) * (box.right - box.left - 16);
+    curves.y = (weight) => box.bottom - (weight / top) * (box.bottom - box.top);
+    axes(
+      pen,
+      style,
+      box,
+      { title: "offset: tokens back from the query", ticks: ticks(first, last, 7, true), at: curves.x },
+      { title: "mean attention", ticks: ticks(0, top, 5), at: curves.y },
+    );
+    if (first <= 1 && last >= 1) {
+      const look = { stroke: faded(style, ink(style), 0.6), width: 1, dash: [2, 3] };
+      pen.line([[curves.x(1), box.top], [curves.x(1), box.bottom]], look); // prettier-ignore
+    }
+    curves.marks = [];
+    data.lines.forEach((line, k) => {
+      const stroke = style.colours[k % style.colours.length];
+      const points = line.offsets.map((offset, i) => [offset, shownOf[k][i]]).filter(([, weight]) => weight !== null);
+      const there = points.map(([offset, weight]) => [curves.x(offset), curves.y(weight)]);
+      pen.line(there, { stroke, width: 2, dash: DASHES[k % DASHES.length] });
+      there.forEach(([x, y], i) => {
+        pen.circle(x, y, 2.5, { fill: stroke });
+        const [offset, weight] = points[i];
+        curves.marks.push({ x, y, text: `offset ${written(offset)}\n${line.name} ${written(weight)}` });
+      });
+    });
+  }
+
+  function paint(pen, width, height) {
+    const below = narrow.matches;
+    const left = wide(String(layers)) + 30;
+    const apart = below ? width : width * 0.44;
+    grid = { left, top: 58, right: apart - 6, bottom: below ? height * 0.46 : height - 42 };
+    colourBar(pen, style, { title: data.label, stops: VIRIDIS, low: 0, high: 1, values: [0, 0.25, 0.5, 0.75, 1] }, left + 8, 0, grid.right - left - 16);
+    cells(pen);
+    const start = below ? 46 : apart + 54;
+    const entries = data.lines.map(({ name }, k) => [name, style.colours[k % style.colours.length], DASHES[k % DASHES.length]]);
+    const top = below ? height * 0.46 + 52 : 0;
+    const high = legend(pen, style, entries, start, top, width);
+    curves = { box: { left: start, top: below ? top + high + 6 : Math.max(58, high + 6), right: width - 8, bottom: height - 42 } };
+    lines(pen);
+  }
+
+  const page = sheet(plot, style, paint);
+  const cellAt = (x, y) => {
+    const head = Math.floor(((x - grid.left) / (grid.right - grid.left)) * heads);
+    const layer = Math.floor(((y - grid.top) / (grid.bottom - grid.top)) * layers);
+    return head >= 0 && head < heads && layer >= 0 && layer < layers ? layer * heads + head : null;
+  };
+  pointing(
+    plot,
+    (x, y, reach) => {
+      if (!grid) return null;
+      const index = cellAt(x, y);
+      if (index !== null) {
+        const { name, values } = data.grids[state.grid];
+        return { index, x, y, text: `${called(index)}\n${name} ${written(values[at(index)[0]][at(index)[1]])}`, pick: detail(index) };
+      }
+      const near = curves.marks.map((mark) => ({ mark, far: Math.hypot(mark.x - x, mark.y - y) }));
+      const [best] = near.filter(({ far }) => far < reach).sort((a, b) => a.far - b.far);
+      return best?.mark ?? null;
+    },
+    ({ index }) => index !== undefined && choose(index),
+  );
 
   const output = spoken();
   const names = all.map((_, index) => called(index));
   const [headLabel, headSelect] = choice("Head", names, (index) => choose(index));
-  function draw() {
-    return Plotly.react(plot, traces(), layout(), CONFIG);
-  }
+  let gridSelect = null;
   /** Choose a head: say its weights on the previous token, and draw its lines. */
   function choose(index) {
     state.head = index;
@@ -117,20 +124,48 @@
       return `${name} ${weight === undefined || weight === null ? "–" : weight.toFixed(3)}`;
     });
     output.textContent = `${called(index)} gives the previous token: ${said.join(", ")}.`;
-    return draw();
+    page.draw();
+  }
+  function colourBy(i) {
+    state.grid = i;
+    page.draw();
   }
   onKeys(plot, ARROWS, (...step) => {
     const [layer, head] = at(state.head).map((place, i) => place + step[i]);
     if (layer >= 0 && layer < layers && head >= 0 && head < heads) choose(layer * heads + head);
   });
+  onKeys(plot, { Enter: [] }, () => pick(plot, detail(state.head)));
   tools.append(headLabel);
   if (data.grids.length > 1) {
-    const [gridLabel] = choice("Colour", data.grids.map(({ name }) => name), (i) => ((state.grid = i), draw()));
+    const [gridLabel, select] = choice("Colour", data.grids.map(({ name }) => name), colourBy);
+    gridSelect = select;
     tools.append(gridLabel);
   }
   tools.append(output);
-  await choose(state.head);
-  plot.on("plotly_click", ({ points: [{ curveNumber, x, y }] }) => curveNumber === 0 && choose(y * heads + x));
-  describe(plot, figure, "arrow keys go from head to head; the lines are those of the chosen one.");
-  return draw;
+  choose(state.head);
+  describe(plot, figure, "arrow keys go from head to head, Enter opens the chosen one; the lines are its.");
+  return {
+    ...page,
+    chosen: () => state,
+    lines: () => data.lines.map(({ name, weights }) => ({ name, weights: weights[state.head] })),
+    grid: () => grid,
+    state: () => ({ head: called(state.head), colour: state.grid }),
+    restore({ head, colour }) {
+      if (names.includes(head)) choose(names.indexOf(head));
+      if (gridSelect && data.grids[colour]) {
+        gridSelect.value = colour;
+        colourBy(Number(colour));
+      }
+    },
+    /** Return the grids and the lines of every head, one number a line. */
+    csv: () => [
+      ["layer", "head", "what", "offset", "value"],
+      ...data.grids.flatMap(({ name, values }) =>
+        values.flatMap((row, layer) => row.map((value, head) => [layer, head, `${data.label}, ${name}`, "", value])),
+      ),
+      ...data.lines.flatMap(({ name, offsets, weights }) =>
+        weights.flatMap((row, index) => row.map((value, i) => [...at(index), name, offsets[i], value])),
+      ),
+    ],
+  };
 };

@@ -2,139 +2,133 @@
    hands in what all kinds share. */
 "use strict";
 
-(window.atlasKinds ??= {}).panels = async (Plotly, data, plot, tools, figure, shared) => {
-  const { spoken, onKeys, ink, faded, narrow, touch, describe, ARROWS, LAYOUT, FONT, CONFIG, literal } = shared;
-  const { panels, linear_up_to: linear } = data;
+(window.atlasKinds ??= {}).panels = (data, plot, tools, figure, shared) => {
+  const { spoken, onKeys, narrow, touch, describe, ARROWS } = shared;
+  const { ink, faded, written, wide, sheet, pointing, nearestOf, axes } = window.atlasDrawing;
+  const { panels, style, linear_up_to: linear } = data;
   const state = { panel: 0, point: null };
+  const STEEP = 1 / (1 - 1 / 10); // of the linear part of the axis, so that it goes on smoothly
+  const UPRIGHT = 12; // rem that a panel is high where they stand one below the other
 
   /** Return a value's place on the axis: linear up to a limit, by decades beyond, as in the picture. */
   function place(value) {
     const size = Math.abs(value) / linear;
-    const steep = 1 / (1 - 1 / 10);
-    return Math.sign(value) * (size <= 1 ? size * steep : steep + Math.log10(size));
+    return Math.sign(value) * (size <= 1 ? size * STEEP : STEEP + Math.log10(size));
   }
   const decades = [0, 1, 2, 3, 4].map((power) => linear * 10 ** power);
-  const ends = panels.flatMap(({ low, high }) => [...low, ...high]).concat(data.marks);
-  const [least, most] = [Math.min(...ends), Math.max(...ends)];
-  const ticks = [...decades.map((value) => -value), 0, ...decades].filter((value) => value >= least && value <= most * 1.001);
+  const all = panels.flatMap(({ low, high, values }) => [...low, ...high, ...values]).concat(data.marks);
+  const known = all.filter((value) => value !== null);
+  const [least, most] = [Math.min(...known), Math.max(...known)];
+  const numbers = [...decades.map((value) => -value), 0, ...decades].filter((value) => value >= least && value <= most * 1.001);
 
-  const written = (value) => String(Number(value.toPrecision(3))).replace("-", "−");
   const told = ({ names, values, low, high }, i) =>
     `${names[i]}: ${data.value} ${written(values[i])} (95 % interval ${written(low[i])} to ${written(high[i])})`;
 
-  /** Return a label in two lines of about the same length. */
-  function inTwo(label) {
-    const spaces = [...label.matchAll(/ /g)].map(({ index }) => index);
-    const middle = spaces.sort((a, b) => Math.abs(a - label.length / 2) - Math.abs(b - label.length / 2))[0];
-    return middle === undefined ? label : `${label.slice(0, middle)}<br>${label.slice(middle + 1)}`;
+  /** Return a label in lines that fit. */
+  function inLines(label, width) {
+    const lines = [];
+    for (const word of label.split(" ")) {
+      const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+      if (lines.length && wide(longer) <= width) lines[lines.length - 1] = longer;
+      else lines.push(word);
+    }
+    return lines;
   }
 
-  function traces() {
-    const [colour] = data.style.colours;
-    return panels.map((panel, k) => {
-      const y = panel.values.map(place);
-      const chosen = panel.values.map((_, i) => state.panel === k && state.point === i);
-      return {
-        type: "scatter",
-        mode: "lines+markers",
-        x: panel.amounts,
-        y,
-        xaxis: `x${k + 1}`,
-        yaxis: `y${k + 1}`,
-        error_y: {
-          array: panel.high.map((high, i) => place(high) - y[i]),
-          arrayminus: panel.low.map((low, i) => y[i] - place(low)),
-          symmetric: false,
-          thickness: 1.2,
-          width: 3,
-          color: colour,
-        },
-        text: panel.values.map((_, i) => literal(told(panel, i)).replace(": ", "<br>").replace(" (", "<br>(")),
-        hovertemplate: "%{text}<extra></extra>",
-        line: { color: colour, width: 1.5 },
-        marker: {
-          color: colour,
-          size: chosen.map((is) => (is ? 12 : 7)),
-          line: { color: ink(data.style), width: chosen.map((is) => (is ? 2 : 0)) },
-        },
-      };
-    });
-  }
-
-  function layout() {
-    const colour = ink(data.style);
+  let marks = []; // of the points that are drawn: { panel, point, x, y }
+  function paint(pen, width, height) {
+    const colour = ink(style);
     const below = narrow.matches;
-    const count = panels.length;
-    const gap = below ? 0.35 / count : 0.03;
-    const extent = (1 - gap * (count - 1)) / count;
-    const shown = { ...LAYOUT, font: { ...FONT, color: colour }, showlegend: false, hovermode: "closest", dragmode: false };
-    shown.margin = { l: 60, r: 10, t: 10, b: below ? 50 : 65 };
-    shown.shapes = [];
+    const left = Math.max(...numbers.map((value) => wide(written(value)))) + 34;
+    const gap = below ? 62 : 22;
+    const [across, down] = below
+      ? [width - left - 10, height / panels.length - gap]
+      : [(width - left - 10 - gap * (panels.length - 1)) / panels.length, height - 6 - 58];
+    const [bottom, top] = [place(least) - 0.25, place(most) + 0.25];
+    marks = [];
     panels.forEach((panel, k) => {
-      const from = k * (extent + gap);
-      const span = below ? [1 - from - extent, 1 - from] : [from, from + extent];
-      shown[`xaxis${k + 1}`] = {
-        type: "log",
-        domain: below ? [0, 1] : span,
-        anchor: `y${k + 1}`,
-        title: { text: below ? panel.label : inTwo(panel.label), standoff: 6 },
-        tickvals: panel.amounts,
-        ticktext: panel.amounts.map(String),
-        tickangle: 0,
-        range: [Math.log10(panel.amounts[0]) - 0.12, Math.log10(panel.amounts.at(-1)) + 0.12],
-        fixedrange: true,
-        zeroline: false,
-        gridcolor: faded(data.style, colour, 0.15),
-      };
-      shown[`yaxis${k + 1}`] = {
-        domain: below ? span : [0, 1],
-        anchor: `x${k + 1}`,
-        title: { text: below ? data.value : k ? "" : data.y_label },
-        tickvals: ticks.map(place),
-        ticktext: ticks.map((value) => written(value)),
-        showticklabels: below || k === 0,
-        range: [place(least) - 0.25, place(most) + 0.25],
-        fixedrange: true,
-        zeroline: false,
-        gridcolor: faded(data.style, colour, 0.15),
-      };
+      const x0 = below ? left : left + k * (across + gap);
+      const y0 = below ? k * (down + gap) + 6 : 6;
+      const box = { left: x0, top: y0, right: x0 + across, bottom: y0 + down };
+      const [first, last] = [panel.amounts[0], panel.amounts.at(-1)].map(Math.log10);
+      const xAt = (amount) => x0 + 14 + ((Math.log10(amount) - first) / (last - first || 1)) * (across - 28);
+      const yAt = (value) => box.bottom - ((place(value) - bottom) / (top - bottom)) * down;
+      let free = -Infinity; // numbers that would touch the one before them are left out
+      const amounts = panel.amounts.filter((amount) => {
+        const half = wide(written(amount)) / 2;
+        if (xAt(amount) - half < free + 4) return false;
+        free = xAt(amount) + half;
+        return true;
+      });
+      const title = below ? (k ? "" : data.value) : k ? "" : data.y_label;
+      axes(
+        pen,
+        style,
+        box,
+        { title: inLines(panel.label, across + gap - 6), ticks: amounts, at: xAt },
+        { title, ticks: numbers, at: yAt, unlabelled: !below && k > 0 },
+      );
       for (const mark of data.marks) {
-        shown.shapes.push({
-          type: "line",
-          xref: `x${k + 1} domain`,
-          yref: `y${k + 1}`,
-          x0: 0,
-          x1: 1,
-          y0: place(mark),
-          y1: place(mark),
-          layer: "below",
-          line: { color: faded(data.style, colour, 0.7), width: 1, dash: mark === 0 ? "solid" : "dot" },
-        });
+        const look = { stroke: faded(style, colour, 0.7), width: 1, dash: mark === 0 ? [] : [2, 3] };
+        pen.line([[box.left, yAt(mark)], [box.right, yAt(mark)]], look); // prettier-ignore
       }
+      const fill = style.colours[0];
+      const there = panel.values.map((value, i) => (value === null ? null : [xAt(panel.amounts[i]), yAt(value)]));
+      pen.line(there.filter(Boolean), { stroke: fill, width: 1.5 });
+      there.forEach((at, i) => {
+        if (!at) return;
+        const [x, y] = at;
+        const [low, high] = [panel.low[i] ?? panel.values[i], panel.high[i] ?? panel.values[i]].map(yAt);
+        pen.line([[x, low], [x, high]], { stroke: fill, width: 1.2 }); // prettier-ignore
+        for (const end of [low, high]) pen.line([[x - 3, end], [x + 3, end]], { stroke: fill, width: 1.2 }); // prettier-ignore
+        const chosen = state.panel === k && state.point === i;
+        pen.circle(x, y, chosen ? 6 : 3.5, { fill, ...(chosen ? { stroke: colour, width: 2 } : {}) });
+        marks.push({ panel: k, point: i, x, y, text: told(panel, i).replace(": ", "\n").replace(" (", "\n(") });
+      });
     });
-    return shown;
   }
 
+  const page = sheet(plot, style, paint);
+  const fit = () => (plot.style.height = narrow.matches ? `${panels.length * UPRIGHT}rem` : "");
   const output = spoken();
-  function draw() {
-    plot.style.height = narrow.matches ? `${panels.length * 12}rem` : "";
-    return Plotly.react(plot, traces(), layout(), CONFIG);
-  }
+  const tell = pointing(
+    plot,
+    (x, y, reach) => marks[nearestOf(marks.length, (i) => [marks[i].x, marks[i].y], x, y, reach)] ?? null,
+    ({ panel, point }) => choose(panel, point),
+  );
   function choose(panel, point) {
     Object.assign(state, { panel, point: Math.max(0, Math.min(panels[panel].values.length - 1, point)) });
     output.textContent = `${told(panels[panel], state.point)}.`;
-    return draw();
+    tell(null);
+    page.draw();
   }
   onKeys(plot, ARROWS, (down, right) => {
     const panel = Math.max(0, Math.min(panels.length - 1, state.panel + down));
     choose(panel, state.point === null ? 0 : state.point + right);
   });
   tools.append(output);
-  await draw();
-  plot.on("plotly_click", ({ points: [{ curveNumber, pointNumber }] }) => choose(curveNumber, pointNumber));
+  fit();
   describe(plot, figure, "left and right arrow keys go from point to point, up and down from panel to panel.");
   output.textContent = touch.matches
     ? "Tap a dot for its value and interval."
     : "Point at a dot, or go through them with the arrow keys, for its value and interval.";
-  return draw;
+  return {
+    ...page,
+    draw() {
+      fit();
+      page.draw();
+    },
+    marks: () => marks,
+    state: () => (state.point === null ? {} : { panel: state.panel, point: state.point }),
+    restore({ panel, point }) {
+      if (panels[panel]?.values[point] !== undefined) choose(Number(panel), Number(point));
+    },
+    /** Return every point with its interval, one a line. */
+    csv: () => [
+      ["change", "amount", data.value, "interval from", "interval to"],
+      ...panels.flatMap((panel) =>
+        panel.values.map((value, i) => [panel.names[i], panel.amounts[i], value, panel.low[i], panel.high[i]]),
+      ),
+    ],
+  };
 };

@@ -232,6 +232,11 @@
   addEventListener("hashchange", unfold);
   document.addEventListener("click", (event) => event.target.closest?.("a[href^='#']") && setTimeout(unfold));
 
+  function enhancePlain(table) {
+    makeSortable(table);
+    if (table.tBodies[0].rows.length >= FEWEST_TO_FILTER) makeFilterable(table, table.closest(".atlas-scroll"));
+  }
+
   function enhance() {
     unfold();
     for (const table of document.querySelectorAll("table.matrix--wide:not([data-enhanced])")) {
@@ -242,8 +247,7 @@
     for (const table of document.querySelectorAll(".atlas-scroll table.plain:not([data-enhanced])")) {
       if (!table.tHead || !table.tBodies.length) continue;
       table.dataset.enhanced = "";
-      makeSortable(table);
-      if (table.tBodies[0].rows.length >= FEWEST_TO_FILTER) makeFilterable(table, table.closest(".atlas-scroll"));
+      setTimeout(() => enhancePlain(table)); // one at a time, so that the page can answer in between
     }
   }
 

@@ -13,7 +13,7 @@ def test_most_of_its_claims_hold_in_the_model_that_stands_first(browser: Browser
     chosen = page.locator(".chosen")
     expect(chosen.locator(".chosen-model")).to_have_text("GPT-2 124M")
     expect(chosen.locator("select")).to_have_value("gpt2")
-    expect(chosen.locator(".js-plotly-plot")).to_have_count(1)
+    expect(chosen.locator("figure.is-live canvas")).to_have_count(1)
     assert wrong == []
     page.context.close()
 
@@ -25,7 +25,7 @@ def test_another_model_takes_its_place_and_the_address_says_so(browser: Browser,
     expect(chosen.locator(".chosen-model a")).to_have_attribute("href", f"{address}models/openai-gpt/#helix")
     below = page.locator("[data-claims-of='openai-gpt'] li")
     expect(chosen.locator("li")).to_have_text(below.all_inner_texts())
-    expect(chosen.locator(".js-plotly-plot")).to_have_count(1)
+    expect(chosen.locator("figure.is-live canvas")).to_have_count(1)
     assert page.url == f"{address}findings/helix/?model=openai-gpt"
     page.reload()
     expect(chosen.locator(".chosen-model")).to_have_text("GPT-1")

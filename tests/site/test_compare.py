@@ -83,14 +83,17 @@ def test_both_curves_turn_in_one_frame(browser: Browser, address: str) -> None:
     page, wrong = compared(browser, address, "?a=gpt2&b=all-minilm-l6-v2")
     plot = page.locator(".compare-helices .figure-plot")
     plot.scroll_into_view_if_needed()
-    until(page, "document.querySelector('.compare-helices .figure-plot')?.data?.length === 2")
-    sizes = plot.evaluate(
-        "plot => plot.data.map(({ x, y, z }) => [...x, ...y, ...z].reduce((s, v) => s + v * v, 0) / x.length)"
+    until(page, "document.querySelector('.compare-helices')?.atlas?.scene().lines.length === 2")
+    sizes = page.locator(".compare-helices").evaluate(
+        "figure => figure.atlas.scene().lines.map(({ points }) =>"
+        " points.flat().reduce((sum, value) => sum + value * value, 0) / points[0].length)"
     )
     assert sizes == pytest.approx([1, 1])
+    until(page, "document.querySelector('.compare-helices .figure-plot').dataset.eye")
+    before = plot.get_attribute("data-eye")
     plot.focus()
     page.keyboard.press("ArrowRight")
-    until(page, "document.querySelector('.compare-helices .figure-plot').dataset.eye")
+    until(page, "before => document.querySelector('.compare-helices .figure-plot').dataset.eye !== before", before)
     assert page.locator(".compare-pair").count() >= 3
     assert page.locator(".compare-pair img").first.get_attribute("alt")
     assert wrong == []

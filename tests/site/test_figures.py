@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -17,12 +18,10 @@ pytestmark = pytest.mark.browser
 
 MOST_DATA = 300_000  # bytes of a figure's numbers, compressed
 MOST_FIRST_LOAD = 600_000  # bytes of a model page before anybody scrolls, compressed
-NO_WEBGL = """
-const get = HTMLCanvasElement.prototype.getContext;
-HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
-  return kind.startsWith("webgl") ? null : get.call(this, kind, ...rest);
-};
-"""
+MOST_SCRIPTS = 60_000  # bytes of the site's own scripts, compressed: they come with every page
+NO_CANVAS = "HTMLCanvasElement.prototype.getContext = () => null"
+PICKED = "window.picked = []; document.addEventListener('atlas:pick', event => picked.push(event.detail))"
+HOME = [0.636, 0.636, 0.437]  # where the eye of a curve is at first
 
 
 @contextmanager
@@ -41,15 +40,29 @@ def alive(page: Page, data: str) -> Locator:
     return figure
 
 
+def of(figure: Locator, what: str) -> Any:
+    """Return something of what a live figure keeps: `drawn.state()`, say."""
+    return figure.evaluate(f"figure => {{ const drawn = figure.atlas; return {what}; }}")
+
+
 def points(figure: Locator) -> int:
-    return figure.locator(".figure-plot").evaluate("plot => plot.data[0].x.length")
+    return of(figure, "drawn.scene().lines[0].points[0].length")
 
 
 def eye(figure: Locator) -> list[float]:
-    """Return where the camera really is, not where it was asked to go."""
-    return figure.locator(".figure-plot").evaluate(
-        "plot => { const { x, y, z } = plot._fullLayout.scene._scene.getCamera().eye; return [x, y, z]; }"
-    )
+    """Return from where the curve was drawn last, not from where it was asked to be."""
+    return [float(value) for value in (figure.locator(".figure-plot").get_attribute("data-eye") or "").split()]
+
+
+def ink_of(figure: Locator) -> str:
+    """Return the colour of the text that a figure draws."""
+    found = re.search(r'<text [^>]*fill="(#\w+)"', of(figure, "drawn.svg('')"))
+    assert found
+    return found[1]
+
+
+def canvas_of(figure: Locator) -> str:
+    return figure.locator("canvas").evaluate("canvas => canvas.toDataURL()")
 
 
 def moved(page: Page, figure: Locator, before: list[float]) -> bool:
@@ -66,9 +79,15 @@ def test_nothing_is_fetched_before_it_is_needed(browser: Browser, address: str) 
         page.wait_for_load_state("networkidle")
         page.on("request", lambda request: fetched.append(request.url))
         page.reload(wait_until="networkidle")
-        assert not [url for url in fetched if "plotly" in url or url.endswith("helix.json")]
+        assert not [url for url in fetched if url.endswith("helix.json")]
         alive(page, "helix")
-        assert [url for url in fetched if url.endswith("assets/plotly.min.js")]
+        assert [url for url in fetched if url.endswith("helix.json")]
+
+
+def test_scripts_are_small(built_site: Path) -> None:
+    scripts = [gzip.compress(path.read_bytes()) for path in (built_site / "assets").glob("*.js")]
+    assert len(scripts) >= 10
+    assert sum(map(len, scripts)) <= MOST_SCRIPTS
 
 
 def test_the_curve_turns_by_keyboard_and_comes_back(browser: Browser, address: str) -> None:
@@ -86,11 +105,11 @@ def test_the_curve_turns_by_keyboard_and_comes_back(browser: Browser, address: s
         assert eye(figure)[2] > turned[2]
         before = sum(v * v for v in eye(figure))
         page.keyboard.press("+")
-        page.wait_for_timeout(500)
+        page.wait_for_timeout(200)
         assert sum(v * v for v in eye(figure)) < before
         page.keyboard.press("Home")
         page.wait_for_timeout(500)
-        assert eye(figure) == pytest.approx([1.45, 1.45, 1], abs=1e-2)
+        assert eye(figure) == pytest.approx(HOME, abs=1e-2)
         assert "arrow keys" in (plot.get_attribute("aria-label") or "")
 
 
@@ -124,13 +143,27 @@ def test_pointing_at_the_curve_names_the_position(browser: Browser, address: str
         plot = figure.locator(".figure-plot")
         box = plot.bounding_box()
         assert box
-        told = figure.locator(".hovertext")
+        told = figure.locator(".figure-tip")
         for step in range(60):  # somewhere on a line through the middle there is a position
             page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * (0.2 + step / 100))
-            page.wait_for_timeout(40)
-            if told.count():
+            if told.is_visible():
                 break
-        assert re.match(r"position \d+", told.first.text_content() or "")
+        assert re.match(r"position \d+", told.inner_text())
+
+
+def test_positions_are_gone_through_by_keys_and_opened(browser: Browser, address: str) -> None:
+    with model_page(browser, address) as page:
+        figure = alive(page, "helix")
+        page.evaluate(PICKED)
+        figure.locator(".figure-plot").focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate("window.picked") == [], "nothing is told yet"
+        for key in "nnnp":
+            page.keyboard.press(key)
+        assert figure.locator("output.found").inner_text() == "position 2."
+        assert figure.locator(".figure-tip").inner_text() == "position 2"
+        page.keyboard.press("Enter")
+        assert page.evaluate("window.picked") == [{"kind": "position", "index": 2}]
 
 
 def test_rows_and_colours_can_be_chosen(browser: Browser, address: str) -> None:
@@ -142,8 +175,10 @@ def test_rows_and_colours_can_be_chosen(browser: Browser, address: str) -> None:
         assert points(figure) == 924
         figure.get_by_label("Colour").select_option(label="norm")
         page.wait_for_timeout(500)
-        shown = figure.locator(".figure-plot").evaluate("plot => plot.data[0].marker.color.slice(0, 3)")
-        assert shown[0] != 100
+        norms = data_of(page, "helix", "gpt2")["colourings"][1]
+        assert norms["name"] == "norm"
+        assert of(figure, "drawn.scene().of") == norms["values"][100:]
+        assert of(figure, "drawn.scene().bar.title") == "norm"
         assert len(figure.get_by_label("Colour").locator("option").all()) == 3, (
             "it winds, so its angle is a colour too"
         )
@@ -161,8 +196,7 @@ def test_a_search_finds_tokens_and_says_where_there_are_none(browser: Browser, a
         )
         assert numbers
         assert int(numbers[1]) > 900
-        ringed = figure.locator(".figure-plot").evaluate("plot => plot.data.at(-1).x.length")
-        assert ringed == int(numbers[1])
+        assert of(figure, "drawn.found().length") == int(numbers[1])
         field.fill("no such token <b>")
         until(page, "document.querySelector('output.found').textContent.startsWith('None')")
         field.fill("")
@@ -180,12 +214,13 @@ def test_pointing_at_a_token_names_it_literally(browser: Browser, address: str) 
         page.route("**/outlier-norms.json", answer)
         figure = alive(page, "outlier-norms")
         plot = figure.locator(".figure-plot")
-        box = plot.locator(".points path").first.bounding_box()
+        place, box = of(figure, "drawn.at(drawn.tokens[0])"), plot.bounding_box()
         assert box
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        told = figure.locator(".hovertext").first
+        page.mouse.move(box["x"] + place[0], box["y"] + place[1])
+        told = figure.locator(".figure-tip")
         told.wait_for()
         assert "<b>x</b> & %{y} <script>" in (told.text_content() or "")
+        assert "&lt;b&gt;x&lt;/b&gt;" in of(figure, "(drawn.restore({ find: 'x' }), drawn.svg('<i>'))")
 
 
 def test_figures_work_after_instant_navigation_and_back(browser: Browser, address: str) -> None:
@@ -211,11 +246,14 @@ def test_figures_work_after_instant_navigation_and_back(browser: Browser, addres
 def test_figures_follow_a_change_to_the_dark(browser: Browser, address: str) -> None:
     with model_page(browser, address, color_scheme="light") as page:
         figure = alive(page, "helix")
-        plot = figure.locator(".figure-plot")
-        style = json.loads(page.evaluate("fetch('../../data/gpt2/helix.json').then(r => r.text())"))["style"]
-        assert plot.evaluate("plot => plot.layout.font.color") == style["ink"]
+        style = data_of(page, "helix", "gpt2")["style"]
+        assert ink_of(figure) == style["ink"]
+        before = canvas_of(figure)
         page.locator("label.md-header__button[title='Switch to dark mode']").click()
-        until(page, "ink => document.querySelector('.figure-plot').layout.font.color === ink", arg=style["ink_dark"])
+        until(page, "document.body.dataset.mdColorScheme === 'slate'")
+        page.wait_for_timeout(200)
+        assert ink_of(figure) == style["ink_dark"]
+        assert canvas_of(figure) != before, "what is seen changes, too"
 
 
 def test_the_curve_on_the_home_page_turns_unless_motion_is_unwanted(browser: Browser, address: str) -> None:
@@ -237,9 +275,9 @@ def test_in_print_there_are_the_pictures(browser: Browser, address: str) -> None
         assert not figure.locator(".figure-plot").is_visible()
 
 
-def test_without_webgl_the_picture_stays(browser: Browser, address: str) -> None:
+def test_without_a_canvas_the_picture_stays(browser: Browser, address: str) -> None:
     page = browser.new_context(viewport=WIDE).new_page()
-    page.add_init_script(NO_WEBGL)
+    page.add_init_script(NO_CANVAS)
     page.goto(f"{address}models/gpt2/")
     figure = page.locator('figure[data-interactive$="helix.json"]')
     figure.scroll_into_view_if_needed()
@@ -249,7 +287,7 @@ def test_without_webgl_the_picture_stays(browser: Browser, address: str) -> None
     page.context.close()
 
 
-@pytest.mark.parametrize("lost", ["**/plotly.min.js", "**/helix.json"])
+@pytest.mark.parametrize("lost", ["**/curve.js", "**/helix.json"])
 def test_where_something_can_not_be_had_the_picture_stays(browser: Browser, address: str, lost: str) -> None:
     page = browser.new_context(viewport=WIDE).new_page()
     problems: list[str] = []
@@ -338,9 +376,8 @@ def settled(page: Page, figure: Locator, what: str, expected: object) -> None:
     """Wait until something that a plot draws is as expected."""
     until(
         page,
-        "([plot, what, expected]) =>"
-        " JSON.stringify(new Function('plot', `return ${what}`)(plot)) === JSON.stringify(expected)",
-        arg=[figure.locator(".figure-plot").element_handle(), what, expected],
+        f"([figure, expected]) => {{ const drawn = figure.atlas; return JSON.stringify({what}) === JSON.stringify(expected); }}",
+        arg=[figure.element_handle(), expected],
     )
 
 
@@ -358,7 +395,7 @@ def test_layers_are_gone_through_with_a_slider(browser: Browser, address: str) -
         slider.focus()
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
-        settled(page, figure, "plot.data[0].x.slice(0, 3)", data["rows"][2]["points"][0][:3])
+        settled(page, figure, "drawn.scene().lines[0].points[0].slice(0, 3)", data["rows"][2]["points"][0][:3])
         assert figure.locator(".slider-value").inner_text() == "into layer 2"
         numbers = dict(data["rows"][2]["numbers"])
         for number in numbers.values():
@@ -389,11 +426,11 @@ def test_damage_says_its_value_and_interval(browser: Browser, address: str) -> N
         page.keyboard.press("ArrowDown")
         assert told.inner_text().startswith("smoothed by a Gaussian of 16:")
         assert "arrow keys" in (plot.get_attribute("aria-label") or "")
-        dot = plot.locator(".points path").first.bounding_box()
-        assert dot
-        page.mouse.move(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
-        figure.locator(".hovertext").first.wait_for()
-        assert "95 % interval" in (figure.locator(".hovertext").first.text_content() or "")
+        dot, box = of(figure, "drawn.marks()[0]"), plot.bounding_box()
+        assert box
+        page.mouse.move(box["x"] + dot["x"], box["y"] + dot["y"])
+        figure.locator(".figure-tip").wait_for()
+        assert "95 % interval" in figure.locator(".figure-tip").inner_text()
 
 
 # Heads, one by one
@@ -410,7 +447,7 @@ def test_a_head_that_is_chosen_shows_where_it_looks(browser: Browser, address: s
         assert data["grids"][0]["name"] == "on text"
         assert weights[first] == max(weights), "the head that looks most at the previous token comes first"
         chosen.select_option(label="L1H11")
-        lines = "plot.data.slice(1).map(line => line.y)"
+        lines = "drawn.lines().map(line => line.weights)"
         settled(page, figure, lines, [line["weights"][23] for line in data["lines"]])
         assert figure.locator("output.found").inner_text().startswith("L1H11 gives the previous token: on text 0.")
         plot.focus()
@@ -420,13 +457,12 @@ def test_a_head_that_is_chosen_shows_where_it_looks(browser: Browser, address: s
         page.keyboard.press("ArrowLeft")
         assert chosen.input_value() == str(2 * 12 + 10)
         settled(page, figure, lines, [line["weights"][34] for line in data["lines"]])
-        grid = plot.evaluate(
-            "plot => { const { _offset: x, _length: w } = plot._fullLayout.xaxis;"
-            " const { _offset: y, _length: h } = plot._fullLayout.yaxis; return [x, y, w, h]; }"
-        )
-        whole = plot.bounding_box()
+        grid, whole = of(figure, "drawn.grid()"), plot.bounding_box()
         assert whole
-        page.mouse.click(whole["x"] + grid[0] + grid[2] * 2.5 / 12, whole["y"] + grid[1] + grid[3] * 0.5 / 6)
+        page.evaluate(PICKED)
+        across, down = grid["right"] - grid["left"], grid["bottom"] - grid["top"]
+        page.mouse.click(whole["x"] + grid["left"] + across * 2.5 / 12, whole["y"] + grid["top"] + down * 0.5 / 6)
+        assert page.evaluate("window.picked") == [{"kind": "head", "index": 2, "layer": 0, "head": 2}]
         settled(page, figure, lines, [line["weights"][2] for line in data["lines"]])
         assert chosen.input_value() == "2"
 
@@ -439,15 +475,14 @@ def test_the_grid_of_heads_can_be_coloured_otherwise(browser: Browser, address: 
         names = [grid["name"] for grid in data["grids"]]
         assert colour.locator("option").all_inner_texts() == names
         colour.select_option(label=names[-1])
-        settled(page, figure, "plot.data[0].z[0]", data["grids"][-1]["values"][0])
+        settled(page, figure, "drawn.chosen().grid", len(names) - 1)
+        assert names[-1] in of(figure, "drawn.csv().map(row => row[2]).join()")
 
 
 def test_a_model_without_a_run_shows_its_kernels_by_head(browser: Browser, address: str) -> None:
     with model_page(browser, address) as page:
         figure = alive(page, "kernel-map")
-        assert figure.locator(".figure-plot").evaluate("plot => plot.data.slice(1).map(line => line.name)") == [
-            "by positions alone"
-        ]
+        assert of(figure, "drawn.lines().map(line => line.name)") == ["by positions alone"]
         assert figure.get_by_role("combobox", name="Head").locator("option").count() == 144
 
 
@@ -460,8 +495,7 @@ def test_figures_of_runs_fit_and_axe_finds_nothing(
         for data in ("position-damage", "heads-on-text", "stream-curves"):
             figure = alive(page, data)
             ink = data_of(page, "helix")["style"]
-            colour = figure.locator(".figure-plot").evaluate("plot => plot.layout.font.color")
-            assert colour == ink["ink" if scheme == "light" else "ink_dark"]
+            assert ink_of(figure) == ink["ink" if scheme == "light" else "ink_dark"]
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
         found = Axe().run(page, options=WCAG).response["violations"]
         assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found] == []

@@ -40,7 +40,7 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
                 "clump",
                 "The clump and its surroundings",
                 partial(draw_clump, arrays, tables["members"], tables["surroundings"]),
-                partial(search_clump, arrays, n_tokens),
+                partial(search_clump, arrays, tables["members"], tables["surroundings"], n_tokens),
             )
         )
     draw = partial(draw_nearest, arrays, metrics["typical_distance"])
@@ -74,9 +74,7 @@ def search_norms(arrays: dict[str, Array], extremes: Table, n_tokens: int) -> Sc
     if "member_ids" in arrays:
         ids = arrays["member_ids"]
         groups.append(Group("the clump", 1, ids, ids, arrays["member_norm"], arrays.get("member_name")))
-    rows = sorted(extremes.named(), key=lambda row: row["norm"])
-    ends = [rows[i] for i in (0, -3, -2, -1)] if len(rows) >= 4 else []
-    named = tuple((row["id"], row["norm"], name(row["id"], row["readable"])) for row in ends)
+    named = tuple((row["id"], row["norm"], name(row["id"], row["readable"])) for row in extremes.named())
     return Scatter("token index", "norm of the token embedding", tuple(groups), n_tokens, named=named)
 
 
@@ -101,25 +99,35 @@ def draw_clump(arrays: dict[str, Array], members: Table, surroundings: Table) ->
     plane = arrays["around_plane"]
     for colour, (part, label) in enumerate(_parts(arrays)):
         _dots(ax, plane[part, 0], plane[part, 1], style.COLOURS[colour], label, 7)
-    at = dict(zip(arrays["around_ids"].tolist(), plane, strict=True))
-    drawn = [row for row in members.named() if row["id"] in at]
-    chosen = [drawn[i] for i in spread(len(drawn), LABELLED)]
-    pairs = zip_longest(chosen, surroundings.named())
-    rows = [row for pair in pairs for row in pair if row is not None]
-    _name_points(ax, np.array([at[row["id"]] for row in rows]), rows, size)
+    rows, points = _named_around(arrays, members, surroundings)
+    _name_points(ax, points, rows, size)
     ax.set_xlabel("component 1 of what is shown")
     ax.set_ylabel("component 2")
     ax.legend(markerscale=2)
     return figure
 
 
-def search_clump(arrays: dict[str, Array], n_tokens: int) -> Scatter:
-    """Return the clump and its surroundings in their plane with every token's name."""
+def _named_around(
+    arrays: dict[str, Array], members: Table, surroundings: Table
+) -> tuple[list[dict[str, Any]], Float[Array, "named 2"]]:
+    """Return which tokens of the clump and around it are named, in turn, and where they lie in their plane."""
+    at = dict(zip(arrays["around_ids"].tolist(), arrays["around_plane"], strict=True))
+    drawn = [row for row in members.named() if row["id"] in at]
+    chosen = [drawn[i] for i in spread(len(drawn), LABELLED)]
+    pairs = zip_longest(chosen, surroundings.named())
+    rows = [row for pair in pairs for row in pair if row is not None]
+    return rows, np.array([at[row["id"]] for row in rows])
+
+
+def search_clump(arrays: dict[str, Array], members: Table, surroundings: Table, n_tokens: int) -> Scatter:
+    """Return the clump and its surroundings in their plane with every token's name, some of both written beside."""
     names, groups = arrays.get("around_name"), []
     for colour, (part, label) in enumerate(_parts(arrays)):
         x, y = arrays["around_plane"][part].T
         groups.append(Group(label, colour, arrays["around_ids"][part], x, y, None if names is None else names[part]))
-    return Scatter("component 1 of what is shown", "component 2", tuple(groups), n_tokens)
+    rows, points = _named_around(arrays, members, surroundings)
+    named = tuple((*map(float, at), name(row["id"], row["readable"])) for row, at in zip(rows, points, strict=True))
+    return Scatter("component 1 of what is shown", "component 2", tuple(groups), n_tokens, named=named)
 
 
 def draw_nearest(arrays: dict[str, Array], typical: float) -> Any:

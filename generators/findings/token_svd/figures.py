@@ -50,7 +50,7 @@ def turn_plane(arrays: dict[str, Array], n_tokens: int) -> Scatter:
         groups.append(
             Group(label, colour, arrays["token_id"][chosen], x, y, None if names is None else names[chosen])
         )
-    return Scatter(SECOND, THIRD, tuple(groups), n_tokens)
+    return Scatter(SECOND, THIRD, tuple(groups), n_tokens, origin=True)
 
 
 def draw_plane(arrays: dict[str, Array]) -> Any:

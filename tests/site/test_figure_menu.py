@@ -1,0 +1,145 @@
+"""What a reader takes away from a live figure: its picture, its numbers, a citation, and an address that restores it."""
+
+import csv
+import io
+import re
+from pathlib import Path
+from urllib.parse import urlparse
+from xml.etree import ElementTree
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page
+
+from tests.site.test_browser import WCAG, WIDE, opened
+from tests.site.test_figures import alive, data_of, eye, of
+
+pytestmark = pytest.mark.browser
+
+MODEL = "all-minilm-l6-v2"
+
+
+def menu_of(page: Page, name: str) -> tuple[Locator, Locator]:
+    """Return a live figure and its opened menu."""
+    figure = alive(page, name)
+    menu = figure.locator("details.figure-menu")
+    menu.locator("summary").click()
+    return figure, menu
+
+
+def saved(page: Page, menu: Locator, kind: str) -> tuple[str, bytes]:
+    """Return the name and content of what a button saves."""
+    with page.expect_download() as waiting:
+        menu.get_by_role("button", name=kind, exact=True).click()
+    return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["helix", "outlier-norms", "position-damage", "heads-on-text"])
+def test_a_figure_is_saved_as_pictures_and_numbers(browser: Browser, address: str, name: str) -> None:
+    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE)
+    figure, menu = menu_of(page, name)
+    file, svg = saved(page, menu, "SVG")
+    assert file == f"{MODEL}-{name}.svg"
+    drawn = ElementTree.fromstring(svg)
+    assert len(list(drawn.iter())) > 50
+    assert figure.locator("figcaption strong").inner_text() in (drawn[0].text or "")
+    file, png = saved(page, menu, "PNG")
+    assert file == f"{MODEL}-{name}.png"
+    assert png.startswith(b"\x89PNG")
+    file, numbers = saved(page, menu, "CSV")
+    assert file == f"{MODEL}-{name}.csv"
+    head, *rows = csv.reader(io.StringIO(numbers.decode()))
+    assert rows
+    assert all(len(row) == len(head) for row in rows)
+    if name == "helix":
+        shown = data_of(page, "helix")["rows"][0]
+        assert [float(row[1]) for row in rows] == shown["points"][0]
+    assert wrong == []
+    page.context.close()
+
+
+def copied(menu: Locator, what: str) -> str:
+    menu.get_by_role("button", name=what).click()
+    menu.locator("output", has_text=re.compile(".")).wait_for()
+    return menu.get_by_label("What was copied").input_value()
+
+
+def test_an_address_restores_how_a_curve_is_seen(browser: Browser, address: str) -> None:
+    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE)
+    figure, menu = menu_of(page, "helix")
+    figure.get_by_label("Rows").select_option(index=1)
+    figure.get_by_label("Colour").select_option(label="norm")
+    figure.locator(".figure-plot").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowUp", "+"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(200)
+    seen = eye(figure)
+    url = copied(menu, "Copy address")
+    assert urlparse(url).fragment == "figure-helix"
+    citation = copied(menu, "Copy citation")
+    assert url in citation
+    assert MODEL in citation
+    assert figure.locator("figcaption strong").inner_text().rstrip(".") in citation
+    page.goto("about:blank")
+    page.goto(url)
+    page.locator("#figure-helix.is-live").wait_for()
+    page.wait_for_timeout(300)
+    figure = page.locator("#figure-helix")
+    assert figure.get_by_label("Colour").locator("option:checked").inner_text() == "norm"
+    assert figure.get_by_label("Rows").input_value() == "1"
+    assert eye(figure) == pytest.approx(seen, abs=0.02)
+    assert wrong == []
+    page.context.close()
+
+
+def test_an_address_restores_layer_head_search_and_point(browser: Browser, address: str) -> None:
+    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE)
+    urls = {}
+    figure, menu = menu_of(page, "stream-curves")
+    figure.get_by_role("slider").fill("3")
+    urls["stream-curves"] = copied(menu, "Copy address"), "drawn.state().rows", 3
+    figure, menu = menu_of(page, "heads-on-text")
+    figure.get_by_role("combobox", name="Head").select_option(label="L1H11")
+    urls["heads-on-text"] = copied(menu, "Copy address"), "drawn.state().head", "L1H11"
+    figure, menu = menu_of(page, "outlier-norms")
+    figure.get_by_label("Find a token").fill("[unused9: ")
+    figure.get_by_label("Find a token").fill("[unused99")
+    page.wait_for_timeout(300)
+    urls["outlier-norms"] = copied(menu, "Copy address"), "drawn.found().length", of(figure, "drawn.found().length")
+    figure, menu = menu_of(page, "position-damage")
+    figure.locator(".figure-plot").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    urls["position-damage"] = copied(menu, "Copy address"), "drawn.state().point", 1
+    for name, (url, what, expected) in urls.items():
+        page.goto("about:blank")
+        page.goto(url)
+        assert of(alive(page, name), what) == expected, url
+    assert wrong == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("view", ["", "turn:x+zoom:-", "rows:99+colour:-1", "%F0+:+find:%25F0", "turn:1e999"])
+def test_a_view_that_makes_no_sense_shows_the_figure(browser: Browser, address: str, view: str) -> None:
+    page, wrong = opened(browser, f"{address}models/{MODEL}/?figure=helix&view={view}#figure-helix", viewport=WIDE)
+    figure = alive(page, "helix")
+    page.wait_for_timeout(200)
+    assert all(abs(value) < 10 for value in eye(figure))
+    assert len(eye(figure)) == 3
+    assert wrong == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_in_an_open_menu_which_escape_closes(browser: Browser, address: str, scheme: str) -> None:
+    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE, color_scheme=scheme)
+    _, menu = menu_of(page, "helix")
+    copied(menu, "Copy citation")
+    found = Axe().run(page, options=WCAG).response["violations"]
+    assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found] == []
+    menu.get_by_role("button", name="CSV").focus()
+    page.keyboard.press("Escape")
+    assert menu.get_attribute("open") is None
+    assert menu.locator("summary").evaluate("summary => summary === document.activeElement")
+    assert wrong == []
+    page.context.close()
