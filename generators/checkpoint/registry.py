@@ -262,7 +262,7 @@ def _check_names(registry: Registry, models: Path, series: Path) -> None:
     listed = {member.model for one in registry.series for member in one.members}
     for model in registry.models:
         if registry.series and model.only_in_series and model.name not in listed:
-            raise InputError(f"{models}: {model.name!r} stands in its series alone, but no series in {series} has it.")
+            raise InputError(f"{models}: {model.name!r} stands in series alone, but no series in {series} has it.")
     every = [*names, *made, *(one.name for one in registry.series)]
     for name in every:
         if every.count(name) > 1:
@@ -276,7 +276,7 @@ def _check_seeds(registry: Registry, one: Series, path: Path) -> None:
         return
     seeds = registry.find_series(one.seeds)
     if seeds is None or seeds.along != "seed":
-        raise InputError(f"{path}: the series {one.name!r} takes {one.seeds!r} for its seeds, which is no series of any.")
+        raise InputError(f"{path}: the seeds of the series {one.name!r} are {one.seeds!r}, no series of seeds.")
 
 
 def find_model(spec: str, registry: Registry) -> Model:

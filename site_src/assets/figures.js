@@ -241,6 +241,7 @@
     const titles = () =>
       [0, 1, 2].map((i) => {
         const shares = data.rows[state.row].shares;
+        if (data.axes) return data.axes[i];
         return `PC ${i + 1}${shares && shares[i] !== undefined ? ` (${(100 * shares[i]).toFixed(0)} %)` : ""}`;
       });
     const draw = () => {
