@@ -10,8 +10,9 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 
-COLUMNS = 4
-WIDTH, HEIGHT = 2.3, 2.4  # inches, of a picture
+COLUMNS = 5
+WIDTH, HEIGHT = 1.75, 1.85  # inches, of a picture
+BAR = 3.0  # inches
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ def draw_small_multiples(curves: Sequence[NamedCurve]) -> Any:
         positions = np.arange(curve.first, curve.first + len(curve.points))
         dots = style.curve_3d(ax, curve.points, positions, with_bar=False)
         dots.set_clim(0, last)
-        ax.set_title(curve.name, fontsize=9)
+        for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+            axis.set_label_text("")  # small pictures have no room for words that the caption has
+        ax.set_title(curve.name, fontsize=8)
         axes.append(ax)
-    style.position_bar(dots, axes, shrink=0.7, aspect=30)
+    style.position_bar(dots, axes, shrink=min(0.8, BAR / (HEIGHT * rows)), aspect=25)
     return figure

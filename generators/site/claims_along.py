@@ -1,6 +1,5 @@
 """One claim along a series of models: in words, as numbers to draw, where it settles, whether seeds agree."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -184,11 +183,8 @@ class Along:
             return f"{said}: no change makes a larger difference."
         if not smaller:
             return f"{said}: every change makes a larger difference, {listed(larger)}."
-        return f"{said}: {listed(smaller)} {_make(smaller)} no larger a difference, {listed(larger)} {_make(larger)}."
-
-
-def _make(names: Sequence[str]) -> str:
-    return "makes" if len(names) == 1 else "make"
+        make, do = "makes" if len(smaller) == 1 else "make", "does" if len(larger) == 1 else "do"
+        return f"{said}: {listed(smaller)} {make} no larger a difference, {listed(larger)} {do}."
 
 
 def _signed(value: float) -> str:

@@ -66,19 +66,23 @@ def _schemes(family: SeriesPage) -> Iterator[FamilyLesson]:
     reference = family.series.reference
     assert reference is not None
     holding = [row for row in family.rows if verdict(row, reference) == "holds"]
+    if not holding:
+        return
     elsewhere = {row.rule.id: [verdict(row, other.place) for other in others] for row in holding}
     able = [row for row in holding if set(elsewhere[row.rule.id]) != {UNTESTED}]
     without = tuple(row for row in able if "holds" in elsewhere[row.rule.id])
     needing = tuple(row for row in able if row not in without)
     about_table = tuple(row for row in holding if row not in able)
+    pieces = [
+        f"{len(without)} {_hold(len(without))} in at least one of these models" if without else "",
+        f"{len(needing)} {_hold(len(needing))} in none that can test {'it' if len(needing) == 1 else 'them'}"
+        if needing
+        else "",
+        f"{len(about_table)} can't be tested in any of them" if about_table else "",
+    ]
     names = listed([str(other.place) for other in others])
-    answer = (
-        f"{_claims(len(holding))} with {reference}. Trained with {names} instead, {len(without)} of them "
-        f"{_hold(len(without))} in at least one model, {len(needing)} in none that can test "
-        f"{'it' if len(needing) == 1 else 'them'}, and {len(about_table)} can't be tested there: "
-        f"{'it is' if len(about_table) == 1 else 'they are'} about a table that these models lack or about how they "
-        "use it."
-    )
+    became = listed([piece for piece in pieces if piece])
+    answer = f"{_claims(len(holding))} with {reference}. Trained with {names} instead: {became}."
     parts = (Part("Hold with learned positions alone", needing), Part("Hold with another scheme, too", without))
     yield FamilyLesson("Which observations need learned positions?", answer, FAMILY, _filled(parts))
 

@@ -151,7 +151,12 @@ def write_series(
 
 
 def _picture(one: SeriesPage, finding: Finding[Any], staging: Staging) -> SeriesPicture:
-    return _drawn(one, finding.name, along.draw_along, (one.panels(finding), one.places, one.axis), staging)
+    return _drawn_along(one, finding.name, one.panels(finding), staging)
+
+
+def _drawn_along(one: SeriesPage, name: str, panels: Sequence[Panel], staging: Staging) -> SeriesPicture:
+    draw = partial(along.draw_along, steps=one.series.along == "step")
+    return _drawn(one, name, draw, (panels, one.places, one.axis), staging)
 
 
 def _losses(one: SeriesPage, staging: Staging) -> SeriesPicture | None:
@@ -160,7 +165,7 @@ def _losses(one: SeriesPage, staging: Staging) -> SeriesPicture | None:
         return None
     points = [Point(row.place, row.loss.mean, row.loss.interval, "", None) for row in one.losses.rows]
     panel = Panel(f"Loss on {one.losses.text}", one.losses.unit, tuple(points), None)
-    return _drawn(one, "losses", along.draw_along, ([panel], one.places, one.axis), staging)
+    return _drawn_along(one, "losses", [panel], staging)
 
 
 def _emergence(one: SeriesPage, staging: Staging) -> SeriesPicture | None:
