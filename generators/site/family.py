@@ -73,12 +73,13 @@ def _schemes(family: SeriesPage) -> Iterator[FamilyLesson]:
     without = tuple(row for row in able if "holds" in elsewhere[row.rule.id])
     needing = tuple(row for row in able if row not in without)
     about_table = tuple(row for row in holding if row not in able)
+    within, nowhere = (
+        ("in it, too", "in it no more") if len(others) == 1 else ("in at least one", "in none that can test it")
+    )
     pieces = [
-        f"{len(without)} {_hold(len(without))} in at least one of these models" if without else "",
-        f"{len(needing)} {_hold(len(needing))} in none that can test {'it' if len(needing) == 1 else 'them'}"
-        if needing
-        else "",
-        f"{len(about_table)} can't be tested in any of them" if about_table else "",
+        f"{len(without)} {_hold(len(without))} {within}" if without else "",
+        f"{len(needing)} {_hold(len(needing))} {nowhere}" if needing else "",
+        f"{len(about_table)} can't be tested {'there' if len(others) == 1 else 'in any'}" if about_table else "",
     ]
     names = listed([str(other.place) for other in others])
     became = listed([piece for piece in pieces if piece])
@@ -97,11 +98,11 @@ def _survivals(family: SeriesPage, seeds: SeriesPage | None) -> Iterator[FamilyL
 
 
 def _survival(question: str, change: Change, family: SeriesPage, unsteady: set[str]) -> FamilyLesson:
-    answer = (
-        f"{_claims(change.held)} with {family.series.reference}. With {change.place}, {len(change.kept)} still "
-        f"{_hold(len(change.kept))}, {len(change.lost)} no more"
-    )
-    answer += f", and {len(change.untested)} can't be tested." if change.untested else "."
+    became = [f"{len(change.kept)} still {_hold(len(change.kept))}"] if change.kept else []
+    became += [f"{len(change.lost)} {_hold(len(change.lost))} no more"] if change.lost else []
+    became += [f"{len(change.untested)} can't be tested"] if change.untested else []
+    said = listed(became) if len(change.kept) < change.held else "none is lost"
+    answer = f"{_claims(change.held)} with {family.series.reference}. With {change.place}, {said or 'there is none'}."
     chance = [row for row in (*change.lost, *change.gained) if row.rule.id in unsteady]
     steady = tuple(row for row in change.lost if row not in chance)
     parts = (
@@ -155,9 +156,10 @@ def _seeds(seeds: SeriesPage) -> Iterator[FamilyLesson]:
     if not several:
         return
     differing = tuple(row for row in several if not row.agrees)
+    agreed = len(several) - len(differing)
     answer = (
-        f"Of {_claims(len(several), hold=False)} that can be tested in two of {len(seeds.members)} seeds or more, "
-        f"the seeds agree on {len(several) - len(differing)}."
+        f"Of {_claims(len(several), hold=False)} that can be tested in two seeds or more, the seeds agree on "
+        f"{agreed if differing else 'every one'}."
     )
     yield FamilyLesson(
         "Which observations vary with the seed?", answer, SEEDS, _filled((Part("Seeds differ", differing),))
