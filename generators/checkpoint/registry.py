@@ -89,6 +89,10 @@ class Model(Entry):
         description="Token counts of a corpus, as `atlas count-tokens` writes them; beside `models.yml`.",
     )
     group: Title | None = Field(default=None, description="Models of a group stand together on pages.")
+    only_in_series: bool = Field(
+        default=False,
+        description="Has a page, but stands in its series alone: in no list of models, nor counted among them.",
+    )
     licence: Text | None = None
     notes: Text | None = None
 
@@ -141,15 +145,19 @@ class Member(Entry):
 class Series(Entry):
     """Models that differ in one thing.
 
-    `along` says in what: the seed of one recipe, something that was changed (the first member is what it was
-    changed from), or the step of one training (members are numbers then, from the first on). Members are entries
-    of `models.yml`, or made by a pattern: those have no page of their own.
+    `along` says in what: the seed of one recipe, something that was changed (the first member is the reference,
+    which it was changed from), or the step of one training (members are numbers then, from the first on). Members
+    are entries of `models.yml`, or made by a pattern: those have no page of their own.
     """
 
     name: Slug
     title: Title
     along: Literal["seed", "change", "step"]
     question: Text = Field(description="What is asked of these models.")
+    notes: Text | None = None
+    seeds: Slug | None = Field(
+        default=None, description="The series of seeds of the reference: how far effects differ without any change."
+    )
     members: tuple[Member, ...] = ()
     each: Pattern | None = None
     places: tuple[int, ...] = Field(default=(), alias="at")
@@ -165,7 +173,16 @@ class Series(Entry):
             raise ValueError("one model is no series")
         if self.along == "step" and not all(isinstance(place, int) for place in found):
             raise ValueError("members along a training are at numbers: their steps")
+        if self.along == "step" and found != sorted(found, key=int):
+            raise ValueError("steps of a training go up")
+        if self.seeds is not None and self.along != "change":
+            raise ValueError("seeds go with a series along a change")
         return self
+
+    @property
+    def reference(self) -> Place | None:
+        """Return where the member is that the others were changed from; None along anything but a change."""
+        return self.members[0].at if self.along == "change" and self.members else None
 
     @property
     def own(self) -> bool:
@@ -241,12 +258,25 @@ def _check_names(registry: Registry, models: Path, series: Path) -> None:
         except ValidationError as error:
             raise InputError(f"{series}: a model of the series {one.name!r} is wrong: {explain(error)}.") from error
         made += [model.name for _, model in members if one.own]
+        _check_seeds(registry, one, series)
+    listed = {member.model for one in registry.series for member in one.members}
+    for model in registry.models:
+        if registry.series and model.only_in_series and model.name not in listed:
+            raise InputError(f"{models}: {model.name!r} stands in series alone, but no series in {series} has it.")
     every = [*names, *made, *(one.name for one in registry.series)]
     for name in every:
         if every.count(name) > 1:
             raise InputError(
                 f"The registry {models} names {'the model' if name in names else 'something'} {name!r} twice."
             )
+
+
+def _check_seeds(registry: Registry, one: Series, path: Path) -> None:
+    if one.seeds is None:
+        return
+    seeds = registry.find_series(one.seeds)
+    if seeds is None or seeds.along != "seed":
+        raise InputError(f"{path}: the seeds of the series {one.name!r} are {one.seeds!r}, no series of seeds.")
 
 
 def find_model(spec: str, registry: Registry) -> Model:

@@ -1,4 +1,7 @@
-"""Effect sizes along a series of models: a panel for each claim, with intervals, threshold and chance."""
+"""Effect sizes along a series of models: a panel for each claim, with intervals, threshold and chance.
+
+And the verdicts along a training, all in one picture, below its loss.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +13,9 @@ from generators.drawing import style
 
 COLUMNS = 2
 WIDTH, HEIGHT = 4.0, 2.1  # inches, of a panel
-VERDICT_COLOURS = {"holds": style.COLOURS[2], "partly": style.COLOURS[4], "fails": style.COLOURS[1]}
+VERDICT_COLOURS = {"holds": style.COLOURS[2], "partly": style.COLOURS[4], "fails": style.COLOURS[3]}
+MARKERS = {"holds": "o", "partly": "D", "fails": "x"}
+LOSS_HEIGHT, LINE_HEIGHT = 1.8, 0.19  # inches, of the loss and of a claim or a model on a line
 
 
 @dataclass(frozen=True)
@@ -34,49 +39,110 @@ class Panel:
     threshold: float | None
 
 
-def draw_along(panels: Sequence[Panel], places: Sequence[int | str], axis: str) -> Any:
+def draw_along(panels: Sequence[Panel], places: Sequence[int | str], axis: str, *, steps: bool = False) -> Any:
     """Return a figure with a panel for each claim.
 
     Args:
         panels: what is drawn; models in which a claim is untested have no point.
-        places: of all models of the series, in order. Numbers are steps of a training, on a logarithmic axis that
-            begins at 0.
+        places: of all models of the series, in order.
         axis: what the places are.
+        steps: whether they are numbers, steps of a training, on a logarithmic axis that begins at 0. Otherwise each
+            model has a line, the first on top, with its place written before it.
     """
-    rows = -(-len(panels) // COLUMNS)
-    figure = style.canvas(WIDTH * COLUMNS, HEIGHT * rows + 0.4)
-    drawn = figure.subplots(rows, COLUMNS, squeeze=False)
-    for panel, ax in zip(panels, drawn.flat, strict=False):
-        _draw(panel, places, ax)
+    columns = min(COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    height = HEIGHT if steps else LINE_HEIGHT * len(places) + 0.75
+    figure = style.canvas(WIDTH * COLUMNS, height * rows + 0.4)
+    drawn = figure.subplots(rows, columns, squeeze=False)
+    for index, (panel, ax) in enumerate(zip(panels, drawn.flat, strict=False)):
+        if steps:
+            _draw_steps(panel, ax)
+        else:
+            _draw_lines(panel, places, ax, named=index % columns == 0)
+        ax.set_title(panel.title, loc="left", fontsize=9)
     for ax in drawn.flat[len(panels) :]:
         ax.set_axis_off()
-    for ax in drawn[-1]:
-        ax.set_xlabel(axis)
+    if steps:
+        for ax in drawn[-1]:
+            ax.set_xlabel(axis)
+    else:
+        figure.supylabel(axis, fontsize=9)
     return figure
 
 
-def _draw(panel: Panel, places: Sequence[int | str], ax: Any) -> None:
-    steps = all(isinstance(place, int) for place in places)
-    at = {place: float(place) if steps else float(index) for index, place in enumerate(places)}
-    if steps:
-        ax.set_xscale("symlog", linthresh=1)
-        ax.set_xlim(-0.3, 1.6 * max(at.values()))
-        ax.plot(
-            [at[p.place] for p in panel.points], [p.value for p in panel.points], color=style.INK, lw=0.7, alpha=0.5
-        )
-    else:
-        ax.set_xticks(list(at.values()), [str(place) for place in places], rotation=35, ha="right", fontsize=8)
-        ax.set_xlim(-0.5, len(places) - 0.5)
-    limits = [(at[p.place], p.limit) for p in panel.points if p.limit is not None]
+def _draw_steps(panel: Panel, ax: Any) -> None:
+    """Draw effects upwards, above their steps."""
+    at = [float(point.place) for point in panel.points]
+    _along_steps(ax, max(at))
+    ax.plot(at, [point.value for point in panel.points], color=style.INK, lw=0.7, alpha=0.5)
+    limits = [(x, point.limit) for x, point in zip(at, panel.points, strict=True) if point.limit is not None]
     if limits:
-        ax.plot(*np.array(limits).T, "_" if not steps else "-", color=style.INK, alpha=0.35, ms=12, lw=4)
+        ax.plot(*np.array(limits).T, "-", color=style.INK, alpha=0.35, lw=4)
     if panel.threshold is not None:
         ax.axhline(panel.threshold, color=style.INK, lw=0.9, ls=(0, (4, 3)))
-    for point in panel.points:
+    for x, point in zip(at, panel.points, strict=True):
         colour = VERDICT_COLOURS.get(point.verdict, style.INK)
         if point.interval is not None:
-            ax.plot([at[point.place]] * 2, point.interval, color=colour, lw=1.6, alpha=0.7)
-        marker = {"holds": "o", "partly": "D", "fails": "x"}.get(point.verdict, ".")
-        ax.plot(at[point.place], point.value, marker, color=colour, ms=5)
-    ax.set_title(panel.title, loc="left", fontsize=9)
+            ax.plot([x, x], point.interval, color=colour, lw=1.6, alpha=0.7)
+        ax.plot(x, point.value, MARKERS.get(point.verdict, "o"), color=colour, ms=5)
     ax.set_ylabel(panel.unit, fontsize=8)
+
+
+def _draw_lines(panel: Panel, places: Sequence[int | str], ax: Any, *, named: bool) -> None:
+    """Draw effects to the right, a line for each model."""
+    line = {place: index for index, place in enumerate(places)}
+    for point in panel.points:
+        y, colour = line[point.place], VERDICT_COLOURS.get(point.verdict, style.INK)
+        if point.limit is not None:
+            ax.plot(point.limit, y, "|", color=style.INK, alpha=0.35, ms=11, mew=4)
+        if point.interval is not None:
+            ax.plot(point.interval, [y, y], color=colour, lw=1.6, alpha=0.7)
+        ax.plot(point.value, y, MARKERS.get(point.verdict, "o"), color=colour, ms=5)
+    if panel.threshold is not None:
+        ax.axvline(panel.threshold, color=style.INK, lw=0.9, ls=(0, (4, 3)))
+    ax.set_yticks(range(len(places)), [str(place) for place in places] if named else [], fontsize=8)
+    ax.set_ylim(len(places) - 0.4, -0.6)  # from above
+    ax.set_xlabel(panel.unit, fontsize=8)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One claim along a training: its name, the step from which its last verdict stays, and verdicts by step."""
+
+    name: str
+    settled: int
+    verdicts: tuple[tuple[int, str], ...]
+
+
+def draw_emergence(lines: Sequence[Line], losses: Sequence[tuple[int, float]], unit: str) -> Any:
+    """Return a figure of all verdicts along a training, those that settle first on top, below the loss if known.
+
+    Args:
+        lines: what is drawn of each claim; at least one.
+        losses: the loss in `unit` at steps, which may be none.
+        unit: of the loss.
+    """
+    tall = LINE_HEIGHT * len(lines) + 0.6
+    figure = style.canvas(WIDTH * COLUMNS, tall + (LOSS_HEIGHT if losses else 0))
+    if losses:
+        above, ax = figure.subplots(2, 1, sharex=True, height_ratios=(LOSS_HEIGHT, tall))
+        above.plot(*np.array(losses).T, "o-", color=style.INK, ms=3, lw=1)
+        above.set_ylabel(f"loss\n({unit})", fontsize=8)
+    else:
+        ax = figure.add_subplot()
+    ordered = sorted(lines, key=lambda line: (line.settled, list(MARKERS).index(line.verdicts[-1][1])))
+    for y, line in enumerate(ordered):
+        for kind, marker in MARKERS.items():
+            steps = [step for step, verdict in line.verdicts if verdict == kind]
+            ax.plot(steps, [y] * len(steps), marker, color=VERDICT_COLOURS[kind], ms=4)
+        ax.plot(line.settled, y, "|", color=style.INK, ms=11, mew=1.2)
+    ax.set_yticks(range(len(ordered)), [line.name for line in ordered], fontsize=8)
+    ax.set_ylim(len(ordered) - 0.4, -0.6)  # from above
+    ax.set_xlabel("training step")
+    _along_steps(ax, max([step for line in lines for step, _ in line.verdicts]))
+    return figure
+
+
+def _along_steps(ax: Any, last: float) -> None:
+    ax.set_xscale("symlog", linthresh=1)
+    ax.set_xlim(-0.3, 1.6 * max(last, 1))

@@ -46,12 +46,14 @@ class Colouring:
 class Curve:
     """A curve to be turned: the first range and the first colouring are shown first.
 
-    Ranges that follow one another, as layers do, are chosen with a slider, which `slider` names.
+    Ranges that follow one another, as layers do, are chosen with a slider, which `slider` names. `axes` are the names
+    of the axes where they are not principal components.
     """
 
     rows: tuple[Rows, ...]
     colourings: tuple[Colouring, ...]
     slider: str | None = None
+    axes: tuple[str, ...] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data for `figures.js`."""
@@ -59,6 +61,7 @@ class Curve:
             "kind": "curve",
             "style": house_style(),
             "slider": self.slider,
+            "axes": self.axes,
             "rows": [
                 {
                     "name": rows.name,

@@ -80,7 +80,7 @@ class Lesson:
     def sentence(self) -> str:
         """Return how often it holds, in words."""
         if not self.cases:
-            return "No model here can test it."
+            return "No model here can test it"
         count = len(self.cases)
         if self.holding == count:
             said = "Holds in the one model tested" if count == 1 else f"Holds in all {count} models tested"

@@ -19,7 +19,7 @@ def write_navigation(
     staging: Staging,
     pages: Sequence[ModelPage],
     notebooks: Sequence[Notebook],
-    series: Sequence[SeriesPage],
+    series: Sequence[SeriesPage] | None,
     *,
     whole: bool = True,
 ) -> None:
@@ -35,9 +35,9 @@ def read_navigation(folder: Path) -> list[Any]:
 
 
 def navigation(
-    pages: Sequence[ModelPage], notebooks: Sequence[Notebook], series: Sequence[SeriesPage] = ()
+    pages: Sequence[ModelPage], notebooks: Sequence[Notebook], series: Sequence[SeriesPage] | None = None
 ) -> list[Any]:
-    """Return the menu: titles and the pages behind them."""
+    """Return the menu: titles and the pages behind them; `series` is None where none are known."""
     menu: list[Any] = [
         {"Home": "index.md"},
         {"Models": ["models/index.md", *({page.title: f"models/{page.name}.md"} for page in pages)]},
@@ -58,9 +58,10 @@ def navigation_of_report(pages: Sequence[ModelPage]) -> list[Any]:
     return [{"Overview": "index.md"}, *models, _findings(), {"About": ["about.md", {"Glossary": "glossary.md"}]}]
 
 
-def _series(series: Sequence[SeriesPage]) -> list[Any]:
-    each = ({one.series.title: f"series/{one.series.name}.md"} for one in series)
-    return [{"Series": ["series/index.md", *each]}] if series else []
+def _series(series: Sequence[SeriesPage] | None) -> list[Any]:
+    if series is None:
+        return []
+    return [{"Series": ["series/index.md", *({one.series.title: f"series/{one.series.name}.md"} for one in series)]}]
 
 
 def _findings() -> dict[str, Any]:

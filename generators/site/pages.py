@@ -4,7 +4,7 @@ import os
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import data, evidence, notebooks
+from generators.site.family import FamilyLesson, family_lessons
 from generators.site.glossary import glossary
 from generators.site.groups import grouped
 from generators.site.learned import lessons
@@ -37,11 +38,15 @@ HERO_CLAIM = "winding"
 
 @dataclass(frozen=True)
 class Rendered:
-    """What came of rendering: the pages there are, models without one, and what of stored results is damaged."""
+    """What came of rendering: the pages there are, models without one, and what of stored results is damaged.
+
+    `in_series` are pages of models that stand in their series alone.
+    """
 
     pages: list[ModelPage]
     absent: list[Absent]
     damaged: list[str]
+    in_series: list[ModelPage] = field(default_factory=list)
 
 
 def render(
@@ -68,12 +73,15 @@ def render(
     templates = environment(whole=whole)
     rendered = _model_pages(registry, store, staging, unavailable or {}, templates, report)
     listed = notebooks.listed(source) if whole else []
-    _write_pages(rendered, registry, staging, templates, listed, store.root)
-    series = (
-        write_series(registry, store, staging, templates, [page.name for page in rendered.pages]) if whole else []
-    )
+    series = None
+    if whole and registry.series:
+        with_page = [page.name for page in (*rendered.pages, *rendered.in_series)]
+        series = write_series(registry, store, staging, templates, with_page)
+    _write_pages(rendered, registry, staging, templates, listed, store.root, family_lessons(series or ()))
     write_navigation(staging, rendered.pages, listed, series, whole=whole)
     data.write(rendered.pages, staging)
+    for page in rendered.in_series:
+        data.write_model(page, staging)
     return rendered
 
 
@@ -90,17 +98,17 @@ def _model_pages(
     for model in all_models(registry, store):
         with _costing_only(model, rendered, report):
             page = model_page(model, store, staging, unavailable, report)
-            if page is None:
+            if page is None and not model.only_in_series:
                 rendered.absent.append(Absent(model, unavailable.get(model.name, "It has no results yet.")))
-            else:
+            elif page is not None:
                 made.append((model, page))
-    all_made = [page for _, page in made]
+    counted = [page for model, page in made if not model.only_in_series]
     for model, page in made:
         with _costing_only(model, rendered, report):
-            apart = special(page, all_made)
+            apart = special(page, [page, *(other for other in counted if other is not page)])
             text = templates.get_template("model.md.j2").render(root="../../", page=page, special=apart)
             staging.write(f"models/{page.name}.md", text)
-            rendered.pages.append(page)
+            (rendered.in_series if model.only_in_series else rendered.pages).append(page)
             rendered.damaged.extend(page.damaged)
     return rendered
 
@@ -129,6 +137,7 @@ def _write_pages(
     templates: jinja2.Environment,
     listed: Sequence[notebooks.Notebook],
     results: Path,
+    family: Sequence[FamilyLesson],
 ) -> None:
     shared = {
         "pages": rendered.pages,
@@ -151,7 +160,7 @@ def _write_pages(
         write("models/index.md", "models.md.j2")
         write("compare.md", "compare.md.j2")
         learned = [(finding, list(lessons(finding.rules, rendered.pages))) for finding in FINDINGS]
-        write("learned.md", "learned.md.j2", lessons=learned)
+        write("learned.md", "learned.md.j2", lessons=learned, family=family)
     else:
         write("index.md", "report.md.j2", hero=_hero(rendered.pages))
     write(

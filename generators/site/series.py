@@ -2,139 +2,29 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import jinja2
-import numpy as np
-from scipy.linalg import orthogonal_procrustes
 
-from generators.base.plain import as_compact_json
-from generators.base.sentences import listed
-from generators.base.text import number
-from generators.checkpoint.registry import Model, Registry, Series
+from generators.checkpoint.registry import Model, Place, Registry, Series
 from generators.compute import code
-from generators.compute.judged import JudgedModel, judged_model
-from generators.compute.records import ClaimRecord
+from generators.compute.judged import judged_model
 from generators.compute.results import Store
 from generators.drawing import along
-from generators.drawing.along import Panel, Point
-from generators.drawing.interactive import Curve, Rows
+from generators.drawing.along import Line, Panel, Point
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.findings.judging import Rule
+from generators.site.changes import Change, change
+from generators.site.claims_along import Along, SeriesMember
+from generators.site.held_out import Losses, losses
 from generators.site.pictures import drawn
+from generators.site.series_curves import SeriesPicture, shown_curves
 from generators.site.staging import Staging
 
-HELIX = "helix"
 AXES = {"seed": "seed", "change": "what was changed", "step": "training step"}
-
-
-@dataclass(frozen=True)
-class SeriesPicture:
-    """Where a drawn figure is, from the site's root, and its size in CSS pixels."""
-
-    light: str
-    dark: str
-    width: int
-    height: int
-
-
-@dataclass(frozen=True)
-class SeriesMember:
-    """A model of a series that has results, judged."""
-
-    place: int | str
-    model: Model
-    judged: JudgedModel
-
-    @cached_property
-    def claims(self) -> dict[str, ClaimRecord]:
-        """Return its claims by id."""
-        return {claim.id: claim for claim in self.judged.published().claims}
-
-
-@dataclass(frozen=True)
-class Along:
-    """One claim in every model of a series that has results."""
-
-    rule: Rule[Any]
-    series: Series
-    members: tuple[SeriesMember, ...]
-
-    @property
-    def tested(self) -> list[tuple[SeriesMember, ClaimRecord]]:
-        """Return the models that can test it, with its claim."""
-        known = [(member, member.claims[self.rule.id]) for member in self.members if self.rule.id in member.claims]
-        return [(member, claim) for member, claim in known if claim.verdict != "untested"]
-
-    @property
-    def panel(self) -> Panel | None:
-        """Return what is drawn of it, None without an effect in two models."""
-        measured = [(member, claim) for member, claim in self.tested if claim.value is not None]
-        if len(measured) < 2:
-            return None
-        thresholds = {claim.threshold for _, claim in measured}
-        points = [
-            Point(m.place, c.value, c.interval, c.verdict, c.chance.limit if c.chance else None)
-            for m, c in measured
-            if c.value is not None
-        ]
-        threshold = thresholds.pop() if len(thresholds) == 1 else None
-        return Panel(self.rule.statement.rstrip("."), self.rule.unit, tuple(points), threshold)
-
-    @property
-    def sentence(self) -> str:
-        """Return in words what the series says of it."""
-        tested = self.tested
-        if not tested:
-            return "No model of the series can test it."
-        said = {"step": self._settling, "seed": self._agreement, "change": self._changes}[self.series.along](tested)
-        untested = len(self.members) - len(tested)
-        return said + (f" Untested in {_of(untested, len(self.members))}." if untested else "")
-
-    def _settling(self, tested: list[tuple[SeriesMember, ClaimRecord]]) -> str:
-        last = tested[-1][1].verdict
-        settled = len(tested)
-        while settled and tested[settled - 1][1].verdict == last:
-            settled -= 1
-        first = tested[settled][0].place
-        span = _span([claim.value for _, claim in (tested[0], tested[-1])])
-        if settled == 0:
-            return f"{_verb(last).capitalize()} from the first step looked at to the last{span}."
-        if settled == len(tested) - 1:
-            return f"{_verb(last).capitalize()} at the last step only, {number(first)}{span}."
-        return f"{_verb(last).capitalize()} from step {number(first)} on{span}."
-
-    def _agreement(self, tested: list[tuple[SeriesMember, ClaimRecord]]) -> str:
-        verdicts = [claim.verdict for _, claim in tested]
-        kinds = list(dict.fromkeys(verdicts))
-        values = [claim.value for _, claim in tested if claim.value is not None]
-        span = _range(values)
-        if len(kinds) == 1:
-            count = "The one seed tested" if len(tested) == 1 else f"All {len(tested)} seeds agree: it"
-            return f"{count} {_verb(kinds[0])}{span}."
-        each = ", ".join(f"{_verb(kind)} in {verdicts.count(kind)}" for kind in kinds)
-        return f"Seeds differ: it {each} of {len(tested)}{span}."
-
-    def _changes(self, tested: list[tuple[SeriesMember, ClaimRecord]]) -> str:
-        first = self.members[0]
-        base = {member.place: claim for member, claim in tested}.get(first.place)
-        by_verdict: dict[str, list[str]] = {}
-        for member, claim in tested:
-            by_verdict.setdefault(claim.verdict, []).append(str(member.place))
-        if base is None:
-            each = "; ".join(f"{_verb(kind)} with {listed(names)}" for kind, names in by_verdict.items())
-            return f"{each[0].upper()}{each[1:]}."
-        same = [name for name in by_verdict[base.verdict] if name != str(first.place)]
-        others = {kind: names for kind, names in by_verdict.items() if kind != base.verdict}
-        said = f"{_verb(base.verdict).capitalize()} with {first.place}"
-        if same:
-            said += f", and still with {listed(same)}"
-        for kind, names in others.items():
-            said += f"; {_verb(kind)} with {listed(names)}"
-        return f"{said}."
+HALF = 0.5  # of the loss's fall
 
 
 @dataclass(frozen=True)
@@ -142,45 +32,97 @@ class SeriesPage:
     """All that a series' page is made from."""
 
     series: Series
-    places: tuple[int | str, ...]  # of all its models
+    places: tuple[Place, ...]  # of all its models
     members: tuple[SeriesMember, ...]  # of those with results
-    absent: tuple[tuple[int | str, Model], ...]
+    absent: tuple[tuple[Place, Model], ...]
+    losses: Losses | None = None
+    seeds: tuple[SeriesMember, ...] = ()  # of the series that it takes for seeds of its reference
 
     @property
     def axis(self) -> str:
         """Return what the models' places are."""
         return AXES[self.series.along]
 
+    @cached_property
+    def _by_finding(self) -> dict[str, list[Along]]:
+        return {
+            finding.name: [Along(rule, self.series, self.members, self._effects(rule)) for rule in finding.rules]
+            for finding in FINDINGS
+        }
+
+    def _effects(self, rule: Any) -> tuple[float, ...]:
+        return Along(rule, self.series, self.seeds).effects
+
     def claims(self, finding: Finding[Any]) -> list[Along]:
         """Return every claim of a finding."""
-        return [Along(rule, self.series, self.members) for rule in finding.rules]
+        return self._by_finding[finding.name]
+
+    @cached_property
+    def rows(self) -> list[Along]:
+        """Return every claim that some model can test, in the order of the site."""
+        return [row for rows in self._by_finding.values() for row in rows if row.tested]
 
     def panels(self, finding: Finding[Any]) -> list[Panel]:
         """Return what is drawn of a finding."""
         return [panel for panel in (each.panel for each in self.claims(finding)) if panel is not None]
 
-    @property
+    @cached_property
     def shown(self) -> list[Finding[Any]]:
         """Return the findings of which some claim is tested in some model."""
         return [finding for finding in FINDINGS if any(each.tested for each in self.claims(finding))]
 
-    def curve(self) -> Curve | None:
-        """Return the curves of positions with a slider over models, each turned to lie on the one before it.
+    @property
+    def has_reference(self) -> bool:
+        """Return whether there are results of the model that the others were changed from."""
+        return self.series.reference in [member.place for member in self.members]
 
-        None where fewer than two have one, or they differ in length.
-        """
-        found = [(member.place, _curve_of(member)) for member in self.members]
-        curves = [(place, curve) for place, curve in found if curve is not None]
-        if len(curves) < 2 or len({curve.rows[0].points.shape for _, curve in curves}) > 1:
+    @property
+    def changes(self) -> list[Change]:
+        """Return what each change does to the claims; nothing without results of the reference."""
+        reference = self.series.reference
+        if reference is None or not self.has_reference:
+            return []
+        return [change(self.rows, reference, one.place) for one in self.members if one.place != reference]
+
+    @property
+    def in_several(self) -> list[Along]:
+        """Return the claims that two models or more can test."""
+        return [row for row in self.rows if len(row.tested) > 1]
+
+    @property
+    def half_fallen(self) -> Place | None:
+        """Return the first step by which half of the loss's fall is done, None where that isn't known."""
+        if self.losses is None:
             return None
-        rows: list[Rows] = []
-        for place, curve in curves:
-            first = curve.rows[0]
-            points = first.points - first.points.mean(axis=0)
-            if rows:
-                points = points @ orthogonal_procrustes(points, rows[-1].points)[0]
-            rows.append(replace(first, name=number(place), points=points))
-        return Curve(tuple(rows), curves[0][1].colourings[:1], slider=self.axis.capitalize())
+        return next((row.place for row in self.losses.rows if (self.losses.fallen(row.place) or 0) >= HALF), None)
+
+    @property
+    def emergence(self) -> "Emergence":
+        """Return when the claims that hold in the end came to hold."""
+        holding = [row for row in self.rows if row.settled and row.settled.verdict == "holds"]
+        arrived = [row for row in holding if row.settled and not row.settled.always]
+        fallen = [(row, None if self.losses is None else self._done(row)) for row in arrived]
+        return Emergence(
+            always=tuple(row for row in holding if row.settled and row.settled.always),
+            before=tuple(row for row, done in fallen if done is not None and done < HALF),
+            after=tuple(row for row, done in fallen if done is not None and done >= HALF),
+            unknown=tuple(row for row, done in fallen if done is None),
+        )
+
+    def _done(self, row: Along) -> float | None:
+        assert self.losses is not None
+        assert row.settled is not None
+        return self.losses.fallen(row.settled.place)
+
+
+@dataclass(frozen=True)
+class Emergence:
+    """Claims that hold at the last step: from the first on, or since before or after half of the loss's fall."""
+
+    always: tuple[Along, ...]
+    before: tuple[Along, ...]
+    after: tuple[Along, ...]
+    unknown: tuple[Along, ...]
 
 
 def write_series(
@@ -189,31 +131,65 @@ def write_series(
     """Write the page of every series, with its figures, and the list of them; `pages` are models with a page."""
     found = list(series_pages(registry, store))
     for one in found:
-        pictures = {finding.name: _picture(one, finding, staging) for finding in one.shown if one.panels(finding)}
+        name = one.series.name
         text = templates.get_template("series.md.j2").render(
-            root="../../", one=one, pictures=pictures, curve=_write_curve(one, staging), with_page=set(pages)
+            root="../../",
+            one=one,
+            pictures={finding.name: _picture(one, finding, staging) for finding in one.shown if one.panels(finding)},
+            curves=shown_curves(name, one.members, one.axis, staging),
+            emergence=_emergence(one, staging),
+            losses=_losses(one, staging),
+            with_page=set(pages),
         )
-        staging.write(f"series/{one.series.name}.md", text)
-    if found:
-        staging.write("series/index.md", templates.get_template("all_series.md.j2").render(root="../", series=found))
+        staging.write(f"series/{name}.md", text)
+    if registry.series:
+        named = [one.series for one in found]
+        waiting = [(one, len(registry.members(one))) for one in registry.series if one not in named]
+        text = templates.get_template("all_series.md.j2").render(root="../", series=found, waiting=waiting)
+        staging.write("series/index.md", text)
     return found
 
 
 def _picture(one: SeriesPage, finding: Finding[Any], staging: Staging) -> SeriesPicture:
-    panels = one.panels(finding)
-    key = hashlib.sha256(f"{panels}{one.places}{one.axis}{code.digest(along.__name__)}".encode()).hexdigest()[:32]
-    path = f"figures/series/{one.series.name}/{finding.name}"
-    return SeriesPicture(*drawn(path, key, partial(along.draw_along, panels, one.places, one.axis), staging))
+    return _drawn_along(one, finding.name, one.panels(finding), staging)
 
 
-def _write_curve(one: SeriesPage, staging: Staging) -> str | None:
-    """Write what the curve with its slider is made from; return where."""
-    curve = one.curve()
-    if curve is None:
+def _drawn_along(one: SeriesPage, name: str, panels: Sequence[Panel], staging: Staging) -> SeriesPicture:
+    draw = partial(along.draw_along, steps=one.series.along == "step")
+    return _drawn(one, name, draw, (panels, one.places, one.axis), staging)
+
+
+def _losses(one: SeriesPage, staging: Staging) -> SeriesPicture | None:
+    """Draw the losses along the series."""
+    if one.losses is None:
         return None
-    path = f"data/series/{one.series.name}.json"
-    staging.write(path, as_compact_json(curve.as_json()))
-    return path
+    points = [Point(row.place, row.loss.mean, row.loss.interval, "", None) for row in one.losses.rows]
+    panel = Panel(f"Loss on {one.losses.text}", one.losses.unit, tuple(points), None)
+    return _drawn_along(one, "losses", [panel], staging)
+
+
+def _emergence(one: SeriesPage, staging: Staging) -> SeriesPicture | None:
+    """Draw all verdicts along a training, below its loss."""
+    lines = [line for line in map(_line, one.rows) if line is not None] if one.series.along == "step" else []
+    if not lines:
+        return None
+    fall = [(row.place, row.loss.mean) for row in one.losses.rows] if one.losses else []
+    unit = one.losses.unit if one.losses else ""
+    return _drawn(one, "emergence", along.draw_emergence, (lines, fall, unit), staging)
+
+
+def _line(row: Along) -> Line | None:
+    if row.settled is None or not isinstance(row.settled.place, int):
+        return None
+    verdicts = tuple((member.place, claim.verdict) for member, claim in row.tested if isinstance(member.place, int))
+    return Line(row.rule.statement.rstrip("."), row.settled.place, verdicts)
+
+
+def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], staging: Staging) -> SeriesPicture:
+    parts = f"{name} {drawn_from} {code.digest(along.__name__)}"
+    key = hashlib.sha256(parts.encode()).hexdigest()[:32]
+    path = f"figures/series/{one.series.name}/{name}"
+    return SeriesPicture(*drawn(path, key, partial(draw, *drawn_from), staging))
 
 
 def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:
@@ -223,38 +199,20 @@ def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:
         InputError: what is known of a model is damaged.
     """
     for one in registry.series:
-        judged = [(place, model, judged_model(store, model.name)) for place, model in registry.members(one)]
-        members = tuple(SeriesMember(place, model, found) for place, model, found in judged if found is not None)
-        absent = tuple((place, model) for place, model, found in judged if found is None)
-        if len(members) > 1:
-            yield SeriesPage(one, tuple(place for place, _, _ in judged), members, absent)
+        members, absent = _members(registry, one, store)
+        if len(members) < 2:
+            continue
+        everyone = registry.members(one)
+        of_seeds = registry.find_series(one.seeds) if one.seeds else None
+        seeds = _members(registry, of_seeds, store)[0] if of_seeds else ()
+        places = tuple(place for place, _ in everyone)
+        yield SeriesPage(one, places, members, absent, losses(everyone, members), seeds)
 
 
-def _curve_of(member: SeriesMember) -> Curve | None:
-    judged = next((each for each in member.judged.findings if each.finding.name == HELIX), None)
-    if judged is None or judged.measured is None:
-        return None
-    figures = judged.finding.figures(judged.measured)
-    made = next((figure.interactive for figure in figures if figure.name == judged.finding.signature), None)
-    curve = made() if made is not None else None
-    return curve if isinstance(curve, Curve) and np.isfinite(curve.rows[0].points).all() else None
-
-
-def _verb(verdict: str) -> str:
-    return {"holds": "holds", "partly": "partly holds", "fails": "fails"}[verdict]
-
-
-def _span(values: list[float | None]) -> str:
-    first, last = values
-    return "" if first is None or last is None else f" (from {number(first)} at first to {number(last)} in the end)"
-
-
-def _range(values: list[float]) -> str:
-    if not values:
-        return ""
-    low, high = number(min(values)), number(max(values))
-    return f" ({low})" if low == high else f" ({low} to {high})"
-
-
-def _of(count: int, whole: int) -> str:
-    return "all of them" if count == whole else f"{count} of {whole}"
+def _members(
+    registry: Registry, series: Series, store: Store
+) -> tuple[tuple[SeriesMember, ...], tuple[tuple[Place, Model], ...]]:
+    """Return the models of a series with results, and those without."""
+    judged = [(place, model, judged_model(store, model.name)) for place, model in registry.members(series)]
+    members = tuple(SeriesMember(place, model, found) for place, model, found in judged if found is not None)
+    return members, tuple((place, model) for place, model, found in judged if found is None)

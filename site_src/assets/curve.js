@@ -306,6 +306,7 @@
         pick: (i) => ({ kind: "position", index: first + i }),
       };
       const axes = [0, 1, 2].map((i) => {
+        if (data.axes) return data.axes[i];
         const share = shares?.[i] === undefined ? "" : ` (${(100 * shares[i]).toFixed(0)} %)`;
         return `PC ${i + 1}${share}`;
       });

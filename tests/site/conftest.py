@@ -24,7 +24,7 @@ NOISE = "pure-noise"
 def project(stdlib_gpt2_results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy what a site is made from into a folder of its own, with a checkpoint of noise beside it."""
     project = tmp_path_factory.mktemp("project")
-    for name in ("mkdocs.yml", "models.yml"):
+    for name in ("mkdocs.yml", "models.yml", "series.yml"):
         shutil.copy(ROOT / name, project)
     for name in ("results", "models", "site_src"):
         shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from generators.base.errors import InputError
@@ -10,8 +9,10 @@ from generators.checkpoint.registry import FolderSource, find_models, load_regis
 from generators.compute.records import ClaimRecord
 from generators.compute.results import Store
 from generators.findings import FINDINGS
-from generators.site import series as room
-from generators.site.series import Along, SeriesPage, series_pages, write_series
+from generators.site.changes import change
+from generators.site.claims_along import Along
+from generators.site.held_out import Loss, Losses, Mean
+from generators.site.series import SeriesPage, series_pages, write_series
 from generators.site.staging import Staging
 from generators.site.words import environment
 from tests.conftest import ROOT
@@ -63,14 +64,14 @@ def claim(verdict, value, threshold=1.0):
     )
 
 
-def along(kind, *verdicts):
+def along(kind, *verdicts, seeds=()):
     """Return a claim along a series, from pairs of verdict and value; places are 0, 1, 2, or a, b, c."""
     places = range(len(verdicts)) if kind != "change" else "abcdefgh"
     members = [
         SimpleNamespace(place=place, claims={RULE.id: claim(*one)})
         for place, one in zip(places, verdicts, strict=False)
     ]
-    return Along(RULE, SimpleNamespace(along=kind), tuple(members))
+    return Along(RULE, SimpleNamespace(along=kind, reference="a"), tuple(members), seeds)
 
 
 # In words
@@ -86,6 +87,7 @@ def along(kind, *verdicts):
         ([("holds", 2.0), ("fails", 0.1), ("holds", 3.0)], "Holds at the last step only, 2"),
         ([("fails", 0.1), ("fails", 0.2)], "Fails from the first step looked at to the last"),
         ([("untested", None), ("partly", 0.5), ("partly", 0.6)], "Untested in 1 of 3."),
+        ([("untested", None), ("holds", 2.0)], "Holds at the one step that can test it, 1 (2). Untested in 1 of 2."),
     ],
 )
 def test_where_a_verdict_settles(verdicts, said):
@@ -119,6 +121,87 @@ def test_whether_seeds_agree(verdicts, said):
 )
 def test_what_a_change_does(verdicts, said):
     assert along("change", *verdicts).sentence == said
+
+
+def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
+    row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.5))
+    without = Along(row.rule, row.series, row.members[1:])
+    assert without.sentence == "Holds with b; fails with c."
+    assert without.differences() == []
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        ((2.0, 2.5, 3.0), "Over 3 seeds the effect spreads by 1: b makes no larger a difference, c (−1.5) does."),
+        (
+            (2.0, 2.1),
+            "Over 2 seeds the effect spreads by 0.1: every change makes a larger difference, b (+1) and c (",
+        ),
+        ((0.0, 2.0), "Over 2 seeds the effect spreads by 2: no change makes a larger difference."),
+    ],
+)
+def test_a_change_smaller_than_the_seeds_spread_is_said_to_be(seeds, said):
+    assert said in along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.5), seeds=seeds).sentence
+
+
+@pytest.mark.parametrize("verdicts", [[("holds", 2.0)], [("untested", None), ("holds", 3.0)], [("holds", None)] * 3])
+def test_without_differences_nothing_is_said_of_seeds(verdicts):
+    assert "seeds" not in along("change", *verdicts, seeds=(1.0, 2.0)).sentence
+
+
+def test_one_seed_has_no_spread():
+    assert "spreads" not in along("change", ("holds", 2.0), ("holds", 3.0), seeds=(1.0,)).sentence
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "settled"),
+    [
+        (["fails", "holds", "fails", "holds", "holds"], ("holds", 3, False, False)),
+        (["fails", "holds", "fails"], ("fails", 2, False, True)),
+        (["holds", "untested", "holds"], ("holds", 0, True, False)),
+        (["untested", "partly"], ("partly", 1, True, False)),
+        (["fails"] * 29 + ["holds"], ("holds", 29, False, True)),
+    ],
+)
+def test_the_step_from_which_the_last_verdict_stays(verdicts, settled):
+    found = along("step", *((verdict, 1.0) for verdict in verdicts)).settled
+    assert (found.verdict, found.place, found.always, found.just) == settled
+
+
+def test_what_nobody_tests_never_settles():
+    assert along("step", ("untested", None)).settled is None
+
+
+def test_seeds_agree_where_two_come_to_one_verdict():
+    assert along("seed", ("holds", 2.0), ("untested", None), ("holds", 2.5)).agrees
+    assert not along("seed", ("holds", 2.0), ("partly", 2.5)).agrees
+    assert not along("seed", ("holds", 2.0), ("untested", None)).agrees
+    spread = along("seed", ("holds", 2.0), ("untested", None), ("fails", 2.5))
+    assert (spread.holding, spread.spread) == (1, 0.5)
+    assert along("seed", ("holds", 2.0)).spread is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        ("holds", "holds", "kept"),
+        ("holds", "fails", "lost"),
+        ("holds", "partly", "lost"),
+        ("holds", "untested", "untested"),
+        ("fails", "holds", "gained"),
+        ("partly", "fails", "alike"),
+        ("fails", "untested", None),
+        ("untested", "holds", None),
+    ],
+)
+def test_what_becomes_of_a_claim_is_one_thing(before, after, kind):
+    row = along("change", (before, 1.0), (after, 2.0))
+    found = change([row], "a", "b")
+    assert [name for name in ("kept", "lost", "gained", "alike", "untested") if getattr(found, name)] == (
+        [kind] if kind else []
+    )
+    assert found.held == (before == "holds")
 
 
 def test_a_sentence_is_true_of_thirty_models():
@@ -200,19 +283,40 @@ def test_a_page_has_every_claim_that_some_model_can_test(written):
     assert "None" not in text
 
 
-def test_curves_of_one_length_are_turned_onto_one_another(written, monkeypatch):
-    page = written[0][0]
-    assert page.curve() is None  # of different lengths
-    original = room._curve_of(page.members[0])
-    turned = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
-    first = original.rows[0]
-    other = room.replace(original, rows=(room.replace(first, points=first.points @ turned),))
-    curves = iter([original, other, None])
-    monkeypatch.setattr(room, "_curve_of", lambda member: next(curves))
-    curve = page.curve()
-    assert curve.slider == "Seed"
-    assert [rows.name for rows in curve.rows] == ["1", "2"]
-    assert np.allclose(curve.rows[0].points, curve.rows[1].points, atol=1e-6)
+def course(values, losses):
+    """Return the page of a training in which one claim has these verdicts."""
+    rows = along("step", *values)
+    series = SimpleNamespace(along="step", reference=None, name="course")
+    found = (
+        Losses(tuple(Loss(i, Mean(one, None)) for i, one in enumerate(losses)), "text", "nats") if losses else None
+    )
+    return SeriesPage(series, tuple(range(len(values))), rows.members, (), found)
+
+
+@pytest.mark.parametrize(
+    ("losses", "kind"),
+    [
+        ([10, 9, 8, 2], "before"),
+        ([10, 3, 2.5, 2], "after"),
+        ([], "unknown"),
+        ([2, 3, 4, 10], "unknown"),  # it never falls
+    ],
+)
+def test_what_comes_to_hold_does_so_before_or_after_half_of_the_losss_fall(losses, kind):
+    page = course([("fails", 0.1), ("fails", 0.2), ("holds", 2.0), ("holds", 2.0)], losses)
+    found = page.emergence
+    assert [name for name in ("always", "before", "after", "unknown") if getattr(found, name)] == [kind]
+
+
+def test_what_holds_throughout_did_not_come_to_hold():
+    found = course([("holds", 2.0)] * 3, [10, 5, 2]).emergence
+    assert [row.rule.id for row in found.always] == ["winding"]
+    assert not found.before + found.after + found.unknown
+
+
+@pytest.mark.parametrize(("losses", "half"), [([10, 9, 6, 2], 2), ([10, 2], 1), ([], None), ([2, 10], None)])
+def test_by_which_step_half_of_the_losss_fall_is_done(losses, half):
+    assert course([("holds", 2.0)] * 4, losses).half_fallen == half
 
 
 def test_there_are_no_series_without_the_file(tmp_path):

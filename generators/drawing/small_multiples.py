@@ -1,0 +1,44 @@
+"""The same curve of many models, one small picture each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+from generators.drawing import style
+
+COLUMNS = 5
+WIDTH, HEIGHT = 1.75, 1.85  # inches, of a picture
+BAR = 3.0  # inches
+
+
+@dataclass(frozen=True)
+class NamedCurve:
+    """One model's curve: its first row is of position `first`."""
+
+    name: str
+    first: int
+    points: Float[Array, "rows 3"]
+
+
+def draw_small_multiples(curves: Sequence[NamedCurve]) -> Any:
+    """Return a figure with every curve in its own three components, coloured by position on one scale."""
+    columns = min(COLUMNS, len(curves))
+    rows = -(-len(curves) // columns)
+    figure = style.canvas(width=WIDTH * columns + 0.9, height=HEIGHT * rows)
+    last = max(curve.first + len(curve.points) for curve in curves) - 1
+    axes = []
+    for place, curve in enumerate(curves):
+        ax = figure.add_subplot(rows, columns, place + 1, projection="3d")
+        positions = np.arange(curve.first, curve.first + len(curve.points))
+        dots = style.curve_3d(ax, curve.points, positions, with_bar=False)
+        dots.set_clim(0, last)
+        for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+            axis.set_label_text("")  # small pictures have no room for words that the caption has
+        ax.set_title(curve.name, fontsize=8)
+        axes.append(ax)
+    style.position_bar(dots, axes, shrink=min(0.8, BAR / (HEIGHT * rows)), aspect=25)
+    return figure

@@ -1,0 +1,52 @@
+"""What one change to a recipe does to the claims that hold without it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from generators.checkpoint.registry import Place
+from generators.site.claims_along import Along
+
+UNTESTED = "untested"
+
+
+@dataclass(frozen=True)
+class Change:
+    """Claims by what became of them in one model, beside the reference: each that the reference can test is in one.
+
+    `alike` don't hold fully in either; `lost` and `gained` hold in the one alone; `untested` hold in the reference.
+    """
+
+    place: Place
+    kept: tuple[Along, ...]
+    lost: tuple[Along, ...]
+    gained: tuple[Along, ...]
+    alike: tuple[Along, ...]
+    untested: tuple[Along, ...]
+
+    @property
+    def held(self) -> int:
+        """Return how many claims hold in the reference."""
+        return len(self.kept) + len(self.lost) + len(self.untested)
+
+
+def verdict(row: Along, place: Place) -> str:
+    """Return a claim's verdict at a place, `untested` where nothing is known of it."""
+    return next((claim.verdict for member, claim in row.tested if member.place == place), UNTESTED)
+
+
+def change(rows: Sequence[Along], reference: Place, place: Place) -> Change:
+    """Return what became of claims at a place, beside those of the reference."""
+    sorted_out: dict[str, list[Along]] = {"kept": [], "lost": [], "gained": [], "alike": [], "untested": []}
+    for row in rows:
+        kind = _kind(verdict(row, reference), verdict(row, place))
+        if kind is not None:
+            sorted_out[kind].append(row)
+    return Change(place, **{kind: tuple(these) for kind, these in sorted_out.items()})
+
+
+def _kind(before: str, after: str) -> str | None:
+    if before == UNTESTED:
+        return None
+    if before == "holds":
+        return {"holds": "kept", UNTESTED: "untested"}.get(after, "lost")
+    return {"holds": "gained", UNTESTED: None}.get(after, "alike")

@@ -1,0 +1,200 @@
+"""What the atlas's own family shows: one recipe with one thing changed each time, in sentences made from its results.
+
+Each appears only where the models that it needs have results.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from generators.base.sentences import listed
+from generators.base.text import number
+from generators.findings.stream.claims import RELIABLE
+from generators.findings.stream.measure import StageRow
+from generators.site.changes import UNTESTED, Change, verdict
+from generators.site.claims_along import Along, SeriesMember
+from generators.site.series import SeriesPage
+
+FAMILY, SEEDS, COURSE = "stdlib-family", "stdlib-seeds", "stdlib-gpt2-course"
+SCHEMES = ("stdlib-sinusoidal", "stdlib-rotary", "stdlib-alibi", "stdlib-none")  # other than a table that is learned
+WITHOUT = "stdlib-none"
+SURVIVAL = {  # of what is learned still, with one change
+    "stdlib-rank-three": "What survives when P may have three dimensions only?",
+    "stdlib-no-decay": "What survives without weight decay?",
+    "stdlib-context-64": "What survives with a short context?",
+}
+OWN_CURVE = "makes-its-own-positions"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Words, and the claims that they are about; `series` is the series whose page tells more."""
+
+    words: str
+    rows: tuple[Along, ...] = ()
+
+
+@dataclass(frozen=True)
+class FamilyLesson:
+    """A question, the answer in one sentence, and claims by what became of them."""
+
+    question: str
+    answer: str
+    series: str
+    parts: tuple[Part, ...] = ()
+
+
+def family_lessons(pages: Sequence[SeriesPage]) -> list[FamilyLesson]:
+    """Return what the series of the family teach, as far as they have results."""
+    by_name = {page.series.name: page for page in pages}
+    lessons: list[FamilyLesson] = []
+    seeds = by_name.get(SEEDS)
+    if (family := by_name.get(FAMILY)) is not None and family.has_reference:
+        lessons += [*_schemes(family), *_survivals(family, seeds)]
+    if (family := by_name.get(FAMILY)) is not None:
+        lessons += _own_curve(family)
+    if seeds is not None:
+        lessons += _seeds(seeds)
+    if (course := by_name.get(COURSE)) is not None:
+        lessons += _course(course)
+    return lessons
+
+
+def _schemes(family: SeriesPage) -> Iterator[FamilyLesson]:
+    others = [member for member in family.members if member.model.name in SCHEMES]
+    if not others:
+        return
+    reference = family.series.reference
+    assert reference is not None
+    holding = [row for row in family.rows if verdict(row, reference) == "holds"]
+    if not holding:
+        return
+    elsewhere = {row.rule.id: [verdict(row, other.place) for other in others] for row in holding}
+    able = [row for row in holding if set(elsewhere[row.rule.id]) != {UNTESTED}]
+    without = tuple(row for row in able if "holds" in elsewhere[row.rule.id])
+    needing = tuple(row for row in able if row not in without)
+    about_table = tuple(row for row in holding if row not in able)
+    within, nowhere = (
+        ("in it, too", "in it no more") if len(others) == 1 else ("in at least one", "in none that can test it")
+    )
+    pieces = [
+        f"{len(without)} {_hold(len(without))} {within}" if without else "",
+        f"{len(needing)} {_hold(len(needing))} {nowhere}" if needing else "",
+        f"{len(about_table)} can't be tested {'there' if len(others) == 1 else 'in any'}" if about_table else "",
+    ]
+    names = listed([str(other.place) for other in others])
+    became = listed([piece for piece in pieces if piece])
+    answer = f"{_claims(len(holding))} with {reference}. Trained with {names} instead: {became}."
+    parts = (Part("Hold with learned positions alone", needing), Part("Hold with another scheme, too", without))
+    yield FamilyLesson("Which observations need learned positions?", answer, FAMILY, _filled(parts))
+
+
+def _survivals(family: SeriesPage, seeds: SeriesPage | None) -> Iterator[FamilyLesson]:
+    found = {member.place: member.model.name for member in family.members}
+    unsteady = {row.rule.id for row in seeds.in_several if not row.agrees} if seeds is not None else set()
+    for change in family.changes:
+        question = SURVIVAL.get(found[change.place])
+        if question is not None:
+            yield _survival(question, change, family, unsteady)
+
+
+def _survival(question: str, change: Change, family: SeriesPage, unsteady: set[str]) -> FamilyLesson:
+    became = [f"{len(change.kept)} still {_hold(len(change.kept))}"] if change.kept else []
+    became += [f"{len(change.lost)} {_hold(len(change.lost))} no more"] if change.lost else []
+    became += [f"{len(change.untested)} can't be tested"] if change.untested else []
+    said = listed(became) if len(change.kept) < change.held else "none is lost"
+    answer = f"{_claims(change.held)} with {family.series.reference}. With {change.place}, {said or 'there is none'}."
+    chance = [row for row in (*change.lost, *change.gained) if row.rule.id in unsteady]
+    steady = tuple(row for row in change.lost if row not in chance)
+    parts = (
+        Part("Hold no more", steady),
+        Part("Hold no more, but seeds differ on them anyway", tuple(row for row in change.lost if row in chance)),
+        Part("Hold now and did not", tuple(row for row in change.gained if row not in chance)),
+        Part("Hold now, but seeds differ on them anyway", tuple(row for row in change.gained if row in chance)),
+    )
+    return FamilyLesson(question, answer, FAMILY, _filled(parts))
+
+
+def _own_curve(family: SeriesPage) -> Iterator[FamilyLesson]:
+    member = next((one for one in family.members if one.model.name == WITHOUT), None)
+    found = None if member is None else _largest(member)
+    if member is None or found is None:
+        return
+    stage, reliable = found
+    if not reliable:
+        answer = "At no layer do both halves of the windows of text agree on a curve of positions: it makes none."
+    else:
+        answer = (
+            f"It does: {_percent(stage['share'])} of the variance {_depth(stage)} lies between positions "
+            f"({_percent(stage['share_low'])} to {_percent(stage['share_high'])}), on a curve that both halves of "
+            f"the windows of text agree on; three components hold {_percent(stage['ev3'])} of it."
+        )
+        rule = next((row.rule for row in family.rows if row.rule.id == OWN_CURVE), None)
+        if rule is not None and rule.holds is not None and stage["share"] < rule.holds:
+            answer = answer.replace("It does:", f"Less than the {_percent(rule.holds)} asked for:", 1)
+    beside = next((one for one in family.members if one.place == family.series.reference), None)
+    theirs = None if beside is None else _largest(beside)
+    if beside is not None and theirs is not None and theirs[1]:
+        answer += f" With {beside.place} it is {_percent(theirs[0]['share'])} {_depth(theirs[0])}."
+    yield FamilyLesson("Does a model without positions make its own curve?", answer, FAMILY)
+
+
+def _largest(member: SeriesMember) -> tuple[StageRow, bool] | None:
+    """Return the stage after the first where most variance lies between positions, and whether its curve is reliable.
+
+    Of reliable ones where there are some; None where the model was not run.
+    """
+    judged = next((each for each in member.judged.findings if each.finding.name == "stream"), None)
+    if judged is None or judged.measured is None:
+        return None
+    stages: list[StageRow] = judged.measured.metrics["layers"][1:]
+    reliable = [stage for stage in stages if (stage["reliability"] or 0) >= RELIABLE]
+    return max(reliable or stages, key=lambda stage: stage["share"]), bool(reliable)
+
+
+def _seeds(seeds: SeriesPage) -> Iterator[FamilyLesson]:
+    several = seeds.in_several
+    if not several:
+        return
+    differing = tuple(row for row in several if not row.agrees)
+    agreed = len(several) - len(differing)
+    answer = (
+        f"Of {_claims(len(several), hold=False)} that can be tested in two seeds or more, the seeds agree on "
+        f"{agreed if differing else 'every one'}."
+    )
+    yield FamilyLesson(
+        "Which observations vary with the seed?", answer, SEEDS, _filled((Part("Seeds differ", differing),))
+    )
+
+
+def _course(course: SeriesPage) -> Iterator[FamilyLesson]:
+    found = course.emergence
+    if course.half_fallen is None or not (found.before or found.after):
+        return
+    answer = (
+        f"The loss has done half of its fall by step {number(course.half_fallen)}. Of the claims that hold at the "
+        f"last step and did not at the first, {len(found.before)} came to hold before that, {len(found.after)} then "
+        "or later."
+    )
+    parts = (Part("Before", found.before), Part("After", found.after))
+    yield FamilyLesson("Do they appear before the loss falls, or after?", answer, COURSE, _filled(parts))
+
+
+def _filled(parts: Sequence[Part]) -> tuple[Part, ...]:
+    return tuple(part for part in parts if part.rows)
+
+
+def _claims(count: int, *, hold: bool = True) -> str:
+    claims = f"{count} {'claim' if count == 1 else 'claims'}"
+    return f"{claims} {_hold(count)}" if hold else claims
+
+
+def _hold(count: int) -> str:
+    return "holds" if count == 1 else "hold"
+
+
+def _percent(share: float) -> str:
+    return f"{number(100 * share)} %"
+
+
+def _depth(stage: StageRow) -> str:
+    return f"at layer {stage['layer']}"

@@ -1,0 +1,136 @@
+"""The curves of positions along a series: small pictures of all, and what a slider over them is made from."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+from scipy.linalg import orthogonal_procrustes
+
+from generators.base.plain import as_compact_json
+from generators.base.text import number
+from generators.checkpoint.registry import Place
+from generators.compute import code
+from generators.drawing import small_multiples
+from generators.drawing.interactive import Curve, Rows
+from generators.drawing.small_multiples import NamedCurve
+from generators.site.claims_along import SeriesMember
+from generators.site.pictures import drawn
+from generators.site.staging import Staging
+
+FEWEST_SHARED = 4  # positions that two curves need to have both, to be laid on one another
+TURNED = ("axis 1", "axis 2", "axis 3")  # turned components are no principal ones any more
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A curve that models have: of which finding and figure it is, and how pages speak of it."""
+
+    name: str
+    finding: str
+    figure: str
+    title: str
+    what: str
+
+
+KINDS = (
+    Kind("curve", "helix", "helix", "The curve of P", "The position embeddings in their own three components"),
+    Kind(
+        "stream-curve",
+        "stream",
+        "stream-curves",
+        "The curve in the stream",
+        "The mean hidden state at every position, half way through the model, in its own three components",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class SeriesPicture:
+    """Where a drawn figure is, from the site's root, and its size in CSS pixels."""
+
+    light: str
+    dark: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class ShownCurves:
+    """The curves of one kind on a series' page: the picture of all, where the slider's data are, who has none."""
+
+    kind: Kind
+    picture: SeriesPicture
+    data: str
+    shown: tuple[Place, ...]
+    without: tuple[Place, ...]
+
+
+def shown_curves(name: str, members: Sequence[SeriesMember], axis: str, staging: Staging) -> list[ShownCurves]:
+    """Draw the curves of every kind that two models of a series or more have, and write what a slider needs."""
+    made = []
+    for kind in KINDS:
+        found = [(member.place, curve) for member in members if (curve := curve_of(member, kind)) is not None]
+        if len(found) < 2:
+            continue
+        places = tuple(place for place, _ in found)
+        without = tuple(member.place for member in members if member.place not in places)
+        path = f"data/series/{name}/{kind.name}.json"
+        staging.write(path, as_compact_json(turned_onto_one_another(found, axis).as_json()))
+        made.append(ShownCurves(kind, _picture(name, kind, found, staging), path, places, without))
+    return made
+
+
+def curve_of(member: SeriesMember, kind: Kind) -> Curve | None:
+    """Return a model's curve as a figure of one range, None where it has none or it is a point."""
+    judged = next((each for each in member.judged.findings if each.finding.name == kind.finding), None)
+    if judged is None or judged.measured is None:
+        return None
+    figures: Any = judged.finding.figures(judged.measured)
+    made = next((figure.interactive for figure in figures if figure.name == kind.figure), None)
+    curve = made() if made is not None else None
+    if not isinstance(curve, Curve):
+        return None
+    rows = curve.rows[(len(curve.rows) - 1) // 2 if curve.slider else 0]  # layers: the one half way
+    if not np.isfinite(rows.points).all() or not np.ptp(rows.points, axis=0).any():
+        return None
+    return replace(curve, rows=(rows,))
+
+
+def turned_onto_one_another(found: Sequence[tuple[Place, Curve]], axis: str) -> Curve:
+    """Return curves with a slider over models; each is turned to lie on the one before it, if both are long.
+
+    They may differ in length: the positions that both have decide.
+    """
+    rows: list[Rows] = []
+    for place, curve in found:
+        one = curve.rows[0]
+        points = one.points - one.points.mean(axis=0)
+        if rows:
+            points = points @ _turn(replace(one, points=points), rows[-1])
+        rows.append(replace(one, name=number(place), points=points, shares=None))
+    longest = max((curve for _, curve in found), key=lambda curve: curve.rows[0].first + len(curve.rows[0].points))
+    return Curve(tuple(rows), longest.colourings[:1], slider=axis.capitalize(), axes=TURNED)
+
+
+def _turn(rows: Rows, onto: Rows) -> Float[Array, "3 3"]:
+    begin = max(rows.first, onto.first)
+    end = min(rows.first + len(rows.points), onto.first + len(onto.points))
+    if end - begin < FEWEST_SHARED:
+        return np.eye(3)
+    ours, theirs = (each.points[begin - each.first : end - each.first] for each in (rows, onto))
+    return np.asarray(orthogonal_procrustes(ours - ours.mean(axis=0), theirs - theirs.mean(axis=0))[0])
+
+
+def _picture(name: str, kind: Kind, found: Sequence[tuple[Place, Curve]], staging: Staging) -> SeriesPicture:
+    curves = [NamedCurve(number(place), curve.rows[0].first, curve.rows[0].points) for place, curve in found]
+    content = b"".join(
+        f"{one.name} {one.first}".encode() + np.ascontiguousarray(one.points).tobytes() for one in curves
+    )
+    key = hashlib.sha256(content + code.digest(small_multiples.__name__).encode()).hexdigest()[:32]
+    path = f"figures/series/{name}/{kind.name}"
+    return SeriesPicture(*drawn(path, key, partial(small_multiples.draw_small_multiples, curves), staging))

@@ -1,0 +1,164 @@
+"""What the family of the atlas's own models teaches: sentences from results, none without those that it needs."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from generators.compute.records import ClaimRecord
+from generators.findings import FINDINGS
+from generators.site.family import family_lessons
+from generators.site.held_out import Loss, Losses, Mean
+from generators.site.series import SeriesPage
+from generators.site.words import environment
+
+RULES = {rule.id: (finding.name, rule) for finding in FINDINGS for rule in finding.rules}
+NEED = "Which observations need learned positions?"
+RANK = "What survives when P may have three dimensions only?"
+OWN = "Does a model without positions make its own curve?"
+SEEDS = "Which observations vary with the seed?"
+WHEN = "Do they appear before the loss falls, or after?"
+STAGE = {"layer": 2, "share": 0.2, "share_low": 0.19, "share_high": 0.21, "reliability": 0.99, "ev3": 0.9}
+
+
+def claim(name, verdict, value=1.0):
+    finding, rule = RULES[name]
+    return ClaimRecord(
+        id=name,
+        finding=finding,
+        statement=rule.statement,
+        verdict=verdict,
+        value=None if verdict == "untested" else value,
+        threshold=1.0,
+        baseline=None,
+        unit=rule.unit,
+        answer="",
+    )
+
+
+def member(name, place, stages=(), **verdicts):
+    """Return a model of a series; names of claims have _ for -."""
+    metrics = {"layers": [{**STAGE, "layer": 0, "share": 0.9}, *stages]}
+    stream = SimpleNamespace(
+        finding=SimpleNamespace(name="stream"), measured=SimpleNamespace(metrics=metrics) if stages else None
+    )
+    claims = {id.replace("_", "-"): claim(id.replace("_", "-"), verdict) for id, verdict in verdicts.items()}
+    judged = SimpleNamespace(findings=[stream])
+    return SimpleNamespace(model=SimpleNamespace(name=name), place=place, claims=claims, judged=judged)
+
+
+def page(name, along, *members, losses=None, seeds=()):
+    reference = "learned positions" if along == "change" else None
+    series = SimpleNamespace(name=name, along=along, reference=reference)
+    return SeriesPage(series, tuple(one.place for one in members), members, (), losses, seeds)
+
+
+def family(*members):
+    return page("stdlib-family", "change", *members)
+
+
+LEARNED = member(
+    "stdlib-learned", "learned positions", winding="holds", clump="holds", low_rank="holds", fraying="fails"
+)
+
+
+def answers(*pages):
+    return {lesson.question: lesson for lesson in family_lessons(pages)}
+
+
+def ids(part):
+    return [row.rule.id for row in part.rows]
+
+
+def test_what_holds_with_learned_positions_alone_needs_them():
+    none = member("stdlib-none", "no positions", winding="untested", clump="holds", low_rank="fails", fraying="fails")
+    rotary = member("stdlib-rotary", "rotations", winding="untested", clump="fails", low_rank="untested")
+    found = answers(family(LEARNED, none, rotary))[NEED]
+    assert found.answer == (
+        "3 claims hold with learned positions. Trained with no positions and rotations instead: 1 holds in at least "
+        "one, 1 holds in none that can test it and 1 can't be tested in any."
+    )
+    assert {part.words: ids(part) for part in found.parts} == {
+        "Hold with learned positions alone": ["low-rank"],
+        "Hold with another scheme, too": ["clump"],
+    }
+
+
+@pytest.mark.parametrize("pages", [(), (family(LEARNED),), (family(member("stdlib-none", "no positions")),)])
+def test_without_the_models_that_it_needs_nothing_is_said(pages):
+    assert not {NEED, RANK, OWN} & set(answers(*pages))
+
+
+def test_what_survives_a_change_and_what_seeds_unmake_anyway():
+    three = member(
+        "stdlib-rank-three", "rank three", winding="fails", clump="fails", low_rank="holds", fraying="holds"
+    )
+    other = member("stdlib-learned-seed-1", 1, winding="fails", clump="holds", low_rank="holds", fraying="fails")
+    seeds = page("stdlib-seeds", "seed", LEARNED, other)
+    found = answers(family(LEARNED, three), seeds)
+    assert found[RANK].answer == (
+        "3 claims hold with learned positions. With rank three, 1 still holds and 2 hold no more."
+    )
+    assert {part.words: ids(part) for part in found[RANK].parts} == {
+        "Hold no more": ["clump"],
+        "Hold no more, but seeds differ on them anyway": ["winding"],
+        "Hold now and did not": ["fraying"],
+    }
+    assert found[SEEDS].answer == ("Of 4 claims that can be tested in two seeds or more, the seeds agree on 3.")
+    assert ids(found[SEEDS].parts[0]) == ["winding"]
+
+
+def test_what_cant_be_tested_after_a_change_is_no_loss():
+    short = member("stdlib-context-64", "a context of 64", winding="untested", clump="holds", low_rank="holds")
+    found = answers(family(LEARNED, short))["What survives with a short context?"]
+    assert found.answer.endswith("With a context of 64, 2 still hold and 1 can't be tested.")
+    assert found.parts == ()
+
+
+@pytest.mark.parametrize(
+    ("stages", "said"),
+    [
+        ([STAGE], "It does: 20 % of the variance at layer 2 lies between positions (19 % to 21 %)"),
+        ([{**STAGE, "share": 0.01}], "Less than the 2 % asked for: 1 % of the variance"),
+        ([{**STAGE, "reliability": 0.5}], "At no layer do both halves"),
+        ([{**STAGE, "reliability": None}], "At no layer do both halves"),
+        (
+            [{**STAGE, "reliability": 0.1, "share": 0.9}, {**STAGE, "layer": 3}],
+            "It does: 20 % of the variance at layer 3",
+        ),
+    ],
+)
+def test_whether_a_model_without_positions_makes_a_curve_is_told_from_its_layers(stages, said):
+    alone = member("stdlib-none", "no positions", stages=stages, makes_its_own_positions="untested", clump="holds")
+    rotary = member("stdlib-rotary", "rotations", makes_its_own_positions="holds")
+    assert answers(family(alone, rotary))[OWN].answer.startswith(said)
+
+
+def test_its_curve_is_set_beside_that_of_learned_positions():
+    alone = member("stdlib-none", "no positions", stages=[STAGE])
+    beside = member(
+        "stdlib-learned", "learned positions", stages=[{**STAGE, "share": 0.4, "layer": 1}], clump="holds"
+    )
+    assert answers(family(beside, alone))[OWN].answer.endswith(" With learned positions it is 40 % at layer 1.")
+
+
+def test_when_claims_appear_is_told_beside_the_loss():
+    steps = [
+        member(f"s{i}", i, winding="holds" if i > 0 else "fails", clump="holds" if i > 2 else "fails")
+        for i in range(4)
+    ]
+    losses = Losses(tuple(Loss(i, Mean(loss, None)) for i, loss in enumerate([10.0, 9.0, 3.0, 2.0])), "text", "nats")
+    found = answers(page("stdlib-gpt2-course", "step", *steps, losses=losses))[WHEN]
+    assert "half of its fall by step 2" in found.answer
+    assert "1 came to hold before that, 1 then or later" in found.answer
+    assert [ids(part) for part in found.parts] == [["winding"], ["clump"]]
+    assert WHEN not in answers(page("stdlib-gpt2-course", "step", *steps))  # no losses
+
+
+def test_what_we_learned_has_the_family_only_where_it_has_results():
+    shared = {"root": "", "pages": [], "lessons": []}
+    template = environment().get_template("learned.md.j2")
+    assert "one thing changed" not in template.render(family=[], **shared)
+    three = member("stdlib-rank-three", "rank three", winding="fails", clump="holds", low_rank="holds")
+    text = template.render(family=family_lessons([family(LEARNED, three)]), **shared)
+    assert "## One recipe, one thing changed { #family }" in text
+    assert 'Hold no more (1): <a href="series/stdlib-family/#winding">Positions wind</a>' in text

@@ -1,0 +1,182 @@
+"""Curves along a series: turned onto one another, small pictures of all, and pages of 3 and 30 made-up models."""
+
+import json
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from generators.checkpoint.registry import load_registry
+from generators.compute.results import Store
+from generators.drawing.interactive import Colouring, Curve, Rows
+from generators.drawing.small_multiples import NamedCurve, draw_small_multiples
+from generators.site import pages as site_pages
+from generators.site.series import write_series
+from generators.site.series_curves import KINDS, curve_of, turned_onto_one_another
+from generators.site.staging import Staging
+from generators.site.words import environment
+from tests.conftest import ROOT
+from tests.site.made_up_series import made_up, project, same, winding
+
+RNG = np.random.default_rng(0)
+WOUND = np.stack([np.cos(np.arange(64) / 9), np.sin(np.arange(64) / 9), np.arange(64) / 30], axis=1)
+
+
+def curve(points, first=1):
+    return Curve((Rows("rows", first, points),), (Colouring("position", np.arange(first + len(points))),))
+
+
+def turn():
+    return np.linalg.qr(RNG.standard_normal((3, 3)))[0]
+
+
+# Turned onto one another
+
+
+def test_a_turned_and_shifted_curve_comes_to_lie_on_the_one_before_it():
+    found = [(0, curve(WOUND)), (10, curve(WOUND @ turn() + 5)), (20, curve(WOUND @ turn()))]
+    made = turned_onto_one_another(found, "training step")
+    assert (made.slider, [rows.name for rows in made.rows]) == ("Training step", ["0", "10", "20"])
+    for rows in made.rows[1:]:
+        assert np.allclose(rows.points, made.rows[0].points, atol=1e-9)
+
+
+def test_curves_of_other_lengths_are_laid_on_what_both_have():
+    short, late = curve(WOUND[:32] @ turn()), curve(WOUND[16:] @ turn(), first=17)
+    made = turned_onto_one_another([("long", curve(WOUND)), ("short", short), ("late", late)], "what was changed")
+    for rows in made.rows[1:]:
+        begin = rows.first - 1
+        long = made.rows[0].points[begin : begin + len(rows.points)]
+        assert np.allclose(rows.points, long - long.mean(axis=0), atol=1e-9)
+    assert len(made.colourings[0].values) == 65  # every position has a colour
+
+
+def test_curves_without_a_position_in_common_are_left_as_they_are():
+    made = turned_onto_one_another([(0, curve(WOUND[:8])), (1, curve(WOUND[:8] @ turn(), first=40))], "seed")
+    assert np.isfinite(made.rows[1].points).all()
+
+
+def test_axes_are_no_components_once_turned():
+    made = turned_onto_one_another([(0, curve(WOUND)), (1, curve(WOUND))], "seed").as_json()
+    assert list(made["axes"]) == ["axis 1", "axis 2", "axis 3"]
+    assert made["rows"][0]["shares"] is None
+
+
+@pytest.mark.parametrize("points", [np.zeros((64, 3)), np.full((64, 3), np.nan)])
+def test_a_curve_that_is_a_point_is_none(points):
+    figure = SimpleNamespace(name="helix", interactive=lambda: curve(points))
+    finding = SimpleNamespace(name="helix", figures=lambda _: [figure])
+    member = SimpleNamespace(judged=SimpleNamespace(findings=[SimpleNamespace(finding=finding, measured=True)]))
+    assert curve_of(member, KINDS[0]) is None
+
+
+def test_of_layers_the_one_half_way_is_taken():
+    layers = Curve(tuple(Rows(f"{i}", 1, WOUND + i) for i in range(5)), curve(WOUND).colourings, slider="Layer")
+    figure = SimpleNamespace(name="stream-curves", interactive=lambda: layers)
+    finding = SimpleNamespace(name="stream", figures=lambda _: [figure])
+    member = SimpleNamespace(judged=SimpleNamespace(findings=[SimpleNamespace(finding=finding, measured=True)]))
+    assert curve_of(member, KINDS[1]).rows[0].name == "2"
+    four = replace(layers, rows=layers.rows[:4])
+    figure.interactive = lambda: four
+    assert curve_of(member, KINDS[1]).rows[0].name == "1"
+
+
+@pytest.mark.parametrize("count", [2, 3, 30])
+def test_every_curve_has_its_small_picture(count):
+    drawn = draw_small_multiples([NamedCurve(f"step {i}", 1, WOUND[: 10 + i]) for i in range(count)])
+    titles = [ax.get_title() for ax in drawn.axes if ax.get_title()]
+    assert titles == [f"step {i}" for i in range(count)]
+
+
+# Pages
+
+
+def course(tmp_path, steps, changes):
+    series = f"""
+- name: course
+  title: A course
+  along: step
+  question: When?
+  each: {{name: "tiny-{{at}}", title: "Tiny at {{at}}", sources: [{{folder: "{{at}}"}}]}}
+  at: {list(steps)}
+"""
+    known = load_registry(project(tmp_path, series, []))
+    store, staging = Store(tmp_path / "results"), Staging(tmp_path / "pages", tmp_path / "cache")
+    for step in steps:
+        if changes(step) is not None:
+            made_up(store, f"tiny-{step}", changes(step))
+    return known, store, staging
+
+
+@pytest.mark.parametrize("count", [3, 30])
+def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
+    steps = [0, *(2**i for i in range(count - 1))]
+    early = steps[count // 2]
+    known, store, staging = course(
+        tmp_path, steps, lambda step: {"helix": winding(2.0 if step >= early else 0.01), "gains": same}
+    )
+    (page,) = write_series(known, store, staging, environment(), [])
+    text = (tmp_path / "pages/series/course.md").read_text()
+    assert f"Holds from step {early} on (from 0.01 at first to 2 in the end)." in text
+    assert re.search(r"Come to hold at a step whose loss is not known: <a href=\"#winding\">Positions wind</a>", text)
+    assert text.count('data-verdict="') == count * len(
+        [row for finding in page.shown for row in page.claims(finding)]
+    )
+    assert (tmp_path / "pages/figures/series/course/emergence.svg").is_file()
+    assert (tmp_path / "pages/figures/series/course/curve-dark.svg").is_file()
+    data = json.loads((tmp_path / "pages/data/series/course/curve.json").read_text())
+    assert [rows["name"] for rows in data["rows"]] == [str(step) for step in steps]
+    assert "None" not in text
+    assert "Loss" not in text  # nothing is known of it
+    assert len(text) < 5_000 * count + 60_000
+
+
+def test_missing_models_are_named_and_not_drawn(tmp_path):
+    known, store, staging = course(
+        tmp_path, [0, 1, 2, 4], lambda step: None if step == 2 else {"helix" if step else "gains": same}
+    )
+    write_series(known, store, staging, environment(), [])
+    text = (tmp_path / "pages/series/course.md").read_text()
+    assert "1 of 4 models of this series has no results yet: 2." in text
+    assert "of each model by itself; 0 has none." in text
+    assert "Untested in 1 of 3." in text
+
+
+def test_without_results_the_overview_says_what_waits(tmp_path):
+    known, store, staging = course(tmp_path, [0, 1], lambda step: None)
+    assert write_series(known, store, staging, environment(), []) == []
+    text = (tmp_path / "pages/series/index.md").read_text()
+    assert "<strong>A course</strong>, 2 models: When? <code>atlas compute course</code>" in text
+    assert [path.name for path in (tmp_path / "pages/series").iterdir()] == ["index.md"]
+
+
+def test_models_of_a_series_have_pages_but_are_in_no_list(tmp_path):
+    series = """
+- name: changed
+  title: Changed
+  along: change
+  question: What?
+  members: [{model: one, at: as it was}, {model: two, at: another way}, {model: gone, at: not yet}]
+"""
+    known = load_registry(project(tmp_path, series, ["one", "two", "gone"]))
+    store, staging = Store(tmp_path / "results"), Staging(tmp_path / "pages", tmp_path / "cache")
+    for name, turns in (("one", 2.0), ("two", 0.01)):
+        made_up(store, name, {"helix": winding(turns)})
+    rendered = site_pages.render(known, store, staging, ROOT / "site_src")
+    pages = tmp_path / "pages"
+    assert ([page.name for page in rendered.in_series], rendered.pages, rendered.absent) == (["one", "two"], [], [])
+    assert (pages / "models/one.md").is_file()
+    assert (pages / "data/two/findings.json").is_file()
+    for listing in ("index.md", "models/index.md", "findings/helix.md", "compare.md", "data/models.json"):
+        assert not re.search(
+            r"\bmodels/(one|two)|\"name\": \"one\"|atlas compute gone", (pages / listing).read_text()
+        )
+    menu = json.dumps(json.loads((pages / "navigation.json").read_text()))
+    assert "series/changed.md" in menu
+    assert "models/one.md" not in menu
+    text = (pages / "series/changed.md").read_text()
+    assert "../../models/two/#claim-winding" in text
+    assert '<th scope="row">another way</th>' in text
+    assert '<a href="#winding">Positions wind</a>' in text
