@@ -4,7 +4,7 @@ import os
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,11 @@ from generators.site.learned import lessons
 from generators.site.navigation import write_navigation
 from generators.site.openings import openings
 from generators.site.pictures import Picture
+from generators.site.search import write_search
 from generators.site.series import write_series
 from generators.site.special import special
 from generators.site.staging import Staging
+from generators.site.things import Notable, write_things
 from generators.site.view import Absent, ModelPage, Section, all_models, model_page
 from generators.site.words import environment
 
@@ -37,11 +39,15 @@ HERO_CLAIM = "winding"
 
 @dataclass(frozen=True)
 class Rendered:
-    """What came of rendering: the pages there are, models without one, and what of stored results is damaged."""
+    """What came of rendering: the pages there are, models without one, and what of stored results is damaged.
+
+    `things` are the channels, heads and tokens that results name, by model.
+    """
 
     pages: list[ModelPage]
     absent: list[Absent]
     damaged: list[str]
+    things: dict[str, list[Notable]] = field(default_factory=dict)
 
 
 def render(
@@ -74,6 +80,8 @@ def render(
     )
     write_navigation(staging, rendered.pages, listed, series, whole=whole)
     data.write(rendered.pages, staging)
+    if whole:
+        write_search(rendered.pages, rendered.things, staging)
     return rendered
 
 
@@ -98,9 +106,13 @@ def _model_pages(
     for model, page in made:
         with _costing_only(model, rendered, report):
             apart = special(page, all_made)
-            text = templates.get_template("model.md.j2").render(root="../../", page=page, special=apart)
+            things = write_things(page, staging) if templates.globals["whole"] else []
+            text = templates.get_template("model.md.j2").render(
+                root="../../", page=page, special=apart, things=things
+            )
             staging.write(f"models/{page.name}.md", text)
             rendered.pages.append(page)
+            rendered.things[page.name] = things
             rendered.damaged.extend(page.damaged)
     return rendered
 

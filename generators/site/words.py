@@ -14,6 +14,7 @@ from generators.drawing.strip import strip
 from generators.findings import FINDINGS
 from generators.findings.judging import Rule
 from generators.findings.measured import Measurements
+from generators.site.addresses import linked, linked_items
 from generators.site.locations import packaged
 
 MOST_ROWS = 100  # of a table on a page; its CSV has all
@@ -51,6 +52,8 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "threshold": threshold_in_words,
         "most_rows": MOST_ROWS,
         "strip": claim_strip,
+        "linked": linked,
+        "linked_items": linked_items,
         "whole": whole,
     }
     return made

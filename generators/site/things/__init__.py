@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from generators.base.plain import as_compact_json
+from generators.site.addresses import query, query_of_head
 from generators.site.staging import Staging
-from generators.site.things.addresses import query, query_of_head
 from generators.site.things.channels import channels
 from generators.site.things.heads import heads
 from generators.site.things.known import Things
@@ -19,12 +19,22 @@ LISTED = ("channel", "head", "token")  # kinds of which those that results name 
 
 @dataclass(frozen=True)
 class Notable:
-    """A thing that results name: what it is called, where its panel opens, and what is said of it."""
+    """A thing that results name: where its panel opens, relative to its model's page, and what is said of it.
+
+    `name` is what a head or a token is called beside its index.
+    """
 
     kind: str
-    called: str
+    index: int
+    name: str | None
     address: str
     says: str
+
+    @property
+    def called(self) -> str:
+        """Return what the thing is called: Channel 138, Head L0H7, Token 262 ␠the."""
+        parts = [self.kind.capitalize(), "" if self.kind == "head" else str(self.index), self.name or ""]
+        return " ".join(part for part in parts if part)
 
 
 def write_things(page: ModelPage, staging: Staging) -> list[Notable]:
@@ -59,7 +69,5 @@ def _notable(kind: str, things: Things, n_head: int = 1) -> Iterator[Notable]:
     for index, notes in sorted(things.notes.items()):
         says = [note.says for note in notes if note.named]
         if says:
-            name = things.names.get(index)
-            called = f"Head {name}" if kind == "head" else f"{kind.capitalize()} {index}{f' {name}' if name else ''}"
             address = query_of_head(*divmod(index, n_head)) if kind == "head" else query(kind, index)
-            yield Notable(kind, called, address, " ".join(says))
+            yield Notable(kind, index, things.names.get(index), address, " ".join(says))
