@@ -23,12 +23,13 @@ LEFT_ALONE = frozenset(
 
 @dataclass(frozen=True)
 class Term:
-    """A word, its other spellings, and what it means."""
+    """A word, its other spellings, what it means, and the words `akin` to it by which readers may look for it."""
 
     term: str
     says: str
     also: tuple[str, ...] = ()
     pattern: str | None = None
+    akin: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -48,7 +49,14 @@ def glossary() -> tuple[Term, ...]:
     """Return all terms, in the order of the alphabet."""
     entries = yaml.safe_load((packaged("templates") / "glossary.yml").read_text("utf-8"))
     terms = [
-        Term(one["term"], one["says"].strip(), tuple(one.get("also", ())), one.get("pattern")) for one in entries
+        Term(
+            one["term"],
+            one["says"].strip(),
+            tuple(one.get("also", ())),
+            one.get("pattern"),
+            tuple(one.get("akin", ())),
+        )
+        for one in entries
     ]
     return tuple(sorted(terms, key=lambda one: one.term.lower()))
 

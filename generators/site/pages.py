@@ -25,9 +25,11 @@ from generators.site.learned import lessons
 from generators.site.navigation import write_navigation
 from generators.site.openings import openings
 from generators.site.pictures import Picture
+from generators.site.search import write_search
 from generators.site.series import write_series
 from generators.site.special import special
 from generators.site.staging import Staging
+from generators.site.things import Notable, write_things
 from generators.site.view import Absent, ModelPage, Section, all_models, model_page
 from generators.site.words import environment
 
@@ -40,13 +42,15 @@ HERO_CLAIM = "winding"
 class Rendered:
     """What came of rendering: the pages there are, models without one, and what of stored results is damaged.
 
-    `in_series` are pages of models that stand in their series alone.
+    `in_series` are pages of models that stand in their series alone; `things` the channels, heads and tokens that
+    results name, by model.
     """
 
     pages: list[ModelPage]
     absent: list[Absent]
     damaged: list[str]
     in_series: list[ModelPage] = field(default_factory=list)
+    things: dict[str, list[Notable]] = field(default_factory=dict)
 
 
 def render(
@@ -82,6 +86,8 @@ def render(
     data.write(rendered.pages, staging)
     for page in rendered.in_series:
         data.write_model(page, staging)
+    if whole:
+        write_search(rendered.pages, rendered.things, staging)
     return rendered
 
 
@@ -106,9 +112,13 @@ def _model_pages(
     for model, page in made:
         with _costing_only(model, rendered, report):
             apart = special(page, [page, *(other for other in counted if other is not page)])
-            text = templates.get_template("model.md.j2").render(root="../../", page=page, special=apart)
+            things = write_things(page, staging) if templates.globals["whole"] else []
+            text = templates.get_template("model.md.j2").render(
+                root="../../", page=page, special=apart, things=things
+            )
             staging.write(f"models/{page.name}.md", text)
             (rendered.in_series if model.only_in_series else rendered.pages).append(page)
+            rendered.things[page.name] = things
             rendered.damaged.extend(page.damaged)
     return rendered
 

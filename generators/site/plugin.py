@@ -16,11 +16,13 @@ from generators.site.glossary import PAGE, with_terms
 from generators.site.navigation import NAVIGATION, read_navigation
 from generators.site.notebook_markup import as_theme_expects, with_downloads
 from generators.site.policy import scripts_of, with_policy
+from generators.site.search import ENTRIES, add_entries
 
 # A link to a folder: relative, and ending there or before a query or fragment.
 TO_FOLDER = re.compile(r'(href=")(?!/)((?:[^":?#]+/)?\.\.?|[^":?#]+/)((?:[?#][^"]*)?")')
 # Pages and notebooks about the atlas itself, which a report on a model does without.
 HAND_WRITTEN = (".md", ".py")
+FOR_THE_PLUGIN = (NAVIGATION, ENTRIES)  # generated files that are no files of the site
 UPDATED = "updated"  # in a page's front matter: the day of the latest result on it
 # The theme's search is a dialog without a name: a screen reader would say "dialog" and no more.
 SEARCH = '<div class="md-search" data-md-component="search" role="dialog"'
@@ -53,7 +55,7 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
         if self.config.from_disk:
             files = Files([file for file in files if not file.src_uri.endswith(HAND_WRITTEN)])
         for path in sorted(folder.rglob("*")):
-            if path.is_file() and path.name != NAVIGATION:
+            if path.is_file() and path.name not in FOR_THE_PLUGIN:
                 made = _file(path.relative_to(folder).as_posix(), folder, config)
                 in_its_place = files.get_file_from_path(made.src_uri)
                 if in_its_place is not None:
@@ -83,6 +85,11 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
         """Name the search; let links name files where no server would look into folders."""
         output = with_named_search(output)
         return with_links_to_files(output) if self.config.from_disk else output
+
+    @event_priority(LAST)
+    def on_post_build(self, *, config: MkDocsConfig) -> None:
+        """Let the search find words of the glossary and things by name; after the theme wrote its index."""
+        add_entries(self._folder(config), Path(config.site_dir))
 
     def _folder(self, config: MkDocsConfig) -> Path:
         beside = Path(config.config_file_path or ".").parent

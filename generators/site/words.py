@@ -14,6 +14,7 @@ from generators.drawing.strip import strip
 from generators.findings import FINDINGS
 from generators.findings.judging import Rule
 from generators.findings.measured import Measurements
+from generators.site.addresses import linked, linked_items
 from generators.site.columns import shown
 from generators.site.locations import packaged
 
@@ -53,6 +54,8 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "most_rows": MOST_ROWS,
         "strip": claim_strip,
         "shown_columns": shown,
+        "linked": linked,
+        "linked_items": linked_items,
         "whole": whole,
     }
     return made

@@ -1,0 +1,278 @@
+"""Channels, heads, tokens and positions as stored results know them: for panels, lists and the search."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from generators.compute.results import Store
+from generators.findings import FINDINGS
+from generators.findings.measured import Measurements, Table
+from generators.site.addresses import linked, linked_items
+from generators.site.search import ENTRIES, INDEX, add_entries, entries_of_glossary, entries_of_model, write_search
+from generators.site.staging import Staging
+from generators.site.things import Notable, write_things
+from generators.site.things.channels import channels
+from generators.site.things.heads import heads
+from generators.site.things.positions import positions
+from generators.site.things.tokens import tokens
+from generators.site.words import environment
+from tests.site.conftest import ROOT
+
+HOSTILE = "<script>alert(1)</script>"
+HEAD = ("layer", "head", "peak_offset", "weight_at_1", "previous_token_head")
+LAST = (1, 1, 1, 0.3, False)
+EXCEPTION = ("id", "readable", "best_id", "best_readable", "norm", "best_norm", "cosine")
+PLANTED: dict[str, Measurements[Any]] = {
+    "channels": Measurements(
+        {"position_std": [0.1, 0.5, 0.3], "token_mean": [1.0, -2.0, 0.5], "position_channels": [1]},
+        arrays={"position_mean": np.array([0.25, 0, 0.125]), "right_singular_vectors": np.array([[0.6, 0.8, 0]])},
+    ),
+    "gains": Measurements(
+        {"consistent_channel": {"ln2": {"channel": 2, "layers_topped": 2, "n_layers": 2}, "ln1": None}},
+        arrays={"ln2_gain": np.array([[1.0, 2, 3], [4, 5, 6]]), "ln2_layers": np.array([0, 1])},
+    ),
+    "attention": Measurements(
+        {
+            "positional_kernels": {
+                "heads": [
+                    dict(zip(HEAD, row, strict=True))
+                    for row in ((0, 1, 1, 0.9, True), (0, 0, 1, 0.2, False), (1, 0, 0, 0.1, False), LAST)
+                ]
+            }
+        },
+        arrays={
+            "kernel_offsets": np.array([0, 1]),
+            "kernels": np.array([[0.8, 0.2], [0.1, 0.9], [0.9, 0.1], [0.7, 0.3]]),
+            "uniform_kernel": np.array([0.5, 0.5]),
+        },
+    ),
+    "outliers": Measurements(
+        {"clump": {"members": [4, 5], "radius": 0.5}, "n_tokens": 8, "known_unused": {"count": 1}},
+        tables={"known_unused": Table("never", ("id", "readable"), ((5, HOSTILE),))},
+        arrays={
+            "ids": np.array([0, 4, 7]),
+            "norm": np.array([1.5, 2.5, 3.5]),
+            "token_name": np.array(["a", "␠b", "c"]),
+            "nearest": np.array([0.1, 0.2]),
+        },
+    ),
+    "zero_layer": Measurements(
+        {"exceptions": 1},
+        tables={
+            "exceptions": Table("exceptions", EXCEPTION, ((4, "␠b", 7, "c", 2.5, 3.5, 0.75),)),
+            "hubs": Table("hubs", ("id", "readable", "absorbs"), ((7, "c", 3),)),
+        },
+    ),
+    "helix": Measurements(
+        {"n_positions": 3, "outlier_positions": [0]},
+        arrays={"norms": np.array([9.0, 1, 2]), "steps": np.array([8.0, 1])},
+    ),
+}  # fmt: skip
+
+
+def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
+    """Return as much of a model's page as things are made from."""
+    model = SimpleNamespace(name="planted", n_layer=2, n_head=2, d_model=3, n_ctx=3, vocab_size=9)
+    sections = [
+        SimpleNamespace(
+            finding=finding,
+            judged=SimpleNamespace(measured=measured.get(finding.name)),
+            record=SimpleNamespace(reason="The checkpoint lacks it."),
+            pictures=[],
+        )
+        for finding in FINDINGS
+    ]
+    return SimpleNamespace(
+        name="planted", title="Planted <b>", findings=SimpleNamespace(model=model), sections=sections
+    )
+
+
+def column(things: Any, says: str) -> Any:
+    [found] = [one for one in things.columns if one.says == says]
+    return found
+
+
+def notes(things: Any, index: int) -> str:
+    return " ".join(note.says for note in things.notes.get(index, []))
+
+
+def test_a_channel_is_told_by_embeddings_and_gains():
+    found = channels(page())
+    assert found.count == 3
+    assert column(found, "standard deviation over positions (P)").values == [0.1, 0.5, 0.3]
+    assert column(found, "mean over positions (P)").values == [0.25, 0, 0.125]
+    assert column(found, "mean over tokens (E)").values == [1, -2, 0.5]
+    assert column(found, "share of P's leading direction").values == pytest.approx([0.36, 0.64, 0])
+    [gains] = found.lines
+    assert (gains.at, gains.values, gains.usual) == ([0, 1], [[1, 4], [2, 5], [3, 6]], [2, 5])
+    assert notes(found, 1) == (
+        "A position channel: P varies in it far more than in the rest. Positions vary most in it: by 0.5."
+    )
+    assert notes(found, 2) == "ln2 gives it the largest gain in 2 of 2 layers."
+    assert notes(found, 0) == ""
+    assert {note.finding for note in found.unknown} == {"frequency", "channel_use"}
+    assert "The checkpoint lacks it." in found.unknown[0].says
+
+
+def test_a_head_is_told_by_its_kernel_whatever_the_order_of_the_rows():
+    found = heads(page())
+    assert found.count == 4
+    assert column(found, "weight on the previous token, by position alone").values == [0.2, 0.9, 0.1, 0.3]
+    assert notes(found, 1) == "A previous-token head by position alone: 0.9 there."
+    [kernel] = found.lines
+    assert (kernel.at, kernel.values[1], kernel.usual) == ([0, 1], [0.1, 0.9], [0.5, 0.5])
+    assert [note.finding for note in found.unknown] == ["heads"]
+
+
+def test_a_token_is_told_by_norm_clump_neighbours_and_what_it_yields():
+    found = tokens(page())
+    assert found.count == 8
+    assert found.names == {0: "a", 4: "␠b", 5: HOSTILE, 7: "c"}
+    norms = column(found, "norm of its embedding")
+    assert dict(zip(norms.ids, norms.values, strict=True)) == {0: 1.5, 4: 2.5, 7: 3.5}
+    nearest = column(found, "distance to the nearest other token")
+    assert dict(zip(nearest.ids, nearest.values, strict=True)) == {0: 0.1, 7: 0.2}, "spread over the ids"
+    yielded = column(found, "token that it yields")
+    assert (yielded.ids, yielded.values, yielded.leads) == ([4], [7], "token")
+    groups = {group.finding + str(group.ids): (group.says, group.otherwise) for group in found.groups}
+    assert groups["outliers[4, 5]"][1].startswith("Not in the clump of 2 tokens")
+    assert groups["zero_layer[4]"][1] == "Without layers it yields itself."
+    assert groups["outliers[5]"][0] == "It never occurs in the training text."
+    assert notes(found, 7) == "Without layers 3 other tokens yield it instead of themselves."
+
+
+def test_nothing_is_said_of_all_tokens_from_a_table_that_is_not_whole():
+    cut = Measurements({"exceptions": 2}, PLANTED["zero_layer"].tables)
+    assert not [group for group in tokens(page({"zero_layer": cut})).groups if group.finding == "zero_layer"]
+
+
+def test_a_position_is_told_by_norm_and_step():
+    found = positions(page())
+    assert column(found, "norm of its embedding").values == [9, 1, 2]
+    steps = column(found, "distance to the next position")
+    assert (steps.ids, steps.values) == ([0, 1], [8, 1])
+    assert "apart" in notes(found, 0)
+
+
+@pytest.mark.parametrize("kind", [channels, heads, tokens, positions])
+def test_of_a_model_without_results_every_finding_says_why(kind):
+    found = kind(page({}))
+    assert not found.columns
+    assert not found.lines
+    assert found.unknown
+    json.dumps(found.as_json(), allow_nan=False)
+
+
+def test_things_that_results_name_are_listed_with_their_addresses(tmp_path):
+    named = write_things(page(), Staging(tmp_path, tmp_path / "cache"))
+    assert [(one.called, one.address) for one in named] == [
+        ("Channel 1", "?channel=1#things"),
+        ("Channel 2", "?channel=2#things"),
+        ("Head L0H1", "?head=0.1#things"),
+        ("Token 7 c", "?token=7#things"),
+    ]
+    known = json.loads((tmp_path / "data/planted/things.json").read_text())
+    assert set(known) == {"model", "findings", "channel", "head", "position"}
+    assert known["channel"]["notes"]["2"][0]["finding"] == "gains"
+    written = json.loads((tmp_path / "data/planted/things-tokens.json").read_text())["token"]
+    assert written["names"][written["ids"].index(5)] == HOSTILE
+    ids = written["id_lists"][next(c["ids"] for c in written["columns"] if c["says"].startswith("norm of its"))]
+    assert ids == [0, 4, 7]
+
+
+def test_what_is_written_of_gpt2_is_what_is_stored():
+    metrics = json.loads((ROOT / "results/gpt2/gains.json").read_text())["metrics"]
+    stored = Store(ROOT / "results").whole("gpt2", "gains")
+    assert stored is not None
+    record, arrays = stored
+    one = page({"gains": Measurements(record.metrics, {}, arrays)})
+    one.findings.model.d_model = 768
+    found = channels(one)
+    top = metrics["consistent_channel"]["ln2"]
+    assert f"ln2 gives it the largest gain in {top['layers_topped']} of" in notes(found, top["channel"])
+    ln2 = next(line for line in found.lines if line.says.startswith("ln2"))
+    assert ln2.values[top["channel"]] == pytest.approx(arrays["ln2_gain"][:, top["channel"]], rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "at", "link"),
+    [
+        (("channel", "rho"), (138, 0.5), 0, "?channel=138#things"),
+        (("layer", "head"), (0, 7), 1, "?head=0.7#things"),
+        (("layer", "head"), (0, 7), 0, None),
+        (("id", "readable"), (262, "x"), 0, "?token=262#things"),
+        (("id",), (None,), 0, None),
+        (("head",), (7,), 0, None),
+        (("channel",), ("138",), 0, None),
+        (("previous_token_head", "layer"), (True, 3), 0, None),
+    ],
+)
+def test_cells_that_name_a_thing_lead_to_it(columns, row, at, link):
+    assert linked(columns, row, at) == link
+
+
+def test_a_list_of_channels_leads_to_each():
+    assert linked_items("top_channels", [5, 6]) == [(5, "?channel=5#things"), (6, "?channel=6#things")]
+    assert linked_items("contained_in", ["a"]) is None
+
+
+def test_tables_link_things_on_pages_of_models_alone():
+    columns = ("channel", "top_channels")
+    source = '{% import "macros.j2" as m with context %}{{ m.table("T", columns, rows, none, things) }}'
+    made = environment().from_string(source, {"columns": columns})
+    assert '<a href="?channel=7#things">7</a></td><td><a href="?channel=1#things">1</a> <a' in made.render(
+        rows=[(7, [1, 2])], things=True
+    )
+    assert "href" not in made.render(rows=[(7, [1, 2])], things=False)
+
+
+def test_words_that_readers_type_lead_to_the_glossary():
+    entries = {one["location"]: f"{one['title']} {one['text']}".lower() for one in entries_of_glossary()}
+    for word, place in (
+        ("layernorm", "layer-norm"),
+        ("rotary", "rotary"),
+        ("rope", "rotary"),
+        ("induction", "induction-heads"),
+        ("positional encoding", "position-embedding"),
+        ("glitch token", "clump"),
+    ):
+        assert word in entries[f"glossary/#{place}"], word
+
+
+def test_things_join_the_index_of_the_search_as_text(tmp_path):
+    staging = Staging(tmp_path / "pages", tmp_path / "cache")
+    thing = Notable("token", 5, HOSTILE, "?token=5#things", "It never occurs.")
+    write_search([page()], {"planted": [thing]}, staging)
+    index = tmp_path / "site" / INDEX
+    index.parent.mkdir(parents=True)
+    before = [
+        {"location": "models/planted/#things", "title": "old", "text": ""},
+        {"location": "", "title": "Home", "text": ""},
+    ]
+    index.write_text(json.dumps({"config": {"lang": ["en"]}, "docs": before}))
+    add_entries(tmp_path / "pages", tmp_path / "site")
+    content = json.loads(index.read_text())
+    docs = {one["location"]: one for one in content["docs"]}
+    assert content["config"] == {"lang": ["en"]}
+    assert len(docs) == len(content["docs"])
+    assert docs[""]["title"] == "Home"
+    assert docs["models/planted/#things"]["title"] != "old"
+    assert docs["models/planted/?token=5"]["title"] == (
+        "Token 5 &lt;script&gt;alert(1)&lt;/script&gt; of Planted &lt;b&gt;"
+    )
+
+
+def test_a_site_without_a_search_stays_as_it_is(tmp_path):
+    (tmp_path / ENTRIES).write_text("[]")
+    add_entries(tmp_path, tmp_path / "site")
+    assert [path.name for path in tmp_path.iterdir()] == [ENTRIES]
+
+
+def test_a_channel_that_results_name_has_an_entry_that_opens_its_panel():
+    thing = Notable("channel", 138, None, "?channel=138#things", "ln2 gives it the largest gain in 9 of 12 layers.")
+    [_, entry] = entries_of_model(page(), [thing])
+    assert entry["location"] == "models/planted/?channel=138", "the theme loses entries with a place behind a query"
+    assert entry["title"] == "Channel 138 of Planted &lt;b&gt;"

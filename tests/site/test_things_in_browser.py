@@ -1,0 +1,294 @@
+"""The panel on a thing: it opens by address, by links, by what figures say, and by the search; by keyboard too."""
+
+import html
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from generators.site.staging import Staging
+from generators.site.things import write_things
+from generators.site.words import environment
+from tests.site.conftest import ROOT, served
+from tests.site.test_browser import PHONE, WCAG, WIDE, opened
+from tests.site.test_things import HOSTILE, page
+
+pytestmark = pytest.mark.browser
+
+ASSETS = ROOT / "site_src" / "assets"
+SECTION = '{% import "things.md.j2" as named with context %}{{ named.section(page, things) }}'
+AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Planted</title>
+<meta http-equiv="Content-Security-Policy" content="
+ default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="../../assets/things.css">
+<script src="../../assets/things.js" defer></script></head>
+<body class="md-typeset" data-md-color-scheme="default"><main><h1>Planted</h1>
+<figure data-interactive="../../data/planted/kernels.json"><canvas></canvas></figure>
+{section}<h2 id="gains">Gains</h2><p style="height: 90rem">Far down.</p></main></body></html>"""
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve a page of a planted model, without a theme, and return its address."""
+    site = tmp_path_factory.mktemp("site")
+    model = page()
+    things = write_things(model, Staging(site, site / "cache"))
+    section = environment().from_string(SECTION).render(page=model, things=things, root="../../")
+    (site / "assets").mkdir()
+    for name in ("things.js", "things.css"):
+        shutil.copy(ASSETS / name, site / "assets")
+    (site / "models" / "planted").mkdir(parents=True)
+    (site / "models" / "planted" / "index.html").write_text(AROUND.replace("{section}", section), "utf-8")
+    with served(site) as address:
+        yield f"{address}models/planted/"
+
+
+def panel(page: Page) -> Locator:
+    return page.get_by_role("dialog")
+
+
+def told(page: Page) -> str:
+    """Return what the panel says once it has fetched it."""
+    expect(panel(page)).not_to_contain_text("Fetching")
+    return panel(page).inner_text()
+
+
+def row(page: Page, label: str) -> list[str]:
+    return panel(page).get_by_role("row", name=label).locator("td").all_inner_texts()
+
+
+def test_an_address_opens_the_panel_with_what_is_known(browser: Browser, planted: str) -> None:
+    page, wrong = opened(browser, f"{planted}?channel=1")
+    expect(page.get_by_role("dialog", name="Channel 1 of Planted <b>")).to_be_visible()
+    assert "A position channel" in told(page)
+    assert row(page, "standard deviation over positions (P)")[:2] == ["0.5", "1 of 3"]
+    assert row(page, "mean over tokens (E)")[:2] == ["−2", "1 of 3"], "ranked by size, whichever the sign"
+    drawing = panel(page).get_by_role("img", name="Gain in every layer")
+    expect(drawing.locator("polyline")).to_have_count(2)
+    panel(page).get_by_text("In numbers").click()
+    numbers = panel(page).get_by_role("region", name="in numbers").locator("tbody tr")
+    assert [line.split() for line in numbers.all_inner_texts()] == [["0", "2", "2"], ["1", "5", "5"]]
+    assert panel(page).get_by_text("Use of channels: nothing is known").count() == 1
+    assert wrong == []
+    page.context.close()
+
+
+def test_a_head_shows_its_kernel_and_is_named_either_way(browser: Browser, planted: str) -> None:
+    for asked in ("0.1", "L0H1", "l0h1"):
+        page, wrong = opened(browser, f"{planted}?head={asked}")
+        expect(page.get_by_role("dialog", name="Head L0H1 of Planted")).to_be_visible()
+        assert "A previous-token head by position alone: 0.9 there." in told(page)
+        assert row(page, "weight on the previous token, by position alone")[:2] == ["0.9", "1 of 4"]
+        assert wrong == []
+        page.context.close()
+
+
+@pytest.mark.parametrize("asked", ["4", "%27%20b%27", "%20b", "␠b"])
+def test_a_token_is_found_by_id_and_by_text(browser: Browser, planted: str, asked: str) -> None:
+    page, wrong = opened(browser, f"{planted}?token={asked}")
+    expect(page.get_by_role("dialog", name="Token 4 ␠b of Planted")).to_be_visible()
+    assert "In the clump of 2 tokens" in told(page)
+    assert "yields another token instead" in told(page)
+    assert row(page, "token that it yields")[0] == "7 c"
+    panel(page).get_by_role("link", name="7", exact=True).click()
+    expect(page.get_by_role("dialog", name="Token 7 c of Planted")).to_be_visible()
+    assert "Without layers it yields itself." in told(page)
+    assert page.url == f"{planted}?token=7"
+    assert wrong == []
+    page.context.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ("channel=3", "There is no channel 3: Planted <b> has channels 0 to 2."),
+        ("channel=-1", "“-1” is no channel: it takes a number."),
+        (f"channel={HOSTILE}", f"“{HOSTILE}” is no channel"),
+        ("head=2.0", "Planted <b> has no head L2H0: its heads are L0H0 to L1H1."),
+        ("head=seven", "“seven” names no head"),
+        ("token=8", "There is no token 8: Planted <b> has tokens 0 to 7."),
+        ("token='nothing'", "No token of Planted <b> whose name is kept here is spelled “nothing”."),
+        ("token=6", "this token is in none of them"),
+        ("position=99", "There is no position 99"),
+    ],
+)
+def test_of_what_is_not_known_a_sentence_says_so(browser: Browser, planted: str, asked: str, says: str) -> None:
+    page, wrong = opened(browser, f"{planted}?{asked}")
+    assert says in told(page)
+    assert wrong == []
+    page.context.close()
+
+
+def test_hostile_names_are_only_text(browser: Browser, planted: str) -> None:
+    page, wrong = opened(browser, f"{planted}?token=5")
+    expect(panel(page).locator("h2 bdi code")).to_have_text(HOSTILE)
+    assert panel(page).locator("script, b").count() == 0
+    assert "It never occurs in the training text." in told(page)
+    assert wrong == []
+    page.context.close()
+
+
+def test_what_can_not_be_fetched_is_said(browser: Browser, planted: str) -> None:
+    page = browser.new_page()
+    page.route("**/things.json", lambda route: route.abort())
+    page.goto(f"{planted}?channel=1")
+    assert "could not be fetched" in told(page)
+    page.close()
+
+
+def test_by_keyboard_it_opens_turns_and_closes_and_gives_the_focus_back(browser: Browser, planted: str) -> None:
+    page, wrong = opened(browser, planted, viewport=WIDE)
+    link = page.get_by_role("link", name="Channel 1", exact=True)
+    link.focus()
+    page.keyboard.press("Enter")
+    expect(panel(page).locator("h2")).to_be_focused()
+    assert page.url == f"{planted}?channel=1"
+    told(page)
+    page.get_by_role("button", name="Next").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog", name="Channel 2 of Planted")).to_be_visible()
+    assert page.url == f"{planted}?channel=2"
+    expect(page.get_by_role("button", name="Next")).to_be_disabled()
+    for _ in range(30):  # the focus stays within
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement === document.body || !!document.activeElement.closest('dialog')")
+    page.keyboard.press("Escape")
+    expect(panel(page)).to_have_count(0)
+    page.wait_for_url(planted)
+    expect(link).to_be_focused()
+    assert wrong == []
+    page.context.close()
+
+
+def test_the_back_button_closes_it_and_forward_opens_it(browser: Browser, planted: str) -> None:
+    page, wrong = opened(browser, planted)
+    page.get_by_role("link", name="Head L0H1").click()
+    told(page)
+    page.go_back()
+    expect(panel(page)).to_have_count(0)
+    assert page.url == planted
+    page.go_forward()
+    expect(page.get_by_role("dialog", name="Head L0H1 of Planted")).to_be_visible()
+    page.get_by_role("button", name="Close this panel").click()
+    expect(panel(page)).to_have_count(0)
+    page.wait_for_url(planted)
+    assert wrong == []
+    page.context.close()
+
+
+def test_a_link_in_it_to_a_finding_leads_there(browser: Browser, planted: str) -> None:
+    page, wrong = opened(browser, f"{planted}?channel=2", viewport=WIDE)
+    told(page)
+    panel(page).get_by_role("link", name="Gains").first.click()
+    expect(panel(page)).to_have_count(0)
+    page.wait_for_url(f"{planted}#gains")
+    expect(page.locator("#gains")).to_be_in_viewport()
+    assert wrong == []
+    page.context.close()
+
+
+@pytest.mark.parametrize(
+    ("detail", "name"),
+    [
+        ({"kind": "channel", "index": 2}, "Channel 2 of Planted"),
+        ({"kind": "head", "index": 3}, "Head L1H1 of Planted"),
+        ({"kind": "head", "index": 0, "layer": 0, "head": 1}, "Head L0H1 of Planted"),
+        ({"kind": "token", "index": 7}, "Token 7 c of Planted"),
+        ({"kind": "position", "index": 0}, "Position 0 of Planted"),
+    ],
+)
+def test_what_a_figure_picks_opens_its_panel(browser: Browser, planted: str, detail: object, name: str) -> None:
+    page, wrong = opened(browser, planted)
+    pick = "detail => {}.dispatchEvent(new CustomEvent('atlas:pick', {{ bubbles: true, detail }}))"
+    page.evaluate(pick.format("document"), detail)
+    expect(page.get_by_role("dialog", name=name)).to_be_visible()
+    told(page)
+    page.keyboard.press("Escape")
+    expect(panel(page)).to_have_count(0)
+    page.evaluate(pick.format("document.querySelector('figure canvas')"), detail)
+    expect(page.get_by_role("dialog", name=name)).to_be_visible()
+    assert wrong == []
+    page.context.close()
+
+
+def test_a_thing_is_looked_up_by_the_form(browser: Browser, planted: str) -> None:
+    page, wrong = opened(browser, planted)
+    page.get_by_label("What").select_option("head")
+    page.get_by_label("Which").fill("1.1")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog", name="Head L1H1 of Planted")).to_be_visible()
+    assert page.url == f"{planted}?head=1.1"
+    assert wrong == []
+    page.context.close()
+
+
+def test_without_scripts_links_lead_to_the_list_of_things(browser: Browser, planted: str) -> None:
+    page, wrong = opened(browser, planted, java_script_enabled=False, viewport=WIDE)
+    expect(page.locator(".things-form")).to_be_hidden()
+    page.get_by_role("link", name="Channel 1", exact=True).click()
+    page.wait_for_url("**/?channel=1#things")
+    expect(page.get_by_text("A position channel: P varies in it far more")).to_be_visible()
+    assert wrong == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("asked", ["channel=99", "head=0.2", "token=2479", "token=99999999"])
+def test_axe_finds_nothing_with_a_panel_open_and_it_fits(
+    browser: Browser, address: str, scheme: str, asked: str
+) -> None:
+    model = "stdlib-gpt2" if asked == "token=2479" else "all-minilm-l6-v2"
+    page, wrong = opened(browser, f"{address}models/{model}/?{asked}", color_scheme=scheme, viewport=PHONE)
+    told(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert page.evaluate("(d => d.scrollWidth <= d.clientWidth)(document.querySelector('dialog'))")
+    found = Axe().run(page, context=".thing-panel", options=WCAG)
+    assert found.violations_count == 0, found.generate_report()
+    assert wrong == []
+    page.context.close()
+
+
+@pytest.mark.parametrize(
+    ("typed", "found", "leads"),
+    [
+        ("channel 138", "Channel 138 of GPT-2 124M", "/models/gpt2/?channel=138"),
+        ("L0H2", "Head L0H2 of all-MiniLM-L6-v2", "/models/all-minilm-l6-v2/?head=0.2"),
+    ],
+)
+def test_the_search_leads_to_the_panel(browser: Browser, address: str, typed: str, found: str, leads: str) -> None:
+    page, wrong = opened(browser, address, viewport=WIDE)
+    page.locator(".md-search__input").click()
+    page.locator(".md-search__input").press_sequentially(typed)
+    first = page.locator(".md-search-result__item").first
+    expect(first).to_contain_text(found, timeout=30_000)
+    expect(first).not_to_contain_text("Missing")
+    first.locator("a").first.click()
+    page.wait_for_url(f"**{leads}*")
+    expect(page.get_by_role("dialog", name=found)).to_be_visible()
+    told(page)
+    page.keyboard.press("Escape")
+    expect(panel(page)).to_have_count(0)
+    assert "=" not in page.url
+    assert wrong == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("typed", ["layernorm", "rotary", "induction"])
+def test_the_search_finds_words_of_the_glossary(browser: Browser, address: str, typed: str) -> None:
+    page, wrong = opened(browser, address, viewport=WIDE)
+    page.locator(".md-search__input").click()
+    page.locator(".md-search__input").press_sequentially(typed)
+    expect(page.locator(".md-search-result__item").first).to_contain_text("Glossary", timeout=30_000)
+    assert wrong == []
+    page.context.close()
+
+
+def test_numbers_in_tables_of_a_model_lead_to_panels(built_site: Path) -> None:
+    text = html.unescape((built_site / "models" / "gpt2" / "index.html").read_text())
+    gains = json.loads((built_site / "data" / "gpt2" / "findings.json").read_text())["findings"]["gains"]
+    assert gains["metrics"]["ln2_channel"]["channel"] == 138
+    assert text.count('href="?channel=138#things"') >= 2
