@@ -1,7 +1,7 @@
 """Who computes: this process, several here, or the workers of a cluster; each gives the same results."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from generators.base.board import Board, board
@@ -63,7 +63,7 @@ def compute_with(
             return compute_models(
                 models, places, store, tell, advance, named=named, findings=findings, settings=settings
             )
-    workers = _workers(crew)
+    workers, places = _workers(crew), replace(places, models_dirs=tuple(d.resolve() for d in places.models_dirs))
     with board() as shown:
         tally = Fleet(places, store, workers, shown, settings).compute(models, named=named, findings=findings)
         shown.report(_summary(shown, len(models), tally))

@@ -110,7 +110,7 @@ class Fleet:
             found = next(self._open_to(worker), None)
             if found is not None:
                 self._begin(worker, *found)
-        if self._at_work:
+        if self._at_work or self._waiting or self._under_way:
             for event in self._workers.events(PATIENCE_S):
                 self._heard(event)
         self._board.draw()

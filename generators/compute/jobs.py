@@ -1,4 +1,4 @@
-"""Jobs: what one process does at a time of one model, and what comes of it. None writes results; who asks for it does.
+"""Jobs: what one process does at a time of one model, and what comes of it. None writes results: who asks does.
 
 A model is looked at (what will its jobs need?), then prepared (every tensor read and checked, every finding planned),
 then measured, one finding a job. A process keeps the model open that it had last.
