@@ -7,9 +7,10 @@ BENCH := .venv-bench
 SBOM := .venv-sbom
 LIGHTHOUSE := .lighthouse
 LIGHTHOUSE_VERSION := 12.8.2
+CLUSTER := .venv-cluster
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz crash reproducible lighthouse sbom verify adopt serve pins clean
+.PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -43,6 +44,9 @@ stdlib-family: $(TRAIN)/.train ## train models/stdlib-family anew, all of it or 
 
 test-training: $(TRAIN)/.train ## the tests of these trainings, which need PyTorch too
 	$(TRAIN)/bin/python -m pytest -m training tests/models $(PYTEST_ARGS)
+
+cluster-test: $(CLUSTER)/.cluster ## the tests of --scheduler: a Dask scheduler and two workers here, one of them killed
+	$(CLUSTER)/bin/python -m pytest -m cluster tests/compute $(PYTEST_ARGS)
 
 nulls: $(VENV)/.dev ## how often each claim holds where there is nothing to find; writes results/nulls.json
 	$(BIN)/python -m tests.nulls $(NULLS_ARGS)
@@ -105,6 +109,12 @@ $(TRAIN)/.train: requirements.txt requirements-dev.txt requirements-train.txt py
 	test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
 	$(TRAIN)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-train.txt
 	$(TRAIN)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
+	touch $@
+
+$(CLUSTER)/.cluster: requirements.txt requirements-dev.txt requirements-cluster.txt pyproject.toml
+	test -x $(CLUSTER)/bin/python || $(PYTHON) -m venv $(CLUSTER)
+	$(CLUSTER)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-cluster.txt
+	$(CLUSTER)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
 	touch $@
 
 $(SBOM)/.sbom: requirements-sbom.txt

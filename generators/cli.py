@@ -16,6 +16,7 @@ from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE
 
 if TYPE_CHECKING:
     from generators.checkpoint.registry import Model, Registry
+    from generators.compute.crew import Crew
     from generators.compute.judged import JudgedModel
     from generators.compute.results import Store
     from generators.compute.run import Places
@@ -89,6 +90,27 @@ SkipRuns = Annotated[
     bool, typer.Option("--skip-runs", help="Run no model: findings that would are left as they are stored.")
 ]
 
+Jobs = Annotated[
+    int,
+    typer.Option("--jobs", "-j", metavar="N", min=1, help="How many processes compute; results are the same."),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Have the workers of this Dask cluster compute (`tcp://host:8786`), and keep the results here.",
+    ),
+]
+Memory = Annotated[
+    float | None,
+    typer.Option(
+        "--memory",
+        metavar="GB",
+        help="How much memory processes may take together; a job that would need more waits. Default: what is free.",
+    ),
+]
+
 Family = Annotated[
     str | None,
     typer.Option(
@@ -122,16 +144,19 @@ def build(
     family: Family = None,
     offline: Offline = False,
     wait: Wait = None,
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
+    memory: Memory = None,
 ) -> None:
     """Compute what is not known yet, write the pages, and build the site into `site/`.
 
     A model that can't be had is listed as not computed yet; that is no error. Exit 1: something failed, and the rest
     was built; exit 2: an input can't be used.
     """
-    known, settings = _registry(registry), _settings(budget, device, skip_runs)
+    known, settings, crew = _registry(registry), _settings(budget, device, skip_runs), _crew(jobs, scheduler, memory)
     store = _store(results, wait)
     chosen, places = _chosen(models, known, family), _places(models_dir, offline)
-    tally = _compute(chosen, places, store, settings, named=bool(models))
+    tally = _compute(chosen, places, store, settings, crew, named=bool(models))
     made = _make_site(known, store, _workshop(site_src), tally.unavailable)
     _exit(_code(tally), made)
 
@@ -155,15 +180,22 @@ def compute(
     family: Family = None,
     offline: Offline = False,
     wait: Wait = None,
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
+    memory: Memory = None,
 ) -> None:
     """Compute the findings of models and store them; what is stored already is not computed again."""
     known, settings = _registry(registry, named=bool(models)), _settings(budget, device, skip_runs)
-    chosen, places = _chosen(models, known, family), _places(models_dir, offline)
+    chosen, places, crew = (
+        _chosen(models, known, family),
+        _places(models_dir, offline),
+        _crew(jobs, scheduler, memory),
+    )
     if counts is not None:
         if len(models or []) != 1:
             raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
         chosen = [chosen[0].model_copy(update={"counts": counts})]
-    _exit(_code(_compute(chosen, places, _store(results, wait), settings, named=bool(models), only=only)))
+    _exit(_code(_compute(chosen, places, _store(results, wait), settings, crew, named=bool(models), only=only)))
 
 
 @app.command()
@@ -355,20 +387,23 @@ def _compute(
     places: "Places",
     store: "Store",
     settings: "Settings",
+    crew: "Crew",
     *,
     named: bool,
     only: list[str] | None = None,
 ) -> "Tally":
-    from generators.compute.several import compute_models
+    from generators.compute.crew import compute_with
 
-    findings = _findings(only)
-    with progress(len(models)) as (tell, advance):
-        tally = compute_models(
-            models, places, store, tell, advance, named=named, findings=findings, settings=settings
-        )
+    tally = compute_with(crew, models, places, store, settings, named=named, findings=_findings(only))
     for sentence in tally.sentences:
         terminal.sentence(sentence)
     return tally
+
+
+def _crew(jobs: int, scheduler: str | None, memory: float | None) -> "Crew":
+    from generators.compute.crew import chosen
+
+    return chosen(jobs, scheduler, memory)
 
 
 def _settings(budget: float, device: str, skip_runs: bool) -> "Settings":

@@ -48,10 +48,11 @@ class TimeLeft:
         if not 0 < share < 1 or now - self._told < TOLD_EVERY:
             return
         self._told = now
-        self._report(f"{self._what}, {_minutes((now - self._begun) * (1 - share) / share)} left")
+        self._report(f"{self._what}, {in_minutes((now - self._begun) * (1 - share) / share)} left")
 
 
-def _minutes(seconds: float) -> str:
+def in_minutes(seconds: float) -> str:
+    """Return a time in words, to the minute."""
     return "less than a minute" if seconds < MINUTE else f"about {round(seconds / MINUTE)} min"
 
 

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,27 @@ class Checkpoint(Mapping[str, Array]):
         slot = self._slots[role]
         self._check_shape(role, slot, self._read(slot))
         return self._digests[slot.tensor]
+
+    def size(self, role: str) -> tuple[str, int]:
+        """Return the tensor behind a role and how many numbers it holds, by what the file says of it: none is read.
+
+        Raises:
+            KeyError: the checkpoint lacks it.
+            InputError: the file is damaged.
+        """
+        slot = self._slots[role]
+        if slot.formula:
+            return slot.tensor, prod(self._sizes[axis] or 1 for axis in slot.shape.split())
+        return slot.tensor, prod(self._files.header(slot.tensor).shape)
+
+    def let_go(self) -> None:
+        """Keep no tensor in memory; the one that was read last is, in case that it is asked for again."""
+        self._last = None
+
+    def changed_since(self, tensors: Mapping[str, str]) -> str | None:
+        """Return the first tensor that, when it was read last, had another SHA-256 than the one given by its name."""
+        read = {name: record.sha256 for name, record in self._digests.items()}
+        return next((name for name, sha256 in tensors.items() if read.get(name, sha256) != sha256), None)
 
     def prefetch(self, roles: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
         """Get ready to read these roles, together where that is cheaper (from the hub, neighbours in one request).

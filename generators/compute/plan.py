@@ -113,7 +113,7 @@ def prefetch(findings: Sequence[Finding[Any]], opened: Opened, report: Report = 
         checkpoint.prefetch(checkpoint, report, whole=True)
         return
     reading = [finding for finding in free if RUN not in finding.needs]
-    read = (role for finding in reading for role in _roles_read(finding, checkpoint))
+    read = (role for finding in reading for role in roles_read(finding, checkpoint))
     checkpoint.prefetch(dict.fromkeys(read), report)
 
 
@@ -130,7 +130,7 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
     if RUN in finding.needs and opened.why_no_run:
         return Plan(finding, status="missing", reason=opened.why_no_run, here=True)
     checkpoint = opened.checkpoint
-    read = _roles_read(finding, checkpoint)
+    read = roles_read(finding, checkpoint)
     tensors = {role: TensorEntry(**asdict(checkpoint.record(role))) for role in read}
     measured_by = code.digest(finding.measure.__module__)
     made_of = {
@@ -147,7 +147,7 @@ def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
     """Return what a finding may measure from: what it declares, and nothing else."""
     checkpoint = opened.checkpoint
     return Inputs(
-        weights=_Declared(checkpoint, tuple(_roles_read(finding, checkpoint))),
+        weights=_Declared(checkpoint, tuple(roles_read(finding, checkpoint))),
         architecture=cast(Architecture, _Fields(finding, checkpoint.architecture)),
         vocabulary=opened.vocabulary if finding.can_use(TOKENS) else None,
         frequencies=opened.frequencies if finding.can_use(FREQUENCIES) else (),
@@ -155,7 +155,7 @@ def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
     )
 
 
-def _roles_read(finding: Finding[Any], checkpoint: Checkpoint) -> list[str]:
+def roles_read(finding: Finding[Any], checkpoint: Checkpoint) -> list[str]:
     """Return the roles that a finding reads here: what is there, with the norms and biases that belong to it."""
     wanted = roles((*finding.needs, *finding.uses), checkpoint.architecture.n_layer)
     return [role for role in wanted if not checkpoint.missing_for(role)]

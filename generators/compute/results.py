@@ -221,6 +221,19 @@ class Store:
                     shutil.rmtree(folder, ignore_errors=True)  # while locked: the next holder's files stay
                 lock.release()
 
+    def is_held(self, name: str) -> bool:
+        """Return whether another process, or another part of this one, holds the lock of this model's results now."""
+        lock = FileLock(self._folder(name) / LOCK)
+        if not self._folder(name).is_dir():
+            return False
+        try:
+            with lock.acquire(timeout=0):
+                return False
+        except Timeout:
+            return True
+        except FileNotFoundError:  # the folder went meanwhile, as it had no results
+            return False
+
     def _acquire(self, lock: FileLock, name: str, folder: Path, report: Report) -> None:
         try:
             lock.acquire(timeout=0)

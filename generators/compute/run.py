@@ -57,6 +57,25 @@ def open_model(model: Model, places: Places, settings: Settings = AS_USUAL) -> O
     return Opened(model, files, open_checkpoint(files, model.family), settings)
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """What is known of a model once all of its tensors were read: its record, and a plan for each finding."""
+
+    record: ModelRecord
+    plans: tuple[Plan, ...]
+
+
+def prepare(opened: Opened, findings: Sequence[Finding[Any]], report: Report = silent) -> Prepared:
+    """Plan findings of a model, which reads and checks every tensor that they read.
+
+    Raises:
+        InputError, WeightsUnavailableError: as for making the plans.
+    """
+    prefetch(findings, opened, report)
+    plans = tuple(plan(finding, opened) for finding in findings)
+    return Prepared(_describe(opened.model, opened.checkpoint), plans)
+
+
 def compute_model(
     model: Model,
     places: Places,
@@ -76,62 +95,76 @@ def compute_model(
         AtlasError: results can't be written.
     """
     opened = open_model(model, places, settings)
-    # Reads and checks every tensor before anything else.
-    chosen = _touched(FINDINGS if findings is None else findings, store.finding_names(model.name), settings)
-    prefetch(chosen, opened, report)
-    plans = [plan(finding, opened) for finding in chosen]
-    all_stored = _nothing_to_do(plans, opened, store)
+    prepared = prepare(opened, touched(model.name, store, settings, findings), report)
+    all_stored = nothing_to_do(prepared, settings, store)
     if all_stored is not None:
         return all_stored
     with store.locked(model.name, report):
-        known = [_known(each, settings, model.name, store, report) for each in plans]
-        _save_model(_describe(model, opened.checkpoint), store, anew=None in known)
-        done = [_job(each, stored, opened, store, report) for each, stored in zip(plans, known, strict=True)]
-        _drop_unknown(plans, model.name, store)
-    records = {record.finding: record for record, _ in done}
-    computed = tuple(record.finding for record, is_new in done if is_new and record.status == "computed")
-    return Outcome(
-        model.name,
-        computed,
-        tuple(name for name, r in records.items() if r.status == "computed" and name not in computed),
-        {name: r.reason or "" for name, r in records.items() if r.status == "failed"},
-    )
+        known = begun(prepared, settings, store, report)
+        done = []
+        for planned, stored in zip(prepared.plans, known, strict=True):
+            if stored is not None:
+                done.append((stored, False))
+                continue
+            unfinished = store.unfinished(model.name, planned.finding.name, planned.key)
+            done.append((save(model.name, *answer(planned, opened, unfinished, report), store), True))
+        drop_unknown(prepared, store)
+    return outcome_of(model.name, done)
 
 
-def _nothing_to_do(plans: Sequence[Plan], opened: Opened, store: Store) -> Outcome | None:
+def touched(
+    name: str, store: Store, settings: Settings, findings: Sequence[Finding[Any]] | None = None
+) -> list[Finding[Any]]:
+    """Return the findings to look at: not what runs the model, where that is skipped and anything is stored of it."""
+    stored = store.finding_names(name)
+    chosen = FINDINGS if findings is None else findings
+    return [f for f in chosen if not (settings.skip and RUN in f.needs and f.name in stored)]
+
+
+def nothing_to_do(prepared: Prepared, settings: Settings, store: Store) -> Outcome | None:
     """Return the outcome where everything is stored already, which no lock is needed for; else None."""
-    name = opened.model.name
+    name = prepared.record.name
     records = []
-    for each in plans:
-        record = _known(each, opened.settings, name, store, silent)
+    for each in prepared.plans:
+        record = _known(each, settings, name, store, silent)
         if record is None:
             return None
         records.append(record)
     if len(records) != len(store.finding_names(name)) or not store.is_tidy(name, records):
         return None
-    if _wanted(_describe(opened.model, opened.checkpoint), store, anew=False) is not None:
+    if _wanted(prepared.record, store, anew=False) is not None:
         return None
-    return Outcome(name, (), tuple(record.finding for record in records if record.status == "computed"), {})
+    return outcome_of(name, [(record, False) for record in records])
 
 
-def _touched(findings: Sequence[Finding[Any]], stored: Sequence[str], settings: Settings) -> list[Finding[Any]]:
-    """Leave out what runs the model, where that is to be skipped and something is stored, whatever it is."""
-    return [f for f in findings if not (settings.skip and RUN in f.needs and f.name in stored)]
+def begun(prepared: Prepared, settings: Settings, store: Store, report: Report) -> list[StoredFinding | None]:
+    """Write what is known of a model, whose lock is held; return what is stored of each plan, or None."""
+    name = prepared.record.name
+    known = [_known(each, settings, name, store, report) for each in prepared.plans]
+    _save_model(prepared.record, store, anew=None in known)
+    for stored in known:
+        if stored is not None:
+            store.drop_older_arrays(name, stored)
+    return known
 
 
-def _job(
-    planned: Plan, known: StoredFinding | None, opened: Opened, store: Store, report: Report
-) -> tuple[StoredFinding, bool]:
-    """Return what is stored of one finding in the end, and whether it was made just now."""
-    name = opened.model.name
-    if known is not None:
-        store.drop_older_arrays(name, known)
-        return known, False
-    unfinished = store.unfinished(name, planned.finding.name, planned.key)
-    record, arrays = _answer(planned, opened, unfinished, report)
+def save(name: str, record: StoredFinding, arrays: dict[str, Array], store: Store) -> StoredFinding:
+    """Store what was measured of one finding, whose lock is held; return it as it is stored."""
     saved = store.save_finding(name, record, arrays)
-    store.drop_unfinished(name, planned.finding.name)
-    return saved, True
+    store.drop_unfinished(name, record.finding)
+    return saved
+
+
+def outcome_of(name: str, done: Sequence[tuple[StoredFinding, bool]]) -> Outcome:
+    """Return what computing a model came to, from what is stored of each finding and whether it was made just now."""
+    records = {record.finding: record for record, _ in done}
+    computed = tuple(record.finding for record, is_new in done if is_new and record.status == "computed")
+    return Outcome(
+        name,
+        computed,
+        tuple(name for name, r in records.items() if r.status == "computed" and name not in computed),
+        {name: r.reason or "" for name, r in records.items() if r.status == "failed"},
+    )
 
 
 def _known(planned: Plan, settings: Settings, name: str, store: Store, report: Report) -> StoredFinding | None:
@@ -157,12 +190,21 @@ def _known(planned: Plan, settings: Settings, name: str, store: Store, report: R
         return None
 
 
-def _answer(
-    planned: Plan, opened: Opened, unfinished: Path, report: Report
-) -> tuple[StoredFinding, dict[str, Array]]:
+def answer(planned: Plan, opened: Opened, unfinished: Path, report: Report) -> tuple[StoredFinding, dict[str, Array]]:
+    """Measure one finding, or say why it can't be; return its record and its arrays.
+
+    Args:
+        planned: what it is measured from.
+        opened: the model.
+        unfinished: a folder for what a run of the model has got to.
+        report: takes lines on the progress.
+
+    Raises:
+        AtlasError: the weights can't be used, or something can't be written.
+    """
     finding = planned.finding
     if planned.key is None:
-        return StoredFinding(finding=finding.name, status=planned.status, reason=planned.reason), {}
+        return without(planned), {}
     report(f"{opened.model.name}: computing {finding.name}")
     record = StoredFinding(
         finding=finding.name,
@@ -192,6 +234,11 @@ def _answer(
         report(f"{opened.model.name}: {finding.name} failed\n{traceback.format_exc()}")
         reason = f"{type(error).__name__}: {error}"
         return StoredFinding(finding=finding.name, status="failed", reason=reason), {}
+
+
+def without(planned: Plan) -> StoredFinding:
+    """Return what is stored of a finding that can't be measured."""
+    return StoredFinding(finding=planned.finding.name, status=planned.status, reason=planned.reason)
 
 
 def _begin(finding: Finding[Any], opened: Opened, unfinished: Path, report: Report) -> None:
@@ -239,9 +286,10 @@ def _came(record: ModelRecord) -> bool:
     return record.traffic is not None and record.traffic.fetched > 0
 
 
-def _drop_unknown(plans: Sequence[Plan], name: str, store: Store) -> None:
-    """Remove what is stored of findings that the atlas has no more."""
-    known = {each.finding.name for each in plans} | {finding.name for finding in FINDINGS}
+def drop_unknown(prepared: Prepared, store: Store) -> None:
+    """Remove what is stored of findings that the atlas has no more; the model's lock is held."""
+    name = prepared.record.name
+    known = {each.finding.name for each in prepared.plans} | {finding.name for finding in FINDINGS}
     for finding in set(store.finding_names(name)) - known:
         store.remove_finding(name, finding)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from generators.base.errors import InputError, WeightsUnavailableError
+from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
 from generators.base.progress import Report
 from generators.checkpoint.registry import Model
 from generators.compute.results import Store
@@ -53,19 +53,35 @@ def compute_models(
     tally = Tally()
     for model in models:
         try:
-            done = compute_model(model, places, store, report, findings, settings)
-            report(f"{model.name}: {in_words(done)}")
-            for finding, reason in done.failed.items():
-                tally.failed.append(model.name)
-                tally.sentences.append(f"{model.name}: {finding} failed: {reason}")
-        except WeightsUnavailableError as error:
-            _unavailable(tally, model, error, store, report, named=named)
-        except InputError as error:
-            (tally.bad_input if named else tally.failed).append(model.name)
-            tally.unavailable[model.name] = str(error)
-            tally.sentences.append(f"{model.name}: {error}")
+            done: Outcome | AtlasError = compute_model(model, places, store, report, findings, settings)
+        except (WeightsUnavailableError, InputError) as error:
+            done = error
+        account(tally, model, done, store, report, named=named)
         advance()
     return tally
+
+
+def account(
+    tally: Tally, model: Model, done: Outcome | AtlasError, store: Store, report: Report, *, named: bool
+) -> None:
+    """Write down, and report, what computing one model came to, or why it can't be computed.
+
+    Raises:
+        AtlasError: it is neither of the model nor of its weights; nothing can go on.
+    """
+    if isinstance(done, Outcome):
+        report(f"{model.name}: {in_words(done)}")
+        for finding, reason in done.failed.items():
+            tally.failed.append(model.name)
+            tally.sentences.append(f"{model.name}: {finding} failed: {reason}")
+    elif isinstance(done, WeightsUnavailableError):
+        _unavailable(tally, model, done, store, report, named=named)
+    elif isinstance(done, InputError):
+        (tally.bad_input if named else tally.failed).append(model.name)
+        tally.unavailable[model.name] = str(done)
+        tally.sentences.append(f"{model.name}: {done}")
+    else:
+        raise done
 
 
 def _unavailable(

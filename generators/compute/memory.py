@@ -1,0 +1,75 @@
+"""How much memory a job will need, from what a checkpoint's index says of shapes: no weight is read for it.
+
+Of a finding that measures weights, in bytes:
+
+    BASE + COPIES x 4 x (numbers in the two largest tensors that it reads) + SQUARES x 8 x d_model^2 + TOKEN x V
+
+`BASE` is an interpreter with its libraries and the atlas's own buffers, `COPIES` a tensor in float32 beside what is
+made of it at a time, `SQUARES` the spectra of the stream, `TOKEN` what is kept of every token: its text, where it
+stands in ranks, its neighbours. Of a finding that runs the model:
+
+    RUN_BASE + the same, but for BASE + MEMORY_FACTOR x 4 x (all numbers of the checkpoint) + BATCHES x BATCH_BYTES
+
+where a batch is as many windows as fit into `BATCH_BYTES`, one at least, and its largest array is its logits or its
+attention. To plan, each tensor is read once: as the first formula, with the largest one tensor.
+"""
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+from generators.checkpoint.checkpoint import Checkpoint
+from generators.compute.plan import Opened, roles_read
+from generators.findings.contract import Finding
+from generators.findings.inputs import RUN
+from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
+
+MEBI = 1 << 20
+BASE = 400 * MEBI
+RUN_BASE = 900 * MEBI  # with PyTorch and transformers
+COPIES = 1.5
+SQUARES = 6
+TOKEN = 2048  # bytes
+BATCH_BYTES = 128 * MEBI  # as in generators/runner/run.py
+BATCHES = 4
+WINDOW = 256  # tokens that a model is run on at a time
+WIDE = 8  # bytes of float64
+
+
+def to_measure(finding: Finding[Any], opened: Opened) -> int:
+    """Return how many bytes measuring one finding of a model needs."""
+    checkpoint = opened.checkpoint
+    roles = [role for role in roles_read(finding, checkpoint) if role in checkpoint]
+    needed = _of_tensors(roles, checkpoint, 2)
+    if RUN not in finding.needs or opened.why_no_run:
+        return BASE + needed
+    return RUN_BASE + needed + _of_a_run(opened)
+
+
+def to_plan(findings: Iterable[Finding[Any]], opened: Opened) -> int:
+    """Return how many bytes planning findings of a model needs: each tensor is read by itself."""
+    checkpoint, runs = opened.checkpoint, False
+    wanted: dict[str, None] = {}
+    for finding in findings:
+        runs |= RUN in finding.needs and not opened.why_no_run
+        wanted |= dict.fromkeys(role for role in roles_read(finding, checkpoint) if role in checkpoint)
+    if runs:
+        wanted = dict.fromkeys(checkpoint)
+    return BASE + _of_tensors(list(wanted), checkpoint, 1)
+
+
+def _of_tensors(roles: Iterable[str], checkpoint: Checkpoint, at_once: int) -> int:
+    """Return the bytes that the largest tensors take while they are measured, with what is made of them."""
+    sizes = dict(checkpoint.size(role) for role in roles)
+    largest = sum(sorted(sizes.values(), reverse=True)[:at_once])
+    a = checkpoint.architecture
+    return int(COPIES * FLOAT_BYTES * largest + SQUARES * WIDE * a.d_model**2 + TOKEN * (a.vocab_size or 0))
+
+
+def _of_a_run(opened: Opened) -> int:
+    """Return the bytes that a model takes while it is run: its parameters in float32, and batches of windows."""
+    files, a = opened.files, opened.checkpoint.architecture
+    numbers = sum(prod(files.header(name).shape) for name in files.names())
+    window = min(WINDOW, a.n_ctx or WINDOW)
+    widest = FLOAT_BYTES * window * max(a.vocab_size or 0, a.n_head * window, 4 * a.d_model)
+    return int(MEMORY_FACTOR * FLOAT_BYTES * numbers) + BATCHES * max(BATCH_BYTES, widest)

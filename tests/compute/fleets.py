@@ -1,0 +1,105 @@
+"""Models to compute side by side, and workers that a test looks at: they do their jobs in this process."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from generators.base.board import Board
+from generators.checkpoint.registry import FolderSource, Model
+from generators.compute.fleet import Fleet
+from generators.compute.jobs import Bench, Job, Measure
+from generators.compute.results import Store
+from generators.compute.run import Places
+from generators.compute.several import Tally
+from generators.compute.workers import Died, Done, Event, Told
+from tests.checkpoints import Sizes, write_checkpoint
+from tests.toy_findings import toy
+
+FINDINGS = (
+    toy("positions"),
+    toy("tokens", needs=("token_embedding",)),
+    toy("gains", needs=("blocks.*.ln2.gain",)),
+    toy("relative", needs=("blocks.0.attn.relative_bias",)),  # which these models have not
+)
+MEASURED = [finding.name for finding in FINDINGS[:3]]
+REAL = ("channels", "gains", "position_scheme")  # processes find these by name
+ONLY = [part for name in REAL for part in ("--only", name)]
+SIZES = Sizes(n_layer=2, n_head=2, d_model=48, n_ctx=256)
+
+
+class Inline:
+    """Workers of this process. They have done what they are given, or died of it, when they are next asked.
+
+    `dies` is asked of every job whether its worker dies of it; `most` the jobs, and `used` the bytes, at a time.
+    """
+
+    writes_here = True
+
+    def __init__(self, count: int, memory: float = float("inf"), dies: Callable[[Job], bool] = lambda job: False):
+        self._memory, self._dies = memory, dies
+        self._benches = {f"worker {number}": Bench() for number in range(count)}
+        self.at_work: dict[str, Job] = {}
+        self.done: list[Job] = []
+        self.most, self.used, self.closed = 0, 0, False
+
+    def idle(self) -> list[str]:
+        return [name for name in self._benches if name not in self.at_work]
+
+    def admits(self, worker: str, need: int) -> bool:
+        return not self.at_work or need + sum(job.need for job in self.at_work.values()) <= self._memory
+
+    def begin(self, worker: str, job: Job) -> None:
+        assert worker not in self.at_work
+        self.at_work[worker] = job
+        self.most = max(self.most, len(self.at_work))
+        self.used = max(self.used, sum(job.need for job in self.at_work.values()))
+
+    def events(self, seconds: float) -> Iterator[Event]:
+        for worker in list(self.at_work):
+            job = self.at_work[worker]
+            if self._dies(job):
+                del self.at_work[worker]
+                yield Died(worker, "it was ended by SIGKILL")
+                continue
+            lines: list[str] = []
+            answer = self._benches[worker].perform(job, lines.append)
+            yield from (Told(worker, line) for line in lines)
+            del self.at_work[worker]
+            self.done.append(job)
+            yield Done(worker, answer)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def measured(self) -> list[tuple[str, str]]:
+        """Return model and finding of what was measured, in order."""
+        return [(job.given.model.name, job.what) for job in self.done if isinstance(job, Measure)]
+
+
+def in_folders(place: Path, count: int, **options: object) -> list[Model]:
+    """Write checkpoints that differ; return their models."""
+    names = [f"model-{number}" for number in range(count)]
+    folders = [write_checkpoint(place / name, seed=seed, **options) for seed, name in enumerate(names)]
+    return [
+        Model(name=name, title=name, sources=(FolderSource(folder=f),))
+        for name, f in zip(names, folders, strict=True)
+    ]
+
+
+def computed(models: list[Model], store: Store, workers: Inline, lines: list[str] | None = None) -> Tally:
+    """Have workers compute the findings of these tests."""
+    board = Board((lines if lines is not None else []).append)
+    return Fleet(Places(), store, workers, board).compute(models, named=True, findings=FINDINGS)
+
+
+def project(place: Path, count: int) -> list[str]:
+    """Write a project with models large enough to take some time; return their names."""
+    models = in_folders(place, count, sizes=SIZES)
+    entries = "".join(f"- {{name: {m.name}, title: {m.name}, sources: [{{folder: {m.name}}}]}}\n" for m in models)
+    (place / "models.yml").write_text(entries)
+    return [model.name for model in models]
+
+
+def stored(root: Path) -> dict[str, bytes]:
+    """Return every file of results but locks."""
+    found = (path for path in root.rglob("*") if path.is_file() and path.name != ".lock")
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
