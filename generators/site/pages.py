@@ -24,7 +24,7 @@ from generators.site.groups import grouped
 from generators.site.learned import lessons
 from generators.site.navigation import write_navigation
 from generators.site.pictures import Picture
-from generators.site.series import write_series
+from generators.site.series import series_of, write_series
 from generators.site.special import special
 from generators.site.staging import Staging
 from generators.site.view import Absent, ModelPage, Section, all_models, model_page
@@ -105,7 +105,10 @@ def _model_pages(
     for model, page in made:
         with _costing_only(model, rendered, report):
             apart = special(page, [page, *(other for other in counted if other is not page)])
-            text = templates.get_template("model.md.j2").render(root="../../", page=page, special=apart)
+            in_series = series_of(model, registry, store) if templates.globals["whole"] else []
+            text = templates.get_template("model.md.j2").render(
+                root="../../", page=page, special=apart, in_series=in_series
+            )
             staging.write(f"models/{page.name}.md", text)
             (rendered.in_series if model.only_in_series else rendered.pages).append(page)
             rendered.damaged.extend(page.damaged)
