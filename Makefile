@@ -10,10 +10,13 @@ LIGHTHOUSE_VERSION := 12.8.2
 CLUSTER := .venv-cluster
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site render test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
+
+render: $(VENV)/.site ## build the site from stored results alone
+	$(BIN)/atlas render
 
 test: $(VENV)/.dev ## all tests (those that need real weights look in $$ATLAS_MODELS; those of pages need Chromium)
 	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)

@@ -55,7 +55,7 @@ def test_the_same_files_as_one_after_another(place, cluster):
         lines = process.stderr.read().splitlines()
     assert process.returncode == 0, lines
     assert stored(place / "together") == stored(place / "expected")
-    assert sum(": computing " in line for line in lines) == 8
+    assert sum(": computing " in line for line in lines) == 12
     assert lines[-1] == "12 findings of 4 models are stored"
 
 

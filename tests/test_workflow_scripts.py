@@ -1,0 +1,254 @@
+"""The scripts that workflows call, run as workflows run them, and each workflow calls none but these."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from generators.base.errors import InputError
+from generators.checkpoint.registry import load_registry
+from tests.checkpoints import write_checkpoint
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = ROOT / ".github" / "scripts"
+WORKFLOWS = ROOT / ".github" / "workflows"
+REGISTRY = load_registry(ROOT / "models.yml")
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+FREE_JOBS = 20  # that run at a time on a free account
+HOURS = 6  # that one may take
+
+
+def script(name):
+    spec = importlib.util.spec_from_file_location(f"script_{name}", SCRIPTS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(name, *arguments, cwd=ROOT, **environment):
+    command = [sys.executable, SCRIPTS / f"{name}.py", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=cwd, check=False, capture_output=True, text=True, env={**os.environ, **environment}
+    )
+
+
+def test_workflows_call_every_script_and_no_other():
+    called = {
+        name for path in WORKFLOWS.glob("*.yml") for name in re.findall(r"scripts/(\w+\.py)", path.read_text("utf-8"))
+    }
+    assert called == {path.name for path in SCRIPTS.glob("*.py")}
+
+
+@pytest.mark.parametrize("path", sorted(WORKFLOWS.glob("*.yml")), ids=lambda path: path.name)
+def test_no_expression_reaches_a_shell(path):
+    workflow = yaml.safe_load(path.read_text("utf-8"))
+    steps = [step for job in workflow["jobs"].values() for step in job.get("steps", ())]
+    assert steps
+    assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
+
+
+# matrix.py
+
+
+def test_every_model_is_in_one_job():
+    found = json.loads(run("matrix").stdout.removeprefix("matrix="))["include"]
+    models = [name for job in found for name in job["models"].split()]
+    assert sorted(models) == sorted(model.name for model in REGISTRY.models)
+    assert len({job["name"] for job in found}) == len(found)
+    assert all(re.fullmatch(r"[a-z0-9._-]+", job["name"]) for job in found)
+
+
+def test_halves_of_a_checkpoint_are_in_one_job_and_jobs_are_of_one_size():
+    matrix = script("matrix")
+    for job in matrix.jobs(REGISTRY):
+        models = [REGISTRY.find(name) for name in job["models"].split()]
+        assert len({model.sources for model in models}) <= matrix.CHECKPOINTS
+        assert len({model.group for model in models}) == 1
+        for model in models:
+            halves = {other.name for other in REGISTRY.models if other.sources == model.sources}
+            assert halves <= set(job["models"].split())
+
+
+def test_more_jobs_than_a_matrix_may_have_are_refused(monkeypatch):
+    matrix = script("matrix")
+    monkeypatch.setattr(matrix, "MOST_JOBS", 3)
+    with pytest.raises(ValueError, match="more than the 3"):
+        matrix.jobs(REGISTRY)
+
+
+def test_the_registry_runs_on_free_runners():
+    """Ten minutes of running each model, as long again for what is read, jobs twenty at a time: within a day."""
+    found = script("matrix").jobs(REGISTRY)
+    longest = max(len(job["models"].split()) for job in found) * 20 / 60
+    assert longest < HOURS
+    assert -(-len(found) // FREE_JOBS) * longest < 24
+
+
+# compute.py
+
+
+@pytest.fixture
+def project(tmp_path):
+    for seed, name in enumerate(("one", "two")):
+        write_checkpoint(tmp_path / name, seed=seed)
+    entries = [{"name": name, "title": name, "sources": [{"folder": name}]} for name in ("one", "two")]
+    (tmp_path / "models.yml").write_text(yaml.safe_dump(entries))
+    return tmp_path
+
+
+def test_results_are_laid_apart_and_a_failure_costs_no_other(project):
+    (project / "one" / "config.json").write_text("{")
+    done = run("compute", "one two", "--apart", "apart", "--only", "gains", cwd=project, PYTHONPATH=str(ROOT))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "Something failed in: one"
+    found = {path.relative_to(project / "apart").as_posix() for path in (project / "apart").rglob("*.json")}
+    assert found == {"two/model.json", "two/gains.json"}
+    assert not list((project / "apart").rglob(".lock"))
+
+
+@pytest.mark.parametrize(("spare", "kept"), [(0.0, True), (1e9, False)])
+def test_whole_files_of_the_hub_go_where_the_disk_is_short(project, monkeypatch, spare, kept):
+    cache = project / "hub"
+    (cache / "models--a--b").mkdir(parents=True)
+    monkeypatch.setenv("HF_HUB_CACHE", str(cache))
+    monkeypatch.chdir(project)
+    compute = script("compute")
+    assert compute.compute(["one"], project / "results", project / "apart", spare, ["--only", "gains"]) == []
+    assert (cache / "models--a--b").exists() == kept
+
+
+# preview.py
+
+
+def test_models_that_are_new_or_changed_are_previewed(project):
+    preview = script("preview")
+    before = load_registry(project / "models.yml")
+    other = project / "other"
+    other.mkdir()
+    entries = yaml.safe_load((project / "models.yml").read_text())
+    (other / "models.yml").write_text(yaml.safe_dump(entries))
+    assert preview.added(before, load_registry(other / "models.yml")) == []
+    entries[0]["licence"] = "MIT"
+    entries[1]["sources"] = [{"folder": "three"}]
+    entries.append({"name": "new", "title": "New", "sources": [{"hub": "a/b"}]})
+    (other / "models.yml").write_text(yaml.safe_dump(entries))
+    assert preview.added(before, load_registry(other / "models.yml")) == ["one", "two", "new"]
+
+
+def test_a_preview_is_made_of_so_many_models_and_tells_what_failed(project, monkeypatch):
+    preview, asked = script("preview"), []
+    entries = [{"name": f"m{i}", "title": "M", "sources": [{"hub": "a/b"}]} for i in range(6)]
+    (project / "now.yml").write_text(yaml.safe_dump(entries))
+    (project / "before.yml").write_text("[]")
+
+    def report(command, check):
+        asked.append(command)
+        return subprocess.CompletedProcess(command, int(command[-1] == "m2"))
+
+    monkeypatch.setattr(preview.subprocess, "run", report)
+    monkeypatch.setattr(sys, "argv", ["preview", *(str(project / n) for n in ("before.yml", "now.yml", "out"))])
+    with pytest.raises(SystemExit, match="failed in: m2"):
+        preview.main()
+    assert [command[-1] for command in asked] == ["m0", "m1", "m2", "m3"]
+    assert all("report" in command for command in asked)
+
+
+def test_a_preview_writes_a_report(project):
+    (project / "before.yml").write_text("[]")
+    entries = yaml.safe_load((project / "models.yml").read_text())[:1]
+    (project / "now.yml").write_text(yaml.safe_dump(entries))
+    done = run("preview", "before.yml", "now.yml", "out", "--skip-runs", cwd=project, PYTHONPATH=str(ROOT))
+    assert done.returncode == 0, done.stderr
+    assert (project / "out" / "one" / "index.html").is_file()
+
+
+# request.py
+
+FORM = {
+    "Hub id": "owner/My_Model-1.5B",
+    "Revision": COMMIT,
+    "Family and architecture": "GPT-2, GPT2LMHeadModel",
+    "Group": "Encoders",
+    "Licence": "MIT",
+    "Why this model?": "To compare.",
+    "Conditions": "- [X] The weights are public",
+}
+HOSTILE = {
+    "a command in the id": {"Hub id": "owner/$(touch pwned)"},
+    "no id": {"Hub id": "just a name"},
+    "a path": {"Hub id": "../../etc/passwd"},
+    "nothing": {"Hub id": "_No response_"},
+    "a branch": {"Revision": "main"},
+    "an option": {"Revision": "--force"},
+    "another group": {"Group": "My own"},
+    "markup in the group": {"Group": "<script>alert(1)</script>"},
+    "an escape in the licence": {"Licence": "MIT\x1b[2J"},
+    "direction turned": {"Licence": "MIT \u202e"},
+    "a licence without end": {"Licence": "x" * 2001},
+    "known already": {"Hub id": "OpenAI-community/gpt2"},
+}
+
+
+@pytest.fixture
+def registry(tmp_path):
+    path = tmp_path / "models.yml"
+    path.write_text((ROOT / "models.yml").read_text("utf-8"), "utf-8")
+    return path
+
+
+def requested(registry, form, cwd):
+    body = "\n\n".join(f"### {label}\n\n{answer}" for label, answer in form.items())
+    event = registry.with_name("event.json")
+    event.write_text(json.dumps({"issue": {"number": 7, "body": body}}), "utf-8")
+    return run("request", "--registry", registry, cwd=cwd, GITHUB_EVENT_PATH=str(event), PYTHONPATH=str(ROOT))
+
+
+def test_the_form_asks_what_the_script_reads():
+    form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / "model-request.yml").read_text("utf-8"))
+    labels = {field["attributes"].get("label") for field in form["body"]}
+    assert set(FORM) <= labels
+    [groups] = [field["attributes"]["options"] for field in form["body"] if field["type"] == "dropdown"]
+    assert set(groups) == {model.group for model in REGISTRY.models} - {"The atlas's own"}
+
+
+def test_a_request_becomes_an_entry_and_nothing_else_changes(registry, tmp_path):
+    before = registry.read_text("utf-8")
+    done = requested(registry, FORM, tmp_path)
+    assert done.returncode == 0, done.stderr
+    known = load_registry(registry)
+    model = known.find("my_model-1.5b")
+    assert (model.title, model.group, model.licence) == ("My_Model-1.5B", "Encoders", "MIT")
+    assert model.sources[0].model_dump() == {"hub": "owner/My_Model-1.5B", "revision": COMMIT}
+    assert [m.name for m in known.models] == [*(m.name for m in REGISTRY.models[:-1]), model.name, "stdlib-gpt2"]
+    after = registry.read_text("utf-8")
+    assert set(before.splitlines()) <= set(after.splitlines())
+    assert len(after.splitlines()) - len(before.splitlines()) == 9
+
+
+@pytest.mark.parametrize("changed", HOSTILE.values(), ids=HOSTILE)
+def test_a_request_that_cannot_be_is_refused(registry, tmp_path, changed):
+    before = registry.read_bytes()
+    done = requested(registry, FORM | changed, tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert registry.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["event.json", "models.yml"]
+
+
+def test_yaml_in_an_answer_stays_text(registry, tmp_path):
+    done = requested(registry, FORM | {"Licence": "MIT\n- name: x\n  title: y: !!python/object [z]"}, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(load_registry(registry).models) == len(REGISTRY.models) + 1
+
+
+def test_an_answer_given_twice_counts_as_first_given():
+    request = script("request")
+    assert request.answers("### Licence\n\nMIT\r\n\r\n### Licence\n\nother") == {"Licence": "MIT"}
+    with pytest.raises(InputError, match="nothing under"):
+        request.entry({})
