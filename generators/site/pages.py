@@ -26,7 +26,7 @@ from generators.site.navigation import write_navigation
 from generators.site.openings import openings
 from generators.site.pictures import Picture
 from generators.site.search import write_search
-from generators.site.series import write_series
+from generators.site.series import series_of, write_series
 from generators.site.special import special
 from generators.site.staging import Staging
 from generators.site.things import Notable, write_things
@@ -113,8 +113,9 @@ def _model_pages(
         with _costing_only(model, rendered, report):
             apart = special(page, [page, *(other for other in counted if other is not page)])
             things = write_things(page, staging) if templates.globals["whole"] else []
+            in_series = series_of(model, registry, store) if templates.globals["whole"] else []
             text = templates.get_template("model.md.j2").render(
-                root="../../", page=page, special=apart, things=things
+                root="../../", page=page, special=apart, things=things, in_series=in_series
             )
             staging.write(f"models/{page.name}.md", text)
             (rendered.in_series if model.only_in_series else rendered.pages).append(page)

@@ -101,7 +101,7 @@ class SeriesPage:
         """Return when the claims that hold in the end came to hold."""
         holding = [row for row in self.rows if row.settled and row.settled.verdict == "holds"]
         arrived = [row for row in holding if row.settled and not row.settled.always]
-        fallen = [(row, None if self.losses is None else self._done(row)) for row in arrived]
+        fallen = [(row, self.done(row)) for row in arrived]
         return Emergence(
             always=tuple(row for row in holding if row.settled and row.settled.always),
             before=tuple(row for row, done in fallen if done is not None and done < HALF),
@@ -109,10 +109,9 @@ class SeriesPage:
             unknown=tuple(row for row, done in fallen if done is None),
         )
 
-    def _done(self, row: Along) -> float | None:
-        assert self.losses is not None
-        assert row.settled is not None
-        return self.losses.fallen(row.settled.place)
+    def done(self, row: Along) -> float | None:
+        """Return which share of the loss's fall is done when a claim's verdict settles; None where unknown."""
+        return None if self.losses is None or row.settled is None else self.losses.fallen(row.settled.place)
 
 
 @dataclass(frozen=True)
@@ -207,6 +206,18 @@ def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:
         seeds = _members(registry, of_seeds, store)[0] if of_seeds else ()
         places = tuple(place for place, _ in everyone)
         yield SeriesPage(one, places, members, absent, losses(everyone, members), seeds)
+
+
+def series_of(model: Model, registry: Registry, store: Store) -> list[Series]:
+    """Return the series with a page that a model of `models.yml` is in.
+
+    Raises:
+        InputError: what is known of a model is damaged.
+    """
+    named = [one for one in registry.series if model.name in [member.model for member in one.members]]
+    return [
+        one for one in named if sum(store.model(other.name) is not None for _, other in registry.members(one)) > 1
+    ]
 
 
 def _members(

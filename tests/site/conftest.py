@@ -14,10 +14,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
+from generators.compute.results import Store
 from tests.checkpoints import Sizes, write_checkpoint
+from tests.site.made_up_series import made_up, same
 
 ROOT = Path(__file__).parents[2]
 NOISE = "pure-noise"
+SERIES_MEMBERS = ("stdlib-learned", "stdlib-rank-three")  # of a series that has a page, then
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +32,10 @@ def project(stdlib_gpt2_results: Path, tmp_path_factory: pytest.TempPathFactory)
     for name in ("results", "models", "site_src"):
         shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(stdlib_gpt2_results, project / "results", dirs_exist_ok=True)
+    results = Store(project / "results")
+    for name in SERIES_MEMBERS:
+        if results.model(name) is None:
+            made_up(results, name, {"helix": same})
     write_checkpoint(project / NOISE, "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256))
     return project
 

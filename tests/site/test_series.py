@@ -314,6 +314,20 @@ def test_what_holds_throughout_did_not_come_to_hold():
     assert not found.before + found.after + found.unknown
 
 
+@pytest.mark.parametrize(
+    ("losses", "said"),
+    [
+        ([10, 8, 4, 2], "By then the loss had done 75 % of its fall."),
+        ([10, 11, 12, 2], ""),  # it had risen
+        ([], ""),
+    ],
+)
+def test_how_far_the_loss_had_fallen_by_then(losses, said):
+    page = course([("fails", 0.1), ("fails", 0.2), ("holds", 2.0), ("holds", 2.0)], losses)
+    fall = environment().get_template("series_macros.j2").make_module({"root": ""}).fall
+    assert fall(page, page.rows[0]).strip() == said
+
+
 @pytest.mark.parametrize(("losses", "half"), [([10, 9, 6, 2], 2), ([10, 2], 1), ([], None), ([2, 10], None)])
 def test_by_which_step_half_of_the_losss_fall_is_done(losses, half):
     assert course([("holds", 2.0)] * 4, losses).half_fallen == half

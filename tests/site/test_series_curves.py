@@ -167,7 +167,7 @@ def test_models_of_a_series_have_pages_but_are_in_no_list(tmp_path):
     rendered = site_pages.render(known, store, staging, ROOT / "site_src")
     pages = tmp_path / "pages"
     assert ([page.name for page in rendered.in_series], rendered.pages, rendered.absent) == (["one", "two"], [], [])
-    assert (pages / "models/one.md").is_file()
+    assert 'In the series <a href="../../series/changed/">Changed</a>.' in (pages / "models/one.md").read_text()
     assert (pages / "data/two/findings.json").is_file()
     for listing in ("index.md", "models/index.md", "findings/helix.md", "compare.md", "data/models.json"):
         assert not re.search(

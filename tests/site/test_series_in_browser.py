@@ -1,0 +1,46 @@
+"""A series' page as a reader uses it: the curve goes from model to model, and without scripts all are there."""
+
+import json
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.site.conftest import SERIES_MEMBERS
+from tests.site.test_browser import PHONE, WIDE, opened, until
+
+pytestmark = pytest.mark.browser
+
+PAGE = "series/stdlib-family/"
+
+
+def test_models_of_a_series_are_gone_through_with_a_slider(browser: Browser, address: str) -> None:
+    page, wrong = opened(browser, f"{address}{PAGE}", viewport=WIDE)
+    data = json.loads(page.evaluate("fetch('../../data/series/stdlib-family/curve.json').then(r => r.text())"))
+    figure = page.locator('figure[data-interactive$="series/stdlib-family/curve.json"]')
+    figure.scroll_into_view_if_needed()
+    slider = figure.get_by_role("slider", name="What was changed")
+    slider.wait_for()
+    assert len(data["rows"]) >= len(SERIES_MEMBERS)
+    for rows in data["rows"][:2]:
+        assert figure.locator(".slider-value").inner_text() == rows["name"]
+        until(
+            page,
+            "([figure, x]) => JSON.stringify(figure.atlas.scene().lines[0].points[0].slice(0, 3)) === JSON.stringify(x)",
+            [figure.element_handle(), rows["points"][0][:3]],
+        )
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+    axes = figure.evaluate("figure => figure.atlas.scene().axes")
+    assert axes == ["axis 1", "axis 2", "axis 3"], "turned onto one another, they are no principal components"
+    assert wrong == []
+    page.context.close()
+
+
+def test_without_scripts_every_curve_is_there_and_nothing_is_too_wide(browser: Browser, address: str) -> None:
+    page, _ = opened(browser, f"{address}{PAGE}", viewport=PHONE, java_script_enabled=False)
+    picture = page.locator('figure[data-interactive$="curve.json"] .tone--light img').first
+    assert "learned positions, learned positions of rank three" in (picture.get_attribute("alt") or "")
+    picture.scroll_into_view_if_needed()
+    assert picture.is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    page.context.close()
