@@ -1,8 +1,8 @@
 """`make lighthouse`: Lighthouse looks at one page of every kind, and a budget says what it must find.
 
-The built site is served compressed, as a host of pages does, and looked at with Lighthouse's default throttling: a slow
-phone on a slow network, simulated. Each page is looked at several times and the median counts: what else the machine
-does meanwhile moves single looks. `results/lighthouse.json` keeps what came out.
+The built site is served compressed, as a host of pages does, and looked at with Lighthouse's default throttling: a
+slow phone on a slow network, simulated. Each page is looked at several times and the median counts: what else the
+machine does meanwhile moves single looks. `results/lighthouse.json` keeps what came out.
 """
 
 import argparse

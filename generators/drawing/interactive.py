@@ -107,8 +107,8 @@ class Group:
 class Scatter:
     """Tokens in a plane, to be pointed at and searched, out of a vocabulary of `n_tokens`.
 
-    `diagonal` draws the line on which both coordinates are equal, `origin` a plus where both are 0; `named` are points
-    that bear their name, as far as names don't cover one another.
+    `diagonal` draws the line on which both coordinates are equal, `origin` a plus where both are 0; `named` are
+    points that bear their name, as far as names don't cover one another.
     """
 
     x_label: str

@@ -103,8 +103,9 @@
     const radius = drawn.length > 1500 ? 1.8 : 2.6;
     for (const index of order) {
       const { k, i, colour, at } = drawn[index];
-      if (i && drawn[index - 1].k === k) {
-        pen.line([drawn[index - 1].at, at], { stroke: colour, width: 1.1, alpha: 0.45 });
+      const before = i ? drawn[index - 1] : null;
+      if (before?.k === k && Math.abs(before.at[0] - at[0]) + Math.abs(before.at[1] - at[1]) > radius) { // else hidden by dots
+        pen.line([before.at, at], { stroke: colour, width: 1.1, alpha: 0.45 });
       }
       pen.circle(at[0], at[1], radius * at[3], { fill: colour });
     }
@@ -224,6 +225,7 @@
       const act = KEYS[event.key];
       if (!act || event.ctrlKey || event.altKey || event.metaKey) return;
       event.preventDefault();
+      event.stopPropagation(); // the theme turns pages with n and p
       stop();
       act();
     });

@@ -23,9 +23,17 @@ window.atlasMenu = (() => {
   const said = (state) =>
     Object.entries(state).map(([what, value]) => `${what}:${encodeURIComponent(value)}`).join(" "); // prettier-ignore
 
-  /** Return where a figure is seen as it is now; what else the address asks for stays. */
+  /** Return the page on which a figure of a model stands for good: another page may show another model's one day. */
+  function pageOf(figure) {
+    const data = new URL(figure.dataset.interactive ?? "", document.baseURI);
+    const [, root, model] = data.pathname.match(/^(.*\/)data\/([^/]+)\/[^/]+\.json$/) ?? [];
+    const page = model && model !== "series" ? new URL(`${root}models/${model}/`, data) : null;
+    return page === null || page.pathname === location.pathname ? new URL(location.href) : page;
+  }
+
+  /** Return where a figure is seen as it is now; what else the address of this page asks for stays. */
   function addressOf(figure, drawn) {
-    const url = new URL(location.href);
+    const url = pageOf(figure);
     url.searchParams.set(FIGURE, nameOf(figure));
     url.searchParams.set(VIEW, said(drawn.state()));
     url.hash = figure.id;

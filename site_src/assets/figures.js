@@ -64,7 +64,6 @@
       figure.atlas = drawn;
       figure.classList.add("is-live");
       window.atlasMenu(figure, tools, drawn);
-      drawn.draw();
     } catch (problem) {
       tools.remove();
       plot.remove();

@@ -1,4 +1,4 @@
-"""What a reader takes away from a live figure: its picture, its numbers, a citation, and an address that restores it."""
+"""What a reader takes away from a live figure: its picture, its numbers, a citation, an address that restores it."""
 
 import csv
 import io
@@ -88,6 +88,28 @@ def test_an_address_restores_how_a_curve_is_seen(browser: Browser, address: str)
     assert figure.get_by_label("Colour").locator("option:checked").inner_text() == "norm"
     assert figure.get_by_label("Rows").input_value() == "1"
     assert eye(figure) == pytest.approx(seen, abs=0.02)
+    assert wrong == []
+    page.context.close()
+
+
+def test_an_address_from_the_home_page_leads_to_the_page_of_the_model(browser: Browser, address: str) -> None:
+    page, wrong = opened(browser, address, viewport=WIDE)
+    figure, menu = menu_of(page, "helix")
+    model = (figure.get_attribute("data-interactive") or "").split("/")[-2]
+    assert copied(menu, "Copy address").startswith(f"{address}models/{model}/?figure=helix&view=")
+    assert wrong == []
+    page.context.close()
+
+
+def test_both_curves_of_a_comparison_are_taken_away(browser: Browser, address: str) -> None:
+    page, wrong = opened(browser, f"{address}compare/?a=gpt2&b={MODEL}", viewport=WIDE)
+    figure = page.locator(".compare-helices")
+    figure.locator("summary").click()
+    url = copied(figure, "Copy address")
+    assert url.startswith(f"{address}compare/?a=gpt2&b={MODEL}&figure=both-curves&view=")
+    _, numbers = saved(page, figure, "CSV")
+    models = {row[0] for row in csv.reader(io.StringIO(numbers.decode()))}
+    assert len(models) == 3, "two models and the head"
     assert wrong == []
     page.context.close()
 

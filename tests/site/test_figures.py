@@ -36,7 +36,7 @@ def alive(page: Page, data: str) -> Locator:
     """Scroll to the figure of some data and wait until it is interactive."""
     figure = page.locator(f'figure[data-interactive$="{data}.json"]')
     figure.scroll_into_view_if_needed()
-    page.locator(f'figure.is-live[data-interactive$="{data}.json"]').wait_for()
+    page.locator(f'figure.is-live[data-interactive$="{data}.json"] canvas[width]').wait_for()
     return figure
 
 
@@ -376,7 +376,8 @@ def settled(page: Page, figure: Locator, what: str, expected: object) -> None:
     """Wait until something that a plot draws is as expected."""
     until(
         page,
-        f"([figure, expected]) => {{ const drawn = figure.atlas; return JSON.stringify({what}) === JSON.stringify(expected); }}",
+        "([figure, expected]) => { const drawn = figure.atlas;"
+        f" return JSON.stringify({what}) === JSON.stringify(expected); }}",
         arg=[figure.element_handle(), expected],
     )
 

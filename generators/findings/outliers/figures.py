@@ -126,7 +126,9 @@ def search_clump(arrays: dict[str, Array], members: Table, surroundings: Table, 
         x, y = arrays["around_plane"][part].T
         groups.append(Group(label, colour, arrays["around_ids"][part], x, y, None if names is None else names[part]))
     rows, points = _named_around(arrays, members, surroundings)
-    named = tuple((*map(float, at), name(row["id"], row["readable"])) for row, at in zip(rows, points, strict=True))
+    named = tuple(
+        (float(x), float(y), name(row["id"], row["readable"])) for row, (x, y) in zip(rows, points, strict=True)
+    )
     return Scatter("component 1 of what is shown", "component 2", tuple(groups), n_tokens, named=named)
 
 
