@@ -29,6 +29,7 @@ from generators.site.series import write_series
 from generators.site.special import special
 from generators.site.staging import Staging
 from generators.site.things import Notable, write_things
+from generators.site.try_it import write_trial
 from generators.site.view import Absent, ModelPage, Section, all_models, model_page
 from generators.site.words import environment
 
@@ -106,7 +107,10 @@ def _model_pages(
     for model, page in made:
         with _costing_only(model, rendered, report):
             apart = special(page, all_made)
-            things = write_things(page, staging) if templates.globals["whole"] else []
+            things: list[Notable] = []
+            if templates.globals["whole"]:
+                things = write_things(page, staging)
+                write_trial(page, staging)
             text = templates.get_template("model.md.j2").render(
                 root="../../", page=page, special=apart, things=things
             )
