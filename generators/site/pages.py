@@ -13,7 +13,7 @@ import jinja2
 from generators import __version__
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import Report, silent
-from generators.checkpoint.registry import Model, Registry
+from generators.checkpoint.registry import Model, Registry, Series
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
@@ -30,6 +30,7 @@ from generators.site.series import series_of, write_series
 from generators.site.special import special
 from generators.site.staging import Staging
 from generators.site.things import Notable, write_things
+from generators.site.try_it import write_trial
 from generators.site.view import Absent, ModelPage, Section, all_models, model_page
 from generators.site.words import environment
 
@@ -112,8 +113,12 @@ def _model_pages(
     for model, page in made:
         with _costing_only(model, rendered, report):
             apart = special(page, [page, *(other for other in counted if other is not page)])
-            things = write_things(page, staging) if templates.globals["whole"] else []
-            in_series = series_of(model, registry, store) if templates.globals["whole"] else []
+            things: list[Notable] = []
+            in_series: list[Series] = []
+            if templates.globals["whole"]:
+                things = write_things(page, staging)
+                write_trial(page, staging)
+                in_series = series_of(model, registry, store)
             text = templates.get_template("model.md.j2").render(
                 root="../../", page=page, special=apart, things=things, in_series=in_series
             )

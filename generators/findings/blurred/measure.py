@@ -1,0 +1,155 @@
+"""What heads look at by position alone when positions are averaged in groups; and what a browser needs to try it."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.blurred.reduced import Reduced, reduce, why_not
+from generators.findings.inputs import Inputs
+from generators.findings.measured import Measurements, table_of
+from generators.findings.positional import Rows, queries_and_keys, scoring, stream_of
+from generators.findings.sizes import check_positions, check_width
+from generators.maths.kernels import Scoring, first_query
+
+GROUP = 10  # positions averaged together, as Yedidia did
+QUERIES = 64  # positions from which heads look, spread over those that count
+
+
+class HeadRow(TypedDict):
+    """One head's mean weight on the previous token by position alone: as they are, and averaged in groups.
+
+    `error` and `error_in_groups` are how much of its attention the reduction puts elsewhere, on average over queries;
+    None where a model can't be reduced.
+    """
+
+    layer: int
+    head: int
+    as_they_are: float
+    in_groups: float
+    error: float | None
+    error_in_groups: float | None
+
+
+class Reduction(TypedDict):
+    """How many components are kept, their share of P's variance, and the median and largest error of heads."""
+
+    components: int
+    variance: float
+    median_error: float
+    largest_error: float
+
+
+class Metrics(TypedDict):
+    """Every head, and the reduction; `uniform` is what looking everywhere alike gives the previous token."""
+
+    group: int
+    queries: int
+    causal: bool
+    heads: list[HeadRow]
+    uniform: float
+    reduction: Reduction | None
+    why_not: str | None
+    n_positions: int
+
+
+def measure(inputs: Inputs) -> Measurements[Metrics]:
+    """Measure every head's weight on the previous token by P alone, as it is and averaged in groups of ten.
+
+    Reads `position_embedding` (n, d), `blocks.*.attn.q` and `blocks.*.attn.k` (d, m) with their norms and biases.
+
+    Raises:
+        NotApplicableError: P is too small, has other channels than the stream, or doesn't tell what attention does.
+    """
+    weights, architecture = inputs.weights, inputs.architecture
+    P = np.asarray(weights["position_embedding"], np.float64)
+    check_positions(P)
+    check_width(P, weights["blocks.0.attn.q"])
+    reason = why_not(weights, architecture)
+    arrays, variance = ({}, 0.0) if reason else _reduced(inputs, P)
+    reduced = None if reason else Reduced.of_arrays(arrays)
+    queries = np.unique(np.linspace(max(1, first_query(len(P))), len(P) - 1, QUERIES).astype(np.intp))
+    rows = _heads(inputs, P, queries, reduced)
+    metrics = Metrics(
+        group=GROUP,
+        queries=len(queries),
+        causal=architecture.causal,
+        heads=rows,
+        uniform=_previous(_uniform(len(P), queries, architecture.causal), queries),
+        reduction=None if reduced is None else _reduction(reduced, variance, rows),
+        why_not=reason,
+        n_positions=len(P),
+    )
+    title = "Weight on the previous token by position alone, as they are and averaged in groups of ten"
+    return Measurements(metrics, {"heads": table_of(title, list(HeadRow.__annotations__), rows)}, arrays)
+
+
+def in_groups(rows: Float[Array, "n m"], size: int) -> Float[Array, "n m"]:
+    """Return every row as the mean of its group of `size` rows; the last group may be smaller."""
+    starts = np.arange(0, len(rows), size)
+    sizes = np.diff(np.append(starts, len(rows)))
+    return np.repeat(np.add.reduceat(rows, starts) / sizes[:, None], sizes, axis=0)
+
+
+def looks(
+    queries: Float[Array, "m a"], keys: Float[Array, "n a"], at: Int[Array, " m"], scored: Scoring, head: int = 0
+) -> Float[Array, "m n"]:
+    """Return the attention of queries that stand at some positions."""
+    from scipy.special import softmax
+
+    offsets = at[:, None] - np.arange(len(keys))
+    return np.asarray(softmax(scored.of((queries @ keys.T)[None], offsets, head)[0], axis=1))
+
+
+def _heads(inputs: Inputs, P: Rows, at: Int[Array, " m"], reduced: Reduced | None) -> list[HeadRow]:
+    weights, architecture = inputs.weights, inputs.architecture
+    streams = [stream_of(weights, architecture, rows) for rows in (P, in_groups(P, GROUP))]
+    z = [] if reduced is None else [reduced.coordinates(in_groups(reduced.scores, size)) for size in (1, GROUP)]
+    rows: list[HeadRow] = []
+    for layer in range(architecture.n_layer):
+        scored = scoring(weights, architecture, layer, len(P))
+        both = [queries_and_keys(weights, architecture, stream, layer) for stream in streams]
+        for head in range(architecture.n_head):
+            exact = [looks(queries[head][at], keys[head], at, scored, head) for queries, keys in both]
+            errors: list[Any] = [None, None]
+            if reduced is not None:
+                matrix = reduced.heads[layer * architecture.n_head + head]
+                near = [looks(one[at] @ matrix, one, at, scored, head) for one in z]
+                errors = [float(np.abs(a - b).sum(axis=1).mean() / 2) for a, b in zip(exact, near, strict=True)]
+            rows.append(
+                {
+                    "layer": layer,
+                    "head": head,
+                    "as_they_are": _previous(exact[0], at),
+                    "in_groups": _previous(exact[1], at),
+                    "error": errors[0],
+                    "error_in_groups": errors[1],
+                }
+            )
+    return rows
+
+
+def _previous(attention: Float[Array, "m n"], at: Int[Array, " m"]) -> float:
+    return float(attention[np.arange(len(at)), at - 1].mean())
+
+
+def _uniform(n: int, at: Int[Array, " m"], causal: bool) -> Float[Array, "m n"]:
+    nothing = np.zeros((n, 1))
+    return looks(nothing[at], nothing, at, Scoring(causal))
+
+
+def _reduced(inputs: Inputs, P: Rows) -> tuple[dict[str, Array], float]:
+    reduced, variance = reduce(inputs.weights, inputs.architecture, P)
+    return reduced.arrays(), variance
+
+
+def _reduction(reduced: Reduced, variance: float, rows: list[HeadRow]) -> Reduction:
+    errors = [max(row["error"] or 0.0, row["error_in_groups"] or 0.0) for row in rows]
+    return {
+        "components": reduced.scores.shape[1],
+        "variance": variance,
+        "median_error": float(np.median(errors)),
+        "largest_error": max(errors),
+    }
