@@ -130,6 +130,7 @@ class Pattern(Entry):
                 "name": self.name.replace(AT, str(place)),
                 "title": self.title.replace(AT, str(place)),
                 "sources": filled,
+                "only_in_series": True,
             }
         )
         return _rooted(model, root)

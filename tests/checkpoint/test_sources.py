@@ -74,6 +74,12 @@ def test_a_folder_that_is_not_there_is_wrong_input(tmp_path):
         locate(model(FolderSource(folder=tmp_path / "none")), (), Hub())
 
 
+def test_a_model_of_a_series_may_not_be_trained_yet_or_not_be_kept(tmp_path):
+    absent = model(FolderSource(folder=tmp_path / "absent")).model_copy(update={"only_in_series": True})
+    with pytest.raises(WeightsUnavailableError, match="There is no folder"):
+        locate(absent, (), Hub())
+
+
 def test_files_of_a_folder_are_files(tmp_path):
     (tmp_path / WEIGHTS).mkdir()
     files = in_folder(tmp_path)

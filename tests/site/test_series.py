@@ -226,6 +226,7 @@ def test_members_of_a_pattern_are_models_but_none_that_pages_list(tmp_path):
     assert model.sources[0] == FolderSource(folder=tmp_path / "models/step-10")
     assert model.sources[1].revision == "step10"
     assert model not in known.models
+    assert model.only_in_series
     assert [one.name for one in find_models("course", known)] == ["tiny-step-0", "tiny-step-10", "tiny-step-100"]
     assert [one.name for one in find_models("gpt2", known)] == ["gpt2"]
 

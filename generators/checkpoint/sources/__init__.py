@@ -58,7 +58,7 @@ def _found(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
     reasons, older = [], []
     for source in model.sources:
         try:
-            return _open(source, hub)
+            return _open(source, hub, of_series=model.only_in_series)
         except WeightsUnavailableError as error:
             reasons.append(str(error))
             if isinstance(error, OlderFilesError) and isinstance(source, HubSource):
@@ -69,11 +69,12 @@ def _found(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
     raise WeightsUnavailableError(" ".join(reasons))
 
 
-def _open(source: Source, hub: Hub) -> Files:
+def _open(source: Source, hub: Hub, *, of_series: bool) -> Files:
+    """Return a source's files; a model of a series that isn't trained yet, or not kept, is no wrong name."""
     if isinstance(source, HubSource):
         return hub.files(source)
     if isinstance(source, PackageSource):
         return in_package(source)
     if not source.folder.is_dir():
-        raise InputError(f"There is no folder {source.folder}.")
+        raise (WeightsUnavailableError if of_series else InputError)(f"There is no folder {source.folder}.")
     return in_folder(source.folder)
