@@ -26,12 +26,13 @@ def test_models_of_a_series_are_gone_through_with_a_slider(browser: Browser, add
         assert figure.locator(".slider-value").inner_text() == rows["name"]
         until(
             page,
-            "([plot, x]) => JSON.stringify([...plot.data[0].x].slice(0, 3)) === JSON.stringify(x)",
-            [figure.locator(".figure-plot").element_handle(), rows["points"][0][:3]],
+            "([figure, x]) =>"
+            " JSON.stringify(figure.atlas.scene().lines[0].points[0].slice(0, 3)) === JSON.stringify(x)",
+            [figure.element_handle(), rows["points"][0][:3]],
         )
         slider.focus()
         page.keyboard.press("ArrowRight")
-    axis = figure.locator(".figure-plot").evaluate("plot => plot._fullLayout.scene.xaxis.title.text")
+    axis = figure.evaluate("figure => figure.atlas.scene().axes[0]")
     assert axis == "axis 1", "turned onto one another, they are no principal components"
     assert wrong == []
     page.context.close()
