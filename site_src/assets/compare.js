@@ -129,6 +129,7 @@
       points: scaled(points),
       colours: points[0].map(() => style.colours[i]),
       told: (k) => `${titles[i]}\nposition ${first + k}`,
+      pick: (k) => ({ kind: "position", index: first + k, model: sides[i].model.name }),
     }));
     const legend = titles.map((title, i) => [title, style.colours[i]]);
     const scene = () => ({ lines, axes: ["PC 1", "PC 2", "PC 3"], bar: null, legend });

@@ -290,6 +290,7 @@
     const { style, rows, colourings } = data;
     const state = { row: 0, colouring: 0 };
     const output = spoken();
+    const ofOneModel = !/(^|\/)data\/series\//.test(figure.dataset.interactive); // else a position has no page
     let made = null; // the scene, until rows, colouring or scheme change
     function scene() {
       const key = `${state.row} ${state.colouring} ${ink(style)}`;
@@ -305,7 +306,7 @@
         points,
         colours: of.map((value) => along(stops, (value - low) / (high - low || 1))),
         told: (i) => `position ${first + i}${name === "position" ? "" : `\n${name} ${written(of[i], 4)}`}`,
-        pick: (i) => ({ kind: "position", index: first + i }),
+        pick: ofOneModel ? (i) => ({ kind: "position", index: first + i }) : null,
       };
       const axes = [0, 1, 2].map((i) => {
         if (data.axes) return data.axes[i];

@@ -21,17 +21,19 @@ def test_models_of_a_series_are_gone_through_with_a_slider(browser: Browser, add
     slider = figure.get_by_role("slider", name="What was changed")
     slider.wait_for()
     assert len(data["rows"]) >= len(SERIES_MEMBERS)
-    for rows in data["rows"][:2]:
+    for place in (0, 1):
+        rows = data["rows"][place]
         assert figure.locator(".slider-value").inner_text() == rows["name"]
         until(
             page,
-            "([{ atlas }, x]) => JSON.stringify(atlas.scene().lines[0].points[0].slice(0, 3)) === JSON.stringify(x)",
+            "([figure, x]) =>"
+            " JSON.stringify(figure.atlas.scene().lines[0].points[0].slice(0, 3)) === JSON.stringify(x)",
             [figure.element_handle(), rows["points"][0][:3]],
         )
         slider.focus()
         page.keyboard.press("ArrowRight")
-    axes = figure.evaluate("figure => figure.atlas.scene().axes")
-    assert axes == ["axis 1", "axis 2", "axis 3"], "turned onto one another, they are no principal components"
+    axis = figure.evaluate("figure => figure.atlas.scene().axes[0]")
+    assert axis == "axis 1", "turned onto one another, they are no principal components"
     assert wrong == []
     page.context.close()
 
