@@ -54,7 +54,10 @@ def made_up(place: Path, count: int, sizes: Sizes) -> None:
 
 
 def timed(place: Path, results: str, *options: str, python: Path | str = sys.executable) -> dict[str, float]:
-    """Return the seconds, and the processor's, that computing all models into a new folder takes."""
+    """Return the seconds that computing all models takes, and the processor's of the command and its processes.
+
+    Of a cluster those are the command's alone: its workers are no processes of it.
+    """
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     command = [str(python), *ATLAS, "--results", results, *options]
