@@ -25,7 +25,7 @@ from generators.findings.inputs import RUN
 from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
 
 MEBI = 1 << 20
-BASE = 400 * MEBI
+BASE = 256 * MEBI
 RUN_BASE = 900 * MEBI  # with PyTorch and transformers
 COPIES = 1.5
 SQUARES = 6

@@ -1,0 +1,157 @@
+"""`python -m tests.benchmark_jobs`: made-up models one after another, by `--jobs`, and by a Dask cluster here.
+
+All in one run, so that ratios are of one machine in one state; the files that each leaves are compared. With
+`--write` what was measured is kept in results/bench.json, with the machine, the date and the commit. The cluster is
+started where `make cluster-test` has made its environment.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from generators.base.files import replace_file
+from generators.base.plain import as_json
+from tests.benchmark import GPT2_SHAPE, realistic_embedding
+from tests.checkpoints import Sizes, write_checkpoint
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "results" / "bench.json"
+OF_CLUSTER = ROOT / ".venv-cluster" / "bin" / "python"
+ATLAS = ["-c", "from generators.cli import main; main()", "compute", "--skip-runs"]
+GPT2 = Sizes(n_layer=12, n_head=12, d_model=GPT2_SHAPE[1], n_ctx=1024, vocab_size=GPT2_SHAPE[0])
+SMALL = Sizes(n_layer=2, n_head=4, d_model=128, n_ctx=256, vocab_size=4000)
+CLUSTER = """
+import sys
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=int(sys.argv[1]), threads_per_worker=1, dashboard_address=None) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+
+
+def made_up(place: Path, count: int, sizes: Sizes) -> None:
+    """Write models, whose embeddings are built like real ones, and their registry."""
+    names = [f"made-up-{number}" for number in range(1, count + 1)]
+    for seed, name in enumerate(names):
+        E, _ = realistic_embedding(sizes.vocab_size, sizes.d_model, seed)
+        write_checkpoint(place / name, sizes=sizes, seed=seed, changed={"wte.weight": E})
+    entries = [{"name": name, "title": name, "sources": [{"folder": name}]} for name in names]
+    (place / "models.yml").write_text(yaml.safe_dump(entries))
+
+
+def timed(place: Path, results: str, *options: str, python: Path | str = sys.executable) -> dict[str, float]:
+    """Return the seconds that computing all models takes, and the processor's of the command and its processes.
+
+    Of a cluster those are the command's alone: its workers are no processes of it.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    command = [str(python), *ATLAS, "--results", results, *options]
+    subprocess.run(command, cwd=place, env=environment, check=True, capture_output=True)
+    seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"seconds": round(seconds, 2), "processor_seconds": round(used, 2)}
+
+
+@contextmanager
+def cluster(workers: int) -> Iterator[str]:
+    """Yield the address of a scheduler with so many workers on this machine."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    with tempfile.TemporaryDirectory() as place:
+        script = Path(place, "started.py")  # each worker imports it anew
+        script.write_text(CLUSTER)
+        command = [str(OF_CLUSTER), str(script), str(workers)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        with subprocess.Popen(command, env=environment, text=True, **pipes) as process:
+            assert process.stdout is not None and process.stdin is not None
+            try:
+                yield process.stdout.readline().strip()
+            finally:
+                process.stdin.close()
+
+
+def files(results: Path) -> dict[str, bytes]:
+    """Return every file of results but locks."""
+    found = (path for path in results.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return {path.relative_to(results).as_posix(): path.read_bytes() for path in found}
+
+
+def measured(count: int, jobs: int, sizes: Sizes) -> dict[str, Any]:
+    """Return what each way takes and how many times faster than one after another it is."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        made_up(place, count, sizes)
+        ways = {"one after another": timed(place, "one"), "jobs": timed(place, "jobs", "--jobs", str(jobs))}
+        if OF_CLUSTER.is_file():
+            with cluster(jobs) as address:
+                ways["cluster"] = timed(place, "cluster", "--scheduler", address, python=OF_CLUSTER)
+        expected = files(place / "one")
+        assert expected
+        for way in set(ways) - {"one after another"}:
+            assert files(place / way) == expected, f"{way} leaves other files"
+        unchanged = timed(place, "jobs", "--jobs", str(jobs))
+    one = ways["one after another"]["seconds"]
+    return {
+        "models": count,
+        "jobs": jobs,
+        "layers": sizes.n_layer,
+        "d_model": sizes.d_model,
+        "vocabulary": sizes.vocab_size,
+        "files": len(expected),
+        "ways": {way: {**took, "times_faster": round(one / took["seconds"], 2)} for way, took in ways.items()},
+        "nothing_to_do": unchanged,
+    }
+
+
+def machine() -> dict[str, Any]:
+    """Return what it was measured on, when, and of which commit; and how much else was running."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return {
+        "machine": f"{_processor()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit.stdout.strip(),
+        "load_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def _processor() -> str:
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine()
+    )
+
+
+def main() -> None:
+    """Measure, print, and keep it if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", type=int, default=8)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--small", action="store_true", help="models that take seconds: to see that it runs")
+    parser.add_argument("--write", action="store_true", help="keep it in results/bench.json")
+    given = parser.parse_args()
+    about = machine()
+    found = {**about, **measured(given.models, given.jobs, SMALL if given.small else GPT2)}
+    print(json.dumps(found, indent=1))
+    if given.write:
+        kept = json.loads(KEPT.read_text("utf-8")) if KEPT.is_file() else {}
+        replace_file(KEPT, as_json({**kept, "side_by_side": found}).encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""What a job will need is told from shapes alone, is enough, and is not far too much."""
+
+from math import prod
+
+import pytest
+
+from generators.checkpoint.registry import FolderSource, Model
+from generators.compute import memory
+from generators.compute.run import Places, open_model
+from generators.compute.running import Settings
+from generators.findings import FINDINGS
+from generators.findings.inputs import RUN
+from tests.checkpoints import Sizes, tensors_of, write_checkpoint
+from tests.compute import peaks
+
+SIZES = Sizes(n_layer=2, n_head=2, d_model=32, n_ctx=64, vocab_size=3000)
+BY_NAME = {finding.name: finding for finding in FINDINGS}
+LARGER = Sizes(n_layer=2, n_head=8, d_model=512, n_ctx=256, vocab_size=30_000)
+MEASURED = ("channels", "token_svd")
+TOO_MUCH = 2.5  # times what is taken
+
+
+def opened(folder, **settings):
+    model = Model(name="made-up", title="Made up", sources=(FolderSource(folder=folder),))
+    return open_model(model, Places(), Settings(**settings))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_checkpoint(tmp_path / "made-up", sizes=SIZES)
+
+
+def test_a_finding_needs_its_two_largest_tensors(folder):
+    E, P, d = 3000 * 32, 64 * 32, 32
+    expected = memory.BASE + int(1.5 * 4 * (E + P) + 6 * 8 * d**2 + 2048 * 3000)
+    assert memory.to_measure(BY_NAME["helix"], opened(folder)) == expected
+
+
+def test_a_finding_that_runs_needs_the_whole_model_and_its_batches(folder):
+    numbers = sum(prod(tensor.shape) for tensor in tensors_of("gpt2", SIZES).values())
+    weights = memory.to_measure(BY_NAME["helix"], opened(folder)) - memory.BASE
+    batches = memory.BATCHES * memory.BATCH_BYTES
+    small = int(1.5 * 4 * (64 * 32) + 6 * 8 * 32**2 + 2048 * 3000)  # of P alone
+    assert small < weights
+    expected = memory.RUN_BASE + small + int(1.5 * 4 * numbers) + batches
+    assert memory.to_measure(BY_NAME["stream"], opened(folder)) == expected
+    assert memory.to_measure(BY_NAME["stream"], opened(folder, skip=True)) == memory.BASE + small
+
+
+def test_planning_reads_one_tensor_at_a_time(folder):
+    weights = [finding for finding in FINDINGS if RUN not in finding.needs]
+    expected = memory.BASE + int(1.5 * 4 * 3000 * 32 + 6 * 8 * 32**2 + 2048 * 3000)
+    assert memory.to_plan(weights, opened(folder)) == expected
+
+
+def test_no_weight_is_read_for_it(folder, monkeypatch):
+    model = opened(folder)
+    monkeypatch.setattr(type(model.files), "parts", lambda *arguments: pytest.fail("a tensor was read"))
+    for finding in FINDINGS:
+        assert memory.to_measure(finding, model) >= memory.BASE
+    assert memory.to_plan(FINDINGS, model) >= memory.BASE
+
+
+def test_what_is_absent_needs_nothing(tmp_path):
+    folder = write_checkpoint(tmp_path / "partial", sizes=SIZES, without=("wpe.weight", "wte.weight"))
+    assert memory.to_measure(BY_NAME["helix"], opened(folder)) == memory.BASE + (6 * 8 * 32**2 + 2048 * 3000)
+
+
+def test_it_grows_with_the_vocabulary(tmp_path):
+    needs = []
+    for rows in (3000, 300_000):
+        sizes = Sizes(n_layer=1, n_head=1, d_model=16, n_ctx=16, vocab_size=rows)
+        needs.append(
+            memory.to_measure(BY_NAME["outliers"], opened(write_checkpoint(tmp_path / str(rows), sizes=sizes)))
+        )
+    assert needs[1] - needs[0] == (300_000 - 3000) * (2048 + int(1.5 * 4) * 16)
+
+
+def test_it_is_enough_and_not_far_too_much(tmp_path):
+    found = list(peaks.of_all(write_checkpoint(tmp_path / "larger", sizes=LARGER), list(MEASURED)))
+    assert [line["finding"] for line in found] == list(MEASURED)
+    for line in found:
+        assert line["status"] == "computed"
+        assert line["peak"] < line["estimate"] < TOO_MUCH * line["peak"], line
