@@ -99,6 +99,7 @@ def test_the_token_side_is_computed_in_full_and_the_position_side_says_why_not(f
         "helix",
         "channels",
         "attention",
+        "blurred",
         "subspaces",
     }
     assert {name for name, value in status.items() if value == "computed"} == {

@@ -276,3 +276,12 @@ def test_a_channel_that_results_name_has_an_entry_that_opens_its_panel():
     [_, entry] = entries_of_model(page(), [thing])
     assert entry["location"] == "models/planted/?channel=138", "the theme loses entries with a place behind a query"
     assert entry["title"] == "Channel 138 of Planted &lt;b&gt;"
+
+
+def test_what_holding_a_channel_costs_is_told_with_its_unit():
+    row = (7, "drawn", 0.5, 0.25, 0.75)
+    table = Table("held", ("channel", "why", "cost", "low", "high"), (row,))
+    use = Measurements({"unit": "1 - cosine"}, {"channels": table})
+    found = channels(page({"channel_use": use}))
+    assert "it costs 0.5 (1 - cosine; 95 % interval 0.25 to 0.75); held as one of those drawn" in notes(found, 7)
+    assert not found.notes[7][0].named, "drawn to compare, not found to stand out"

@@ -100,6 +100,6 @@ def _gains(things: Things, found: Found) -> None:
 def _use(things: Things, found: Found) -> None:
     unit = metric(found, "unit")
     for row in rows(found, "channels"):
-        cost = f"{number(row['cost'])} {unit} (95 % interval {number(row['low'])} to {number(row['high'])})"
+        cost = f"{number(row['cost'])} ({unit}; 95 % interval {number(row['low'])} to {number(row['high'])})"
         says = f"Held at its mean while the model runs it costs {cost}; held as {WHY.get(row['why'], row['why'])}."
         things.note(row["channel"], says, "channel_use", named=row["why"] != "drawn")
