@@ -25,6 +25,8 @@ from generators.site import data
 from generators.site.locations import packaged
 from generators.site.pictures import Picture
 from generators.site.staging import Staging
+from generators.site.things import Notable, write_things
+from generators.site.try_it import write_trial
 from generators.site.view import ModelPage, Section, claims_about, model_page, titled
 from generators.site.words import Caption
 
@@ -41,8 +43,17 @@ class Kept(BaseModel):
     pictures: dict[str, list[dict[str, Any]]]
     unstored: list[str]
     damaged: list[str]
+    things: list[Notable]
     files: list[str]
     drawn: list[str]  # in the cache
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a model's page is made from, its figures and data written, and the things that its results name."""
+
+    page: ModelPage
+    things: list[Notable]
 
 
 @dataclass(frozen=True)
@@ -52,36 +63,49 @@ class Drawing:
     results: Path
     folder: Path
     cache: Path
+    whole: bool
 
 
 def page_of(
-    model: Model, store: Store, staging: Staging, unavailable: Mapping[str, str], report: Report
-) -> ModelPage | None:
+    model: Model,
+    store: Store,
+    staging: Staging,
+    unavailable: Mapping[str, str],
+    report: Report,
+    *,
+    whole: bool = True,
+) -> Drawn | None:
     """Return what a model's page is made from, its figures and data written; None where it has no results.
 
     Raises:
         InputError: what is stored of the model itself is damaged.
     """
-    made_from = _made_from(model.name, store)
+    made_from = _made_from(model, store, whole=whole)
     kept = _kept(model.name, made_from, staging)
     if kept is not None:
-        return _page(kept, model, unavailable.get(model.name))
+        return Drawn(_page(kept, model, unavailable.get(model.name)), kept.things)
     apart = Staging(staging.folder, staging.cache)
     page = model_page(model, store, apart, unavailable, report)
+    things: list[Notable] = []
     if page is not None:
         data.write_model(page, apart)
-        staging.keep(_name(model.name), _to_keep(page, made_from, apart).model_dump_json().encode())
+        if whole:
+            things = write_things(page, apart)
+            write_trial(page, apart)
+        staging.keep(_name(model.name), _to_keep(page, things, made_from, apart).model_dump_json().encode())
     staging.took(apart)
-    return page
+    return None if page is None else Drawn(page, things)
 
 
-def draw_ahead(models: Sequence[Model], store: Store, staging: Staging, processes: int, report: Report) -> None:
+def draw_ahead(
+    models: Sequence[Model], store: Store, staging: Staging, processes: int, report: Report, *, whole: bool = True
+) -> None:
     """Draw what isn't known yet in several processes; what goes wrong there is told when it is tried again."""
-    new = [model for model in models if _kept(model.name, _made_from(model.name, store), staging) is None]
-    new = [model for model in new if (store.root / model.name).is_dir()]
+    there = [model for model in models if (store.root / model.name).is_dir()]
+    new = [model for model in there if _kept(model.name, _made_from(model, store, whole=whole), staging) is None]
     if len(new) < FEWEST_FOR_MORE_PROCESSES or processes < 2:
         return
-    where = Drawing(store.root.resolve(), staging.folder.resolve(), staging.cache.resolve())
+    where = Drawing(store.root.resolve(), staging.folder.resolve(), staging.cache.resolve(), whole)
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         for model, _ in zip(new, pool.map(_draw, new, [where] * len(new)), strict=True):
             report(f"{model.name}: drawn")
@@ -89,13 +113,14 @@ def draw_ahead(models: Sequence[Model], store: Store, staging: Staging, processe
 
 def _draw(model: Model, where: Drawing) -> None:
     try:
-        page_of(model, Store(where.results), Staging(where.folder, where.cache), {}, silent)
+        page_of(model, Store(where.results), Staging(where.folder, where.cache), {}, silent, whole=where.whole)
     except Exception:  # is met again, and told, where pages are put together
         return
 
 
-def _made_from(name: str, store: Store) -> str:
-    return digests.of_words(name, _code(), digests.of_folder(store.root / name))
+def _made_from(model: Model, store: Store, *, whole: bool) -> str:
+    """Return the digest of what is stored of a model, of what the registry says of it, and of all code."""
+    return digests.of_words(whole, model.model_dump_json(), _code(), digests.of_folder(store.root / model.name))
 
 
 @cache
@@ -125,13 +150,14 @@ def _kept(model: str, made_from: str, staging: Staging) -> Kept | None:
     return kept
 
 
-def _to_keep(page: ModelPage, made_from: str, written: Staging) -> Kept:
+def _to_keep(page: ModelPage, things: list[Notable], made_from: str, written: Staging) -> Kept:
     return Kept(
         made_from=made_from,
         findings=page.findings,
         pictures={section.finding.name: [asdict(one) for one in section.pictures] for section in page.sections},
         unstored=[section.finding.name for section in page.sections if not section.stored],
         damaged=page.damaged,
+        things=things,
         files=sorted(path.relative_to(written.folder).as_posix() for path in written.written),
         drawn=sorted(written.used),
     )
