@@ -10,7 +10,7 @@ LIGHTHOUSE_VERSION := 12.8.2
 CLUSTER := .venv-cluster
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site render test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz crash reproducible lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site render test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -68,6 +68,9 @@ reproducible: $(VENV)/.dev ## build the site twice in circumstances that differ,
 
 lighthouse: $(VENV)/.dev $(LIGHTHOUSE)/.$(LIGHTHOUSE_VERSION) ## Lighthouse on one page of every kind of the built site, against a budget; LIGHTHOUSE_ARGS="--write", say
 	$(BIN)/python -m tests.lighthouse $(LIGHTHOUSE_ARGS)
+
+many: $(VENV)/.dev ## what a site of fifty made-up models weighs and costs; MANY_ARGS="--models 8 --write", say
+	$(BIN)/python -m tests.many $(MANY_ARGS)
 
 sbom: $(VENV)/.site $(SBOM)/.sbom ## what is installed to make the site, as a CycloneDX bill of materials
 	$(SBOM)/bin/cyclonedx-py environment --output-reproducible --output-file sbom.cdx.json $(BIN)/python

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from generators.compute.running import Settings
     from generators.compute.several import Tally
     from generators.findings import Finding
-    from generators.site.build import Made, Workshop
+    from generators.site.build import Made
+    from generators.site.standing import Workshop
 
 BAD_INPUT = 2
 SOME_FAILED = 1
@@ -157,7 +158,7 @@ def build(
     store = _store(results, wait)
     chosen, places = _chosen(models, known, family), _places(models_dir, offline)
     tally = _compute(chosen, places, store, settings, crew, named=bool(models))
-    made = _make_site(known, store, _workshop(site_src), tally.unavailable)
+    made = _make_site(registry, results, _workshop(site_src), tally.unavailable)
     _exit(_code(tally), made)
 
 
@@ -205,7 +206,7 @@ def render(
     site_src: SiteSource = DEFAULT_SOURCE,
 ) -> None:
     """Build the site from stored results alone, which needs no weights."""
-    _exit(0, _make_site(_registry(registry), _store(results), _workshop(site_src), {}))
+    _exit(0, _make_site(registry, results, _workshop(site_src), {}))
 
 
 @app.command()
@@ -244,7 +245,7 @@ def serve(
     import functools
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-    from generators.site.build import Workshop
+    from generators.site.standing import Workshop
 
     site = Workshop().site
     if not (site / "index.html").is_file():
@@ -427,19 +428,41 @@ def _code(tally: "Tally") -> int:
     return BAD_INPUT if tally.bad_input else SOME_FAILED if tally.failed else 0
 
 
-def _make_site(registry: "Registry", store: "Store", workshop: "Workshop", unavailable: dict[str, str]) -> "Made":
-    from generators.site.build import make_pages, run_mkdocs
+def _make_site(registry: Path, results: Path, workshop: "Workshop", unavailable: dict[str, str]) -> "Made | None":
+    """Make the site, or as much of it as isn't there yet; None where all of it stands."""
+    from generators.site import standing
+    from generators.site.locations import packaged
+
+    given = standing.inputs(registry, results, workshop, packaged("templates"), unavailable)
+    if standing.stands("inputs", given, workshop):
+        _site_is(workshop)
+        return None
+    made = _make_pages(_registry(registry), _store(results), workshop, unavailable)
+    pages = standing.pages(workshop)
+    if not standing.stands("pages", pages, workshop):
+        from generators.site.build import run_mkdocs
+
+        run_mkdocs(workshop)
+    if not made.sentences:
+        standing.remember(workshop, inputs=given, pages=pages)
+    _site_is(workshop)
+    return made
+
+
+def _make_pages(registry: "Registry", store: "Store", workshop: "Workshop", unavailable: dict[str, str]) -> "Made":
+    from generators.site.build import make_pages
 
     with progress(None) as (tell, _):
-        made = make_pages(registry, store, workshop, unavailable, tell)
-    run_mkdocs(workshop)
+        return make_pages(registry, store, workshop, unavailable, tell)
+
+
+def _site_is(workshop: "Workshop") -> None:
     terminal.line(f"The site is in {workshop.site}/; look at it with: atlas serve")
-    return made
 
 
 def _exit(code: int, made: "Made | None" = None) -> None:
     """End with an exit code; what was made in spite of damaged results or failed notebooks is a failure too."""
-    sentences = [*made.failures, *made.rendered.damaged] if made else []
+    sentences = made.sentences if made else []
     for sentence in sentences:
         terminal.sentence(sentence)
     if code or sentences:
@@ -461,7 +484,7 @@ def _store(root: Path, wait: float | None = None) -> "Store":
 
 
 def _workshop(source: Path) -> "Workshop":
-    from generators.site.build import Workshop
+    from generators.site.standing import Workshop
 
     return Workshop(source=source)
 

@@ -17,19 +17,9 @@ from generators.compute.results import Store
 from generators.site.notebooks import write_notebooks
 from generators.site.pages import Rendered, render
 from generators.site.staging import Staging
+from generators.site.standing import Workshop
 
 FOR_SERVERS = ("404.html", "sitemap.xml", "sitemap.xml.gz")  # files that only a server has a use for
-
-
-@dataclass(frozen=True)
-class Workshop:
-    """Where a site is made: hand-written pages, MkDocs' settings, generated files, caches, and the finished site."""
-
-    source: Path = Path("site_src")
-    settings: Path = Path("mkdocs.yml")
-    pages: Path = Path(".pages")
-    cache: Path = Path(".cache")
-    site: Path = Path("site")
 
 
 @dataclass(frozen=True)
@@ -38,6 +28,11 @@ class Made:
 
     rendered: Rendered
     failures: list[str]
+
+    @property
+    def sentences(self) -> list[str]:
+        """Return a sentence for everything that went wrong."""
+        return [*self.failures, *self.rendered.damaged]
 
 
 def make_pages(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from generators.base.plain import as_json
+from generators.base.plain import as_compact_json, as_json
 from generators.base.text import as_csv
 from generators.compute.records import json_schema
 from generators.findings import FINDINGS
@@ -13,18 +13,16 @@ from generators.site.view import ModelPage
 
 
 def write(pages: Sequence[ModelPage], staging: Staging) -> None:
-    """Write every data file: of the site, and of each model."""
+    """Write the data files of the site; those of each model are written with its figures."""
     staging.write("data/findings.schema.json", as_json(json_schema()))
     staging.write("data/claims.json", as_json(claims_of_site()))
     staging.write("data/models.json", as_json([model_entry(page) for page in pages]))
-    for page in pages:
-        write_model(page, staging)
 
 
 def write_model(page: ModelPage, staging: Staging) -> None:
     """Write the data files of one model."""
     folder = f"data/{page.name}"
-    staging.write(f"{folder}/findings.json", as_json(page.findings.model_dump(mode="json")))
+    staging.write(f"{folder}/findings.json", as_compact_json(page.findings.model_dump(mode="json")))
     for section in page.sections:
         for name, table in section.record.tables.items():
             staging.write(f"{folder}/{section.finding.name}.{name}.csv", as_csv(table.columns, table.rows))

@@ -14,6 +14,7 @@ from generators.findings.judging import Verdict
 NULLS = "nulls.json"
 PLANTED = "planted.json"
 ORACLE = "oracle.json"
+MANY = "many.json"
 FUZZ, CRASH, REPRODUCIBLE = "fuzz.json", "crash.json", "reproducible.json"
 LIGHTHOUSE = "lighthouse.json"
 
@@ -135,6 +136,16 @@ class Fuzz(Tried):
     """Damaged, hostile and absurd files; written by `make fuzz`."""
 
     limits: Limits
+
+
+class Many(Kept):
+    """What a site of many made-up models weighs and costs, in seconds of the processor; written by `make many`."""
+
+    date: str
+    commit: str
+    models: int
+    seconds: dict[str, float]
+    sizes: dict[str, float]
 
 
 class Looks(Kept):
@@ -260,6 +271,15 @@ def lighthouse(folder: Path) -> Lighthouse | None:
         InputError: it is there but damaged.
     """
     return _validated(folder / LIGHTHOUSE, Lighthouse, "make lighthouse")
+
+
+def many(folder: Path) -> Many | None:
+    """Read what a site of many models weighs and costs, None where that isn't kept.
+
+    Raises:
+        InputError: it is there but damaged.
+    """
+    return _validated(folder / MANY, Many, "make many")
 
 
 def oracle(folder: Path) -> Oracle | None:

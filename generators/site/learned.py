@@ -62,6 +62,24 @@ class Lesson:
         return max(measured, key=self._margin, default=None)
 
     @property
+    def weakest(self) -> Case | None:
+        """Return the case least on the side of `holds`; None where no effect was measured."""
+        measured = [case for case in self.cases if case.claim.value is not None]
+        return min(measured, key=self._margin, default=None)
+
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """Return in how many models it holds, partly holds, fails, and stays untested."""
+        fails = len(self.cases) - self.holding - self.partly
+        return self.holding, self.partly, fails, self.untested
+
+    @property
+    def others(self) -> list[tuple[str, int]]:
+        """Return in how many models it fails or stays untested, without what there is none of."""
+        *_, fails, untested = self.counts
+        return [(kind, count) for kind, count in (("fails", fails), ("untested", untested)) if count]
+
+    @property
     def surprising(self) -> Case | None:
         """Return the case whose verdict is the opposite of the first model's, by the largest margin."""
         if self.first is None or self.first.claim.verdict not in ("holds", "fails"):

@@ -13,7 +13,7 @@ import jinja2
 from generators import __version__
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import Report, silent
-from generators.checkpoint.registry import Model, Registry, Series
+from generators.checkpoint.registry import Model, Registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
@@ -21,6 +21,7 @@ from generators.site import data, evidence, notebooks
 from generators.site.family import FamilyLesson, family_lessons
 from generators.site.glossary import glossary
 from generators.site.groups import grouped
+from generators.site.kept_pages import Drawn, draw_ahead, page_of
 from generators.site.learned import lessons
 from generators.site.navigation import write_navigation
 from generators.site.openings import openings
@@ -29,14 +30,15 @@ from generators.site.search import write_search
 from generators.site.series import series_of, write_series
 from generators.site.special import special
 from generators.site.staging import Staging
-from generators.site.things import Notable, write_things
-from generators.site.try_it import write_trial
-from generators.site.view import Absent, ModelPage, Section, all_models, model_page
+from generators.site.things import Notable
+from generators.site.view import Absent, ModelPage, Section, all_models
 from generators.site.words import environment
 
 # The figure on the home page: this finding's signature, of the first model for which this claim holds.
 HERO = "helix"
 HERO_CLAIM = "winding"
+MANY = 12  # models; with more, pages sum up and name on demand
+PROCESSES = os.cpu_count() or 1  # that draw figures
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,6 @@ def render(
     _write_pages(rendered, registry, staging, templates, listed, store.root, family_lessons(series or ()))
     write_navigation(staging, rendered.pages, listed, series, whole=whole)
     data.write(rendered.pages, staging)
-    for page in rendered.in_series:
-        data.write_model(page, staging)
     if whole:
         write_search(rendered.pages, rendered.things, staging)
     return rendered
@@ -100,31 +100,29 @@ def _model_pages(
     templates: jinja2.Environment,
     report: Report,
 ) -> Rendered:
-    made: list[tuple[Model, ModelPage]] = []
+    made: list[tuple[Model, Drawn]] = []
     rendered = Rendered([], [], [])
-    for model in all_models(registry, store):
+    models, whole = list(all_models(registry, store)), bool(templates.globals["whole"])
+    draw_ahead(models, store, staging, PROCESSES, report, whole=whole)
+    for model in models:
         with _costing_only(model, rendered, report):
-            page = model_page(model, store, staging, unavailable, report)
-            if page is None and not model.only_in_series:
+            found = page_of(model, store, staging, unavailable, report, whole=whole)
+            if found is None and not model.only_in_series:
                 rendered.absent.append(Absent(model, unavailable.get(model.name, "It has no results yet.")))
-            elif page is not None:
-                made.append((model, page))
-    counted = [page for model, page in made if not model.only_in_series]
-    for model, page in made:
+            elif found is not None:
+                made.append((model, found))
+    counted = [each.page for model, each in made if not model.only_in_series]
+    for model, each in made:
+        page = each.page
         with _costing_only(model, rendered, report):
             apart = special(page, [page, *(other for other in counted if other is not page)])
-            things: list[Notable] = []
-            in_series: list[Series] = []
-            if templates.globals["whole"]:
-                things = write_things(page, staging)
-                write_trial(page, staging)
-                in_series = series_of(model, registry, store)
+            in_series = series_of(model, registry, store) if whole else []
             text = templates.get_template("model.md.j2").render(
-                root="../../", page=page, special=apart, things=things, in_series=in_series
+                root="../../", page=page, special=apart, things=each.things, in_series=in_series
             )
             staging.write(f"models/{page.name}.md", text)
             (rendered.in_series if model.only_in_series else rendered.pages).append(page)
-            rendered.things[page.name] = things
+            rendered.things[page.name] = each.things
             rendered.damaged.extend(page.damaged)
     return rendered
 
@@ -165,6 +163,8 @@ def _write_pages(
         "notebooks": listed,
         "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
+        "is_many": len(rendered.pages) > MANY,
+        "learned": {finding.name: list(lessons(finding.rules, rendered.pages)) for finding in FINDINGS},
     }
 
     def write(path: str, template: str, **context: Any) -> None:
@@ -175,8 +175,9 @@ def _write_pages(
         write("index.md", "home.md.j2", openings=openings(rendered.pages))
         write("models/index.md", "models.md.j2")
         write("compare.md", "compare.md.j2")
-        learned = [(finding, list(lessons(finding.rules, rendered.pages))) for finding in FINDINGS]
-        write("learned.md", "learned.md.j2", lessons=learned, family=family)
+        write("learned.md", "learned.md.j2", family=family)
+        if shared["is_many"]:
+            write("matrix.md", "matrix.md.j2")
     else:
         write("index.md", "report.md.j2", hero=_hero(rendered.pages))
     write(
@@ -187,11 +188,15 @@ def _write_pages(
         oracle=evidence.oracle(results),
         robustness=evidence.robustness(results),
         lighthouse=evidence.lighthouse(results),
+        many=evidence.many(results),
     )
     write("glossary.md", "glossary.md.j2", glossary=glossary())
     write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:
-        write(f"findings/{finding.name}.md", "finding.md.j2", **_of_finding(finding, rendered.pages))
+        about = _of_finding(finding, rendered.pages)
+        write(f"findings/{finding.name}.md", "finding.md.j2", **about)
+        if shared["is_many"]:
+            write(f"findings/{finding.name}/models.md", "finding_models.md.j2", **about)
 
 
 @dataclass(frozen=True)
@@ -217,7 +222,17 @@ def _of_finding(finding: Finding[Any], pages: Sequence[ModelPage]) -> dict[str, 
         "shown": shown,
         "computed": [(page, section) for page, section in shown if section.record.status == "computed"],
         "chosen": _chosen(shown),
+        "by_family": _by_family(shown),
     }
+
+
+def _by_family(shown: Sequence[tuple[ModelPage, Section]]) -> list[tuple[str, list[tuple[ModelPage, Section]]]]:
+    """Return the models with a picture, by family; families in the order met."""
+    found: dict[str, list[tuple[ModelPage, Section]]] = {}
+    for page, section in shown:
+        if section.signature is not None:
+            found.setdefault(page.findings.model.family, []).append((page, section))
+    return list(found.items())
 
 
 def _chosen(shown: Sequence[tuple[ModelPage, Section]]) -> tuple[ModelPage, Section] | None:

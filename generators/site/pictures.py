@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from generators.base.errors import AtlasError
-from generators.base.files import replace_file
 from generators.base.plain import as_compact_json
 from generators.compute import code
 from generators.compute.judged import JudgedFinding
-from generators.drawing import style
+from generators.drawing import svg
 from generators.drawing.head_grid import HeadGrid
 from generators.findings.contract import Figure
 from generators.site.staging import Staging
@@ -22,7 +20,7 @@ SIZE = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn figure: where its files are (from the site's root), its size in CSS pixels, and the words about it.
+    """A drawn figure: its addresses on light and dark pages (from the site's root), its size, the words about it.
 
     `data` is what its interactive form is made from, if it has one.
     """
@@ -74,29 +72,22 @@ def _picture(judged: JudgedFinding, figure: Figure, interactive: Any, model: str
 
 
 def drawn(path: str, key: str, draw: Callable[[], Any], staging: Staging) -> tuple[str, str, int, int]:
-    """Write a figure for light and for dark pages; return where, from the site's root, and its size in CSS pixels.
+    """Write a figure; return its addresses on light and on dark pages, from the site's root, and its size in pixels.
 
     `path` has no ending. It is drawn only if the cache has nothing that was drawn under this key.
     """
-    light, dark = _svgs(key, draw, staging)
-    names = f"{path}.svg", f"{path}-dark.svg"
-    staging.write(names[0], light)
-    staging.write(names[1], dark)
-    return (*names, *_size(light))
+    name, data = f"{path}.svg", _svg(key, draw, staging)
+    staging.write(name, data)
+    return (name, f"{name}#{svg.DARK}", *_size(data))
 
 
-def _svgs(key: str, draw: Callable[[], Any], staging: Staging) -> tuple[bytes, bytes]:
-    kept = staging.cache / f"{key}.svg", staging.cache / f"{key}-dark.svg"
-    try:
-        return kept[0].read_bytes(), kept[1].read_bytes()
-    except OSError:
-        pass
-    made = style.svg_pair(draw())
-    try:
-        for path, data in zip(kept, made, strict=True):
-            replace_file(path, data)
-    except OSError as error:
-        raise AtlasError(f"The figure cache {staging.cache} can't be written: {error}.") from error
+def _svg(key: str, draw: Callable[[], Any], staging: Staging) -> bytes:
+    name = f"{hashlib.sha256(f'{key} {code.digest(svg.__name__)}'.encode()).hexdigest()[:32]}.svg"
+    known = staging.kept(name)
+    if known is not None:
+        return known
+    made = svg.svg(draw())
+    staging.keep(name, made)
     return made
 
 

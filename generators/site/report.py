@@ -9,8 +9,9 @@ from generators.checkpoint.registry import Model, Registry
 from generators.compute.results import Store
 from generators.compute.run import Places, compute_model
 from generators.compute.running import AS_USUAL, Settings
-from generators.site.build import Workshop, make_pages, run_mkdocs
+from generators.site.build import make_pages, run_mkdocs
 from generators.site.locations import packaged
+from generators.site.standing import Workshop
 
 
 def write_report(
@@ -34,4 +35,4 @@ def write_report(
         made = make_pages(Registry(models=(model,)), store, workshop, report=report, whole=False)
         run_mkdocs(workshop, from_disk=True)
     failed = [f"{finding} failed: {reason}" for finding, reason in done.failed.items()]
-    return [*failed, *made.failures, *made.rendered.damaged]
+    return [*failed, *made.sentences]

@@ -15,7 +15,7 @@ FINDING = "blurred"
 
 def write_trial(page: ModelPage, staging: Staging) -> None:
     """Write a file of a model's positions and one of each layer's heads; nothing where it has no reduction."""
-    measured = next((s.judged.measured for s in page.sections if s.finding.name == FINDING), None)
+    measured = next((s.measured for s in page.sections if s.finding.name == FINDING), None)
     if measured is None or "reduced_heads" not in measured.arrays:
         return
     arrays, metrics, model = measured.arrays, measured.metrics, page.findings.model

@@ -13,6 +13,7 @@ from generators.compute.records import ClaimRecord, FindingRecord, ModelFindings
 from generators.compute.results import Store
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
+from generators.findings.measured import Measurements
 from generators.site.pictures import Picture, interactive_figures, pictures
 from generators.site.staging import Staging
 
@@ -26,28 +27,24 @@ NOT_SHOWN = "Not shown."
 
 @dataclass(frozen=True)
 class Section:
-    """One finding on one model's page."""
+    """One finding on one model's page: what is published of it, and whether anything of it is stored.
 
-    judged: JudgedFinding
+    `measured` is what is drawn from, None also where everything was drawn before.
+    """
+
+    finding: Finding[Any]
+    record: FindingRecord
     claims: list[ClaimRecord]
     pictures: list[Picture]
-
-    @property
-    def finding(self) -> Finding[Any]:
-        """Return the finding."""
-        return self.judged.finding
-
-    @property
-    def record(self) -> FindingRecord:
-        """Return what is published of it."""
-        return self.judged.record
+    stored: bool = True
+    measured: Measurements[Any] | None = None
 
     @property
     def problem(self) -> str | None:
         """Return in a few words what keeps it from being shown, None where it is shown."""
         if self.record.status == "computed":
             return None
-        return NOT_SHOWN if self.judged.stored is None else PROBLEMS[self.record.status]
+        return PROBLEMS[self.record.status] if self.stored else NOT_SHOWN
 
     @property
     def not_applicable(self) -> bool:
@@ -71,7 +68,7 @@ class Section:
 
     @property
     def _is_missing(self) -> bool:
-        return self.record.status == "missing" and self.judged.stored is not None
+        return self.record.status == "missing" and self.stored
 
     @property
     def signature(self) -> Picture | None:
@@ -148,6 +145,14 @@ def all_models(registry: Registry, store: Store) -> Iterator[Model]:
             yield Model(name=name, title=name, sources=(FolderSource(folder=Path(name)),))
 
 
+def titled(
+    published: ModelFindings, model: Model, sections: list[Section], damaged: list[str], unavailable: str | None
+) -> ModelPage:
+    """Return what a model's page is made from, with what the registry says of the model."""
+    title = published.model.title if model.title == model.name else model.title
+    return ModelPage(published, title, model.notes, model.licence, sections, damaged, unavailable)
+
+
 def model_page(
     model: Model, store: Store, staging: Staging, unavailable: Mapping[str, str], report: Report
 ) -> ModelPage | None:
@@ -163,13 +168,17 @@ def model_page(
     published = judged.published()
     interactive = interactive_figures(judged.findings)
     sections = [_section(each, interactive, published, staging) for each in judged.findings]
-    title = published.model.title if model.title == model.name else model.title
-    why = unavailable.get(model.name)
-    return ModelPage(published, title, model.notes, model.licence, sections, judged.damaged, why)
+    return titled(published, model, sections, judged.damaged, unavailable.get(model.name))
+
+
+def claims_about(finding: str, published: ModelFindings) -> list[ClaimRecord]:
+    """Return the claims about one finding."""
+    return [claim for claim in published.claims if claim.finding == finding]
 
 
 def _section(
     judged: JudgedFinding, interactive: Mapping[str, Any], published: ModelFindings, staging: Staging
 ) -> Section:
-    claims = [claim for claim in published.claims if claim.finding == judged.finding.name]
-    return Section(judged, claims, pictures(judged, interactive, published.model.name, staging))
+    finding, drawn = judged.finding, pictures(judged, interactive, published.model.name, staging)
+    claims = claims_about(finding.name, published)
+    return Section(finding, judged.record, claims, drawn, judged.stored is not None, judged.measured)

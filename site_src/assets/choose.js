@@ -23,21 +23,31 @@
     return figure;
   }
 
-  function show(place, small) {
+  /** Return what the atlas says of a model: from this page, or, where there are many, from the page of all of them. */
+  async function claimsOf(name) {
+    const selector = `[data-claims-of="${CSS.escape(name)}"]`;
+    const elsewhere = document.querySelector("a[data-in-words]");
+    if (!elsewhere) return document.querySelector(selector);
+    const response = await fetch(elsewhere.href);
+    return response.ok ? new DOMParser().parseFromString(await response.text(), "text/html").querySelector(selector) : null;
+  }
+
+  async function show(place, small) {
     const name = small.dataset.model;
-    const claims = document.querySelector(`[data-claims-of="${CSS.escape(name)}"]`);
+    place.dataset.model = name;
     place.querySelector("ul.short")?.remove();
     const before = place.querySelector("figure");
     before.replaceWith(figureOf(small, before.querySelector("figcaption strong"), before.id));
-    if (claims) {
-      const copy = claims.cloneNode(true);
-      delete copy.dataset.claimsOf;
-      place.querySelector(".chosen-model").after(copy);
-    }
     const link = place.querySelector(".chosen-model a");
     link.textContent = small.dataset.title;
     link.href = small.querySelector("figcaption a").href;
     document.dispatchEvent(new Event("atlas:pictures"));
+    const claims = await claimsOf(name);
+    if (!claims || place.dataset.model !== name) return; // another was chosen meanwhile
+    const copy = claims.cloneNode(true);
+    delete copy.dataset.claimsOf;
+    place.querySelector("ul.short")?.remove();
+    place.querySelector(".chosen-model").after(copy);
   }
 
   function enhance() {

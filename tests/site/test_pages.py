@@ -19,7 +19,7 @@ from generators.compute.results import Store
 from generators.compute.run import Places, compute_model
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.site import pages, pictures
+from generators.site import kept_pages, pages, pictures, view
 from generators.site.navigation import read_navigation
 from generators.site.pages import Rendered, render
 from generators.site.staging import Staging
@@ -27,6 +27,12 @@ from tests.checkpoints import Sizes, write_checkpoint
 
 HELIX = next(finding for finding in FINDINGS if finding.name == "helix")
 HOSTILE = "<script>alert(1)</script> | `x` *y* [z](javascript:1)"
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw where what a test puts in place of something is seen."""
+    monkeypatch.setattr(pages, "PROCESSES", 1)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +106,7 @@ def test_every_page_figure_and_data_file_is_written(computed, rendered):
     document = json.loads((folder / "data/plain/findings.json").read_text())
     assert document == published(results).model_dump(mode="json")
     assert document["model"]["name"] == "plain"
-    assert len(list((folder / "figures/plain").glob("*-dark.svg"))) > 10
+    assert len(list((folder / "figures/plain").glob("*.svg"))) > 10
     assert not (folder.parent / "src").exists(), "nothing generated stands among what is written by hand"
 
 
@@ -137,7 +143,7 @@ def test_an_unchanged_site_is_not_written_again(computed, site, source, monkeypa
     registry, results = computed
     render(registry, Store(results), site, source)
     before = {path: path.stat().st_mtime_ns for path in site.folder.rglob("*") if path.is_file()}
-    monkeypatch.setattr(pictures.style, "svg_pair", lambda figure: pytest.fail("drawn again"))
+    monkeypatch.setattr(pictures.svg, "svg", lambda figure: pytest.fail("drawn again"))
     render(registry, Store(results), Staging(site.folder, site.cache), source)
     assert {path: path.stat().st_mtime_ns for path in site.folder.rglob("*") if path.is_file()} == before
 
@@ -254,7 +260,8 @@ def test_what_the_compare_page_needs_is_published(rendered):
     for model in models:
         for picture in model["pictures"].values():
             paths = [picture["light"], picture["dark"], *([picture["data"]] if picture["data"] else [])]
-            assert all((folder / path).is_file() for path in paths)
+            assert all((folder / path.removesuffix("#dark")).is_file() for path in paths)
+            assert picture["dark"].endswith("#dark")
             assert picture["alt"]
 
 
@@ -278,7 +285,96 @@ def test_a_finding_says_in_which_models_each_claim_holds(computed, rendered):
     assert seen == set(verdicts)
 
 
-def test_a_link_leads_from_the_dark_picture_to_one_on_dark_ground(rendered):
+def test_one_picture_suits_light_pages_and_by_its_address_dark_ones(rendered):
     _, folder = rendered
-    for name, ground in (("helix", "#ffffff"), ("helix-dark", "#1e2029")):
-        assert f'style="background:{ground}"' in (folder / f"figures/plain/{name}.svg").read_text()[:600]
+    picture = (folder / "figures/plain/helix.svg").read_text()
+    assert ":root{color:#2b2f36;background:#ffffff}:root:target{color:#d5d8de;background:#1e2029}" in picture
+    assert picture.startswith("<svg") and 'id="dark"' in picture.split(">")[0]
+    assert "#2b2f36" not in picture.replace(":root{color:#2b2f36", "")
+
+
+def test_a_model_that_is_as_it_was_is_not_judged_again(computed, site, source, monkeypatch):
+    registry, results = computed
+    before = render(registry, Store(results), site, source)
+    page = (site.folder / "models/plain.md").read_text()
+
+    def only_absent(model, *rest):
+        assert model.name == "absent", f"{model.name} is made again"
+
+    monkeypatch.setattr(kept_pages, "model_page", only_absent)
+    after = render(registry, Store(results), Staging(site.folder, site.cache), source)
+    assert (site.folder / "models/plain.md").read_text() == page
+    assert names(after) == names(before)
+    assert [one.findings for one in after.pages] == [one.findings for one in before.pages]
+
+
+@pytest.mark.parametrize("what", ["results", "file", "record"])
+def test_only_the_model_that_changed_is_made_again(computed, site, source, tmp_path, monkeypatch, what):
+    registry, results = computed
+    copy = shutil.copytree(results, tmp_path / "results")
+    render(registry, Store(copy), site, source)
+    if what == "results":
+        shutil.copy(copy / "plain/model.json", copy / "plain/one-more.txt")
+    elif what == "file":
+        next((site.folder / "figures/plain").glob("*.svg")).unlink()
+    else:
+        (site.cache / "plain.page.json").write_text("{")
+    made: list[str] = []
+
+    def noted(model, *rest):
+        made.append(model.name)
+        return view.model_page(model, *rest)
+
+    monkeypatch.setattr(kept_pages, "model_page", noted)
+    render(registry, Store(copy), Staging(site.folder, site.cache), source)
+    assert made == ["plain", "absent"]
+
+
+def test_the_cache_loses_what_no_page_uses(computed, site, source):
+    registry, results = computed
+    site = Staging(site.folder, site.cache.with_name("own-cache"))
+    render(registry, Store(results), site, source)
+    site.remove_stale()
+    used = {path.name for path in site.cache.iterdir()}
+    assert "plain.page.json" in used and sum(name.endswith(".svg") for name in used) > 20
+    (site.cache / "0123.svg").write_text("old")
+    again = Staging(site.folder, site.cache)
+    render(registry, Store(results), again, source)
+    again.remove_stale()
+    assert {path.name for path in site.cache.iterdir()} == used
+
+
+def test_figures_drawn_by_several_processes_are_those_drawn_by_one(computed, rendered, source, tmp_path):
+    registry, results = computed
+    one = Staging(tmp_path / "pages", tmp_path / "cache")
+    render(registry, Store(results), one, source)  # `rendered` was by as many as there are cores
+    _, many = rendered
+    for path in (many / "figures").rglob("*.svg"):
+        assert (one.folder / path.relative_to(many)).read_bytes() == path.read_bytes(), path.name
+
+
+def test_with_many_models_pages_sum_up_and_name_on_demand(computed, site, source, monkeypatch):
+    registry, results = computed
+    monkeypatch.setattr(pages, "MANY", 1)
+    render(registry, Store(results), site, source)
+    home = (site.folder / "index.md").read_text()
+    assert home.count("<table") == 1
+    for finding in FINDINGS:
+        for rule in finding.rules:
+            assert f'href="findings/{finding.name}/#rule-{rule.id}">{escape(rule.short)}</a>' in home
+    whole = (site.folder / "matrix.md").read_text()
+    assert whole.count('<th scope="row">') == 2, "a row for each model"
+    helix = (site.folder / "findings/helix.md").read_text()
+    told = helix[helix.index(f"<li><strong>{escape(HELIX.rules[0].statement)}</strong>") :].split("</li>")[0]
+    summary, on_demand = told.split("<details")
+    assert "of 2 models" in summary or "models tested" in summary
+    assert "Plain" in on_demand and "Hostile" in on_demand
+    assert "data-claims-of" not in helix
+    in_words = (site.folder / "findings/helix/models.md").read_text()
+    assert all(f'data-claims-of="{name}"' in in_words for name in ("plain", "hostile"))
+
+
+def test_with_few_models_there_is_no_page_that_only_many_need(rendered):
+    _, folder = rendered
+    assert not (folder / "matrix.md").exists()
+    assert not list(folder.glob("findings/*/models.md"))

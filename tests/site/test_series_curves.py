@@ -125,7 +125,7 @@ def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
         [row for finding in page.shown for row in page.claims(finding)]
     )
     assert (tmp_path / "pages/figures/series/course/emergence.svg").is_file()
-    assert (tmp_path / "pages/figures/series/course/curve-dark.svg").is_file()
+    assert (tmp_path / "pages/figures/series/course/curve.svg").is_file()
     data = json.loads((tmp_path / "pages/data/series/course/curve.json").read_text())
     assert [rows["name"] for rows in data["rows"]] == [str(step) for step in steps]
     assert "None" not in text

@@ -130,13 +130,13 @@ class Things:
 
 def measured(page: ModelPage) -> dict[str, Measurements[Any]]:
     """Return what was measured of a model, with its arrays, by finding."""
-    found = {section.finding.name: section.judged.measured for section in page.sections}
+    found = {section.finding.name: section.measured for section in page.sections}
     return {name: one for name, one in found.items() if one is not None}
 
 
 def unknown(page: ModelPage, findings: Sequence[str], what: str) -> list[Note]:
     """Return why each of these findings says nothing of `what`, for those that don't."""
-    lacking = [s for s in page.sections if s.finding.name in findings and s.judged.measured is None]
+    lacking = [s for s in page.sections if s.finding.name in findings and s.measured is None]
     return [
         Note(f"{section.finding.title}: nothing is known of {what}. {section.record.reason or ''}".strip(), name)
         for section in lacking

@@ -1,0 +1,54 @@
+"""Digests of files by their content, and of what is installed: whether something is made from the same as before."""
+
+import hashlib
+import json
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+READERS = 4  # threads; hashing lets go of the interpreter
+PACKAGE = Path(__file__).resolve().parents[1]
+MADE_BY_PYTHON = "__pycache__"
+
+
+def of_files(paths: Iterable[Path], root: Path) -> str:
+    """Return the digest of files: their names from `root`, and their content."""
+    found = sorted(paths)
+    with ThreadPoolExecutor(READERS) as threads:
+        digests = threads.map(_of_file, found)
+        lines = [
+            f"{path.relative_to(root).as_posix()}\0{digest}" for path, digest in zip(found, digests, strict=True)
+        ]
+    return of_words(*lines)
+
+
+def of_folder(folder: Path) -> str:
+    """Return the digest of a file, or of all in a folder but for hidden ones and what Python makes."""
+    if folder.is_file():
+        return of_files([folder], folder.parent)
+    return of_files(_inside(folder), folder)
+
+
+def of_words(*words: object) -> str:
+    """Return the digest of some words."""
+    return hashlib.sha256(json.dumps([str(word) for word in words]).encode()).hexdigest()
+
+
+def of_code() -> str:
+    """Return the digest of the atlas's own code, and of which versions of what it stands on are installed."""
+    installed = Path(sysconfig.get_path("purelib")).glob("*.dist-info")
+    return of_words(sys.version, *sorted(path.name for path in installed), of_folder(PACKAGE))
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        inner = path.relative_to(folder).parts
+        if MADE_BY_PYTHON not in inner and not any(part.startswith(".") for part in inner) and path.is_file():
+            yield path
+
+
+def _of_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

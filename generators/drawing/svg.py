@@ -1,0 +1,186 @@
+"""A drawn figure as one small SVG for light pages and for dark ones.
+
+Text and lines are in `currentColor`, which the picture itself sets: as for a light page, or, where its address ends
+in `#dark`, as for a dark one (`:target`, which an `<img>` honours too). What matplotlib writes is said again in fewer
+bytes: every style once, coordinates from the last point on, and pictures inside with a palette.
+"""
+
+import base64
+import io
+import re
+import xml.etree.ElementTree as ET
+from typing import Any
+
+from generators.drawing.style import INK, INK_DARK, PAGE, PAGE_DARK
+
+DARK = "dark"  # the fragment of a picture's address on dark pages
+DECIMALS = 2  # of a point, where things are placed, and in marks and letters
+ROUGHER = 1  # in lines, whose points are many: still far below a pixel
+COLOURS = 128  # of a picture inside; more can't be told apart
+SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+HREF = f"{{{XLINK}}}href"
+LETTER, ROUGH_LETTER = "scale(0.015625)", 16  # matplotlib's unit of letters; ours is so many times that
+GROUP, METADATA, SHARED, PATH = (f"{{{SVG}}}{tag}" for tag in ("g", "metadata", "defs", "path"))
+TONES = f":root{{color:{INK};background:{PAGE}}}:root:target{{color:{INK_DARK};background:{PAGE_DARK}}}"
+COMMAND = re.compile(r"([MLQCz])([^MLQCz]*)")
+NUMBER = re.compile(r"-?\d+\.\d+")
+MOVED = re.compile(r"translate\((\S+) 0\)")
+REFERENCE = re.compile(r"#([\w.-]+)")
+PICTURE = "data:image/png;base64,"
+
+ET.register_namespace("", SVG)
+ET.register_namespace("xlink", XLINK)
+
+
+def svg(figure: Any) -> bytes:
+    """Write a drawn figure as an SVG that suits light and dark pages; the same figure gives the same bytes."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    buffer, engine = io.BytesIO(), figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+    canvas: Any = FigureCanvasSVG(figure)
+    canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})  # `savefig` draws it twice
+    return compact(buffer.getvalue())
+
+
+def compact(drawn: bytes) -> bytes:
+    """Return what matplotlib wrote, in fewer bytes and for both kinds of pages."""
+    root = ET.fromstring(drawn)
+    for element in root.findall(METADATA):
+        root.remove(element)
+    _with_short_names(root)
+    marks = {id(path) for shared in root.iter(SHARED) for path in shared.iter(PATH)}
+    for element in root.iter():
+        _shorten(element, DECIMALS if id(element) in marks else ROUGHER)
+    _flatten(root)
+    _with_styles(root)
+    return ET.tostring(root).replace(b" />", b"/>")
+
+
+def _with_short_names(root: ET.Element) -> None:
+    """Give what is referred to a short name, and nothing else any."""
+    referred = {name for element in root.iter() for value in element.attrib.values() for name in _names_in(value)}
+    short = {name: f"a{number}" for number, name in enumerate(sorted(referred))}
+    for element in root.iter():
+        for key, value in list(element.attrib.items()):
+            if key == "id":
+                del element.attrib["id"]
+                if value in short:
+                    element.set("id", short[value])
+            elif not value.startswith("data:"):
+                element.set(key, REFERENCE.sub(lambda found: f"#{short.get(found[1], found[1])}", value))
+
+
+def _names_in(value: str) -> list[str]:
+    refers = value.startswith(("#", "url(#"))
+    return REFERENCE.findall(value) if refers else []
+
+
+def _shorten(element: ET.Element, decimals: int) -> None:
+    """Say one element's attributes in fewer bytes; points of a path with so many decimals."""
+    element.text = element.text.strip() if element.text else None
+    element.tail = None
+    if element.get("transform") == LETTER:
+        element.set("d", relative(element.get("d", ""), 0, ROUGH_LETTER))
+        element.set("transform", "scale(.25)")
+    elif "d" in element.attrib:
+        element.set("d", relative(element.get("d", ""), decimals))
+    for key in element.attrib.keys() & {"x", "y", "width", "height", "transform"}:
+        if "scale" not in element.get(key, "") or "translate" in element.get(key, ""):
+            element.set(key, _rounded(element.get(key, "")))
+    if "style" in element.attrib:
+        element.set(
+            "style", element.get("style", "").replace(INK, "currentColor").replace(": ", ":").replace("; ", ";")
+        )
+    target = element.get(HREF, "")
+    if target.startswith("#"):
+        del element.attrib[HREF]
+        element.set("href", target)
+        moved = MOVED.fullmatch(element.get("transform", ""))
+        if moved:
+            del element.attrib["transform"]
+            element.set("x", moved[1])
+    elif target.startswith(PICTURE):
+        element.set(HREF, _fewer_colours(target))
+
+
+def _flatten(element: ET.Element) -> None:
+    """Take out groups that say nothing."""
+    for child in list(element):
+        _flatten(child)
+    children = list(element)
+    plain = [child for child in children if child.tag == GROUP and not child.attrib]
+    if plain:
+        element[:] = [inner for child in children for inner in (child if child in plain else [child])]
+
+
+def _with_styles(root: ET.Element) -> None:
+    """Write every style once, with the colours of light and dark pages."""
+    names: dict[str, str] = {}
+    for element in root.iter():
+        style = element.attrib.pop("style", None)
+        if style:
+            element.set("class", names.setdefault(style, f"s{len(names)}"))
+    sheet = ET.Element(f"{{{SVG}}}style")
+    sheet.text = TONES + "".join(f".{name}{{{style}}}" for style, name in names.items())
+    root.insert(0, sheet)
+    root.set("id", DARK)
+
+
+def relative(path: str, decimals: int = DECIMALS, unit: int = 1) -> str:
+    """Return a path's data with every point from the one before it, rounded, in another unit.
+
+    Args:
+        path: moves, lines and curves, with a letter before each.
+        decimals: how many are kept.
+        unit: how many of its units are one of ours.
+    """
+    x = y = begin_x = begin_y = 0.0
+    words: list[str] = []
+    for command, numbers in COMMAND.findall(path):
+        words.append(command.lower())
+        if command == "z":
+            x, y = begin_x, begin_y
+            continue
+        values = [round(float(number) / unit, decimals) for number in numbers.split()]
+        for point_x, point_y in zip(values[::2], values[1::2], strict=True):
+            words += [_plain(point_x - x), _plain(point_y - y)]
+        x, y = values[-2:]
+        if command == "M":
+            begin_x, begin_y = x, y
+    return _joined(words)
+
+
+def _joined(words: list[str]) -> str:
+    """Join commands and numbers with no more between them than keeps them apart; a command repeated is said once."""
+    said, last = "", ""
+    for word in words:
+        if word.isalpha():
+            said += "" if word == last and word != "m" else word
+            last = word
+        else:
+            said += word if word.startswith("-") or said[-1].isalpha() else f" {word}"
+    return said
+
+
+def _rounded(text: str) -> str:
+    return NUMBER.sub(lambda number: _plain(float(number[0])), text)
+
+
+def _plain(value: float) -> str:
+    text = f"{value:.{DECIMALS}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def _fewer_colours(address: str) -> str:
+    """Return a picture with a palette where that is smaller; transparency stays."""
+    from PIL import Image
+
+    data = base64.b64decode(address.removeprefix(PICTURE))
+    with Image.open(io.BytesIO(data)) as picture:
+        small = io.BytesIO()
+        picture.convert("RGBA").quantize(COLOURS, Image.Quantize.FASTOCTREE).save(small, "PNG", optimize=True)
+    return PICTURE + base64.b64encode(min(data, small.getvalue(), key=len)).decode()
