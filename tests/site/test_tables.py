@@ -226,14 +226,14 @@ def test_without_scripts_a_table_stays_as_it_is(browser: Browser, address: str) 
     assert page.locator("table.plain button, .table-tools").count() == 0
     assert page.locator("table.plain").count() >= 5
     assert page.locator("table.plain tbody tr").count() > MOST_ROWS
-    assert page.locator("th", has_text="position_std").text_content() == "position_std"
+    assert page.locator("th", has_text="std over positions").text_content() == "std over positions"
     page.context.close()
 
 
 def test_a_table_of_a_model_can_be_sorted_and_filtered(browser: Browser, address: str) -> None:
     page = browser.new_page()
     page.goto(f"{address}models/gpt2/#channels")
-    table = page.locator("details.atlas-table", has=page.locator("th", has_text="position_std"))
+    table = page.locator("details.atlas-table", has=page.locator("th", has_text="std over positions"))
     table.locator("summary").click()
     before = ids(table)
     header(table, "channel").first.get_by_role("button").click()
