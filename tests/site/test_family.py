@@ -155,7 +155,7 @@ def test_when_claims_appear_is_told_beside_the_loss():
 
 
 def test_what_we_learned_has_the_family_only_where_it_has_results():
-    shared = {"root": "", "pages": [], "lessons": []}
+    shared = {"root": "", "pages": [], "findings": [], "learned": {}}
     template = environment().get_template("learned.md.j2")
     assert "one thing changed" not in template.render(family=[], **shared)
     three = member("stdlib-rank-three", "rank three", winding="fails", clump="holds", low_rank="holds")

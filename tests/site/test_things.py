@@ -79,7 +79,7 @@ def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
     sections = [
         SimpleNamespace(
             finding=finding,
-            judged=SimpleNamespace(measured=measured.get(finding.name)),
+            measured=measured.get(finding.name),
             record=SimpleNamespace(reason="The checkpoint lacks it."),
             pictures=[],
         )

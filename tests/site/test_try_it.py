@@ -37,7 +37,7 @@ WEIGHTS = synthetic.gaussian_weights(ARCH, 0) | {"position_embedding": synthetic
 
 def page_of(measured: Any) -> Any:
     sections = [
-        SimpleNamespace(finding=finding, judged=SimpleNamespace(measured=measured if finding is FINDING else None))
+        SimpleNamespace(finding=finding, measured=measured if finding is FINDING else None)
         for finding in FINDINGS
     ]
     model = SimpleNamespace(name="planted", n_head=ARCH.n_head)
