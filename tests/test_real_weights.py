@@ -23,7 +23,8 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.real_weights
 
-RTOL, ATOL = 1e-4, 1e-7
+# Correlations are taken in float32: near zero, another kind of processor moves them by some 1e-6.
+RTOL, ATOL = 1e-4, 2e-6
 NEAR_TIES = 4  # heads whose flat kernels may peak elsewhere on another machine
 WPE_SHA256 = "29c69587e2af826b7c159c38620a32e549a925e6d9a0dc37cb563f377f5be772"
 Metrics = dict[str, dict[str, Any]]
