@@ -16,7 +16,7 @@ from generators.compute.records import ModelFindings
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.helix import chance
-from generators.site import pictures
+from generators.site import pages, pictures
 from generators.site.build import Workshop, make_pages, run_mkdocs
 from generators.site.locations import packaged
 from generators.site.pages import Rendered
@@ -101,7 +101,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
                 build(case).save_pretrained(repository)
             told[name_of(case)] = command("compute", hub_id(case), "--skip-runs")
         # tests/site draws figures: here they would take longer than all the rest
-        patch.setattr(pictures, "_svgs", lambda *_: (NO_FIGURE, NO_FIGURE))
+        patch.setattr(pictures, "_svg", lambda *_: NO_FIGURE)
+        patch.setattr(pages, "PROCESSES", 1)  # others would draw them
         store, workshop = Store(folder / "results"), _workshop(folder)
         made = make_pages(Registry(models=()), store, workshop, whole=False)
         yield World(folder, hub, told, made.rendered)
