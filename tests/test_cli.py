@@ -726,7 +726,8 @@ def test_offline_the_hub_is_not_asked(atlas, project, monkeypatch, command):
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: pytest.fail("the hub was asked"))
     for work in ("make_pages", "run_mkdocs"):
         monkeypatch.setattr(
-            f"generators.site.build.{work}", lambda *_, **__: SimpleNamespace(rendered=NOTHING, failures=[])
+            f"generators.site.build.{work}",
+            lambda *_, **__: SimpleNamespace(rendered=NOTHING, failures=[], sentences=[]),
         )
     (project / "text.txt").write_text("a text")
     texts = ["text.txt"] if command == "count-tokens" else []

@@ -71,22 +71,31 @@ def test_a_killed_process_costs_its_job(place):
     assert stored(place / "killed") == stored(place / "expected")
 
 
-def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(place):
-    with started(place, "interrupted", "--jobs", "2") as process:
+def interrupted(place, results):
+    """Start two jobs and press Ctrl-C at the fourth; return the process, its workers and what it said after that."""
+    with started(place, results, "--jobs", "2") as process:
         until_measuring(process, 4)
         workers, begin = workers_of(process), time.monotonic()
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: of all processes in front
         process.wait()
         assert time.monotonic() - begin < 10  # many times what it takes, on a machine that has other work
-        rest = process.stderr.read()
+        return process, workers, process.stderr.read()
+
+
+def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(place):
+    for attempt in range(5):  # on a busy machine all may be done before Ctrl-C comes
+        results = f"interrupted-{attempt}"
+        process, workers, rest = interrupted(place, results)
+        if process.returncode:
+            break
     assert process.returncode == 130
     assert "Traceback" not in rest
     _, alive = psutil.wait_procs(workers, timeout=10)
     assert alive == []
-    store = Store(place / "interrupted")
+    store = Store(place / results)
     assert list(verify(store)) == []
     whole = stored(place / "expected")
-    left = stored(place / "interrupted")
+    left = stored(place / results)
     assert all(whole[name] == data for name, data in left.items())
     assert sum(len(store.finding_names(name)) for name in store.names()) >= 2  # 4 begun, one at most lost by each
 

@@ -27,6 +27,7 @@ def test_another_model_takes_its_place_and_the_address_says_so(browser: Browser,
     expect(chosen.locator("li")).to_have_text(below.all_inner_texts())
     expect(chosen.locator("figure.is-live canvas")).to_have_count(1)
     assert page.url == f"{address}findings/helix/?model=openai-gpt"
+    page.wait_for_load_state("networkidle")  # a picture that a reload keeps from coming would count as failed
     page.reload()
     expect(chosen.locator(".chosen-model")).to_have_text("GPT-1")
     assert wrong == []

@@ -37,8 +37,7 @@ WEIGHTS = synthetic.gaussian_weights(ARCH, 0) | {"position_embedding": synthetic
 
 def page_of(measured: Any) -> Any:
     sections = [
-        SimpleNamespace(finding=finding, measured=measured if finding is FINDING else None)
-        for finding in FINDINGS
+        SimpleNamespace(finding=finding, measured=measured if finding is FINDING else None) for finding in FINDINGS
     ]
     model = SimpleNamespace(name="planted", n_head=ARCH.n_head)
     return SimpleNamespace(name="planted", title="Planted", findings=SimpleNamespace(model=model), sections=sections)
