@@ -718,6 +718,12 @@ def test_smaller_ones_are_not_spoken_about(n, d, why):
         compute(synthetic.gaussian_weights(arch, seed=0), arch)
 
 
+def test_positions_that_are_all_alike_are_not_spoken_about(decoder):
+    weights, arch = decoder
+    with pytest.raises(NotApplicableError, match="All rows of P but the first are alike"):
+        compute({**weights, "position_embedding": np.zeros_like(weights["position_embedding"])}, arch)
+
+
 def test_embeddings_of_a_width_of_their_own_are_not_compared(decoder):
     """As in ALBERT, which projects them into the stream."""
     weights, arch = decoder

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from generators.drawing.svg import svg
 from generators.findings.gains import FINDING as GAINS
 from generators.findings.gains.measure import log_correlation
 from tests import synthetic
@@ -123,6 +124,15 @@ def test_without_positions_there_is_no_correlation():
     assert set(result.metrics["correlation"]["ln1"].values()) == {None}
     assert claims_of(result)["ln1-dials-down"].verdict == "untested"
     assert result.metrics["consistent_channel"]["ln2"] is not None
+
+
+def test_where_positions_are_all_alike_gains_are_drawn_without_them():
+    result = compute({**gaussian(), "position_embedding": np.zeros((64, D))})
+    assert claims_of(result)["ln1-dials-down"].verdict == "untested"
+    figures = {figure.name: figure for figure in GAINS.figures(result)}
+    assert list(figures) == ["gains-ln1", "gains-ln2"]
+    for figure in figures.values():
+        svg(figure.draw())
 
 
 def test_without_a_norm_before_the_first_attention():

@@ -19,6 +19,7 @@ from tests import synthetic
 PLAIN = synthetic.architecture(n_ctx=512, d_model=64, n_layer=6, n_head=4)
 T5 = Buckets(count=32, max_distance=128, both_ways=True)
 T5_DECODER = replace(T5, both_ways=False)
+TABLE = np.random.default_rng(0).standard_normal((512, 64))
 BIAS = "blocks.0.attn.relative_bias"
 
 
@@ -55,7 +56,7 @@ SCHEMES = {
 def test_every_scheme_is_named(name):
     changed, schemes, sentence = SCHEMES[name]
     arch = replace(PLAIN, **changed)
-    added = {"position_embedding": np.zeros((512, 64))} if arch.positions in ("learned", "formula") else {}
+    added = {"position_embedding": TABLE} if arch.positions in ("learned", "formula") else {}
     result = measured(arch, **added)
     assert result.metrics["schemes"] == schemes
     assert sentence in told(result)
@@ -63,8 +64,14 @@ def test_every_scheme_is_named(name):
 
 
 def test_a_table_beside_embeddings_of_distances_is_told_too():
-    result = measured(replace(PLAIN, positions="relative"), position_embedding=np.zeros((512, 64)))
+    result = measured(replace(PLAIN, positions="relative"), position_embedding=TABLE)
     assert result.metrics["schemes"] == ["learned", "disentangled"]
+
+
+def test_a_table_that_is_all_alike_tells_no_positions():
+    result = measured(PLAIN, position_embedding=np.zeros((512, 64)))
+    assert result.metrics["schemes"] == ["none"]
+    assert "nothing that tells positions apart: the rows of its table are all alike" in told(result)
 
 
 def test_a_table_that_is_not_here_is_said_not_to_be():

@@ -14,11 +14,11 @@ N, D, LAYERS = 100, 32, 4
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
 
 
-def measured(shares, with_P=False):
-    P = synthetic.embed(np.linspace(-1, 1, N)[:, None], D, noise=0.1)
-    weights = {"position_embedding": P} if with_P else {}
-    run = StandIn(ARCH, P, length=N, shares=shares)
-    return FINDING.measure(Inputs(weights, ARCH, run=run))
+P = synthetic.embed(np.linspace(-1, 1, N)[:, None], D, noise=0.1)
+
+
+def measured(shares, **weights):
+    return FINDING.measure(Inputs(weights, ARCH, run=StandIn(ARCH, P, length=N, shares=shares)))
 
 
 def claims_of(result):
@@ -63,9 +63,15 @@ def test_claims_about_the_middle(share, verdict):
 def test_models_without_position_embeddings_make_their_own():
     assert claims_of(measured([0, 0.6, 0.3, 0, 0]))["makes-its-own-positions"].verdict == "holds"
     assert claims_of(measured([0, 0, 0, 0, 0]))["makes-its-own-positions"].verdict == "fails"
-    result = measured([0, 0.3, 0.3, 0, 0], with_P=True)
+    result = measured([0, 0.3, 0.3, 0, 0], position_embedding=P)
     assert claims_of(result)["makes-its-own-positions"].verdict == "untested"
     assert result.metrics["layers"][1]["in_P"] is not None
+
+
+def test_a_table_held_at_zero_is_no_position_embedding():
+    result = measured([0, 0.6, 0, 0, 0], position_embedding=np.zeros((N, D)))
+    assert claims_of(result)["makes-its-own-positions"].verdict == "holds"
+    assert result.metrics["layers"][1]["in_P"] is None
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9])
@@ -127,7 +133,7 @@ def test_signs_of_components_do_not_turn_the_curve_over_from_layer_to_layer():
 
 
 def test_every_layer_of_the_figure_has_its_curve_and_its_numbers():
-    result = measured([0.5, 0.3, 0.1, 0.05, 0.0], with_P=True)
+    result = measured([0.5, 0.3, 0.1, 0.05, 0.0], position_embedding=P)
     figure = next(figure for figure in FINDING.figures(result) if figure.name == "stream-curves")
     data = figure.interactive().as_json()
     assert data["slider"] == "Layer"

@@ -16,10 +16,11 @@ from generators.findings.attention.with_tokens import (
     can_have_tokens,
     kernels_with_tokens,
 )
-from generators.findings.inputs import Inputs, Weights
+from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.sizes import check_positions, check_width
+from generators.findings.varying import varying_positions
 from generators.maths.kernels import first_query
 from generators.maths.resampling import Sense
 from generators.maths.rotations import shares_in_subspace, top_overlaps
@@ -135,12 +136,12 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     say which tokens are drawn.
 
     Raises:
-        NotApplicableError: P is too small, has other channels than the stream, or doesn't tell what attention does.
+        NotApplicableError: P is too small, is all alike, has other channels than the stream, or doesn't tell what
+            attention does.
     """
     weights, architecture = inputs.weights, inputs.architecture
-    P = np.asarray(weights["position_embedding"], np.float64)
+    P = _positions(weights)
     n, d = P.shape
-    check_positions(P)
     check_width(P, weights["blocks.0.attn.q"])
     k = subspace_size(n, d)
     bases = _bases(weights, P)
@@ -167,6 +168,14 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         n_heads=architecture.n_head,
     )
     return Measurements(metrics, _tables(metrics, shares), {**panels, **heads.near(), **_near(seen)})
+
+
+def _positions(weights: Weights) -> Float[Array, "n d"]:
+    check_positions(weights["position_embedding"])
+    P = varying_positions(weights)
+    if P is None:
+        raise NotApplicableError("All rows of P but the first are alike: there are no positions to attend to.")
+    return P
 
 
 def _near(seen: Seen | None) -> dict[str, Array]:

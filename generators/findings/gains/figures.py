@@ -27,10 +27,16 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
         for norm in NORMS
         if f"{norm}_gain" in arrays
     ]
-    if "position_std" in arrays:
+    if _position_std(arrays) is not None:
         draw = partial(draw_correlations, metrics["correlation"])
         shown.append(Figure("gain-correlation", "Which norms turn positions down", draw))
     return shown
+
+
+def _position_std(arrays: dict[str, Array]) -> Array | None:
+    """Return how much each channel of the position embeddings varies; None where none does, or there are none."""
+    std = arrays.get("position_std")
+    return None if std is None or not std.any() else std
 
 
 def draw_gains(arrays: dict[str, Array], norm: Norm, found: ConsistentChannel | None) -> Any:
@@ -42,7 +48,7 @@ def draw_gains(arrays: dict[str, Array], norm: Norm, found: ConsistentChannel | 
     rows = -(-len(gains) // columns)
     figure = style.canvas(width=2.05 * columns + 0.6, height=1.8 * rows + 0.5)
     axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    std = arrays.get("position_std")
+    std = _position_std(arrays)
     x = np.arange(gains.shape[1]) if std is None else np.where(std > 0, std, np.nan)
     for panel, ax in enumerate(axes.flat):
         if panel >= len(gains):

@@ -11,6 +11,7 @@ from generators.base.architecture import Architecture, Rotary
 from generators.findings.inputs import Inputs, Weights
 from generators.findings.measured import Measurements, Table, table_of
 from generators.findings.position_scheme.biases import Biases, BiasHead, relative_biases
+from generators.findings.varying import varying_positions
 
 Scheme = Literal["learned", "formula", "rotary", "alibi", "relative", "disentangled", "none"]
 
@@ -131,7 +132,7 @@ def _schemes(architecture: Architecture, weights: Weights) -> list[Scheme]:
     kind, relative = architecture.positions, architecture.buckets is not None
     if kind == "formula":
         found.append("formula")
-    elif kind == "learned" or "position_embedding" in weights:
+    elif (kind == "learned" or "position_embedding" in weights) and not _held(weights):
         found.append("learned")
     if any(rotation is not None for rotation in architecture.rotary):
         found.append("rotary")
@@ -142,6 +143,11 @@ def _schemes(architecture: Architecture, weights: Weights) -> list[Scheme]:
     elif kind == "relative":
         found.append("disentangled")
     return found or ["none"]
+
+
+def _held(weights: Weights) -> bool:
+    """Return whether there is a table whose rows are all alike: held at zero, say."""
+    return "position_embedding" in weights and varying_positions(weights) is None
 
 
 # Rotations

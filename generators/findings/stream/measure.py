@@ -9,6 +9,7 @@ from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Measurements, table_of
 from generators.findings.running import SEED, Ran, ran
 from generators.findings.stream.moments import FOLDS, Moments, jackknife
+from generators.findings.varying import varying_positions
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
 from generators.maths.spectra import energy_share, right_singular_vectors, subspace_size, variance_ratio
@@ -94,11 +95,9 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
 
 
 def _basis(inputs: Inputs) -> Float[Array, "d k"] | None:
-    """Return the leading directions of P, None without one."""
-    if "position_embedding" not in inputs.weights:
-        return None
-    P = np.asarray(inputs.weights["position_embedding"], np.float64)
-    return right_singular_vectors(P, subspace_size(*P.shape))
+    """Return the leading directions of P, None without one that tells positions apart."""
+    P = varying_positions(inputs.weights)
+    return None if P is None else right_singular_vectors(P, subspace_size(*P.shape))
 
 
 def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> tuple[StageRow, Float[Array, "m 3"]]:
