@@ -14,6 +14,7 @@ class Change:
     """Claims by what became of them in one model, beside the reference: each that the reference can test is in one.
 
     `alike` don't hold fully in either; `lost` and `gained` hold in the one alone; `untested` hold in the reference.
+    `new` hold here, and are those that the reference can't test.
     """
 
     place: Place
@@ -22,6 +23,7 @@ class Change:
     gained: tuple[Along, ...]
     alike: tuple[Along, ...]
     untested: tuple[Along, ...]
+    new: tuple[Along, ...]
 
     @property
     def held(self) -> int:
@@ -36,7 +38,7 @@ def verdict(row: Along, place: Place) -> str:
 
 def change(rows: Sequence[Along], reference: Place, place: Place) -> Change:
     """Return what became of claims at a place, beside those of the reference."""
-    sorted_out: dict[str, list[Along]] = {"kept": [], "lost": [], "gained": [], "alike": [], "untested": []}
+    sorted_out: dict[str, list[Along]] = {kind: [] for kind in ("kept", "lost", "gained", "alike", "untested", "new")}
     for row in rows:
         kind = _kind(verdict(row, reference), verdict(row, place))
         if kind is not None:
@@ -46,7 +48,7 @@ def change(rows: Sequence[Along], reference: Place, place: Place) -> Change:
 
 def _kind(before: str, after: str) -> str | None:
     if before == UNTESTED:
-        return None
+        return "new" if after == "holds" else None
     if before == "holds":
         return {"holds": "kept", UNTESTED: "untested"}.get(after, "lost")
     return {"holds": "gained", UNTESTED: None}.get(after, "alike")

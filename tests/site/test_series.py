@@ -192,13 +192,14 @@ def test_seeds_agree_where_two_come_to_one_verdict():
         ("fails", "holds", "gained"),
         ("partly", "fails", "alike"),
         ("fails", "untested", None),
-        ("untested", "holds", None),
+        ("untested", "holds", "new"),
+        ("untested", "fails", None),
     ],
 )
 def test_what_becomes_of_a_claim_is_one_thing(before, after, kind):
     row = along("change", (before, 1.0), (after, 2.0))
     found = change([row], "a", "b")
-    assert [name for name in ("kept", "lost", "gained", "alike", "untested") if getattr(found, name)] == (
+    assert [name for name in ("kept", "lost", "gained", "alike", "untested", "new") if getattr(found, name)] == (
         [kind] if kind else []
     )
     assert found.held == (before == "holds")
