@@ -254,7 +254,7 @@ def test_measuring_knows_no_disk_no_page_and_no_drawing(finding):
     ours = ("generators.base.", "generators.maths.", f"generators.findings.{finding.name}.")
     shared = {
         f"generators.findings.{name}"
-        for name in ("inputs", "measured", "nulls", "positional", "running", "sizes", "token_cells")
+        for name in ("inputs", "measured", "nulls", "positional", "running", "sizes", "token_cells", "varying")
     }
     if finding.name == "undertrained":  # the candidates are those of the outliers
         ours = (*ours, "generators.findings.outliers.")
