@@ -4,10 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from generators.drawing import style, svg
-from tests.site.conftest import executable, started_browser
 
 INK, INK_DARK = (43, 47, 54), (213, 216, 222)
 
@@ -69,31 +67,3 @@ def test_the_same_figure_gives_the_same_bytes_and_less_than_half_of_what_matplot
     light, dark = style.svg_pair(drawn())
     assert len(made) < len(light) / 2 < len(dark)
     assert b"#2b2f36" not in made.replace(b":root{color:#2b2f36", b"")
-
-
-@pytest.mark.browser
-def test_an_img_shows_it_on_light_and_by_its_address_on_dark(tmp_path):
-    """As a page shows it: in an `<img>`, whatever the reader's system prefers."""
-    path = executable()
-    if path is None:
-        pytest.skip("Chromium isn't installed (name one in ATLAS_CHROMIUM)")
-    (tmp_path / "one.svg").write_bytes(svg.svg(drawn()))
-    (tmp_path / "page.html").write_text(
-        '<body style="margin:0"><img src="one.svg"><img src="one.svg#dark"><canvas></canvas>', "utf-8"
-    )
-    with started_browser(path) as browser:
-        for scheme in ("light", "dark"):
-            page = browser.new_page(color_scheme=scheme, viewport={"width": 800, "height": 400})
-            page.goto((tmp_path / "page.html").as_uri(), wait_until="load")
-            shots = []
-            for index in range(2):
-                file = tmp_path / f"{index}.png"
-                page.locator("img").nth(index).screenshot(path=file)
-                with Image.open(file) as picture:
-                    shots.append({colour: n for n, colour in picture.convert("RGB").getcolors(1 << 20)})
-            page.close()
-            (light, dark) = shots
-            assert max(light, key=light.get) == (255, 255, 255)
-            assert max(dark, key=dark.get) == (30, 32, 41)
-            assert light.get(INK, 0) > 100 and INK_DARK not in light
-            assert dark.get(INK_DARK, 0) > 100 and INK not in dark

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, Route
 
+from generators.drawing.svg import svg
+from tests.drawing.test_svg import INK, INK_DARK, drawn
 from tests.site.test_browser import PHONE, WCAG, WIDE, opened, until
 
 pytestmark = pytest.mark.browser
@@ -500,3 +503,26 @@ def test_figures_of_runs_fit_and_axe_finds_nothing(
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
         found = Axe().run(page, options=WCAG).response["violations"]
         assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found] == []
+
+
+def test_an_img_shows_it_on_light_and_by_its_address_on_dark(browser: Browser, tmp_path: Path) -> None:
+    """As a page shows it: in an `<img>`, whatever the reader's system prefers."""
+    (tmp_path / "one.svg").write_bytes(svg(drawn()))
+    (tmp_path / "page.html").write_text(
+        '<body style="margin:0"><img src="one.svg"><img src="one.svg#dark"><canvas></canvas>', "utf-8"
+    )
+    for scheme in ("light", "dark"):
+        page = browser.new_page(color_scheme=scheme, viewport={"width": 800, "height": 400})
+        page.goto((tmp_path / "page.html").as_uri(), wait_until="load")
+        shots = []
+        for index in range(2):
+            file = tmp_path / f"{index}.png"
+            page.locator("img").nth(index).screenshot(path=file)
+            with Image.open(file) as picture:
+                shots.append({colour: n for n, colour in picture.convert("RGB").getcolors(1 << 20)})
+        page.close()
+        (light, dark) = shots
+        assert max(light, key=light.get) == (255, 255, 255)
+        assert max(dark, key=dark.get) == (30, 32, 41)
+        assert light.get(INK, 0) > 100 and INK_DARK not in light
+        assert dark.get(INK_DARK, 0) > 100 and INK not in dark
