@@ -13,7 +13,7 @@ from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
 NAVIGATION = "navigation.json"  # in the staging folder; no page of the site
-DATA = "data/index.md"
+DATA = "data.md"
 
 
 def write_navigation(

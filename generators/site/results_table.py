@@ -88,8 +88,8 @@ def _chance(row: Told, what: str) -> Any:
     return None if row.claim.chance is None else getattr(row.claim.chance, what)
 
 
-AS_VALUE = "as the column unit says"
-NO_INTERVAL = "none was drawn: the value is a count, a sum over a whole matrix, or absent"
+AS_VALUE = "see unit"
+NO_INTERVAL = "the value is a count, a sum over a whole matrix, or absent"
 NO_CHANCE = "no distribution of chance was drawn, or the claim is untested"
 
 COLUMNS: tuple[Column, ...] = (
@@ -135,7 +135,7 @@ COLUMNS: tuple[Column, ...] = (
         "text",
         "the licence of the weights",
         lambda row: row.page.licence,
-        null="nobody has told the atlas",
+        null="the registry doesn't say",
     ),
     Column("source", "text", "from where weights were read: hub, package, folder", lambda row: row.model.source.kind),
     Column("place", "text", "the repository, package or folder there", lambda row: row.model.source.place),
@@ -199,7 +199,7 @@ COLUMNS: tuple[Column, ...] = (
         "text",
         "the unit of value, interval, threshold, baseline and chance",
         lambda row: row.claim.unit or None,
-        null="a pure number: a part of a whole, a correlation, a ratio",
+        null="the value is a pure number: a correlation, a ratio",
     ),
     Column(
         "interval_low",

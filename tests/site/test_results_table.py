@@ -112,7 +112,7 @@ def test_the_dictionary_describes_what_is_written(folder, rows, in_parquet):
 
 
 def test_every_column_is_explained_on_the_page_about_data(folder):
-    page = (folder / "data/index.md").read_text()
+    page = (folder / "data.md").read_text()
     for column in COLUMNS:
         assert f'id="column-{column.name}"' in page
     for file in (JSON_FILE, PARQUET_FILE, DICTIONARY_FILE):
@@ -124,7 +124,7 @@ def test_every_column_is_explained_on_the_page_about_data(folder):
 def test_readers_are_led_to_it(folder):
     for page in ("index.md", "about.md", "models/one.md"):
         assert 'data/">' in (folder / page).read_text(), page
-    assert "data/index.md" in (folder / "navigation.json").read_text()
+    assert "data.md" in (folder / "navigation.json").read_text()
 
 
 def test_models_of_a_series_come_last_and_are_marked(rows):
