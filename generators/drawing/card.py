@@ -94,7 +94,8 @@ def laid_out(card: Card, *, wide: bool, flat: bool) -> Any:
     axes.set_axis_off()
     width, bottom = (WIDTH - 2 * MARGIN if wide else COLUMN), (BELOW[1] - 8 if flat else HEIGHT - 72)
     y = 56.0 if flat else 92.0
-    _write(axes, MARGIN, y, card.above, SMALL_SIZE, FAINT)
+    for line in wrapped(card.above, SMALL_SIZE, width, 1):
+        _write(axes, MARGIN, y, line, SMALL_SIZE, FAINT)
     size, lines = _title(card.title, width, 1 if flat else TITLE_LINES)
     y += 4 if flat else 20
     for line in lines:

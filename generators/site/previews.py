@@ -18,6 +18,7 @@ from generators.drawing import card as cards
 from generators.drawing.card import Bar, Card
 from generators.findings import FINDINGS
 from generators.findings.contract import Figure, Finding
+from generators.site.pictures import Picture
 from generators.site.staging import Staging
 from generators.site.view import ModelPage, Section
 from generators.site.words import question
@@ -38,10 +39,9 @@ class Preview:
 
 def write_model_preview(page: ModelPage, staging: Staging) -> None:
     """Write the picture of a model's page; its figure is drawn only if the cache has no such picture."""
-    drawn = _figure(page)
-    section = None if drawn is None else drawn[0]
-    made_from = b"" if section is None or section.signature is None else _svg(section.signature.light, staging)
-    _write(_of_model(page.name), model_card(page), staging, None if drawn is None else drawn[1], made_from)
+    picture = _picture(page)
+    made_from = b"" if picture is None else _svg(picture.light, staging)
+    _write(_of_model(page.name), model_card(page), staging, _figure(page), made_from)
 
 
 def write_previews(pages: Sequence[ModelPage], in_series: Sequence[ModelPage], staging: Staging) -> None:
@@ -58,11 +58,12 @@ def write_previews(pages: Sequence[ModelPage], in_series: Sequence[ModelPage], s
 
 
 def model_card(page: ModelPage) -> Card:
-    """Return the card of a model's page: its sizes, and its claims by verdict."""
-    model, claims = page.findings.model, page.findings.claims
+    """Return the card of a model's page: its sizes, what its figure shows, and its claims by verdict."""
+    model, claims, picture = page.findings.model, page.findings.claims, _picture(page)
     layers = f"{model.n_layer} {'layer' if model.n_layer == 1 else 'layers'}"
-    words = f"{layers}, {model.d_model} channels; {model.family}, {'decoder' if model.causal else 'encoder'}."
-    return Card(f"{SITE}: a model", page.title, words, _counts(claims), _many(len(claims), "claim"))
+    sizes = f"{layers}, {model.d_model} channels, {model.family}, {'decoder' if model.causal else 'encoder'}"
+    words = "" if picture is None else f"{picture.title}."
+    return Card(f"{SITE}: {sizes}", page.title, words, _counts(claims), _many(len(claims), "claim"))
 
 
 def finding_card(finding: Finding[Any], pages: Sequence[ModelPage]) -> Card:
@@ -127,13 +128,22 @@ def _of_model(name: str) -> str:
     return f"{FOLDER}/models/{name}.png"
 
 
-def _figure(page: ModelPage) -> tuple[Section, Figure] | None:
-    """Return the first finding of a model that is drawn, in the order of the site, with its signature."""
-    for section in page.sections:
-        if section.measured is not None and section.signature is not None:
-            figures = section.finding.figures(section.measured)
-            return section, next(figure for figure in figures if figure.name == section.finding.signature)
-    return None
+def _shown(page: ModelPage) -> Section | None:
+    """Return the first finding of a model whose signature is drawn, in the order of the site."""
+    return next((section for section in page.sections if section.signature is not None), None)
+
+
+def _picture(page: ModelPage) -> Picture | None:
+    section = _shown(page)
+    return None if section is None else section.signature
+
+
+def _figure(page: ModelPage) -> Figure | None:
+    """Return what draws the figure of a model's card; its page has just been made from measurements."""
+    section = _shown(page)
+    if section is None or section.measured is None:
+        return None
+    return next(one for one in section.finding.figures(section.measured) if one.name == section.finding.signature)
 
 
 def _svg(path: str, staging: Staging) -> bytes:

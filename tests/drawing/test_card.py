@@ -16,11 +16,19 @@ COUNTS = {"holds": 14, "partly": 4, "fails": 21, "untested": 2}
 BARS = tuple(Bar(f"claim {number}", {"holds": number, "fails": 3}) for number in range(9))
 LONG = "Stanford GPT-2 small, battlestar (seed 49), " * 4
 TITLES = ("Helix", "all-MiniLM-L6-v2", LONG[:200].strip(), "W" * 200, "模型 $x_1$")
+ABOVE = "Helix Atlas: 12 layers, 12288 channels, a-family-of-long-name, decoder"
 QUESTION = "Which tokens stand out by the length of their embedding, and is there a spot where tokens huddle?" * 2
 
 
 def card(title: str = "Helix", bars: tuple[Bar, ...] = (), counts: dict[str, int] | None = None) -> Card:
-    return Card("Helix Atlas: a model", title, QUESTION, COUNTS if counts is None else counts, "41 claims", bars)
+    return Card(
+        "Helix Atlas: 12 layers, 12288 channels, a-family-of-long-name, decoder",
+        title,
+        QUESTION,
+        COUNTS if counts is None else counts,
+        "41 claims",
+        bars,
+    )
 
 
 def figure():

@@ -80,6 +80,8 @@ def test_what_is_counted_is_what_was_judged(drawn):
         for kind, count in counts.items():
             assert count == sum(claim.verdict == kind for claim in page.findings.claims)
     assert model_card(one).counts != model_card(two).counts
+    assert model_card(one).above == "Helix Atlas: 12 layers, 768 channels, openai-gpt, decoder"
+    assert model_card(one).words == "The position curve in three dimensions."
     winds = next(bar for bar in finding_card(HELIX, [one, two]).bars if bar.label == "winding")
     assert winds.counts == {"holds": 1, "fails": 1}
     assert sum(site_card([one, two]).counts.values()) == 2 * len(one.findings.claims)
