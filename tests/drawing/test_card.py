@@ -22,7 +22,7 @@ QUESTION = "Which tokens stand out by the length of their embedding, and is ther
 
 def card(title: str = "Helix", bars: tuple[Bar, ...] = (), counts: dict[str, int] | None = None) -> Card:
     return Card(
-        "Helix Atlas: 12 layers, 12288 channels, a-family-of-long-name, decoder",
+        ABOVE,
         title,
         QUESTION,
         COUNTS if counts is None else counts,
