@@ -24,6 +24,7 @@ from generators.findings import FINDINGS
 from generators.site import data
 from generators.site.locations import packaged
 from generators.site.pictures import Picture
+from generators.site.previews import write_model_preview
 from generators.site.staging import Staging
 from generators.site.things import Notable, write_things
 from generators.site.try_it import write_trial
@@ -92,6 +93,7 @@ def page_of(
         if whole:
             things = write_things(page, apart)
             write_trial(page, apart)
+            write_model_preview(page, apart)
         staging.keep(_name(model.name), _to_keep(page, things, made_from, apart).model_dump_json().encode())
     staging.took(apart)
     return None if page is None else Drawn(page, things)

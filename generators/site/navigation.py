@@ -13,6 +13,7 @@ from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
 NAVIGATION = "navigation.json"  # in the staging folder; no page of the site
+DATA = "data.md"
 
 
 def write_navigation(
@@ -49,7 +50,8 @@ def navigation(
     if notebooks:
         made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
         menu.append({"Notebooks": ["notebooks/index.md", *made]})
-    return [*menu, {"Add a model": "add-a-model.md"}, {"About": ["about.md", {"Glossary": "glossary.md"}]}]
+    about = ["about.md", {"Data": DATA}, {"Glossary": "glossary.md"}]
+    return [*menu, {"Add a model": "add-a-model.md"}, {"About": about}]
 
 
 def navigation_of_report(pages: Sequence[ModelPage]) -> list[Any]:

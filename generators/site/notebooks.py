@@ -31,7 +31,7 @@ from generators.site.staging import Staging
 FOLDER = "notebooks"
 LIBRARIES = (
     *("ipykernel", "ipython", "jupytext", "nbclient"),
-    *("matplotlib", "matplotlib-inline", "numpy", "pandas", "safetensors"),
+    *("matplotlib", "matplotlib-inline", "numpy", "pandas", "pyarrow", "safetensors"),
 )
 LONGEST_CELL = 300  # seconds; one that takes longer hangs
 TITLE = re.compile(r"^# # (.+)$", re.MULTILINE)

@@ -19,13 +19,16 @@ from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import data, evidence, notebooks
 from generators.site.family import FamilyLesson, family_lessons
+from generators.site.feed import write_entries
 from generators.site.glossary import glossary
 from generators.site.groups import grouped
 from generators.site.kept_pages import Drawn, draw_ahead, page_of
 from generators.site.learned import lessons
-from generators.site.navigation import write_navigation
+from generators.site.navigation import DATA, write_navigation
 from generators.site.openings import openings
 from generators.site.pictures import Picture
+from generators.site.previews import write_previews
+from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
 from generators.site.series import series_of, write_series
 from generators.site.special import special
@@ -89,6 +92,9 @@ def render(
     data.write(rendered.pages, staging)
     if whole:
         write_search(rendered.pages, rendered.things, staging)
+        write_table(rendered.pages, rendered.in_series, staging)
+        write_entries(rendered.pages, staging)
+        write_previews(rendered.pages, rendered.in_series, staging)
     return rendered
 
 
@@ -176,6 +182,7 @@ def _write_pages(
         write("models/index.md", "models.md.j2")
         write("compare.md", "compare.md.j2")
         write("learned.md", "learned.md.j2", family=family)
+        write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW)
         if shared["is_many"]:
             write("matrix.md", "matrix.md.j2")
     else:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,19 @@ from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
 from mkdocs.utils import get_relative_url
 
+from generators.site import feed
 from generators.site.glossary import PAGE, with_terms
 from generators.site.navigation import NAVIGATION, read_navigation
 from generators.site.notebook_markup import as_theme_expects, with_downloads
 from generators.site.policy import scripts_of, with_policy
+from generators.site.previews import PREVIEWS, plain_text, preview_of, tags
 from generators.site.search import ENTRIES, add_entries
 
 # A link to a folder: relative, and ending there or before a query or fragment.
 TO_FOLDER = re.compile(r'(href=")(?!/)((?:[^":?#]+/)?\.\.?|[^":?#]+/)((?:[?#][^"]*)?")')
 # Pages and notebooks about the atlas itself, which a report on a model does without.
 HAND_WRITTEN = (".md", ".py")
-FOR_THE_PLUGIN = (NAVIGATION, ENTRIES)  # generated files that are no files of the site
+FOR_THE_PLUGIN = (NAVIGATION, ENTRIES, feed.ENTRIES, PREVIEWS)  # generated files that are no files of the site
 UPDATED = "updated"  # in a page's front matter: the day of the latest result on it
 # The theme's search is a dialog without a name: a screen reader would say "dialog" and no more.
 SEARCH = '<div class="md-search" data-md-component="search" role="dialog"'
@@ -81,15 +84,33 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
         """Name the search of a page that is no document, too."""
         return with_named_search(output)
 
-    def on_post_page(self, output: str, **_: Any) -> str:
-        """Name the search; let links name files where no server would look into folders."""
+    def on_post_page(self, output: str, *, page: Any, config: MkDocsConfig, **_: Any) -> str:
+        """Name the search, say what the page is; let links name files where no server would look into folders."""
         output = with_named_search(output)
+        output = output.replace("</head>", f"{self._head(page, config)}</head>", 1)
         return with_links_to_files(output) if self.config.from_disk else output
 
     @event_priority(LAST)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Let the search find words of the glossary and things by name; after the theme wrote its index."""
+        """Let the search find words of the glossary and things by name, after the theme wrote its index; the feed."""
         add_entries(self._folder(config), Path(config.site_dir))
+        feed.write_feed(self._folder(config), Path(config.site_dir), config.site_url or "")
+
+    def _head(self, page: Any, config: MkDocsConfig) -> str:
+        """Return what the head of a page says of it, and of the feed, for others than its reader."""
+        folder, said = self._folder(config), ""
+        preview = preview_of(page.file.src_uri.rpartition(".")[0], folder)
+        if preview is not None:
+            title = plain_text(str(page.meta.get("title") or page.title or config.site_name))
+            description = plain_text(str(page.meta.get("description") or config.site_description or ""))
+            image = (
+                f"{config.site_url}{preview.image}" if config.site_url else get_relative_url(preview.image, page.url)
+            )
+            said = tags(preview, title, description, image, page.canonical_url)
+        if feed.has_feed(folder):
+            where = escape(get_relative_url(feed.FEED, page.url))
+            said += f'<link rel="alternate" type="{feed.MEDIA_TYPE}" title="{feed.TITLE}" href="{where}">'
+        return said
 
     def _folder(self, config: MkDocsConfig) -> Path:
         beside = Path(config.config_file_path or ".").parent

@@ -75,6 +75,11 @@ def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:
     return Caption(Markup(" ".join(how_to_read.split())), " ".join(Markup(alt).unescape().split()))
 
 
+def question(finding: str) -> str:
+    """Return what a finding asks, without markup."""
+    return Markup(_words(finding).question()).striptags()
+
+
 @cache
 def _words(finding: str) -> Any:
     return environment().get_template(f"findings/{finding}.md.j2").make_module({"root": "../../"})

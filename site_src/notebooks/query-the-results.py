@@ -2,24 +2,21 @@
 # jupyter:
 #   atlas:
 #     reads:
-#       - ../data/models.json
-#       - ../data/*/findings.json
+#       - ../data/atlas.parquet
 # ---
 
 # %% [markdown]
 # # Query the results
 #
-# All numbers of the atlas are published as JSON: `data/models.json` lists the models, and
-# `data/<model>/findings.json` holds each one's claims with verdict, effect size, threshold and chance baseline. Here
-# they become one pandas table.
+# All results of the atlas are published as one table with a row for each claim of each model: verdict, effect size,
+# threshold, chance baseline. The page *Data*, beside *About*, says what every column
+# means. `data/<model>/findings.json` holds all that was measured of one model.
 #
-# The files can be read from a built copy of the atlas, or straight from the web: set `DATA` to the address of a
+# The file can be read from a built copy of the atlas, or straight from the web: set `DATA` to the address of a
 # published atlas, followed by `/data`.
 
 # %%
-import json
 from pathlib import Path
-from urllib.request import urlopen
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -27,17 +24,9 @@ import pandas as pd
 DATA = Path("../data").resolve().as_uri()
 pd.set_option("display.max_columns", None, "display.max_rows", None)
 
-
-def read(path):
-    with urlopen(f"{DATA}/{path}") as file:
-        return json.load(file)
-
-
-claims = pd.concat(
-    pd.DataFrame(read(f"{model['name']}/findings.json")["claims"]).assign(model=model["title"])
-    for model in read("models.json")
-)
-print(f"{claims.model.nunique()} models, {claims.id.nunique()} claims:")
+results = pd.read_parquet(f"{DATA}/atlas.parquet")
+claims = results[~results.only_in_series].fillna({"unit": ""})  # one recipe trained ten times is no ten models
+print(f"{claims.model.nunique()} models, {claims.claim.nunique()} claims:")
 print(", ".join(f"{count} x {verdict}" for verdict, count in claims.verdict.value_counts().items()) + ".")
 
 # %% [markdown]
@@ -48,11 +37,11 @@ print(", ".join(f"{count} x {verdict}" for verdict, count in claims.verdict.valu
 # sideways.
 
 # %% shows="Claims by models: unit, verdict and value of every claim in every model"
-order = claims.id.unique()
+order = claims.claim.unique()
 rounded = claims.assign(value=pd.to_numeric(claims.value).round(3))
-table = rounded.pivot(index=["id", "unit"], columns="model", values=["verdict", "value"])
+table = rounded.pivot(index=["claim", "unit"], columns="title", values=["verdict", "value"])
 table = table.swaplevel(axis=1).sort_index(axis=1, level=0, sort_remaining=False)
-table.reindex(order, level="id")
+table.reindex(order, level="claim")
 
 # %% [markdown]
 # ## One claim in all models
@@ -61,11 +50,11 @@ table.reindex(order, level="id")
 # the cross is what chance gives, and the dotted line is the threshold from which the claim holds.
 
 # %% shows="The claim's effect size: a bar per model, a cross at its chance baseline, a dotted line at the threshold"
-chosen = claims[claims.id == "three-components"].dropna(subset=["value"])
+chosen = claims[claims.claim == "three-components"].dropna(subset=["value"])
 
 figure, axes = plt.subplots(figsize=(6.5, 1.4 + 0.4 * len(chosen)))
-axes.barh(chosen.model, chosen.value, height=0.6, label="measured")
-axes.plot(chosen.baseline, chosen.model, "x", color="C1", markersize=8, label="by chance")
+axes.barh(chosen.title, chosen.value, height=0.6, label="measured")
+axes.plot(chosen.baseline, chosen.title, "x", color="C1", markersize=8, label="by chance")
 for threshold in chosen.threshold.dropna().unique():
     axes.axvline(threshold, linestyle=":", color="C2", label="threshold")
 axes.invert_yaxis()
@@ -76,7 +65,7 @@ plt.show()
 for statement in chosen.statement.unique():
     print(statement)
 for row in chosen.itertuples():
-    print(f"- {row.model}: {row.answer}")
+    print(f"- {row.title}: {row.answer}")
 
 # %% [markdown]
 # ## Where models differ
@@ -85,8 +74,8 @@ for row in chosen.itertuples():
 
 # %% shows="Claims on which tested models disagree, with every model's verdict"
 tested = claims[claims.verdict != "untested"]
-differing = tested.groupby("id").verdict.nunique().loc[lambda count: count > 1].index
-print(f"Models disagree on {len(differing)} of {tested.id.nunique()} tested claims.")
-claims[claims.id.isin(differing)].pivot(index="id", columns="model", values="verdict").reindex(
+differing = tested.groupby("claim").verdict.nunique().loc[lambda count: count > 1].index
+print(f"Models disagree on {len(differing)} of {tested.claim.nunique()} tested claims.")
+claims[claims.claim.isin(differing)].pivot(index="claim", columns="title", values="verdict").reindex(
     [claim for claim in order if claim in differing]
 )

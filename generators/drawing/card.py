@@ -1,0 +1,248 @@
+"""The picture by which a page is shown where its link is shared: a title, verdicts counted, a figure; no more.
+
+Cards are for light pages alone, 1200 x 630 pixels, as the places ask where links are shared.
+"""
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from generators.drawing.style import INK, PAGE, house_style
+
+WIDTH, HEIGHT = 1200, 630  # pixels
+DPI = 100
+MARGIN = 64
+COLUMN = 520  # pixels: how wide words are beside a figure
+WIDE = 1.7  # from how many times its height a figure's width asks for a place below the words
+BESIDE = (MARGIN + COLUMN + 32, 56, WIDTH - 40, HEIGHT - 56)  # left, top, right, bottom of a figure's place
+BELOW = (40, 272, WIDTH - 40, HEIGHT - 16)
+BARS_LEFT = MARGIN + COLUMN + 48
+MOST_BARS = 7
+COLOURS = 128  # of the picture; more can't be told apart
+TITLE_SIZES, TITLE_LINES = (62, 54, 46, 38, 32), 3  # pixels; the first by which a title fits
+TEXT_SIZE, SMALL_SIZE = 27, 23
+LEADING = 1.25
+FAINT = "#5b6472"
+# Of verdicts, as on light pages (`atlas.css`): of the words, and paler, of what is counted.
+TONES = {"holds": "#1b6e3c", "partly": "#8a5a00", "fails": "#6a3d8f", "untested": "#5b6472"}
+FILLS = {"holds": "#2f9e5b", "partly": "#dca52c", "fails": "#9a6cc4", "untested": "#c9ced6"}
+VERBS = {"holds": "hold", "partly": "partly", "fails": "fail", "untested": "untested"}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What is counted of one thing: a label, and how many by verdict."""
+
+    label: str
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Card:
+    """The words and counts of a card: above the title in small type, title, words below it, what is counted.
+
+    `counts` are drawn as one bar below the words, `bars` beside them, where a figure stands otherwise.
+    """
+
+    above: str
+    title: str
+    words: str
+    counts: Mapping[str, int]
+    counted: str  # of what these are the numbers: "44 claims"
+    bars: tuple[Bar, ...] = ()
+
+
+def png(card: Card, figure: Callable[[], Any] | None = None) -> bytes:
+    """Draw a card as a PNG; the same card gives the same bytes.
+
+    Args:
+        card: what stands on it.
+        figure: returns the matplotlib figure that stands beside the words, or below them if it is wide.
+    """
+    from PIL import Image
+
+    made = None if figure is None else figure()
+    below = made is not None and made.get_figwidth() > WIDE * made.get_figheight()
+    drawn = _picture(laid_out(card, wide=below or (made is None and not card.bars), flat=below))
+    if made is not None:
+        _paste(drawn, made, BELOW if below else BESIDE)
+    buffer = io.BytesIO()
+    few = drawn.convert("RGB").quantize(COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    few.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def laid_out(card: Card, *, wide: bool, flat: bool) -> Any:
+    """Return a matplotlib figure of all but the card's figure.
+
+    Args:
+        card: what stands on it.
+        wide: whether nothing stands beside the words.
+        flat: whether something stands below them.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams.update(house_style())
+    figure = Figure(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI, facecolor=PAGE)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0))
+    axes.set_axis_off()
+    width, bottom = (WIDTH - 2 * MARGIN if wide else COLUMN), (BELOW[1] - 8 if flat else HEIGHT - 72)
+    y = 56.0 if flat else 92.0
+    for line in wrapped(card.above, SMALL_SIZE, width, 1):
+        _write(axes, MARGIN, y, line, SMALL_SIZE, FAINT)
+    size, lines = _title(card.title, width, 1 if flat else TITLE_LINES)
+    y += 4 if flat else 20
+    for line in lines:
+        y += size * LEADING
+        _write(axes, MARGIN, y, line, size, INK, bold=True)
+    y += 8 if flat else 18
+    most = 1 if flat else max(int((bottom - 118 - y) // (TEXT_SIZE * LEADING)), 0)
+    for line in wrapped(card.words, TEXT_SIZE, width, most):
+        y += TEXT_SIZE * LEADING
+        _write(axes, MARGIN, y, line, TEXT_SIZE, INK)
+    _verdicts(axes, card, width, bottom, flat=flat)
+    _bars(axes, card.bars)
+    return figure
+
+
+def _verdicts(axes: Any, card: Card, width: float, bottom: float, *, flat: bool) -> None:
+    """Draw what is counted as one bar, with the numbers below it, which end at `bottom`."""
+    left: float = MARGIN
+    _bar(axes, (MARGIN, bottom - (50 if flat else 64)), (width, 22 if flat else 26), card.counts)
+    if flat and card.counted:
+        _write(axes, left, bottom, f"{card.counted}:", SMALL_SIZE, FAINT)
+        left += _width(f"{card.counted}:", SMALL_SIZE, False) + 20
+    elif card.counted:
+        _write(axes, left, bottom - 80, card.counted, SMALL_SIZE, FAINT)
+    for kind, tone in TONES.items():
+        if card.counts.get(kind):
+            said = f"{card.counts[kind]} {VERBS[kind]}"
+            _write(axes, left, bottom, said, SMALL_SIZE, tone, bold=True)
+            left += _width(said, SMALL_SIZE, True) + 24
+
+
+def _title(title: str, width: float, most: int) -> tuple[int, list[str]]:
+    """Return the size in pixels at which a title fits into so many lines, and these; cut off if it is too long."""
+    for size in TITLE_SIZES:
+        lines = wrapped(title, size, width, most, bold=True)
+        if " ".join(lines) == " ".join(_in_font(title).split()):
+            return size, lines
+    return size, lines
+
+
+def wrapped(text: str, size: float, width: float, most: int, *, bold: bool = False) -> list[str]:
+    """Return a text in at most so many lines, none wider than `width` pixels; what is cut off ends with …"""
+    words = [piece for word in _in_font(text).split() for piece in _pieces(word, size, width, bold)]
+    lines: list[str] = []
+    for word in words:
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and _width(longer, size, bold) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    if len(lines) <= most:
+        return lines
+    lines = lines[:most]
+    while lines and lines[-1] and _width(f"{lines[-1]}…", size, bold) > width:
+        lines[-1] = lines[-1][:-1]
+    return [*lines[:-1], f"{lines[-1].rstrip()}…"] if lines else []
+
+
+def _pieces(word: str, size: float, width: float, bold: bool) -> list[str]:
+    """Return a word in pieces that fit a line each."""
+    pieces = [word]
+    while len(pieces[-1]) > 1 and _width(pieces[-1], size, bold) > width:
+        last, at = pieces[-1], len(pieces[-1]) - 1
+        while at > 1 and _width(last[:at], size, bold) > width:
+            at -= 1
+        pieces[-1:] = [last[:at], last[at:]]
+    return pieces
+
+
+def _bar(axes: Any, at: tuple[float, float], size: tuple[float, float], counts: Mapping[str, int]) -> None:
+    """Draw counts as the parts of one bar; `at` is its upper left corner."""
+    from matplotlib.patches import Rectangle
+
+    total, left = sum(counts.values()), at[0]
+    for kind, fill in FILLS.items():
+        part = size[0] * counts.get(kind, 0) / total if total else 0
+        if part:
+            axes.add_patch(Rectangle((left, at[1]), part, size[1], facecolor=fill, edgecolor=PAGE, linewidth=1.5))
+        left += part
+
+
+def _bars(axes: Any, bars: Sequence[Bar]) -> None:
+    """Draw a bar for each thing beside the words, from the top; the last line says how many more there are."""
+    shown = bars if len(bars) <= MOST_BARS else bars[: MOST_BARS - 1]
+    width, step = WIDTH - MARGIN - BARS_LEFT, (HEIGHT - 2 * MARGIN) / MOST_BARS
+    top = (HEIGHT - step * (len(shown) + (len(shown) < len(bars)))) / 2
+    for number, bar in enumerate(shown):
+        y = top + number * step
+        label = wrapped(bar.label, SMALL_SIZE, width, 1)
+        _write(axes, BARS_LEFT, y + 24, label[0] if label else "", SMALL_SIZE, INK)
+        _bar(axes, (BARS_LEFT, y + 35), (width, 18), bar.counts)
+    if len(shown) < len(bars):
+        more = f"and {len(bars) - len(shown)} more"
+        _write(axes, BARS_LEFT, top + len(shown) * step + 24, more, SMALL_SIZE, FAINT)
+
+
+def _write(axes: Any, x: float, y: float, text: str, size: float, colour: str, *, bold: bool = False) -> None:
+    """Write a line; y is where its letters stand."""
+    axes.text(
+        x, y, text, color=colour, fontsize=size * 72 / DPI, fontweight="bold" if bold else "normal", parse_math=False
+    )
+
+
+def _paste(page: Any, figure: Any, place: tuple[int, int, int, int]) -> None:
+    """Draw a figure as large as it fits into its place."""
+    left, top, right, bottom = place
+    width, height = figure.get_size_inches()
+    figure.set_dpi(min((right - left) / width, (bottom - top) / height))
+    picture = _picture(figure)
+    at = (left + (right - left - picture.width) // 2, top + (bottom - top - picture.height) // 2)
+    page.paste(picture, at, picture)
+
+
+def _picture(figure: Any) -> Any:
+    """Return a matplotlib figure as a picture with transparency."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    return Image.fromarray(np.array(canvas.buffer_rgba()))
+
+
+@cache
+def _font(bold: bool) -> Any:
+    from matplotlib.font_manager import FontProperties
+
+    return FontProperties(family=house_style()["font.family"], weight="bold" if bold else "normal")
+
+
+@cache
+def _width(text: str, size: float, bold: bool) -> float:
+    """Return how many pixels a line is wide."""
+    from matplotlib.textpath import TextToPath
+
+    font = _font(bold)
+    return float(TextToPath().get_text_width_height_descent(text, font, False)[0]) * size / font.get_size()
+
+
+def _in_font(text: str) -> str:
+    """Return a text with a mark in place of each character that the font lacks."""
+    known = _characters()
+    return "".join(c if ord(c) in known or c.isspace() else "\N{WHITE SQUARE}" for c in text)
+
+
+@cache
+def _characters() -> frozenset[int]:
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset(get_font(findfont(_font(False))).get_charmap())

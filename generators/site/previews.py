@@ -1,0 +1,185 @@
+"""The picture by which a page's link is shown elsewhere, and what its `<head>` says for that (Open Graph)."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from generators.base.plain import as_json, canonical_json
+from generators.compute import code
+from generators.compute.records import ClaimRecord
+from generators.drawing import card as cards
+from generators.drawing.card import Bar, Card
+from generators.findings import FINDINGS
+from generators.findings.contract import Figure, Finding
+from generators.site.pictures import Picture
+from generators.site.staging import Staging
+from generators.site.view import ModelPage, Section
+from generators.site.words import question
+
+PREVIEWS = "previews.json"  # in the staging folder; no file of the site
+FOLDER = "previews"
+SITE = "Helix Atlas"
+OTHERS = ""  # the entry of pages that have no picture of their own
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A page's picture, from the site's root, and what it shows, for those who can't see it."""
+
+    image: str
+    alt: str
+
+
+def write_model_preview(page: ModelPage, staging: Staging) -> None:
+    """Write the picture of a model's page; its figure is drawn only if the cache has no such picture."""
+    picture = _picture(page)
+    made_from = b"" if picture is None else _svg(picture.light, staging)
+    _write(_of_model(page.name), model_card(page), staging, _figure(page), made_from)
+
+
+def write_previews(pages: Sequence[ModelPage], in_series: Sequence[ModelPage], staging: Staging) -> None:
+    """Write the pictures of findings and of all other pages, and which page has which; models have theirs."""
+    made = {f"models/{page.name}": _told(_of_model(page.name), model_card(page)) for page in (*pages, *in_series)}
+    for finding in FINDINGS:
+        path, card = f"{FOLDER}/findings/{finding.name}.png", finding_card(finding, pages)
+        _write(path, card, staging)
+        made[f"findings/{finding.name}"] = _told(path, card)
+    site = site_card(pages)
+    _write(f"{FOLDER}/atlas.png", site, staging)
+    made[OTHERS] = _told(f"{FOLDER}/atlas.png", site)
+    staging.write(PREVIEWS, as_json({page: asdict(one) for page, one in made.items()}))
+
+
+def model_card(page: ModelPage) -> Card:
+    """Return the card of a model's page: its sizes, what its figure shows, and its claims by verdict."""
+    model, claims, picture = page.findings.model, page.findings.claims, _picture(page)
+    layers = f"{model.n_layer} {'layer' if model.n_layer == 1 else 'layers'}"
+    sizes = f"{layers}, {model.d_model} channels, {model.family}, {'decoder' if model.causal else 'encoder'}"
+    words = "" if picture is None else f"{picture.title}."
+    return Card(f"{SITE}: {sizes}", page.title, words, _counts(claims), _many(len(claims), "claim"))
+
+
+def finding_card(finding: Finding[Any], pages: Sequence[ModelPage]) -> Card:
+    """Return the card of a finding's page: its question, and of each claim the verdicts over models."""
+    by_rule = [(rule, [page.claims[rule.id] for page in pages if rule.id in page.claims]) for rule in finding.rules]
+    total = _counts([claim for _, claims in by_rule for claim in claims])
+    bars = tuple(Bar(rule.short, _counts(claims)) for rule, claims in by_rule)
+    counted = f"{_many(len(finding.rules), 'claim')} in {_many(len(pages), 'model')}"
+    return Card(f"{SITE}: a finding", finding.title, question(finding.name), total, counted if total else "", bars)
+
+
+def site_card(pages: Sequence[ModelPage]) -> Card:
+    """Return the card of all other pages: of each finding its claims by verdict, over all models."""
+    bars = [
+        Bar(finding.title, _counts([claim for page in pages for claim in _about(page, finding)]))
+        for finding in FINDINGS
+        if finding.rules
+    ]
+    counts = _counts([claim for page in pages for claim in page.findings.claims])
+    claims = _many(sum(len(finding.rules) for finding in FINDINGS), "claim")
+    words = "Which findings about GPT-2's embeddings hold in which models, with numbers and chance baselines."
+    return Card("", SITE, words, counts, f"{claims} in {_many(len(pages), 'model')}", tuple(bars))
+
+
+def preview_of(page: str, folder: Path) -> Preview | None:
+    """Return the preview of a page by its path without ending; None where none were written to a staging folder."""
+    path = folder / PREVIEWS
+    if not path.is_file():
+        return None
+    known: dict[str, dict[str, str]] = json.loads(path.read_text("utf-8"))
+    found = known.get(page) or known.get(page.removesuffix("/models")) or known[OTHERS]
+    return Preview(**found)
+
+
+def tags(preview: Preview, title: str, description: str, image: str, address: str | None) -> str:
+    """Return what a page's `<head>` says of it for those who show its link.
+
+    Args:
+        preview: the page's picture.
+        title: the page's.
+        description: the page's.
+        image: where the picture is: absolute if the site's address is known, else relative to the page.
+        address: the page's, if known.
+    """
+    of_graph = {
+        "og:type": "website",
+        "og:site_name": SITE,
+        "og:title": title,
+        "og:description": description,
+        "og:url": address,
+        "og:image": image,
+        "og:image:type": "image/png",
+        "og:image:width": str(cards.WIDTH),
+        "og:image:height": str(cards.HEIGHT),
+        "og:image:alt": preview.alt,
+    }
+    said = [f'<meta property="{name}" content="{escape(text)}">' for name, text in of_graph.items() if text]
+    return "".join([*said, '<meta name="twitter:card" content="summary_large_image">'])
+
+
+def _of_model(name: str) -> str:
+    return f"{FOLDER}/models/{name}.png"
+
+
+def _shown(page: ModelPage) -> Section | None:
+    """Return the first finding of a model whose signature is drawn, in the order of the site."""
+    return next((section for section in page.sections if section.signature is not None), None)
+
+
+def _picture(page: ModelPage) -> Picture | None:
+    section = _shown(page)
+    return None if section is None else section.signature
+
+
+def _figure(page: ModelPage) -> Figure | None:
+    """Return what draws the figure of a model's card; its page has just been made from measurements."""
+    section = _shown(page)
+    if section is None or section.measured is None:
+        return None
+    return next(one for one in section.finding.figures(section.measured) if one.name == section.finding.signature)
+
+
+def _svg(path: str, staging: Staging) -> bytes:
+    return (staging.folder / path).read_bytes()
+
+
+def _write(path: str, card: Card, staging: Staging, figure: Figure | None = None, made_from: bytes = b"") -> None:
+    """Write a card's picture; `made_from` is its figure as the page has it, by which a changed one is known."""
+    parts = (canonical_json(asdict(card)), code.digest(cards.__name__), hashlib.sha256(made_from).hexdigest())
+    name = f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:32]}.png"
+    picture = staging.kept(name)
+    if picture is None:
+        picture = cards.png(card, None if figure is None else figure.draw)
+        staging.keep(name, picture)
+    staging.write(path, picture)
+
+
+def _told(path: str, card: Card) -> Preview:
+    counts = ", ".join(f"{count} {cards.VERBS[kind]}" for kind, count in card.counts.items() if count)
+    said = f"{card.title}: {card.counted}, {counts}." if counts else f"{card.title}."
+    return Preview(path, said)
+
+
+def _counts(claims: Iterable[ClaimRecord]) -> Mapping[str, int]:
+    found: Counter[str] = Counter(claim.verdict for claim in claims)
+    return {kind: found[kind] for kind in cards.TONES if found[kind]}
+
+
+def _about(page: ModelPage, finding: Finding[Any]) -> list[ClaimRecord]:
+    return [claim for claim in page.findings.claims if claim.finding == finding.name]
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def plain_text(html: str) -> str:
+    """Return a title or a description without markup, as the theme writes it into `<title>`."""
+    return Markup(html).striptags()

@@ -1,0 +1,357 @@
+"""All results as one table, a row for each claim of each model: `atlas.json`, `atlas.parquet`, and what columns mean.
+
+`COLUMNS` is the one place that says what is written and what it means: the files, `dictionary.json` and the page
+about data are made from it.
+"""
+
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Literal
+
+from generators.base.plain import as_compact_json, as_json
+from generators.compute.records import ClaimRecord, ModelRecord
+from generators.findings.judging import VERDICTS, Rule
+from generators.site.groups import GROUPS, group_of
+from generators.site.staging import Staging
+from generators.site.view import ModelPage, Section
+from generators.site.words import rules
+
+JSON_FILE, PARQUET_FILE, DICTIONARY_FILE = "data/atlas.json", "data/atlas.parquet", "data/dictionary.json"
+ROW = "one claim about one model"
+Kind = Literal["text", "whole number", "number", "yes or no", "date"]
+IN_PARQUET: Mapping[Kind, str] = {
+    "text": "string",
+    "whole number": "int64",
+    "number": "float64",
+    "yes or no": "bool",
+    "date": "date32",
+}
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a row is made from: a claim, its rule, its finding, its model."""
+
+    page: ModelPage
+    in_series: bool
+    section: Section
+    claim: ClaimRecord
+    rule: Rule[Any]
+
+    @property
+    def model(self) -> ModelRecord:
+        """Return what is known of the model."""
+        return self.page.findings.model
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: how it is called, of what kind and unit, what it means, what null means; `of` makes its cells.
+
+    Without `null` there is a value in every row.
+    """
+
+    name: str
+    kind: Kind
+    meaning: str
+    of: Callable[[Told], Any]
+    unit: str | None = None
+    null: str | None = None
+
+    def described(self) -> dict[str, str | None]:
+        """Return the column's entry in the dictionary."""
+        return {
+            "name": self.name,
+            "type": self.kind,
+            "parquet": IN_PARQUET[self.kind],
+            "unit": self.unit,
+            "meaning": self.meaning,
+            "null": self.null,
+        }
+
+
+def _end(row: Told, at: int) -> float | None:
+    return None if row.claim.interval is None else row.claim.interval[at]
+
+
+def day(stored: str | None) -> str | None:
+    """Return the day on which something was measured, as YYYY-MM-DD; None also where what is stored is no day."""
+    try:
+        return date.fromisoformat(stored or "").isoformat()
+    except ValueError:
+        return None
+
+
+def _chance(row: Told, what: str) -> Any:
+    return None if row.claim.chance is None else getattr(row.claim.chance, what)
+
+
+AS_VALUE = "see unit"
+NO_INTERVAL = "the value is a count, a sum over a whole matrix, or absent"
+NO_CHANCE = "no distribution of chance was drawn, or the claim is untested"
+
+COLUMNS: tuple[Column, ...] = (
+    Column("model", "text", "the model's name, as in the address of its page", lambda row: row.page.name),
+    Column("title", "text", "the model's name, as pages show it", lambda row: row.page.title),
+    Column("family", "text", "the architecture by whose table tensors got their roles", lambda row: row.model.family),
+    Column("causal", "yes or no", "whether a token sees only those before it", lambda row: row.model.causal),
+    Column("post_norm", "yes or no", "whether norms stand behind a block's sum", lambda row: row.model.post_norm),
+    Column("layers", "whole number", "how many layers the model has", lambda row: row.model.n_layer, "layers"),
+    Column(
+        "heads",
+        "whole number",
+        "how many heads of attention a layer has; 0 where it has none",
+        lambda row: row.model.n_head,
+        "heads",
+    ),
+    Column("d_model", "whole number", "channels of the residual stream", lambda row: row.model.d_model, "channels"),
+    Column(
+        "positions",
+        "whole number",
+        "the longest text that the model was made for",
+        lambda row: row.model.n_ctx,
+        "tokens",
+        "the configuration names no longest text",
+    ),
+    Column(
+        "tokens",
+        "whole number",
+        "tokens of the vocabulary",
+        lambda row: row.model.vocab_size,
+        "tokens",
+        "the model reads no tokens",
+    ),
+    Column(
+        "only_in_series",
+        "yes or no",
+        "whether the model differs from another in one thing only (a seed, a change to a recipe): such models are "
+        "read along their series and are in no count of models, so leave them out where you count",
+        lambda row: row.in_series,
+    ),
+    Column(
+        "licence",
+        "text",
+        "the licence of the weights",
+        lambda row: row.page.licence,
+        null="the registry doesn't say",
+    ),
+    Column("source", "text", "from where weights were read: hub, package, folder", lambda row: row.model.source.kind),
+    Column("place", "text", "the repository, package or folder there", lambda row: row.model.source.place),
+    Column(
+        "revision",
+        "text",
+        "the revision or version that was asked for",
+        lambda row: row.model.source.revision,
+        null="the source has none",
+    ),
+    Column(
+        "commit",
+        "text",
+        "the commit that was read",
+        lambda row: row.model.source.commit,
+        null="the source has none",
+    ),
+    Column(
+        "group",
+        "text",
+        f"whether the finding reads weights or runs the model: {', '.join(GROUPS)}",
+        lambda row: group_of(row.section.finding),
+    ),
+    Column("finding", "text", "the finding's name, as in its address", lambda row: row.section.finding.name),
+    Column("finding_title", "text", "the finding's name, as pages show it", lambda row: row.section.finding.title),
+    Column(
+        "status",
+        "text",
+        "what came of the finding: computed, missing (these weights can't tell), not_applicable (the architecture "
+        "has nothing that it is about), failed",
+        lambda row: row.section.record.status,
+    ),
+    Column(
+        "reason",
+        "text",
+        "why the finding was not computed",
+        lambda row: row.section.record.reason,
+        null="it was computed",
+    ),
+    Column("claim", "text", "the claim's id, as in its address", lambda row: row.claim.id),
+    Column("claim_title", "text", "the claim in a word or two", lambda row: row.rule.short),
+    Column("statement", "text", "the claim as a sentence", lambda row: row.claim.statement),
+    Column("verdict", "text", ", ".join(VERDICTS), lambda row: row.claim.verdict),
+    Column(
+        "close",
+        "yes or no",
+        "whether it is a close call: what decides lies inside the interval",
+        lambda row: row.claim.close,
+    ),
+    Column("measure", "text", "what the value is, in words", lambda row: row.rule.value),
+    Column(
+        "value",
+        "number",
+        "the effect size that is judged",
+        lambda row: row.claim.value,
+        AS_VALUE,
+        "the claim is untested, or there is nothing of the kind to measure",
+    ),
+    Column(
+        "unit",
+        "text",
+        "the unit of value, interval, threshold, baseline and chance",
+        lambda row: row.claim.unit or None,
+        null="the value is a pure number: a correlation, a ratio",
+    ),
+    Column(
+        "interval_low",
+        "number",
+        "lower end of the value's 95 % interval",
+        lambda row: _end(row, 0),
+        AS_VALUE,
+        NO_INTERVAL,
+    ),
+    Column(
+        "interval_high",
+        "number",
+        "upper end of the value's 95 % interval",
+        lambda row: _end(row, 1),
+        AS_VALUE,
+        NO_INTERVAL,
+    ),
+    Column(
+        "sense", "text", "at least or at most: on which side of the threshold it holds", lambda row: row.rule.sense
+    ),
+    Column(
+        "threshold",
+        "number",
+        "from where the claim holds",
+        lambda row: row.claim.threshold,
+        AS_VALUE,
+        "it is relative to chance, and nothing was measured to set it by",
+    ),
+    Column(
+        "baseline",
+        "number",
+        "what chance gives for the value; the median of its draws where there are any",
+        lambda row: row.claim.baseline,
+        AS_VALUE,
+        "the claim is untested, or no chance is named",
+    ),
+    Column(
+        "chance_null",
+        "text",
+        "of what chance was drawn, in words",
+        lambda row: _chance(row, "null"),
+        null=NO_CHANCE,
+    ),
+    Column("chance_median", "number", "median of the draws", lambda row: _chance(row, "median"), AS_VALUE, NO_CHANCE),
+    Column(
+        "chance_limit",
+        "number",
+        "what a value has to pass to hold: beyond it lies 1 % of the draws",
+        lambda row: _chance(row, "limit"),
+        AS_VALUE,
+        NO_CHANCE,
+    ),
+    Column(
+        "chance_draws", "whole number", "how many were drawn", lambda row: _chance(row, "draws"), "draws", NO_CHANCE
+    ),
+    Column(
+        "answer",
+        "text",
+        "the verdict as a sentence about this model; why, where it is untested",
+        lambda row: row.claim.answer,
+    ),
+    Column(
+        "computed_on",
+        "date",
+        "the day on which the finding was measured",
+        lambda row: day(row.section.record.computed_on),
+        "UTC",
+        "it was not measured",
+    ),
+    Column(
+        "older_code",
+        "yes or no",
+        "whether an older version of the finding's code measured it, the weights not being at hand since",
+        lambda row: row.section.record.older_code,
+    ),
+    Column(
+        "digest",
+        "text",
+        "SHA-256 of all that the measurement depends on: tensors, tokens, configuration, code",
+        lambda row: row.section.record.key,
+        null="nothing was measured",
+    ),
+    Column(
+        "page",
+        "text",
+        "where the claim stands, from the root of this site",
+        lambda row: f"models/{row.page.name}/#claim-{row.claim.id}",
+    ),
+)
+
+
+def rows(pages: Iterable[ModelPage], in_series: Iterable[ModelPage] = ()) -> list[dict[str, Any]]:
+    """Return a row for each claim of each model as plain values, in the order of the site.
+
+    Args:
+        pages: models that stand in lists.
+        in_series: those that stand in their series alone; they come last.
+    """
+    by_id = {rule.id: rule for rule in rules()}
+    models = [*((page, False) for page in pages), *((page, True) for page in in_series)]
+    told = [
+        Told(page, alone, section, claim, by_id[claim.id])
+        for page, alone in models
+        for section in page.sections
+        for claim in section.claims
+        if claim.id in by_id
+    ]
+    return [{column.name: column.of(one) for column in COLUMNS} for one in told]
+
+
+def dictionary() -> dict[str, Any]:
+    """Return what the columns mean, as `dictionary.json` has it."""
+    return {"row": ROW, "columns": [column.described() for column in COLUMNS]}
+
+
+def as_lines(table: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as a JSON array with a line for each."""
+    return "[\n" + ",\n".join(as_compact_json(row) for row in table) + "\n]\n"
+
+
+def as_parquet(table: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return rows as Parquet, what each column means in its field's metadata; the same rows give the same bytes."""
+    import pyarrow as arrow
+    from pyarrow import parquet
+
+    types = {
+        "text": arrow.string(),
+        "whole number": arrow.int64(),
+        "number": arrow.float64(),
+        "yes or no": arrow.bool_(),
+        "date": arrow.date32(),
+    }
+    fields = [
+        arrow.field(column.name, types[column.kind], column.null is not None, {"meaning": column.meaning})
+        for column in COLUMNS
+    ]
+    cells = [
+        arrow.array([_typed(row[column.name], column.kind) for row in table], types[column.kind])
+        for column in COLUMNS
+    ]
+    written = io.BytesIO()
+    parquet.write_table(arrow.Table.from_arrays(cells, schema=arrow.schema(fields)), written)
+    return written.getvalue()
+
+
+def write_table(pages: Iterable[ModelPage], in_series: Iterable[ModelPage], staging: Staging) -> None:
+    """Write the table in both forms, and its dictionary."""
+    table = rows(pages, in_series)
+    staging.write(JSON_FILE, as_lines(table))
+    staging.write(DICTIONARY_FILE, as_json(dictionary()))
+    staging.write(PARQUET_FILE, as_parquet(table))
+
+
+def _typed(value: Any, kind: Kind) -> Any:
+    return date.fromisoformat(value) if kind == "date" and value is not None else value
