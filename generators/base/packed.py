@@ -1,9 +1,10 @@
-"""Long lists of numbers in JSON, in fewer bytes: for files that the site's own scripts fetch.
+"""Long lists of numbers, and of words, in JSON, in fewer bytes: for files that the site's own scripts fetch.
 
 A list becomes `{"packed": text}` or `{"packed": text, "per": k}`: each number is a whole one over k (1 where it isn't
-said), from which the one before it is taken away. The differences are written in the digits of base 64, as source maps
-write them: the lowest bit is the sign, five bits a digit, the lowest first, and a digit from 32 on says that another
-follows. An absent number is a `.`, and leaves the one before it as it was. `site_src/assets/packed.js` reads it.
+said), from which the one before it is taken away. The differences are written in the digits of base 64, as source
+maps write them: the lowest bit is the sign, five bits a digit, the lowest first, and a digit from 32 on says that
+another follows. An absent number is a `.`, and leaves the one before it as it was. A list of words without spaces
+becomes `{"words": text}`, a space between two. `site_src/assets/packed.js` reads both.
 """
 
 from collections.abc import Sequence
@@ -17,11 +18,13 @@ LARGEST = 2**52  # that a script divides exactly
 
 
 def packed(value: Any) -> Any:
-    """Return plain JSON with every long list of numbers packed, where that is shorter; no number changes."""
+    """Return plain JSON with every long list of numbers or words packed where it can be; nothing changes by it."""
     if isinstance(value, dict):
         return {key: packed(item) for key, item in value.items()}
     if not isinstance(value, list | tuple):
         return value
+    if len(value) >= FEWEST and all(isinstance(item, str) and " " not in item for item in value):
+        return {"words": " ".join(value)}
     if len(value) < FEWEST or not all(item is None or type(item) in (int, float) for item in value):
         return [packed(item) for item in value]
     decimals = max((_decimals(item) for item in value if item is not None), default=0)
@@ -38,6 +41,8 @@ def unpacked(value: Any) -> Any:
         return [unpacked(item) for item in value]
     if not isinstance(value, dict):
         return value
+    if set(value) == {"words"}:
+        return value["words"].split(" ")
     if "packed" not in value:
         return {key: unpacked(item) for key, item in value.items()}
     per = value.get("per", 1)

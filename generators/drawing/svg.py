@@ -17,6 +17,7 @@ from generators.drawing.style import INK, INK_DARK, PAGE, PAGE_DARK
 DARK = "dark"  # the fragment of a picture's address on dark pages
 DECIMALS = 2  # of a point, where things are placed, and in marks
 ROUGHER = 1  # in lines, whose points are many: still far below a pixel
+SMALL = 2000  # bytes of a picture inside, a scale of colours, of which none is given up
 COLOURS = 64  # of a picture inside; more can't be told apart
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 HREF = f"{{{XLINK}}}href"
@@ -150,7 +151,7 @@ def relative(path: str, decimals: int = DECIMALS) -> str:
             continue
         values = [round(float(number), decimals) for number in numbers.split()]
         for point_x, point_y in zip(values[::2], values[1::2], strict=True):
-            words += [_plain(point_x - x), _plain(point_y - y)]
+            words += [_short(point_x - x), _short(point_y - y)]
         x, y = values[-2:]
         if command == "M":
             begin_x, begin_y = x, y
@@ -159,18 +160,25 @@ def relative(path: str, decimals: int = DECIMALS) -> str:
 
 def _joined(words: list[str]) -> str:
     """Join commands and numbers with no more between them than keeps them apart; a command repeated is said once."""
-    said, last = "", ""
+    said, last, before = "", "", ""
     for word in words:
         if word.isalpha():
             said += "" if word == last and word != "m" else word
             last = word
         else:
-            said += word if word.startswith("-") or said[-1].isalpha() else f" {word}"
+            apart = word.startswith("-") or said[-1].isalpha() or (word.startswith(".") and "." in before)
+            said += word if apart else f" {word}"
+        before = word
     return said
 
 
 def _rounded(text: str) -> str:
     return NUMBER.sub(lambda number: _plain(float(number[0])), text)
+
+
+def _short(value: float) -> str:
+    """Return a number as a path may write it: without a zero in front of the point."""
+    return _plain(value).replace("0.", ".", 1) if abs(value) < 1 else _plain(value)
 
 
 def _plain(value: float) -> str:
@@ -184,6 +192,8 @@ def _fewer_colours(address: str) -> str:
     from PIL import Image
 
     data = base64.b64decode(address.removeprefix(PICTURE))
+    if len(data) < SMALL:
+        return address
     with Image.open(io.BytesIO(data)) as picture:
         small = io.BytesIO()
         picture.convert("RGBA").quantize(COLOURS, Image.Quantize.FASTOCTREE).save(small, "PNG", optimize=True)

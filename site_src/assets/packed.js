@@ -1,4 +1,5 @@
-/* Long lists of numbers in the site's data files are packed: {"packed": text, "per": k}. Each number is a whole one over
+/* Long lists in the site's data files are packed: words as {"words": text}, a space between two; numbers as
+   {"packed": text, "per": k}. Each number is a whole one over
    k, 1 where it isn't said, and the text has the differences from one to the next in digits of base 64 (A is 0, / is 63),
    as source maps write them: the lowest bit is the sign, five bits a digit, the lowest first, and a digit from 32 on
    says that another follows. A dot is an absent number. generators/base/packed.py writes them. */
@@ -32,6 +33,7 @@ window.atlasPacked = (() => {
     if (Array.isArray(value)) return value.map(unpacked);
     if (value === null || typeof value !== "object") return value;
     if (typeof value.packed === "string") return numbers(value);
+    if (typeof value.words === "string") return value.words.split(" ");
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, unpacked(item)]));
   }
 

@@ -9,7 +9,7 @@
   function valueOf(cell) {
     const raw = cell?.dataset.value ?? cell?.textContent.trim() ?? "";
     if (raw === "") return null;
-    return cell.classList.contains("n") ? Number(raw) : raw;
+    return cell.classList.contains("n") ? Number(raw.replace("−", "-")) : raw;
   }
 
   /** Return a comparison of two values of a column: numbers by size if all are numbers, else as text. */
