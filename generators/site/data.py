@@ -24,7 +24,9 @@ def write(pages: Sequence[ModelPage], staging: Staging) -> None:
 def write_model(page: ModelPage, staging: Staging) -> None:
     """Write the data files of one model."""
     folder = f"data/{page.name}"
-    staging.write(f"{folder}/findings.json", as_compact_json(shortened(page.findings.model_dump(mode="json"))))
+    document = page.findings.model_dump(mode="json")
+    document["findings"] = shortened(document["findings"])  # claims keep every digit that they were judged by
+    staging.write(f"{folder}/findings.json", as_compact_json(document))
     for section in page.sections:
         for name, table in section.record.tables.items():
             staging.write(f"{folder}/{section.finding.name}.{name}.csv", as_csv(table.columns, shortened(table.rows)))

@@ -42,6 +42,7 @@ from generators.site.words import environment
 # The figure on the home page: this finding's signature, of the first model for which this claim holds.
 HERO = "helix"
 HERO_CLAIM = "winding"
+SEVERAL = 5  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
 MANY = 12  # models; with more, pages sum up and name on demand
 PROCESSES = os.cpu_count() or 1  # that draw figures
 
@@ -171,6 +172,7 @@ def _write_pages(
         "notebooks": listed,
         "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
+        "is_several": len(rendered.pages) > SEVERAL,
         "is_many": len(rendered.pages) > MANY,
         "learned": {finding.name: list(lessons(finding.rules, rendered.pages)) for finding in FINDINGS},
     }

@@ -61,8 +61,11 @@ def _of(name: str, address: str | None) -> str | None:
 
 @pytest.fixture(scope="module")
 def fifty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the pages of fifty models that have the results of the stored ones; figures are not drawn."""
-    folder = tmp_path_factory.mktemp("fifty")
+    return written(tmp_path_factory.mktemp("fifty"), FIFTY)
+
+
+def written(folder: Path, count: int) -> Path:
+    """Write the pages of so many models that have the results of stored ones; figures are not drawn."""
     store, staging = Store(ROOT / "results"), Staging(folder / "pages", folder / "cache")
     names = ("gpt2", "all-minilm-l6-v2")
     with pytest.MonkeyPatch.context() as patch:
@@ -70,7 +73,7 @@ def fifty(tmp_path_factory: pytest.TempPathFactory) -> Path:
         models = [model for model in all_models(Registry(models=()), store) if model.name in names]
         shown = [model_page(model, store, staging, {}, silent) for model in models]
         there = [page for page in shown if page is not None]
-        rendered = Rendered(list(copies(there, FIFTY)), [], [])
+        rendered = Rendered(list(copies(there, count)), [], [])
         made._write_pages(rendered, Registry(models=()), staging, environment(whole=True), [], folder / "results", ())
     return staging.folder
 
@@ -81,6 +84,13 @@ def test_home_and_findings_of_fifty_models_are_small_pages(fifty: Path) -> None:
     weights = {path.stem: len(path.read_bytes()) + AROUND for path in found}
     assert max(weights.values()) > MOST_OF_A_PAGE / 2, "not the pages of fifty models"
     assert {name: weight for name, weight in weights.items() if weight > MOST_OF_A_PAGE} == {}
+
+
+@pytest.mark.parametrize("count", [made.SEVERAL, made.MANY])
+def test_home_is_a_small_page_while_it_has_the_whole_matrix(count: int, tmp_path: Path) -> None:
+    home = written(tmp_path, count) / "index.md"
+    assert 'class="matrix matrix--wide"' in home.read_text()
+    assert len(home.read_bytes()) + AROUND <= MOST_OF_A_PAGE
 
 
 def test_a_finding_of_fifty_models_still_names_every_verdict_and_shows_every_model(fifty: Path) -> None:
