@@ -4,6 +4,7 @@
 source.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -97,8 +98,8 @@ class Group:
             "name": self.name,
             "colour": self.colour,
             "ids": [int(self.ids[i]) for i in kept],
-            "x": rounded(self.x[kept]),
-            "y": rounded(self.y[kept]),
+            "x": placed(self.x[kept]),
+            "y": placed(self.y[kept]),
             "names": None if self.names is None else [str(self.names[i]) for i in kept],
         }
 
@@ -145,6 +146,14 @@ def house_style() -> dict[str, Any]:
         "positions": style.POSITION_STOPS,
         "cycle": style.CYCLIC_STOPS,
     }
+
+
+def placed(values: Real[Array, " n"], digits: int = SIGNIFICANT_DIGITS) -> list[float | None]:
+    """Return numbers of one even scale, all with as many decimals as give the largest of them so many digits."""
+    array = np.asarray(values, dtype=np.float64)
+    largest = np.abs(array[np.isfinite(array)]).max(initial=0.0)
+    decimals = digits - 1 - math.floor(math.log10(largest)) if largest else 0
+    return [round(float(value), decimals) if np.isfinite(value) else None for value in array]
 
 
 def rounded(values: Real[Array, " n"] | Iterable[float], digits: int = SIGNIFICANT_DIGITS) -> list[float | None]:

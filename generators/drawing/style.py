@@ -23,7 +23,7 @@ POSITION_STOPS = ("#3b5bdb", "#1098ad", "#d9a514", "#c92a2a")  # first position 
 CYCLIC_STOPS = ("#3b5bdb", "#1a936f", "#d9a514", "#b8559b", "#3b5bdb")  # once round
 DIVERGING_ENDS = ("#2f80c8", "#d6503c")  # below, above; in between the page shows through
 SEQUENTIAL = "viridis"
-RASTER_DPI = 130  # of what is drawn as a picture inside an SVG
+RASTER_DPI = 100  # of what is drawn as a picture inside an SVG: a page shows it at about 96
 
 
 @cache
@@ -32,7 +32,8 @@ def house_style() -> Any:
     from cycler import cycler
 
     return {
-        "svg.fonttype": "path",
+        "svg.fonttype": "none",
+        "path.simplify_threshold": 0.25,  # of a pixel, by which a line may be off
         "svg.hashsalt": "helix-atlas",
         "font.family": "DejaVu Sans",
         "font.size": 10,

@@ -2,7 +2,8 @@
 
 Text and lines are in `currentColor`, which the picture itself sets: as for a light page, or, where its address ends
 in `#dark`, as for a dark one (`:target`, which an `<img>` honours too). What matplotlib writes is said again in fewer
-bytes: every style once, coordinates from the last point on, and pictures inside with a palette.
+bytes: every style once, coordinates from the last point on, and pictures inside with a palette. Words are text, in
+the font that they were set for where a reader has it, else in one as wide.
 """
 
 import base64
@@ -14,17 +15,20 @@ from typing import Any
 from generators.drawing.style import INK, INK_DARK, PAGE, PAGE_DARK
 
 DARK = "dark"  # the fragment of a picture's address on dark pages
-DECIMALS = 2  # of a point, where things are placed, and in marks and letters
+DECIMALS = 2  # of a point, where things are placed, and in marks
 ROUGHER = 1  # in lines, whose points are many: still far below a pixel
-COLOURS = 128  # of a picture inside; more can't be told apart
+SMALL = 2000  # bytes of a picture inside, a scale of colours, of which none is given up
+COLOURS = 64  # of a picture inside; more can't be told apart
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 HREF = f"{{{XLINK}}}href"
-LETTER, ROUGH_LETTER = "scale(0.015625)", 16  # matplotlib's unit of letters; ours is so many times that
 GROUP, METADATA, SHARED, PATH = (f"{{{SVG}}}{tag}" for tag in ("g", "metadata", "defs", "path"))
+WORDS = {f"{{{SVG}}}text", f"{{{SVG}}}tspan"}
 TONES = f":root{{color:{INK};background:{PAGE}}}:root:target{{color:{INK_DARK};background:{PAGE_DARK}}}"
+FONTS = "text{font-family:'DejaVu Sans',Verdana,sans-serif;fill:currentColor}"
+SAID_BY_FONTS = re.compile(r"font-family:[^;]*;?|fill:currentColor;?|text-anchor:start;?")
+UPRIGHT = re.compile(r"rotate\(-?0 ")
 COMMAND = re.compile(r"([MLQCz])([^MLQCz]*)")
 NUMBER = re.compile(r"-?\d+\.\d+")
-MOVED = re.compile(r"translate\((\S+) 0\)")
 REFERENCE = re.compile(r"#([\w.-]+)")
 PICTURE = "data:image/png;base64,"
 
@@ -82,10 +86,7 @@ def _shorten(element: ET.Element, decimals: int) -> None:
     """Say one element's attributes in fewer bytes; points of a path with so many decimals."""
     element.text = element.text.strip() if element.text else None
     element.tail = None
-    if element.get("transform") == LETTER:
-        element.set("d", relative(element.get("d", ""), 0, ROUGH_LETTER))
-        element.set("transform", "scale(.25)")
-    elif "d" in element.attrib:
+    if "d" in element.attrib:
         element.set("d", relative(element.get("d", ""), decimals))
     for key in element.attrib.keys() & {"x", "y", "width", "height", "transform"}:
         if "scale" not in element.get(key, "") or "translate" in element.get(key, ""):
@@ -94,16 +95,21 @@ def _shorten(element: ET.Element, decimals: int) -> None:
         element.set(
             "style", element.get("style", "").replace(INK, "currentColor").replace(": ", ":").replace("; ", ";")
         )
+    if element.tag in WORDS:
+        _shorten_text(element)
     target = element.get(HREF, "")
     if target.startswith("#"):
         del element.attrib[HREF]
         element.set("href", target)
-        moved = MOVED.fullmatch(element.get("transform", ""))
-        if moved:
-            del element.attrib["transform"]
-            element.set("x", moved[1])
     elif target.startswith(PICTURE):
         element.set(HREF, _fewer_colours(target))
+
+
+def _shorten_text(element: ET.Element) -> None:
+    """Take out what is said of every word."""
+    if UPRIGHT.match(element.get("transform", "")):
+        del element.attrib["transform"]
+    element.set("style", SAID_BY_FONTS.sub("", element.get("style", "")).rstrip(";"))
 
 
 def _flatten(element: ET.Element) -> None:
@@ -124,18 +130,17 @@ def _with_styles(root: ET.Element) -> None:
         if style:
             element.set("class", names.setdefault(style, f"s{len(names)}"))
     sheet = ET.Element(f"{{{SVG}}}style")
-    sheet.text = TONES + "".join(f".{name}{{{style}}}" for style, name in names.items())
+    sheet.text = TONES + FONTS + "".join(f".{name}{{{style}}}" for style, name in names.items())
     root.insert(0, sheet)
     root.set("id", DARK)
 
 
-def relative(path: str, decimals: int = DECIMALS, unit: int = 1) -> str:
-    """Return a path's data with every point from the one before it, rounded, in another unit.
+def relative(path: str, decimals: int = DECIMALS) -> str:
+    """Return a path's data with every point from the one before it, rounded.
 
     Args:
         path: moves, lines and curves, with a letter before each.
         decimals: how many are kept.
-        unit: how many of its units are one of ours.
     """
     x = y = begin_x = begin_y = 0.0
     words: list[str] = []
@@ -144,9 +149,9 @@ def relative(path: str, decimals: int = DECIMALS, unit: int = 1) -> str:
         if command == "z":
             x, y = begin_x, begin_y
             continue
-        values = [round(float(number) / unit, decimals) for number in numbers.split()]
+        values = [round(float(number), decimals) for number in numbers.split()]
         for point_x, point_y in zip(values[::2], values[1::2], strict=True):
-            words += [_plain(point_x - x), _plain(point_y - y)]
+            words += [_short(point_x - x), _short(point_y - y)]
         x, y = values[-2:]
         if command == "M":
             begin_x, begin_y = x, y
@@ -155,18 +160,25 @@ def relative(path: str, decimals: int = DECIMALS, unit: int = 1) -> str:
 
 def _joined(words: list[str]) -> str:
     """Join commands and numbers with no more between them than keeps them apart; a command repeated is said once."""
-    said, last = "", ""
+    said, last, before = "", "", ""
     for word in words:
         if word.isalpha():
             said += "" if word == last and word != "m" else word
             last = word
         else:
-            said += word if word.startswith("-") or said[-1].isalpha() else f" {word}"
+            apart = word.startswith("-") or said[-1].isalpha() or (word.startswith(".") and "." in before)
+            said += word if apart else f" {word}"
+        before = word
     return said
 
 
 def _rounded(text: str) -> str:
     return NUMBER.sub(lambda number: _plain(float(number[0])), text)
+
+
+def _short(value: float) -> str:
+    """Return a number as a path may write it: without a zero in front of the point."""
+    return _plain(value).replace("0.", ".", 1) if abs(value) < 1 else _plain(value)
 
 
 def _plain(value: float) -> str:
@@ -180,6 +192,8 @@ def _fewer_colours(address: str) -> str:
     from PIL import Image
 
     data = base64.b64decode(address.removeprefix(PICTURE))
+    if len(data) < SMALL:
+        return address
     with Image.open(io.BytesIO(data)) as picture:
         small = io.BytesIO()
         picture.convert("RGBA").quantize(COLOURS, Image.Quantize.FASTOCTREE).save(small, "PNG", optimize=True)

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
+
+from generators.base.text import number
 
 # Told last: long, and for those who look a token up elsewhere.
 LAST = ("raw_bytes", "best_raw_bytes")
@@ -67,6 +70,15 @@ class Column:
     index: int
     name: str
     words: str
+
+
+def ties(rows: Sequence[Sequence[Any]], column: int) -> frozenset[str]:
+    """Return what different numbers of a column are written alike: sorting needs what stands behind these."""
+    behind: dict[str, set[float]] = {}
+    for row in rows:
+        if isinstance(row[column], float):
+            behind.setdefault(number(row[column]), set()).add(row[column])
+    return frozenset(written for written, values in behind.items() if len(values) > 1)
 
 
 def shown(names: Sequence[str]) -> list[Column]:

@@ -11,6 +11,8 @@ from generators.site.pictures import Picture
 from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
+DIGITS = 7  # of published numbers: those of float32
+
 
 def write(pages: Sequence[ModelPage], staging: Staging) -> None:
     """Write the data files of the site; those of each model are written with its figures."""
@@ -22,10 +24,21 @@ def write(pages: Sequence[ModelPage], staging: Staging) -> None:
 def write_model(page: ModelPage, staging: Staging) -> None:
     """Write the data files of one model."""
     folder = f"data/{page.name}"
-    staging.write(f"{folder}/findings.json", as_compact_json(page.findings.model_dump(mode="json")))
+    document = page.findings.model_dump(mode="json")
+    document["findings"] = shortened(document["findings"])  # claims keep every digit that they were judged by
+    staging.write(f"{folder}/findings.json", as_compact_json(document))
     for section in page.sections:
         for name, table in section.record.tables.items():
-            staging.write(f"{folder}/{section.finding.name}.{name}.csv", as_csv(table.columns, table.rows))
+            staging.write(f"{folder}/{section.finding.name}.{name}.csv", as_csv(table.columns, shortened(table.rows)))
+
+
+def shortened(value: Any) -> Any:
+    """Return plain data with as many digits of every number as weights have themselves."""
+    if isinstance(value, dict):
+        return {key: shortened(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [shortened(item) for item in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
 def claims_of_site() -> list[dict[str, Any]]:

@@ -42,7 +42,7 @@ def navigation(
     menu: list[Any] = [
         {"Home": "index.md"},
         {"Models": ["models/index.md", *({page.title: f"models/{page.name}.md"} for page in pages)]},
-        {"Compare": "compare.md"},
+        {"Compare": ["compare.md", {"Who is alike?": "alike.md"}]},
         *_series(series),
         _findings(),
         {"What we learned": "learned.md"},

@@ -12,12 +12,14 @@ import jinja2
 
 from generators import __version__
 from generators.base.errors import AtlasError, InputError
+from generators.base.plain import as_compact_json
 from generators.base.progress import Report, silent
 from generators.checkpoint.registry import Model, Registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import data, evidence, notebooks
+from generators.site.alike import FEWEST, alike
 from generators.site.family import FamilyLesson, family_lessons
 from generators.site.feed import write_entries
 from generators.site.glossary import glossary
@@ -40,6 +42,7 @@ from generators.site.words import environment
 # The figure on the home page: this finding's signature, of the first model for which this claim holds.
 HERO = "helix"
 HERO_CLAIM = "winding"
+SEVERAL = 5  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
 MANY = 12  # models; with more, pages sum up and name on demand
 PROCESSES = os.cpu_count() or 1  # that draw figures
 
@@ -169,6 +172,7 @@ def _write_pages(
         "notebooks": listed,
         "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
+        "is_several": len(rendered.pages) > SEVERAL,
         "is_many": len(rendered.pages) > MANY,
         "learned": {finding.name: list(lessons(finding.rules, rendered.pages)) for finding in FINDINGS},
     }
@@ -181,6 +185,9 @@ def _write_pages(
         write("index.md", "home.md.j2", openings=openings(rendered.pages))
         write("models/index.md", "models.md.j2")
         write("compare.md", "compare.md.j2")
+        models_alike = alike(rendered.pages)
+        write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST)
+        staging.write("data/alike.json", as_compact_json(models_alike.as_json()))
         write("learned.md", "learned.md.j2", family=family)
         write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW)
         if shared["is_many"]:

@@ -23,6 +23,9 @@ from generators.site.search import ENTRIES, add_entries
 
 # A link to a folder: relative, and ending there or before a query or fragment.
 TO_FOLDER = re.compile(r'(href=")(?!/)((?:[^":?#]+/)?\.\.?|[^":?#]+/)((?:[?#][^"]*)?")')
+# What stays as it is written, and what else is said as well by one new line.
+AS_WRITTEN = re.compile(r"(<(?:pre|textarea|script|style)\b.*?</(?:pre|textarea|script|style)>)", re.DOTALL)
+INDENT = re.compile(r"\s*\n\s*")
 # Pages and notebooks about the atlas itself, which a report on a model does without.
 HAND_WRITTEN = (".md", ".py")
 FOR_THE_PLUGIN = (NAVIGATION, ENTRIES, feed.ENTRIES, PREVIEWS)  # generated files that are no files of the site
@@ -85,8 +88,8 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
         return with_named_search(output)
 
     def on_post_page(self, output: str, *, page: Any, config: MkDocsConfig, **_: Any) -> str:
-        """Name the search, say what the page is; let links name files where no server would look into folders."""
-        output = with_named_search(output)
+        """Name the search, say what the page is, take out indents; let links name files where no server looks in."""
+        output = without_indents(with_named_search(output))
         output = output.replace("</head>", f"{self._head(page, config)}</head>", 1)
         return with_links_to_files(output) if self.config.from_disk else output
 
@@ -127,6 +130,12 @@ def _file(name: str, folder: Path, config: MkDocsConfig) -> File:
 def with_named_search(html: str) -> str:
     """Return a page whose search dialog has a name."""
     return html.replace(f"{SEARCH}>", f'{SEARCH} aria-label="Search">')
+
+
+def without_indents(html: str) -> str:
+    """Return a page without empty lines and spaces at the beginning of lines, but where these are seen or run."""
+    parts = AS_WRITTEN.split(html)  # every second one is as it was written
+    return "".join(part if i % 2 else INDENT.sub("\n", part) for i, part in enumerate(parts))
 
 
 def with_links_to_files(html: str) -> str:

@@ -15,7 +15,7 @@ from generators.findings import FINDINGS
 from generators.findings.judging import Rule
 from generators.findings.measured import Measurements
 from generators.site.addresses import linked, linked_items
-from generators.site.columns import shown
+from generators.site.columns import shown, ties
 from generators.site.locations import packaged
 
 MOST_ROWS = 100  # of a table on a page; its CSV has all
@@ -54,6 +54,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "most_rows": MOST_ROWS,
         "strip": claim_strip,
         "shown_columns": shown,
+        "ties": ties,
         "linked": linked,
         "linked_items": linked_items,
         "whole": whole,

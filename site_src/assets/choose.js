@@ -5,8 +5,9 @@
 (() => {
   const PARAMETER = "model";
 
-  /** Return the figure of a model, made from its small one: its pictures, its numbers, its caption under `title`. */
-  function figureOf(small, title, id) {
+  /** Return the figure of a model, made from its small one: its pictures, its numbers, its caption under `title`: the `usual` one
+      unless it has its own. */
+  function figureOf(small, title, id, usual) {
     const figure = document.createElement("figure");
     figure.className = "atlas-figure";
     figure.id = id;
@@ -18,7 +19,7 @@
       figure.append(copy);
     }
     const caption = document.createElement("figcaption");
-    caption.append(title.cloneNode(true), ` ${small.dataset.caption}`);
+    caption.append(title.cloneNode(true), ` ${small.dataset.caption ?? usual}`);
     figure.append(caption);
     return figure;
   }
@@ -37,7 +38,7 @@
     place.dataset.model = name;
     place.querySelector("ul.short")?.remove();
     const before = place.querySelector("figure");
-    before.replaceWith(figureOf(small, before.querySelector("figcaption strong"), before.id));
+    before.replaceWith(figureOf(small, before.querySelector("figcaption strong"), before.id, place.dataset.caption));
     const link = place.querySelector(".chosen-model a");
     link.textContent = small.dataset.title;
     link.href = small.querySelector("figcaption a").href;

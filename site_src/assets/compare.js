@@ -12,7 +12,7 @@
     if (!fetched.has(url.href)) {
       const asked = fetch(url).then((response) => {
         if (!response.ok) throw new Error(`${response.status} for ${url.pathname}`);
-        return response.json();
+        return response.json().then(window.atlasPacked);
       });
       asked.catch(() => fetched.delete(url.href));
       fetched.set(url.href, asked);

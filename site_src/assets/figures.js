@@ -55,7 +55,7 @@
     try {
       const response = await fetch(new URL(figure.dataset.interactive, document.baseURI));
       if (!response.ok) throw new Error(`${response.status} ${response.url}`);
-      const data = await response.json();
+      const data = window.atlasPacked(await response.json());
       if (!figure.isConnected) return;
       plot.classList.add(`figure-plot--${data.kind}`);
       figure.prepend(tools, plot);

@@ -9,7 +9,7 @@
   function valueOf(cell) {
     const raw = cell?.dataset.value ?? cell?.textContent.trim() ?? "";
     if (raw === "") return null;
-    return cell.classList.contains("n") ? Number(raw) : raw;
+    return cell.classList.contains("n") ? Number(raw.replace("−", "-")) : raw;
   }
 
   /** Return a comparison of two values of a column: numbers by size if all are numbers, else as text. */
@@ -110,11 +110,12 @@
 
   const STANDING = ["holds", "partly", "fails", "untested"];
 
+  const standing = (cell) => STANDING.indexOf(/cell--(\w+)/.exec(cell.className)?.[1] ?? "untested");
+  /** Return a cell's effect size: as it is told for scripts, or else as it is written; 0 where there is none. */
+  const effect = (cell) => Math.abs(Number(cell.dataset.value ?? cell.textContent.trim().split(/\s/).at(-1))) || 0;
+
   /** Compare two cells of the matrix: by verdict, within one by effect size, the largest first. */
-  function byVerdict(one, other) {
-    const [a, b] = [one, other].map((cell) => STANDING.indexOf(cell.dataset.verdict ?? "untested"));
-    return a - b || Math.abs(Number(other.dataset.value ?? 0)) - Math.abs(Number(one.dataset.value ?? 0));
-  }
+  const byVerdict = (one, other) => standing(one) - standing(other) || effect(other) - effect(one);
 
   /** Give every column of the matrix a button that sorts the models by it, and back. */
   function makeMatrixSortable(table) {

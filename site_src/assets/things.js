@@ -33,7 +33,7 @@
     if (!fetched.has(url)) {
       const asked = fetch(url).then((answer) => {
         if (!answer.ok) throw new Error(`${answer.status} for ${url}`);
-        return answer.json();
+        return answer.json().then(window.atlasPacked);
       });
       asked.catch(() => fetched.delete(url));
       fetched.set(url, asked);

@@ -2,7 +2,7 @@
 
 from generators.compute.results import Store
 from generators.findings import FINDINGS
-from generators.site.columns import shown
+from generators.site.columns import shown, ties
 from tests.conftest import ROOT
 
 
@@ -26,3 +26,9 @@ def test_no_header_of_a_stored_table_is_a_name_in_code():
     assert len(tables) > 20
     names = {name for table in tables for name in table.columns}
     assert not [column.words for column in shown(sorted(names)) if "_" in column.words]
+
+
+def test_only_what_different_numbers_are_written_alike_needs_what_stands_behind():
+    rows = [(0.12341, 1), (0.12344, 2), (0.5, 3), (0.5, 4), (None, 5), (7, 6)]
+    assert ties(rows, 0) == {"0.1234"}
+    assert ties(rows, 1) == frozenset()

@@ -1,0 +1,110 @@
+"""Rank correlations of many quantities with many others over the same few items, and what chance gives the strongest.
+
+A quantity that isn't known of an item is NaN there; a pair is correlated over the items of which both are known.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray as Array
+
+DRAWS = 200  # of shuffled items
+PERCENTILE = 99  # of the draws, above which a correlation is more than chance gives
+
+
+@dataclass(frozen=True)
+class Strongest:
+    """The pair whose correlation is strongest, whichever its sign, and what chance gives the strongest of as many."""
+
+    row: int
+    column: int
+    rho: float
+    n: int  # items
+    pairs: int
+    chance: float  # median over draws
+    limit: float  # the percentile that it has to pass
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Return whether it is stronger than nearly all that shuffling gives."""
+        return abs(self.rho) > self.limit
+
+
+def rank_correlations(
+    x: Float[Array, "a n"], y: Float[Array, "b n"], fewest: int
+) -> tuple[Float[Array, "a b"], Int[Array, "a b"]]:
+    """Return Spearman's correlation of each of `x` with each of `y`, and over how many items.
+
+    NaN where fewer items than `fewest` are known of both, or either is constant over them.
+    """
+    rho = np.full((len(x), len(y)), np.nan)
+    n = np.isfinite(x).astype(int) @ np.isfinite(y).astype(int).T
+    for known_x, rows in _by_known(x):
+        for known_y, columns in _by_known(y):
+            both = known_x & known_y
+            if both.sum() >= fewest:
+                rho[np.ix_(rows, columns)] = _unit_ranks(x[rows][:, both]) @ _unit_ranks(y[columns][:, both]).T
+    return rho, n
+
+
+def strongest(
+    x: Float[Array, "a n"], y: Float[Array, "b n"], allowed: Bool[Array, "a b"], fewest: int, seed: int = 0
+) -> Strongest | None:
+    """Return the strongest pair among those that are allowed; None where no pair is known of enough items.
+
+    Chance: the known values of every quantity are shuffled over its items, and the strongest pair is looked for anew.
+    """
+    rho, n = rank_correlations(x, y, fewest)
+    sizes = _sizes(rho, allowed)
+    if not (sizes >= 0).any():
+        return None
+    row, column = (int(i) for i in np.unravel_index(np.argmax(sizes), sizes.shape))
+    rng = np.random.default_rng(seed)
+    draws = []
+    for _ in range(DRAWS):
+        shuffled, _n = rank_correlations(_shuffled(x, rng), _shuffled(y, rng), fewest)
+        draws.append(float(_sizes(shuffled, allowed).max()))
+    return Strongest(
+        row=row,
+        column=column,
+        rho=float(rho[row, column]),
+        n=int(n[row, column]),
+        pairs=int((sizes >= 0).sum()),
+        chance=float(np.median(draws)),
+        limit=float(np.percentile(draws, PERCENTILE)),
+    )
+
+
+def _sizes(rho: Float[Array, "a b"], allowed: Bool[Array, "a b"]) -> Float[Array, "a b"]:
+    """Return how strong each pair is, -1 for those that aren't looked at."""
+    return np.where(allowed & np.isfinite(rho), np.abs(rho), -1.0)
+
+
+def _by_known(values: Float[Array, "a n"]) -> Iterator[tuple[Bool[Array, " n"], list[int]]]:
+    """Yield the different sets of known items, each with the rows that have it."""
+    sets: dict[bytes, list[int]] = {}
+    known = np.isfinite(values)
+    for row, mask in enumerate(known):
+        sets.setdefault(mask.tobytes(), []).append(row)
+    for rows in sets.values():
+        yield known[rows[0]], rows
+
+
+def _unit_ranks(values: Float[Array, "a n"]) -> Float[Array, "a n"]:
+    """Return centred mid-ranks of each row, scaled to length 1; NaN for a constant row."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(values, axis=1)
+    ranks = ranks - ranks.mean(axis=1, keepdims=True)
+    norms = np.linalg.norm(ranks, axis=1, keepdims=True)
+    return np.divide(ranks, norms, out=np.full_like(ranks, np.nan), where=norms > 0)
+
+
+def _shuffled(values: Float[Array, "a n"], rng: np.random.Generator) -> Float[Array, "a n"]:
+    shuffled = values.copy()
+    for row in shuffled:
+        known = np.isfinite(row)
+        row[known] = rng.permutation(row[known])
+    return shuffled

@@ -1,0 +1,107 @@
+"""What a site weighs: the files of one model, and the pages on which fifty models stand."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from generators.base.progress import silent
+from generators.checkpoint.registry import Registry
+from generators.compute.results import Store
+from generators.site import pages as made
+from generators.site import pictures
+from generators.site.pages import Rendered
+from generators.site.pictures import Picture
+from generators.site.plugin import without_indents
+from generators.site.staging import Staging
+from generators.site.view import ModelPage, all_models, model_page
+from generators.site.words import environment
+from tests.conftest import ROOT
+from tests.many import of_each_model
+
+MOST_OF_A_MODEL = 3_000_000  # bytes of its page, its figures and its data
+MOST_OF_A_PAGE = 200_000  # bytes of HTML, of the home page and of findings
+AROUND = 30_000  # of these, the theme with a menu of fifty models: it took 25 000
+FIFTY = 50
+EMPTY = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 300"/>'
+
+
+def test_no_model_weighs_more_than_three_megabytes(built_site: Path) -> None:
+    names = [page["name"] for page in json.loads((built_site / "data/models.json").read_text())]
+    assert len(names) > 2
+    weights = {name: of_each_model(built_site, [name]) for name in names}
+    assert {name: weight for name, weight in weights.items() if weight > MOST_OF_A_MODEL} == {}
+
+
+def copies(pages: list[ModelPage], count: int) -> Iterator[ModelPage]:
+    """Yield models that show what these show, in turn, under other names."""
+    for number in range(1, count + 1):
+        like = pages[number % len(pages)]
+        name, title = f"made-up-{number}", f"Made up {number}, after {like.title}"
+        model = like.findings.model.model_copy(update={"name": name, "title": title})
+        findings = like.findings.model_copy(update={"model": model})
+        sections = [replace(each, pictures=[_under(name, one) for one in each.pictures]) for each in like.sections]
+        yield replace(like, findings=findings, title=title, sections=sections)
+
+
+def _under(name: str, picture: Picture) -> Picture:
+    """Return a picture as another model's."""
+    return replace(picture, **{part: _of(name, getattr(picture, part)) for part in ("light", "dark", "data")})
+
+
+def _of(name: str, address: str | None) -> str | None:
+    """Return the address of a model's file as one of another model's."""
+    if address is None:
+        return None
+    folder, _, file = address.split("/")
+    return f"{folder}/{name}/{file}"
+
+
+@pytest.fixture(scope="module")
+def fifty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("fifty"), FIFTY)
+
+
+def written(folder: Path, count: int) -> Path:
+    """Write the pages of so many models that have the results of stored ones; figures are not drawn."""
+    store, staging = Store(ROOT / "results"), Staging(folder / "pages", folder / "cache")
+    names = ("gpt2", "all-minilm-l6-v2")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pictures, "_svg", lambda *_: EMPTY)
+        models = [model for model in all_models(Registry(models=()), store) if model.name in names]
+        shown = [model_page(model, store, staging, {}, silent) for model in models]
+        there = [page for page in shown if page is not None]
+        rendered = Rendered(list(copies(there, count)), [], [])
+        made._write_pages(rendered, Registry(models=()), staging, environment(whole=True), [], folder / "results", ())
+    return staging.folder
+
+
+def test_home_and_findings_of_fifty_models_are_small_pages(fifty: Path) -> None:
+    found = [fifty / "index.md", *(path for path in (fifty / "findings").glob("*.md") if path.name != "index.md")]
+    assert len(found) > 10
+    weights = {path.stem: len(path.read_bytes()) + AROUND for path in found}
+    assert max(weights.values()) > MOST_OF_A_PAGE / 2, "not the pages of fifty models"
+    assert {name: weight for name, weight in weights.items() if weight > MOST_OF_A_PAGE} == {}
+
+
+@pytest.mark.parametrize("count", [made.SEVERAL, made.MANY])
+def test_home_is_a_small_page_while_it_has_the_whole_matrix(count: int, tmp_path: Path) -> None:
+    home = written(tmp_path, count) / "index.md"
+    assert 'class="matrix matrix--wide"' in home.read_text()
+    assert len(home.read_bytes()) + AROUND <= MOST_OF_A_PAGE
+
+
+def test_a_finding_of_fifty_models_still_names_every_verdict_and_shows_every_model(fifty: Path) -> None:
+    text = (fifty / "findings" / "helix.md").read_text()
+    for number in range(1, FIFTY + 1):
+        assert f'href="../../models/made-up-{number}/#claim-winding"><span role="img" aria-label="' in text
+        assert f'<figure data-model="made-up-{number}"' in text
+
+
+def test_indents_go_but_where_they_are_seen_or_run():
+    html = "<div>\n    <p>a\n   b</p>\n\n\n<pre>x\n\n    y</pre>\n  <script>\n  `\n   `</script>\n  </div>"
+    assert without_indents(html) == (
+        "<div>\n<p>a\nb</p>\n<pre>x\n\n    y</pre>\n<script>\n  `\n   `</script>\n</div>"
+    )
