@@ -1,6 +1,6 @@
 """What pages are made from: a model with its findings, judged and drawn; a model that has none."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -59,15 +59,16 @@ class Section:
     @property
     def lacks_weights(self) -> bool:
         """Return whether it can't be told because the checkpoint is a partial copy."""
-        return self._is_missing and RUN not in self.finding.needs
+        return self.missing and RUN not in self.finding.needs
 
     @property
     def cannot_run(self) -> bool:
         """Return whether it can't be told because the model can't be run here."""
-        return self._is_missing and RUN in self.finding.needs
+        return self.missing and RUN in self.finding.needs
 
     @property
-    def _is_missing(self) -> bool:
+    def missing(self) -> bool:
+        """Return whether the checkpoint lacks what it needs."""
         return self.record.status == "missing" and self.stored
 
     @property
@@ -96,16 +97,17 @@ class ModelPage:
     @cached_property
     def applicable(self) -> list[Section]:
         """Return the sections that have something to show, or to say that no other says."""
-        return [section for section in self.sections if not section.not_applicable]
+        return [section for section in self.sections if not section.not_applicable and not section.missing]
 
     @cached_property
     def inapplicable(self) -> dict[str, list[Section]]:
         """Return the findings that the architecture has nothing for, by the sentence that says why."""
-        by_reason: dict[str, list[Section]] = {}
-        for section in self.sections:
-            if section.not_applicable:
-                by_reason.setdefault(section.record.reason or "", []).append(section)
-        return by_reason
+        return _by_reason(section for section in self.sections if section.not_applicable)
+
+    @cached_property
+    def missing(self) -> dict[str, list[Section]]:
+        """Return the findings that these weights can't tell, by the sentence that says why."""
+        return _by_reason(section for section in self.sections if section.missing)
 
     @cached_property
     def claims(self) -> dict[str, ClaimRecord]:
@@ -135,6 +137,13 @@ class Absent:
     def group(self) -> str:
         """Return with which models it stands together."""
         return self.model.group or "Other models"
+
+
+def _by_reason(sections: Iterable[Section]) -> dict[str, list[Section]]:
+    by_reason: dict[str, list[Section]] = {}
+    for section in sections:
+        by_reason.setdefault(section.record.reason or "", []).append(section)
+    return by_reason
 
 
 def all_models(registry: Registry, store: Store) -> Iterator[Model]:

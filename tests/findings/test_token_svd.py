@@ -224,7 +224,7 @@ def test_long_tokens_on_the_other_side_are_told():
     along = 1 + 0.3 * rng.standard_normal(4000)
     E = rng.standard_normal((4000, D)) * np.exp(-2 * (along - 1))[:, None]
     E[:, 0] = 8 * along
-    assert "the longest are on the opposite side of the mean" in told(compute(E))
+    assert "the longest are on the side of the mean opposite to where their norm puts them" in told(compute(E))
 
 
 def told(result) -> str:

@@ -8,10 +8,11 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.blurred.reduced import Reduced, reduce, why_not
-from generators.findings.inputs import Inputs
+from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.measured import Measurements, table_of
 from generators.findings.positional import Rows, queries_and_keys, scoring, stream_of
 from generators.findings.sizes import check_positions, check_width
+from generators.findings.varying import varying_positions
 from generators.maths.kernels import Scoring, first_query
 
 GROUP = 10  # positions averaged together, as Yedidia did
@@ -61,11 +62,14 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     Reads `position_embedding` (n, d), `blocks.*.attn.q` and `blocks.*.attn.k` (d, m) with their norms and biases.
 
     Raises:
-        NotApplicableError: P is too small, has other channels than the stream, or doesn't tell what attention does.
+        NotApplicableError: P is too small, is all alike, has other channels than the stream, or doesn't tell what
+            attention does.
     """
     weights, architecture = inputs.weights, inputs.architecture
-    P = np.asarray(weights["position_embedding"], np.float64)
-    check_positions(P)
+    check_positions(weights["position_embedding"])
+    P = varying_positions(weights)
+    if P is None:
+        raise NotApplicableError("All rows of P but the first are alike: there is nothing to blur.")
     check_width(P, weights["blocks.0.attn.q"])
     reason = why_not(weights, architecture)
     arrays, variance = ({}, 0.0) if reason else _reduced(inputs, P)

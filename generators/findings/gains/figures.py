@@ -40,7 +40,7 @@ def _position_std(arrays: dict[str, Array]) -> Array | None:
 
 
 def draw_gains(arrays: dict[str, Array], norm: Norm, found: ConsistentChannel | None) -> Any:
-    """Draw one scatter panel per layer with the consistent channel ringed."""
+    """Draw one scatter panel per layer; the consistent channel is ringed where there is one."""
     from matplotlib.ticker import NullFormatter
 
     gains, layers = arrays[f"{norm}_gain"], arrays[f"{norm}_layers"]
@@ -55,7 +55,7 @@ def draw_gains(arrays: dict[str, Array], norm: Norm, found: ConsistentChannel | 
             ax.set_visible(False)
             continue
         ax.plot(x, gains[panel], ".", ms=2.5, alpha=0.6, color=style.COLOURS[0], rasterized=True)
-        if found:
+        if found and len(found["tied"]) == 1:
             channel = found["channel"]
             ax.plot(x[channel], gains[panel][channel], "o", ms=8, mfc="none", color=style.COLOURS[1])
         if std is not None:

@@ -205,7 +205,9 @@ def _constant_norms(measured: Measurements[Metrics]) -> Tested | Untested:
         return Tested(value, f"The norms of later positions are all the same.{_formula(metrics)}")
     by_chance = f"those of {null.null} by {null.median:.1%} (1 in 100 by less than {null.limit:.1%})"
     fails = f"{spread}; {by_chance}."
-    if value <= EVEN_PARTLY:
+    if null.median < value:
+        fails = f"{spread}, more than chance makes: {by_chance}."
+    elif value <= EVEN_PARTLY:
         fails = f"{spread}, but that is nothing beyond chance: {by_chance}."
     tested = Tested(
         value,
@@ -230,13 +232,13 @@ def _look_back(measured: Measurements[Metrics]) -> Tested | Untested:
     offsets = listed([str(look["k"]) for look in judged])
     gains = listed([f"{look['gain']:z.2f}" for look in judged])
     fit = (
-        f"A rotation fitted on one half of the positions and tried on the other has gains over standing still of "
-        f"{gains} at {offsets} {'token' if offsets == '1' else 'tokens'} back (median {value:z.2f})"
+        f"Of what standing still leaves, a rotation fitted on one half of the positions and tried on the other takes "
+        f"away {gains} at {offsets} {'token' if offsets == '1' else 'tokens'} back (median {value:z.2f})"
     )
-    by_chance = f"{null.null} have {null.median:z.2f} (1 in 100 more than {null.limit:z.2f})"
+    by_chance = f"with {null.null} it is {null.median:z.2f} (1 in 100 more than {null.limit:z.2f})"
     most = max(look["translation_gain"] for look in judged)
     gained = "nothing" if most < NOTHING else f"{most:.2f} at most"
-    line = f"a translation, which a straight line would need, gains {gained}"
+    line = f"a translation, which a straight line would need, takes away {gained}"
     fails = f"{fit}: what fits one half does not carry over to the other; {by_chance}."
     if value >= GAIN_PARTLY:
         fails = f"{fit}, but that is within what chance gives: {by_chance}."
