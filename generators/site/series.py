@@ -155,7 +155,7 @@ def _picture(one: SeriesPage, finding: Finding[Any], staging: Staging) -> Series
 
 def _drawn_along(one: SeriesPage, name: str, panels: Sequence[Panel], staging: Staging) -> SeriesPicture:
     draw = partial(along.draw_along, steps=one.series.along == "step")
-    return _drawn(one, name, draw, (panels, one.places, one.axis), staging)
+    return _drawn(one, name, draw, (panels, [member.place for member in one.members], one.axis), staging)
 
 
 def _losses(one: SeriesPage, staging: Staging) -> SeriesPicture | None:
