@@ -163,7 +163,7 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
     ("pages", "said", "unsaid"),
     [
         ((), [], ["<table", "The most general"]),
-        ((GPT2,), ["In the only model that can tell</strong> (3)", "2 of its 6 claims"], ["The least general"]),
+        ((GPT2,), ["In the only model that can tell</strong>: gpt2&#39;s title (3): <a", "2 of its 6 claims"], ["The least general"]),
         ((OTHER,), ["In the only model that can tell"], ["GPT", "gpt2", "Not tested in"]),
         (
             (GPT2, OTHER, THIRD),
