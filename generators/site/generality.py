@@ -46,6 +46,12 @@ class Generality:
         return [lesson for lesson in self.lessons if lesson.cases and not lesson.holding]
 
     @property
+    def most_general_of_first(self) -> list[Lesson]:
+        """Return, of what holds in the first model and in others, what holds in the largest share of models."""
+        shared = [one for one in self.lessons if one.holding > 1 and one.first and one.first.claim.verdict == "holds"]
+        return [lesson for lesson in shared if lesson.share == shared[0].share]
+
+    @property
     def in_first_alone(self) -> list[Lesson]:
         """Return what holds in the first model and in no other, of which at least one can tell; the least first."""
         return [lesson for lesson in reversed(self._alone) if _holding(lesson).name == FIRST]

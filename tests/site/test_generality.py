@@ -79,10 +79,17 @@ def test_claims_are_ordered_by_the_share_that_holds_then_partly_then_by_how_many
 def test_what_holds_in_one_model_alone_is_the_least_general():
     found = general(GPT2, OTHER, THIRD)
     assert ids(found.everywhere) == ["winding"]
+    assert ids(found.most_general_of_first) == ["winding"]
     assert ids(found.in_first_alone) == ["fraying", "low-rank"]  # the least general first
     assert [(lesson.rule.id, page.name) for lesson, page in found.in_another_alone] == [("constant-norms", "other")]
     assert ids(found.nowhere) == ["clump"]
     assert found.by_one == []
+
+
+def test_what_holds_in_the_first_model_alone_is_not_its_most_general():
+    fails = page("other", *["fails"] * 5)
+    assert general(GPT2, fails).most_general_of_first == []
+    assert general(OTHER, THIRD).most_general_of_first == []
 
 
 def test_with_one_model_nothing_is_most_or_least_general():
@@ -163,11 +170,16 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
     ("pages", "said", "unsaid"),
     [
         ((), [], ["<table", "The most general"]),
-        ((GPT2,), ["In the only model that can tell</strong>: gpt2&#39;s title (3): <a", "2 of its 6 claims"], ["The least general"]),
+        (
+            (GPT2,),
+            ["In the only model that can tell</strong>: gpt2&#39;s title (3): <a", "2 of its 6 claims"],
+            ["The least general", "The most general of"],
+        ),
         ((OTHER,), ["In the only model that can tell"], ["GPT", "gpt2", "Not tested in"]),
         (
             (GPT2, OTHER, THIRD),
             [
+                "<strong>The most general of gpt2&#39;s title</strong> (1)",
                 "<strong>The least general of gpt2&#39;s title</strong> (2)",
                 "The start frays</a> (1 of 3)",
                 "gpt2&#39;s title itself was not tested for any of these",
