@@ -10,10 +10,10 @@ from generators.site.learned import FIRST, Lesson
 from generators.site.view import ModelPage
 
 ALL, SOME, NONE, UNTOLD = (
-    "In every model that can tell",
+    "In every model tested",
     "In some of them",
     "In none of them",
-    "No model can tell, or one of a series alone",
+    "Tested in no model, or in one of a series alone",
 )
 
 

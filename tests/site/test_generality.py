@@ -172,10 +172,10 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
         ((), [], ["<table", "The most general"]),
         (
             (GPT2,),
-            ["In the only model that can tell</strong>: gpt2&#39;s title (3): <a", "2 of its 6 claims"],
+            ["In the only model tested</strong>: gpt2&#39;s title (3): <a", "2 of its 6 claims"],
             ["The least general", "The most general of"],
         ),
-        ((OTHER,), ["In the only model that can tell"], ["GPT", "gpt2", "Not tested in"]),
+        ((OTHER,), ["In the only model tested"], ["GPT", "gpt2", "Not tested in"]),
         (
             (GPT2, OTHER, THIRD),
             [
