@@ -12,6 +12,7 @@ from generators.findings.stream.claims import RELIABLE
 from generators.findings.stream.measure import StageRow
 from generators.site.changes import UNTESTED, Change, verdict
 from generators.site.claims_along import Along, SeriesMember
+from generators.site.learned import Lesson
 from generators.site.series import SeriesPage
 
 FAMILY, SEEDS, COURSE = "stdlib-family", "stdlib-seeds", "stdlib-gpt2-course"
@@ -23,6 +24,12 @@ SURVIVAL = {  # of what is learned still, with one change
     "stdlib-context-64": "What survives with a short context?",
 }
 OWN_CURVE = "makes-its-own-positions"
+LOOK_BACK = "look-back"
+ASKED = {  # by readers of the posts, each with the claim or the member of the family that answers
+    "whether looking back is a rotation": LOOK_BACK,
+    "whether regularisation keeps the curve compact": "stdlib-no-decay",
+    "whether one could train three components alone": "stdlib-rank-three",
+}
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,15 @@ def family_lessons(pages: Sequence[SeriesPage]) -> list[FamilyLesson]:
     return lessons
 
 
+def what_readers_asked(found: Sequence[FamilyLesson], lessons: Sequence[Lesson]) -> tuple[list[str], list[str]]:
+    """Return what readers of the posts asked that results answer, and what none does yet."""
+    answers = {lesson.rule.id for lesson in lessons if lesson.cases}
+    answers |= {member for member, question in SURVIVAL.items() if question in [one.question for one in found]}
+    return [asked for asked, by in ASKED.items() if by in answers], [
+        asked for asked, by in ASKED.items() if by not in answers
+    ]
+
+
 def _schemes(family: SeriesPage) -> Iterator[FamilyLesson]:
     others = [member for member in family.members if member.model.name in SCHEMES]
     if not others:
@@ -74,7 +90,7 @@ def _schemes(family: SeriesPage) -> Iterator[FamilyLesson]:
     needing = tuple(row for row in able if row not in without)
     about_table = tuple(row for row in holding if row not in able)
     within, nowhere = (
-        ("in it, too", "in it no more") if len(others) == 1 else ("in at least one", "in none that can test it")
+        ("in it as well", "in it no more") if len(others) == 1 else ("in at least one", "in none that can test it")
     )
     pieces = [
         f"{len(without)} {_hold(len(without))} {within}" if without else "",

@@ -1,6 +1,6 @@
 """What we learned: for every claim one sentence over all models, made from their verdicts and effects.
 
-True for three models as for fifty: names are given to the extremes only, everything else is counted.
+True for three models as for fifty: of few, names are given; of many, to the extremes only, and the rest is counted.
 """
 
 from collections import Counter
@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from generators.base.sentences import listed
 from generators.base.text import number
 from generators.compute.records import ClaimRecord
 from generators.findings.judging import Rule
 from generators.site.view import ModelPage
 
 FIRST = "gpt2"  # the model that nearly every observation was made on
+FEW = 5  # models that can test a claim; of more, families are counted and none is named
 
 
 @dataclass(frozen=True)
@@ -31,17 +33,27 @@ class Case:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One claim over all models: how often it holds, by family; where most; and what runs against the first model."""
+    """One claim over all models: how often it holds, by family; where most; and what runs against the first model.
+
+    `of_series` are the models that can test it and stand in their series alone, so that they count nowhere else.
+    """
 
     rule: Rule[Any]
     cases: tuple[Case, ...]  # tested
     untested: int
     first: Case | None  # the model that the observation was made on, where it is tested
+    lacking: ModelPage | None = None  # that model, where it isn't
+    of_series: tuple[Case, ...] = ()
 
     @property
     def holding(self) -> int:
         """Return in how many models it holds."""
         return sum(case.claim.verdict == "holds" for case in self.cases)
+
+    @property
+    def series_holding(self) -> int:
+        """Return in how many models it holds that stand in their series alone."""
+        return sum(case.claim.verdict == "holds" for case in self.of_series)
 
     @property
     def partly(self) -> int:
@@ -54,6 +66,60 @@ class Lesson:
         tested = Counter(case.page.findings.model.family for case in self.cases)
         holding = Counter(case.page.findings.model.family for case in self.cases if case.claim.verdict == "holds")
         return [(family, holding[family], count) for family, count in tested.most_common()]
+
+    @property
+    def share(self) -> float:
+        """Return in which share of the models that can tell it holds, 0 where none can."""
+        return self.holding / len(self.cases) if self.cases else 0.0
+
+    @property
+    def generality(self) -> tuple[float, float, int]:
+        """Return what claims are ordered by: the shares that hold and partly hold, and how many can tell."""
+        return self.share, self.partly / len(self.cases) if self.cases else 0.0, len(self.cases)
+
+    @property
+    def where(self) -> str:
+        """Return in a bracket where it holds, or by whom it was tested: few models by name, many by family."""
+        by_family = self.by_family
+        if len(self.cases) > FEW:
+            each = [f"{family} {holding} of {count}" for family, holding, count in by_family]
+            said = [f"by family: {', '.join(each)}"] if len(each) > 1 else []
+        else:
+            holding, partly, fails = (self._titles(verdict) for verdict in ("holds", "partly", "fails"))
+            said = [listed(holding or ([] if partly else fails))] + ([f"partly {listed(partly)}"] if partly else [])
+            said = [one for one in said if one]
+        if self.lacking is not None and not self.holding and self.cases:
+            said.append(f"{self.lacking.title} not tested")
+        return f" ({'; '.join(said)})" if said else ""
+
+    def _titles(self, verdict: str) -> list[str]:
+        return [case.page.title for case in self.cases if case.claim.verdict == verdict]
+
+    @property
+    def extreme(self) -> tuple[str, Case] | None:
+        """Return the case on which most speaks for the claim, and what to call it; None with fewer than two effects.
+
+        It is the largest effect (the lowest value, where low ones are evidence) unless thresholds differ by model.
+        """
+        case = self.strongest
+        if case is None or sum(one.claim.value is not None for one in self.cases) < 2:
+            return None
+        if not self._one_threshold:
+            return ("Furthest beyond its threshold" if self._margin(case) >= 0 else "Nearest to its threshold"), case
+        return ("Largest effect" if self.rule.sense == "at least" else "Lowest value"), case
+
+    @property
+    def against(self) -> str:
+        """Return the threshold of that case, where that doesn't hold or thresholds differ by model."""
+        if self.extreme is None or (claim := self.extreme[1].claim).threshold is None:
+            return ""
+        if claim.verdict == "holds" and self._one_threshold:
+            return ""
+        return f" against a threshold of {number(claim.threshold)}"
+
+    @property
+    def _one_threshold(self) -> bool:
+        return len({case.claim.threshold for case in self.cases}) == 1
 
     @property
     def strongest(self) -> Case | None:
@@ -98,21 +164,38 @@ class Lesson:
     def sentence(self) -> str:
         """Return how often it holds, in words."""
         if not self.cases:
-            return "No model here can test it"
+            return self._in_series()
         count = len(self.cases)
         if self.holding == count:
-            said = "Holds in the one model tested" if count == 1 else f"Holds in all {count} models tested"
+            said = {1: "Holds in the one model tested", 2: "Holds in both models tested"}.get(
+                count, f"Holds in all {count} models tested"
+            )
         elif not self.holding:
             said = "Holds in none of the models tested" if count > 1 else "Does not hold in the one model tested"
         else:
             said = f"Holds in {self.holding} of {count} models tested"
         return said + (f", partly in {self.partly}" if self.partly else "")
 
+    def _in_series(self) -> str:
+        """Return what models tell of it that stand in their series alone."""
+        if not self.of_series:
+            return "No model here can test it"
+        return f"Only models of a series can test it: holds in {self.series_holding} of {len(self.of_series)}"
 
-def lessons(rules: Sequence[Rule[Any]], pages: Sequence[ModelPage]) -> Iterator[Lesson]:
-    """Yield the lesson of every claim."""
+
+def lessons(
+    rules: Sequence[Rule[Any]], pages: Sequence[ModelPage], in_series: Sequence[ModelPage] = ()
+) -> Iterator[Lesson]:
+    """Yield the lesson of every claim; `in_series` are models that count only where no other can tell."""
     for rule in rules:
-        known = [Case(page, page.claims[rule.id]) for page in pages if rule.id in page.claims]
+        known = _cases(rule, pages)
         tested = tuple(case for case in known if case.claim.verdict != "untested")
-        first = next((case for case in tested if case.page.name == FIRST), None)
-        yield Lesson(rule, tested, len(known) - len(tested), first)
+        of_first = next((case for case in known if case.page.name == FIRST), None)
+        untested = of_first is not None and of_first.claim.verdict == "untested"
+        first, lacking = (None, of_first.page) if of_first and untested else (of_first, None)
+        of_series = tuple(case for case in _cases(rule, in_series) if case.claim.verdict != "untested")
+        yield Lesson(rule, tested, len(known) - len(tested), first, lacking, of_series)
+
+
+def _cases(rule: Rule[Any], pages: Sequence[ModelPage]) -> list[Case]:
+    return [Case(page, page.claims[rule.id]) for page in pages if rule.id in page.claims]

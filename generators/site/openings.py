@@ -14,6 +14,7 @@ from generators.site.view import ModelPage, Section
 
 # Claims worth telling, the most telling first; `templates/openings.j2` has the words for each.
 CLAIMS = ("winding", "ln2-one-channel", "clump", "exact-positions")
+HELIX = ("three-components", "winding")  # a model has the helix if all of these hold
 MOST = 3
 
 
@@ -26,6 +27,12 @@ class Opening:
     section: Section
     picture: Picture
     lesson: Lesson
+    helix: str = ""  # of the claim that is a part of it: in how many models all of it holds
+
+    @property
+    def sentence(self) -> str:
+        """Return in how many models the claim holds, and the helix where the claim is a part of that."""
+        return self.helix or self.lesson.sentence
 
     @property
     def metrics(self) -> Mapping[str, Any]:
@@ -48,5 +55,22 @@ def _opening(claim: str, pages: Sequence[ModelPage]) -> Opening | None:
         section = next(section for section in page.sections if section.finding is finding)
         if section.signature is not None:
             (lesson,) = lessons([rule], pages)
-            return Opening(claim, page, section, section.signature, lesson)
+            return Opening(claim, page, section, section.signature, lesson, _helix(pages) if claim in HELIX else "")
     return None
+
+
+def _helix(pages: Sequence[ModelPage]) -> str:
+    """Return in how many models positions wind, and in how many they lie in three dimensions as well."""
+    winding = [page.claims["winding"].verdict for page in pages if "winding" in page.claims]
+    tested = [verdict for verdict in winding if verdict != "untested"]
+    both = [[page.claims[claim].verdict for claim in HELIX] for page in pages if {*HELIX} <= {*page.claims}]
+    able = [verdicts for verdicts in both if "untested" not in verdicts]
+    whole = sum(verdicts == ["holds"] * len(HELIX) for verdicts in able)
+    return (
+        f"Winding holds in {tested.count('holds')} of {_models(len(tested))} tested; the helix, which is a curve in "
+        f"three dimensions as well, in {whole} of {len(able)}"
+    )
+
+
+def _models(count: int) -> str:
+    return f"{count} {'model' if count == 1 else 'models'}"

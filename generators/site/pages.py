@@ -20,8 +20,9 @@ from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import data, evidence, notebooks
 from generators.site.alike import FEWEST, alike
-from generators.site.family import FamilyLesson, family_lessons
+from generators.site.family import FamilyLesson, family_lessons, what_readers_asked
 from generators.site.feed import write_entries
+from generators.site.generality import generality
 from generators.site.glossary import glossary
 from generators.site.groups import grouped
 from generators.site.kept_pages import Drawn, draw_ahead, page_of
@@ -162,6 +163,8 @@ def _write_pages(
     results: Path,
     family: Sequence[FamilyLesson],
 ) -> None:
+    learned = {f.name: list(lessons(f.rules, rendered.pages, rendered.in_series)) for f in FINDINGS}
+    everything = [lesson for of_finding in learned.values() for lesson in of_finding]
     shared = {
         "pages": rendered.pages,
         "absent": rendered.absent,
@@ -174,7 +177,8 @@ def _write_pages(
         "repository": os.environ.get("REPO_URL", "").strip() or None,
         "is_several": len(rendered.pages) > SEVERAL,
         "is_many": len(rendered.pages) > MANY,
-        "learned": {finding.name: list(lessons(finding.rules, rendered.pages)) for finding in FINDINGS},
+        "learned": learned,
+        "general": generality(everything, rendered.pages),
     }
 
     def write(path: str, template: str, **context: Any) -> None:
@@ -188,7 +192,7 @@ def _write_pages(
         models_alike = alike(rendered.pages)
         write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST)
         staging.write("data/alike.json", as_compact_json(models_alike.as_json()))
-        write("learned.md", "learned.md.j2", family=family)
+        write("learned.md", "learned.md.j2", family=family, asked=what_readers_asked(family, everything))
         write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW)
         if shared["is_many"]:
             write("matrix.md", "matrix.md.j2")

@@ -44,7 +44,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"number": number, "md": in_markdown, "tex": formula, "bytes": in_bytes}
+    made.filters |= {"number": number, "brief": brief, "md": in_markdown, "tex": formula, "bytes": in_bytes}
     made.tests["measured"] = _measured
     by_id = {rule.id: rule for rule in rules()}
     made.globals |= {
@@ -84,6 +84,14 @@ def question(finding: str) -> str:
 @cache
 def _words(finding: str) -> Any:
     return environment().get_template(f"findings/{finding}.md.j2").make_module({"root": "../../"})
+
+
+def brief(value: float | None) -> str:
+    """Return an effect as it stands in a cell among many: three significant digits, nothing where there is none."""
+    if value is None:
+        return ""
+    text = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
 def _measured(value: object) -> bool:

@@ -112,7 +112,7 @@
 
   const standing = (cell) => STANDING.indexOf(/cell--(\w+)/.exec(cell.className)?.[1] ?? "untested");
   /** Return a cell's effect size: as it is told for scripts, or else as it is written; 0 where there is none. */
-  const effect = (cell) => Math.abs(Number(cell.dataset.value ?? cell.textContent.trim().split(/\s/).at(-1))) || 0;
+  const effect = (cell) => Math.abs(Number(cell.dataset.value ?? cell.textContent.trim().split(/\s/).at(-1).replace("−", "-"))) || 0;
 
   /** Compare two cells of the matrix: by verdict, within one by effect size, the largest first. */
   const byVerdict = (one, other) => standing(one) - standing(other) || effect(other) - effect(one);

@@ -7,6 +7,7 @@ import pytest
 from generators.compute.records import ClaimRecord
 from generators.findings import FINDINGS
 from generators.site.family import family_lessons
+from generators.site.generality import generality
 from generators.site.held_out import Loss, Losses, Mean
 from generators.site.series import SeriesPage
 from generators.site.words import environment
@@ -88,6 +89,13 @@ def test_without_the_models_that_it_needs_nothing_is_said(pages):
     assert not {NEED, RANK, OWN} & set(answers(*pages))
 
 
+def test_with_one_other_scheme_the_answer_speaks_of_it():
+    none = member("stdlib-none", "no positions", winding="untested", clump="holds", low_rank="holds")
+    assert answers(family(LEARNED, none))[NEED].answer.endswith(
+        "Trained with no positions instead: 2 hold in it as well and 1 can't be tested there."
+    )
+
+
 def test_what_survives_a_change_and_what_seeds_unmake_anyway():
     three = member(
         "stdlib-rank-three", "rank three", winding="fails", clump="fails", low_rank="holds", fraying="holds"
@@ -155,7 +163,14 @@ def test_when_claims_appear_is_told_beside_the_loss():
 
 
 def test_what_we_learned_has_the_family_only_where_it_has_results():
-    shared = {"root": "", "pages": [], "findings": [], "learned": {}}
+    shared = {
+        "root": "",
+        "pages": [],
+        "findings": [],
+        "learned": {},
+        "general": generality([], []),
+        "asked": ([], []),
+    }
     template = environment().get_template("learned.md.j2")
     assert "one thing changed" not in template.render(family=[], **shared)
     three = member("stdlib-rank-three", "rank three", winding="fails", clump="holds", low_rank="holds")

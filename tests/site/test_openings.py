@@ -51,11 +51,16 @@ def test_it_opens_with_three_findings_each_in_a_model_that_shows_it(kept):
     assert len(found) == MOST
     assert all(one.page.claims[one.claim].verdict == "holds" for one in found)
     assert "1,024 positions" in words(found[0])
-    assert "turns 2.8 times, once every 369 tokens" in words(found[0])
+    assert "turns 2.8 times in its strongest plane, once every 369 tokens" in words(found[0])
+    assert f"how steadily it turns: {found[0].page.claims['winding'].value:.3g}." in words(found[0])
     assert "number 138 is the loudest" in words(found[1])
     assert "9 of 12 layers" in words(found[1])
     assert "993 of the 994 tokens that are called unused" in words(found[2])
-    assert found[0].lesson.sentence == "Holds in all 3 models tested"
+    assert "the other 762 were hardly trained is inferred" in words(found[2])
+    assert found[0].sentence == (
+        "Winding holds in 3 of 3 models tested; the helix, which is a curve in three dimensions as well, in 1 of 3"
+    )
+    assert found[1].sentence == "Holds in 2 of 3 models tested, partly in 1"
 
 
 def test_what_holds_nowhere_opens_nothing(kept):

@@ -95,6 +95,22 @@ def test_every_threshold_of_the_atlas_can_be_told():
         assert re.fullmatch(r"at (least|most) \S.*", threshold_in_words(rule)), rule.id
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, ""),
+        (0.0, "0"),
+        (-0.8786, "−0.879"),
+        (1755.0, "1755"),
+        (-150.6, "−151"),
+        (-1e-7, "−1e-07"),
+        (0.5, "0.5"),
+    ],
+)
+def test_effects_in_cells_are_brief_and_have_a_minus(value, said):
+    assert environment().from_string("{{ value | brief }}").render(value=value) == said
+
+
 def test_pages_and_reports_are_told_apart():
     template = "{{ 'site' if whole else 'report' }}"
     assert environment().from_string(template).render() == "site"

@@ -1,0 +1,205 @@
+"""Claims from the most general to the least, and what is said of those that the first model can't test."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from generators.compute.records import ClaimRecord
+from generators.findings import FINDINGS
+from generators.site.family import what_readers_asked
+from generators.site.generality import ALL, NONE, SOME, UNTOLD, generality
+from generators.site.learned import lessons
+from generators.site.words import environment
+
+RULES = {rule.id: (finding.name, rule) for finding in FINDINGS for rule in finding.rules}
+NAMES = ("winding", "clump", "fraying", "constant-norms", "low-rank", "makes-its-own-positions")
+THRESHOLD = 1.0
+
+
+def page(name, *verdicts, values=(), thresholds=(), family="gpt2", **sections):
+    """Return a model whose verdicts are those of `NAMES`; `sections` say why findings are not computed."""
+    claims = {}
+    for at, (id, verdict) in enumerate(zip(NAMES, verdicts, strict=False)):
+        finding, rule = RULES[id]
+        claims[id] = ClaimRecord(
+            id=id,
+            finding=finding,
+            statement=rule.statement,
+            verdict=verdict,
+            value=None if verdict == "untested" else (values[at] if at < len(values) else 2.0),
+            threshold=thresholds[at] if at < len(thresholds) else THRESHOLD,
+            baseline=None,
+            unit="",
+            answer="",
+        )
+    states = ("lacks_weights", "cannot_run", "not_applicable")
+    made = [
+        SimpleNamespace(finding=SimpleNamespace(name=finding), **{one: one == state for one in states})
+        for finding, state in sections.items()
+    ]
+    findings = SimpleNamespace(model=SimpleNamespace(family=family))
+    return SimpleNamespace(name=name, title=f"{name}'s title", claims=claims, sections=made, findings=findings)
+
+
+def learned(*pages, in_series=()):
+    return {lesson.rule.id: lesson for lesson in lessons([RULES[id][1] for id in NAMES], pages, in_series)}
+
+
+def general(*pages, in_series=()):
+    return generality(list(learned(*pages, in_series=in_series).values()), pages)
+
+
+def ids(these):
+    return [lesson.rule.id for lesson in these]
+
+
+GPT2 = page("gpt2", "holds", "untested", "holds", "fails", "holds", "untested", outliers="lacks_weights")
+OTHER = page("other", "holds", "fails", "fails", "holds", "partly", "untested")
+THIRD = page("third", "holds", "fails", "fails", "fails", "partly", "untested")
+
+
+def test_claims_are_ordered_by_the_share_that_holds_then_partly_then_by_how_many_can_tell():
+    found = general(GPT2, OTHER, THIRD)
+    assert ids(found.lessons) == [
+        "winding",  # 3 of 3
+        "low-rank",  # 1 of 3, partly in 2
+        "fraying",  # 1 of 3
+        "constant-norms",  # 1 of 3
+        "clump",  # 0 of 2
+        "makes-its-own-positions",
+    ]
+    assert [(title, ids(these)) for title, these in found.groups] == [
+        (ALL, ["winding"]),
+        (SOME, ["low-rank", "fraying", "constant-norms"]),
+        (NONE, ["clump"]),
+        (UNTOLD, ["makes-its-own-positions"]),
+    ]
+
+
+def test_what_holds_in_one_model_alone_is_the_least_general():
+    found = general(GPT2, OTHER, THIRD)
+    assert ids(found.everywhere) == ["winding"]
+    assert ids(found.most_general_of_first) == ["winding"]
+    assert ids(found.in_first_alone) == ["fraying", "low-rank"]  # the least general first
+    assert [(lesson.rule.id, page.name) for lesson, page in found.in_another_alone] == [("constant-norms", "other")]
+    assert ids(found.nowhere) == ["clump"]
+    assert found.by_one == []
+
+
+def test_what_holds_in_the_first_model_alone_is_not_its_most_general():
+    fails = page("other", *["fails"] * 5)
+    assert general(GPT2, fails).most_general_of_first == []
+    assert general(OTHER, THIRD).most_general_of_first == []
+
+
+def test_with_one_model_nothing_is_most_or_least_general():
+    found = general(GPT2)
+    assert found.everywhere == found.in_first_alone == found.in_another_alone == []
+    assert ids(lesson for lesson, _ in found.by_one) == ["winding", "fraying", "low-rank"]
+
+
+def test_of_the_first_model_it_is_told_what_cant_be_tested_and_why():
+    found = general(GPT2, OTHER)
+    assert (found.tested, len(found.untested)) == (4, 2)
+    assert found.why == "only part of its weights is here"
+    assert general(OTHER).first is None
+    assert general(OTHER).why == ""
+
+
+@pytest.mark.parametrize(
+    ("sections", "why"),
+    [
+        ({}, ""),
+        ({"outliers": "cannot_run"}, "it can't be run here"),
+        ({"outliers": "not_applicable"}, "it has nothing that they are about"),
+        (
+            {"outliers": "lacks_weights", "stream": "cannot_run"},
+            "only part of its weights is here, so that it can't be run either",
+        ),
+        ({"helix": "lacks_weights"}, ""),  # about no claim that is untested
+    ],
+)
+def test_why_is_told_from_what_keeps_findings_from_being_computed(sections, why):
+    assert general(page("gpt2", "holds", "untested", "holds", "holds", "holds", "untested", **sections)).why == why
+
+
+def test_few_models_are_named_and_many_counted_by_family():
+    few = learned(GPT2, OTHER, THIRD)
+    assert few["winding"].where == " (gpt2's title, other's title and third's title)"
+    assert few["fraying"].where == " (gpt2's title)"
+    assert few["low-rank"].where == " (gpt2's title; partly other's title and third's title)"
+    assert few["clump"].where == " (other's title and third's title; gpt2's title not tested)"
+    assert learned(OTHER)["clump"].where == " (other's title)"
+    many = learned(
+        *(page(f"m{at}", "holds" if at else "fails", family="bert" if at > 6 else "gpt2") for at in range(9))
+    )
+    assert many["winding"].where == " (by family: gpt2 6 of 7, bert 2 of 2)"
+
+
+def test_what_speaks_most_for_a_claim_is_said_with_its_threshold_where_that_matters():
+    one = page("one", "holds", values=[3.0])
+    two = page("two", "fails", values=[0.5])
+    assert learned(one)["winding"].extreme is None
+    found = learned(one, two)["winding"]
+    assert (found.extreme[0], found.extreme[1].page.name, found.against) == ("Largest effect", "one", "")
+    failing = learned(two, page("three", "fails", values=[0.25]))["winding"]
+    assert (failing.extreme[1].page.name, failing.against) == ("two", " against a threshold of 1")
+    other = page("other", "fails", values=[4.0], thresholds=[5.0])
+    found = learned(one, other)["winding"]
+    assert (found.extreme[0], found.extreme[1].page.name) == ("Furthest beyond its threshold", "one")
+    assert found.against == " against a threshold of 1"
+    assert learned(two, other)["winding"].extreme[0] == "Nearest to its threshold"
+    assert learned(page("one", *["holds"] * 4), page("two", *["holds"] * 4))["constant-norms"].extreme[0] == (
+        "Lowest value"
+    )
+
+
+def test_models_of_a_series_count_only_where_no_other_can_tell():
+    member = page("member", "fails", "untested", "untested", "untested", "untested", "holds")
+    found = learned(GPT2, OTHER, in_series=[member])
+    assert found["winding"].sentence == "Holds in both models tested"
+    own = found["makes-its-own-positions"]
+    assert own.sentence == "Only models of a series can test it: holds in 1 of 1"
+    module = environment().get_template("macros.j2").make_module({"root": "../", "whole": True})
+    assert '<a href="../models/member/#claim-makes-its-own-positions">' in module.of_series(own, "../")
+    assert not str(module.of_series(found["winding"], "../")).strip()
+    assert learned(GPT2)["makes-its-own-positions"].sentence == "No model here can test it"
+
+
+@pytest.mark.parametrize(
+    ("pages", "said", "unsaid"),
+    [
+        ((), [], ["<table", "The most general"]),
+        (
+            (GPT2,),
+            ["In the only model tested</strong>: gpt2&#39;s title (3): <a", "2 of its 6 claims"],
+            ["The least general", "The most general of"],
+        ),
+        ((OTHER,), ["In the only model tested"], ["GPT", "gpt2", "Not tested in"]),
+        (
+            (GPT2, OTHER, THIRD),
+            [
+                "<strong>The most general of gpt2&#39;s title</strong> (1)",
+                "<strong>The least general of gpt2&#39;s title</strong> (2)",
+                "The start frays</a> (1 of 3)",
+                "gpt2&#39;s title itself was not tested for any of these",
+                "since only part of its weights is here",
+                'href="../models/gpt2/#claim-fraying"',
+            ],
+            ["nothing that other models can test"],
+        ),
+    ],
+)
+def test_the_page_says_it_in_short(pages, said, unsaid):
+    source = '{% import "macros.j2" as m with context %}{% include "generality.md.j2" %}'
+    text = environment().from_string(source).render(root="../", pages=pages, general=general(*pages))
+    assert "## In short: the most and the least general observations { #in-short }" in text
+    assert [one for one in said if one not in text] == []
+    assert [one for one in unsaid if one in text] == []
+
+
+def test_readers_questions_are_answered_only_where_results_are():
+    rank = SimpleNamespace(question="What survives when P may have three dimensions only?")
+    answered, waiting = what_readers_asked([rank], list(learned(GPT2).values()))
+    assert answered == ["whether one could train three components alone"]
+    assert waiting == ["whether looking back is a rotation", "whether regularisation keeps the curve compact"]
