@@ -9,6 +9,7 @@ from generators.base.architecture import Buckets, Rotary
 from generators.findings.blurred import FINDING
 from generators.findings.blurred.measure import GROUP, in_groups, looks
 from generators.findings.blurred.reduced import COMPONENTS, Reduced, reduce, why_not
+from generators.findings.inputs import NotApplicableError
 from generators.findings.positional import queries_and_keys, scoring, stream_of
 from tests import synthetic
 
@@ -115,3 +116,20 @@ def test_what_can_not_be_reduced_is_said_and_has_no_arrays(changed, given, says)
         assert found.metrics["reduction"] is None
         assert found.arrays == {}
         assert {row["error"] for row in found.metrics["heads"]} == {None}
+
+
+def test_what_half_precision_cannot_hold_is_said_and_not_drawn():
+    weights, arch = of_few_components()
+    large = {**weights, "blocks.0.attn.q": 1e9 * weights["blocks.0.attn.q"]}
+    result = synthetic.measure(FINDING, large, arch)
+    assert result.arrays == {}
+    assert "too large for the half precision" in result.metrics["why_not"]
+    assert np.isfinite([row["in_groups"] for row in result.metrics["heads"]]).all()
+
+
+def test_positions_that_are_all_alike_are_not_blurred():
+    weights, arch = of_few_components()
+    with pytest.raises(NotApplicableError, match="there is nothing to blur"):
+        synthetic.measure(
+            FINDING, {**weights, "position_embedding": np.ones_like(weights["position_embedding"])}, arch
+        )

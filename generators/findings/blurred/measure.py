@@ -73,6 +73,8 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     check_width(P, weights["blocks.0.attn.q"])
     reason = why_not(weights, architecture)
     arrays, variance = ({}, 0.0) if reason else _reduced(inputs, P)
+    if not all(np.isfinite(array).all() for array in arrays.values()):
+        reason, arrays = "its numbers are too large for the half precision in which a page has them", {}
     reduced = None if reason else Reduced.of_arrays(arrays)
     queries = np.unique(np.linspace(max(1, first_query(len(P))), len(P) - 1, QUERIES).astype(np.intp))
     rows = _heads(inputs, P, queries, reduced)

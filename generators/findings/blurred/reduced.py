@@ -36,13 +36,14 @@ class Reduced:
     heads: Float[Array, "all_heads z z"]
 
     def arrays(self) -> dict[str, Array]:
-        """Return what a browser needs, in half precision."""
-        return {
-            "reduced_scores": self.scores.astype(np.float16),
-            "reduced_heads": self.heads.astype(np.float16),
-            "reduced_along_mean": self.along_mean.astype(np.float32),
-            "reduced_norm": np.array([self.mean_norm, self.width, self.eps], np.float32),
-        }
+        """Return what a browser needs, in half precision; infinite where that is too small for a number."""
+        with np.errstate(over="ignore"):
+            return {
+                "reduced_scores": self.scores.astype(np.float16),
+                "reduced_heads": self.heads.astype(np.float16),
+                "reduced_along_mean": self.along_mean.astype(np.float32),
+                "reduced_norm": np.array([self.mean_norm, self.width, self.eps], np.float32),
+            }
 
     @classmethod
     def of_arrays(cls, arrays: dict[str, Array]) -> "Reduced":
