@@ -18,7 +18,7 @@ from generators.checkpoint.registry import Model, Registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.site import data, evidence, notebooks
+from generators.site import citing, data, evidence, notebooks
 from generators.site.alike import FEWEST, alike
 from generators.site.family import FamilyLesson, family_lessons
 from generators.site.feed import write_entries
@@ -203,6 +203,7 @@ def _write_pages(
         robustness=evidence.robustness(results),
         lighthouse=evidence.lighthouse(results),
         many=evidence.many(results),
+        bibtex=citing.bibtex(os.environ.get("SITE_URL", "").strip() or None),
     )
     write("glossary.md", "glossary.md.j2", glossary=glossary())
     write("findings/index.md", "findings.md.j2")
