@@ -1,4 +1,4 @@
-"""Names of tokens in pictures: short, of characters that the font has, on top of neither one another nor a cluster."""
+"""Names of tokens in pictures: short, of characters that the font has, and on top of no other name and no cluster."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

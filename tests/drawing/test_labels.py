@@ -53,7 +53,7 @@ def annotated(points, texts, dots=()):
 def test_a_label_stands_beside_an_earlier_one_or_not_at_all():
     crowd = [(0.5, 0.5 + step) for step in np.linspace(0, 0.01, 9)]
     found, _ = annotated(crowd, [f"label {i}" for i in range(9)])
-    assert list(found)[0] == "label 0"
+    assert next(iter(found)) == "label 0"
     assert 1 < len(found) < 9
     assert not any(one.overlaps(other) for one, other in combinations(found.values(), 2))
 
