@@ -123,9 +123,8 @@ def test_a_channel_is_told_by_embeddings_and_gains():
     assert column(found, "standard deviation over positions (P)").values == [0.1, 0.5, 0.3]
     assert column(found, "mean over positions (P)").values == [0.25, 0, 0.125]
     assert column(found, "mean over tokens (E)").values == [1, -2, 0.5]
-    assert column(
-        found, "share of P's leading direction, which holds the mean over positions, too"
-    ).values == pytest.approx([0.36, 0.64, 0])
+    leading = "share of P's leading direction, which holds the mean over positions, too"
+    assert column(found, leading).values == pytest.approx([0.36, 0.64, 0])
     [gains] = found.lines
     assert (gains.at, gains.values, gains.usual) == ([0, 1], [[1, 4], [2, 5], [3, 6]], [2, 5])
     assert notes(found, 1) == (
@@ -152,7 +151,7 @@ def test_what_a_channel_costs_and_how_it_goes_with_frequency_in_use_is_known():
     cost = column(found, "cost of holding it at its mean while the model runs (nats per token)")
     assert (cost.ids, cost.values, cost.order) == ([2, 0, 1], [0.5, 0.1, 0], "largest")
     there, following = (
-        [one for one in found.columns if one.name == name][0] for name in ("token_there", "next_token")
+        next(one for one in found.columns if one.name == name) for name in ("token_there", "next_token")
     )
     assert (there.ids, there.values) == ([2], [-0.4])
     assert (following.ids, following.values) == ([2], [0.2])

@@ -32,6 +32,7 @@ RHO = {
     "norm": "rank correlation with the tokens' norm",
     "index": "rank correlation with the tokens' id",
 }
+OVER_POSITIONS = "standard deviation over positions (P)"
 NAMED = 8  # position channels, the loudest of them, that are listed by name
 TOLD_BY = ("channels", "gains", "frequency", "channel_use")
 
@@ -52,7 +53,7 @@ def _embeddings(things: Things, found: Found, gains: Found) -> None:
     std = metric(found, "position_std")
     if std is not None:
         things.add(
-            "standard deviation over positions (P)",
+            OVER_POSITIONS,
             std,
             "channels",
             "channel-histogram",
@@ -60,7 +61,7 @@ def _embeddings(things: Things, found: Found, gains: Found) -> None:
             name="position_std",
         )
     elif (known := array(gains, "position_std")) is not None:
-        things.add("standard deviation over positions (P)", known, "gains", order="largest", name="position_std")
+        things.add(OVER_POSITIONS, known, "gains", order="largest", name="position_std")
     things.add("mean over positions (P)", array(found, "position_mean"), "channels")
     things.add("mean over tokens (E)", metric(found, "token_mean"), "channels", order="strongest")
     token_std = metric(found, "token_std")
@@ -144,7 +145,5 @@ def _while_running(things: Things, found: Found, name: str, token: str) -> None:
             strongest[row["channel"]] = known
     if strongest:
         ids = sorted(strongest)
-        says = (
-            f"strongest correlation, over layers, of its value in the running model with the log frequency of {token}"
-        )
+        says = f"strongest correlation, over layers, of its value in the running model with log frequency of {token}"
         things.add(says, [strongest[i] for i in ids], "channel_use", ids=ids, order="strongest", name=name)
