@@ -249,11 +249,11 @@ def test_a_channel_is_told_in_short_from_its_numbers(browser: Browser, tmp_path:
         assert panel(page_).locator(".thing-short").inner_text() == (
             "ln2 gives it the largest gain in 2 of 2 layers, 1.4 times the median channel's. "
             "It hardly varies with position (rank 2 of 3). "
-            "Held at its mean while the model runs it costs 0.5 nats per token, 5 times the median of the channels "
-            "tried, the dearest of 3. "
-            "Over tokens, its value in the embedding and their frequency have a rank correlation of −0.7 (rank 1 of 3); "
-            "in the running model its values correlate at most −0.4 with that of the token there and 0.2 with that of "
-            "the next one."
+            "Held at its mean while the model runs it costs 0.5 nats per token, 5 times the median of the "
+            "channels tried, the dearest of 3. "
+            "Over tokens, its value in the embedding and their frequency have a rank correlation of −0.7 (rank 1 of "
+            "3); in the running model its values correlate at most −0.4 with that of the token there and 0.2 with that "
+            "of the next one."
         )
         page_.goto(f"{address}?channel=0")
         told(page_)
@@ -324,7 +324,7 @@ def test_the_search_leads_to_the_panel(browser: Browser, address: str, typed: st
     page.context.close()
 
 
-@pytest.mark.parametrize("typed", ["layernorm", "rotary", "induction"])
+@pytest.mark.parametrize("typed", ["layernorm", "logits", "induction"])
 def test_the_search_finds_words_of_the_glossary(browser: Browser, address: str, typed: str) -> None:
     page, wrong = opened(browser, address, viewport=WIDE)
     page.locator(".md-search__input").click()
