@@ -1,8 +1,8 @@
 """What readers look for by name: words of the glossary and things that results name, as entries of the search.
 
 The theme's search makes its index from the headings of pages; these entries lead to places that have none, and to the
-panels of things. Words for which one place is the answer are tags of it, which the theme puts before all else; code of
-notebooks isn't looked through.
+panels of things. Words for which one place is the answer are tags of it, which the theme puts before all else; code
+of notebooks isn't looked through.
 """
 
 import json
