@@ -20,6 +20,7 @@ from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import citing, data, evidence, notebooks
 from generators.site.alike import FEWEST, alike
+from generators.site.by_scheme import askable
 from generators.site.family import FamilyLesson, family_lessons
 from generators.site.feed import write_entries
 from generators.site.glossary import glossary
@@ -183,7 +184,7 @@ def _write_pages(
 
     if templates.globals["whole"]:
         write("index.md", "home.md.j2", openings=openings(rendered.pages))
-        write("models/index.md", "models.md.j2")
+        write("models/index.md", "models.md.j2", askable=askable([*rendered.pages, *rendered.in_series]))
         write("compare.md", "compare.md.j2")
         models_alike = alike(rendered.pages)
         write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST)
