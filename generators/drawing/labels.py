@@ -63,7 +63,8 @@ class Box:
 def annotate(ax: Any, points: Float[Array, "n 2"], labels: Sequence[str], dots: Float[Array, "m 2"]) -> None:
     """Write labels beside points, to the right, the left, above or below; where there is no room, none.
 
-    There is room where a label stays in the axes, clear of labels before it, and lies on `MOST_COVERED` dots at most.
+    There is room where a label stays in the axes, clear of labels before it, and lies on none of the points and on
+    `MOST_COVERED` dots at most.
 
     Args:
         ax: axes whose limits are set.
@@ -73,14 +74,15 @@ def annotate(ax: Any, points: Float[Array, "n 2"], labels: Sequence[str], dots: 
     """
     ax.figure.draw_without_rendering()  # the layout says how large the axes are
     scale = 72 / ax.figure.dpi
-    drawn = ax.transData.transform(dots) * scale
+    drawn, marked = (ax.transData.transform(those) * scale for those in (dots, points))
     low, high = ax.bbox.get_points() * scale
     taken: list[Box] = []
-    for point, (x, y), text in zip(points, ax.transData.transform(points) * scale, labels, strict=True):
+    for point, (x, y), text in zip(points, marked, labels, strict=True):
         free = [
             (box, place)
             for box, place in _places(x, y, _width(text))
-            if box.inside(low, high) and not any(map(box.meets, taken)) and box.covered(drawn) <= MOST_COVERED
+            if box.inside(low, high) and not any(map(box.meets, taken))
+            if not box.covered(marked) and box.covered(drawn) <= MOST_COVERED
         ]
         if free:
             box, (across, up, side) = free[0]

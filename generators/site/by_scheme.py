@@ -59,7 +59,7 @@ def _askable(
     findings: Sequence[Finding[Any]],
 ) -> Askable:
     without = [] if has_table else [one for one in findings if TABLE in one.needs]
-    partly = [] if has_table else [one for one in findings if TABLE in one.uses and TABLE not in one.needs]
+    partly = [one for one in findings if one.rules and TABLE in one.uses and not has_table and one not in without]
     whole = [one for one in findings if one not in without and one not in partly]
     return Askable(schemes[0], title, whole, partly, without, _example(schemes, pages))
 

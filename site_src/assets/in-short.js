@@ -57,7 +57,7 @@ window.atlasInShort = (things, index, { valueOf, placeOf, written }) => {
     const inWeights = weights && `Over tokens, its value in the embedding and their frequency have a rank correlation of ${short(weights.value)} (rank ${weights.place.says()})`;
     const running = [[there, "of the token there"], [next, "of the next one"]] // prettier-ignore
       .flatMap(([found, which]) => (found ? [`${short(found.value)} with that ${which}`] : []));
-    const inUse = running.length ? `in the running model its values correlate at most ${running.join(" and ")}` : "";
+    const inUse = running.length ? `in the running model the strongest correlations of its values, over layers, are ${running.join(" and ")}` : "";
     const both = [inWeights, inUse].filter(Boolean).join("; ");
     return both && `${both[0].toUpperCase()}${both.slice(1)}.`;
   }

@@ -38,12 +38,13 @@
   const inside = ([x, y]) => x >= place.left && x <= place.right && y >= place.top && y <= place.bottom;
 
   /** Write names beside their marks: to the right, else to the left, above or below; none on top of another, nor, but
-      for those that were looked for, of a cluster of dots. */
+      for those that were looked for, of a mark or a cluster of dots. */
   function names(pen, marks) {
     const taken = [];
     const dots = state.found.length ? [] : seen.map(at);
-    const covered = (left, right, middle) =>
-      dots.filter(([x, y]) => x > left && x < right && Math.abs(y - middle) < 7).length;
+    const covered = (those, left, right, middle) =>
+      those.filter(([x, y]) => x > left && x < right && Math.abs(y - middle) < 8).length;
+    const marked = state.found.length ? [] : marks.map((mark) => mark.at);
     for (const { name, at: [x, y] } of marks) { // prettier-ignore
       const text = shown(name);
       const across = wide(text, 11);
@@ -55,7 +56,8 @@
           middle - 7 >= place.top &&
           middle + 7 <= place.bottom &&
           taken.every(([l, r, m]) => left > r + 4 || left + across < l - 4 || Math.abs(middle - m) > 14) &&
-          covered(left, left + across, middle) <= MOST_COVERED,
+          !covered(marked, left, left + across, middle) &&
+          covered(dots, left, left + across, middle) <= MOST_COVERED,
       );
       if (!free) continue;
       if (!state.found.length) pen.circle(x, y, 4, { stroke: ink(style), width: 1 });

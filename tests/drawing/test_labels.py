@@ -67,6 +67,16 @@ def test_a_label_lies_on_no_cluster(covered):
     assert list(found) == ([text] if covered <= MOST_COVERED else [])
 
 
+def test_a_label_lies_on_no_point_that_is_named():
+    found, _ = annotated([(0.5, 0.5), (0.52, 0.5), (0.48, 0.5)], ["label one", "two", "three"])
+    assert "label one" in found
+    ax = axes()
+    points = np.array([(0.5, 0.5), (0.52, 0.5), (0.48, 0.5)])
+    annotate(ax, points, ["label one", "two", "three"], points)
+    for box in boxes(ax).values():
+        assert not any(box.contains(x, y) for x, y in ax.transData.transform(points))
+
+
 def test_labels_stay_in_the_axes():
     found, ends = annotated([(0.995, 0.5), (0.5, 1.5), (0.5, 0.999), (0.5, 0.5)], ["right", "beyond", "above", "in"])
     assert list(found) == ["right", "in"] or list(found) == ["right", "above", "in"]
