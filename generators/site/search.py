@@ -27,6 +27,8 @@ INDEX = "search/search_index.json"  # in the built site
 BOOST = 0.3  # of things: a page about channels comes before the channels of fifty models
 ANSWERS = "search.yml"  # among templates
 BESIDE = {"notebooks/": 0.1, "add-a-model/": 0.3}  # boosts of pages that say how to do it oneself, by their address
+# Where the theme took out the border of two cells. Its search fails on words of which some end in such numbers.
+GLUED = re.compile(r"(?<=[^\W\d_])(?=−?\d+\.\d)")
 CODE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 
 
@@ -82,6 +84,7 @@ def weighed(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str, 
     location = entry["location"]
     boost = next((boost for page, boost in BESIDE.items() if location.startswith(page)), 1)
     text = CODE.sub("", entry["text"]) if location.startswith("notebooks/") else entry["text"]
+    text = GLUED.sub(" ", text)
     tags = {"tags": words[location]} if location in words else {}
     return {**entry, "text": text, **tags, **({} if boost == 1 else {"boost": boost})}
 

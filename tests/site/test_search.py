@@ -41,6 +41,12 @@ def test_code_of_notebooks_is_not_looked_through_and_they_weigh_less():
     assert other["text"] == text
 
 
+def test_words_and_numbers_of_cells_are_apart():
+    text = "frequency ✗ fails0.541 ✓ holds−0.2 of L0H7 in gpt2, v1.5"
+    made = weighed({"location": "a/", "title": "A", "text": text}, {})
+    assert made["text"] == "frequency ✗ fails 0.541 ✓ holds −0.2 of L0H7 in gpt2, v 1.5"
+
+
 def test_answers_are_pages_that_there_are():
     for place in answers():
         page, finding = place.partition("#")[0], place.removeprefix("findings/").rstrip("/")
