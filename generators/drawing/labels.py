@@ -1,14 +1,20 @@
-"""Names of tokens in pictures: short, of characters that the font has, and not on top of one another."""
+"""Names of tokens in pictures: short, of characters that the font has, and on top of no other name and no cluster."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
 LONGEST = 18  # characters of a label
 SIZE = 7.5  # points
+HEIGHT = 1.25 * SIZE  # of a line
+AWAY = 3  # points from a dot's middle
+GAP = 3  # points between labels in a line
+MOST_COVERED = 1  # dots; where more lie, a label would hide a cluster and not be read
 
 
 def label(name: str) -> str:
@@ -29,39 +35,85 @@ def _in_font(character: str) -> str:
     return f"\\u{{{code:04X}}}"
 
 
-def annotate(ax: Any, points: Float[Array, "n 2"], labels: Sequence[str], size: tuple[float, float]) -> None:
-    """Write labels beside points, leaving out those that would cover an earlier one.
+@dataclass(frozen=True)
+class Box:
+    """Where a label stands, in points: its left and right end and its middle's height."""
+
+    left: float
+    right: float
+    middle: float
+
+    def meets(self, other: "Box") -> bool:
+        """Return whether two labels touch, or nearly."""
+        beside = self.left > other.right + GAP or other.left > self.right + GAP
+        return not beside and abs(self.middle - other.middle) < HEIGHT
+
+    def covered(self, dots: Float[Array, "n 2"]) -> int:
+        """Return how many dots it lies on."""
+        across, up = dots[:, 0], dots[:, 1]
+        within = (across > self.left) & (across < self.right) & (np.abs(up - self.middle) < HEIGHT / 2)
+        return int(within.sum())
+
+    def inside(self, low: Float[Array, " 2"], high: Float[Array, " 2"]) -> bool:
+        """Return whether it lies between two corners."""
+        across = low[0] <= self.left and self.right <= high[0]
+        return bool(across and low[1] <= self.middle - HEIGHT / 2 and self.middle + HEIGHT / 2 <= high[1])
+
+
+def annotate(ax: Any, points: Float[Array, "n 2"], labels: Sequence[str], dots: Float[Array, "m 2"]) -> None:
+    """Write labels beside points, to the right, the left, above or below; where there is no room, none.
+
+    There is room where a label stays in the axes, clear of labels before it, and lies on none of the points and on
+    `MOST_COVERED` dots at most.
 
     Args:
         ax: axes whose limits are set.
         points: where.
         labels: what, literally: no character is markup.
-        size: of the axes in inches.
+        dots: all that is drawn.
     """
-    to_inches = _scale(ax, size)
-    taken: list[tuple[float, float, float]] = []
-    for (x, y), text in zip(points, labels, strict=True):
-        left, middle = to_inches(x, y)
-        right = left + (0.62 * len(text) + 1) * SIZE / 72
-        fits = right < size[0] and 0 < middle < size[1]
-        if not fits or any(_overlap((left, right, middle), other) for other in taken):
-            continue
-        taken.append((left, right, middle))
-        ax.annotate(text, (x, y), (3, 0), textcoords="offset points", va="center", fontsize=SIZE, parse_math=False)
+    ax.figure.draw_without_rendering()  # the layout says how large the axes are
+    scale = 72 / ax.figure.dpi
+    drawn, marked = (ax.transData.transform(those) * scale for those in (dots, points))
+    low, high = ax.bbox.get_points() * scale
+    taken: list[Box] = []
+    for point, (x, y), text in zip(points, marked, labels, strict=True):
+        free = [
+            (box, place)
+            for box, place in _places(x, y, _width(text))
+            if box.inside(low, high) and not any(map(box.meets, taken))
+            if not box.covered(marked) and box.covered(drawn) <= MOST_COVERED
+        ]
+        if free:
+            box, (across, up, side) = free[0]
+            taken.append(box)
+            offset = {"textcoords": "offset points", "ha": side, "va": "center"}
+            ax.annotate(text, point, (across, up), fontsize=SIZE, parse_math=False, **offset)
 
 
-def _overlap(a: tuple[float, float, float], b: tuple[float, float, float]) -> bool:
-    """Return whether two labels (left, right, middle) cover one another."""
-    return bool(a[0] < b[1] and a[1] > b[0] and abs(a[2] - b[2]) < 1.15 * SIZE / 72)
+def _places(x: float, y: float, width: float) -> Iterator[tuple[Box, tuple[float, float, str]]]:
+    """Yield where a label may stand beside a point, with its offset and which end of it stands there."""
+    yield Box(x + AWAY, x + AWAY + width, y), (AWAY, 0, "left")
+    yield Box(x - AWAY - width, x - AWAY, y), (-AWAY, 0, "right")
+    for up in (SIZE, -SIZE):
+        yield Box(x - width / 2, x + width / 2, y + up), (0, up, "center")
 
 
-def _scale(ax: Any, size: tuple[float, float]) -> Callable[[float, float], tuple[float, float]]:
-    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
-    return lambda x, y: (size[0] * (x - left) / (right - left), size[1] * (y - bottom) / (top - bottom))
+def _width(text: str) -> float:
+    """Return how wide a label is, in points."""
+    font = _font()
+    font.set_size(SIZE, 72)
+    font.set_text(text)
+    return float(font.get_width_height()[0]) / 64
+
+
+@cache
+def _font() -> Any:
+    from matplotlib.font_manager import findfont, get_font
+
+    return get_font(findfont("DejaVu Sans"))
 
 
 @cache
 def _characters() -> frozenset[int]:
-    from matplotlib.font_manager import findfont, get_font
-
-    return frozenset(get_font(findfont("DejaVu Sans")).get_charmap())
+    return frozenset(_font().get_charmap())

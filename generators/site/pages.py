@@ -18,8 +18,9 @@ from generators.checkpoint.registry import Model, Registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.site import data, evidence, notebooks
+from generators.site import citing, data, evidence, notebooks
 from generators.site.alike import FEWEST, alike
+from generators.site.by_scheme import askable
 from generators.site.family import FamilyLesson, family_lessons, what_readers_asked
 from generators.site.feed import write_entries
 from generators.site.generality import generality
@@ -187,7 +188,7 @@ def _write_pages(
 
     if templates.globals["whole"]:
         write("index.md", "home.md.j2", openings=openings(rendered.pages))
-        write("models/index.md", "models.md.j2")
+        write("models/index.md", "models.md.j2", askable=askable([*rendered.pages, *rendered.in_series]))
         write("compare.md", "compare.md.j2")
         models_alike = alike(rendered.pages)
         write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST)
@@ -207,6 +208,7 @@ def _write_pages(
         robustness=evidence.robustness(results),
         lighthouse=evidence.lighthouse(results),
         many=evidence.many(results),
+        bibtex=citing.bibtex(os.environ.get("SITE_URL", "").strip() or None),
     )
     write("glossary.md", "glossary.md.j2", glossary=glossary())
     write("findings/index.md", "findings.md.j2")

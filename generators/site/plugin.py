@@ -13,7 +13,7 @@ from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
 from mkdocs.utils import get_relative_url
 
-from generators.site import feed
+from generators.site import citing, feed
 from generators.site.glossary import PAGE, with_terms
 from generators.site.navigation import NAVIGATION, read_navigation
 from generators.site.notebook_markup import as_theme_expects, with_downloads
@@ -101,7 +101,7 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
 
     def _head(self, page: Any, config: MkDocsConfig) -> str:
         """Return what the head of a page says of it, and of the feed, for others than its reader."""
-        folder, said = self._folder(config), ""
+        folder, said = self._folder(config), f'<meta name="{citing.META}" content="{escape(citing.in_words())}">'
         preview = preview_of(page.file.src_uri.rpartition(".")[0], folder)
         if preview is not None:
             title = plain_text(str(page.meta.get("title") or page.title or config.site_name))
@@ -109,7 +109,7 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
             image = (
                 f"{config.site_url}{preview.image}" if config.site_url else get_relative_url(preview.image, page.url)
             )
-            said = tags(preview, title, description, image, page.canonical_url)
+            said += tags(preview, title, description, image, page.canonical_url)
         if feed.has_feed(folder):
             where = escape(get_relative_url(feed.FEED, page.url))
             said += f'<link rel="alternate" type="{feed.MEDIA_TYPE}" title="{feed.TITLE}" href="{where}">'

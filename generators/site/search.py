@@ -1,18 +1,23 @@
 """What readers look for by name: words of the glossary and things that results name, as entries of the search.
 
 The theme's search makes its index from the headings of pages; these entries lead to places that have none, and to the
-panels of things.
+panels of things. Words for which one place is the answer are tags of it, which the theme puts before all else; code
+of notebooks isn't looked through.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from generators.base.plain import as_json
 from generators.site.addresses import PLACE
 from generators.site.glossary import PAGE, glossary
+from generators.site.locations import packaged
 from generators.site.staging import Staging
 from generators.site.things import Notable
 from generators.site.view import ModelPage
@@ -20,6 +25,11 @@ from generators.site.view import ModelPage
 ENTRIES = "search.json"  # in the staging folder; no page of the site
 INDEX = "search/search_index.json"  # in the built site
 BOOST = 0.3  # of things: a page about channels comes before the channels of fifty models
+ANSWERS = "search.yml"  # among templates
+BESIDE = {"notebooks/": 0.1, "add-a-model/": 0.3}  # boosts of pages that say how to do it oneself, by their address
+# Where the theme took out the border of two cells. Its search fails on words of which some end in such numbers.
+GLUED = re.compile(r"(?<=[^\W\d_])(?=−?\d+\.\d)")
+CODE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 
 
 def write_search(pages: Sequence[ModelPage], things: Mapping[str, Iterable[Notable]], staging: Staging) -> None:
@@ -57,9 +67,26 @@ def add_entries(folder: Path, site: Path) -> None:
         return
     content: dict[str, Any] = json.loads(index.read_text("utf-8"))
     added = json.loads(entries.read_text("utf-8"))
-    taken = {entry["location"] for entry in added}
-    content["docs"] = [*(one for one in content["docs"] if one["location"] not in taken), *added]
+    taken, words = {entry["location"] for entry in added}, answers()
+    others = [weighed(one, words) for one in content["docs"] if one["location"] not in taken]
+    content["docs"] = [*others, *added]
     index.write_text(json.dumps(content, separators=(",", ":")), "utf-8")
+
+
+def answers() -> dict[str, list[str]]:
+    """Return the words for which a place is the answer, by its address."""
+    said = yaml.safe_load((packaged("templates") / ANSWERS).read_text("utf-8"))
+    return {one["at"]: one["words"] for one in said}
+
+
+def weighed(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Return an entry of the theme with the words that it answers, and with less weight if it is beside the point."""
+    location = entry["location"]
+    boost = next((boost for page, boost in BESIDE.items() if location.startswith(page)), 1)
+    text = CODE.sub("", entry["text"]) if location.startswith("notebooks/") else entry["text"]
+    text = GLUED.sub(" ", text)
+    tags = {"tags": words[location]} if location in words else {}
+    return {**entry, "text": text, **tags, **({} if boost == 1 else {"boost": boost})}
 
 
 def _without_place(thing: Notable) -> str:

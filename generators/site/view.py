@@ -72,6 +72,12 @@ class Section:
         return self.record.status == "missing" and self.stored
 
     @property
+    def figures(self) -> list[Picture]:
+        """Return its pictures in the order of the model's page."""
+        rest = [picture for picture in self.pictures if picture is not self.signature]
+        return ([self.signature] if self.signature else []) + (rest if self.record.status == "computed" else [])
+
+    @property
     def signature(self) -> Picture | None:
         """Return the picture that the finding's own page shows."""
         return next((picture for picture in self.pictures if picture.name == self.finding.signature), None)
@@ -108,6 +114,16 @@ class ModelPage:
     def missing(self) -> dict[str, list[Section]]:
         """Return the findings that these weights can't tell, by the sentence that says why."""
         return _by_reason(section for section in self.sections if section.missing)
+
+    @cached_property
+    def figures(self) -> dict[str, str]:
+        """Return the figures of its page, in order: what each is cited as, by name; the n-th bears the number n."""
+        shown = [(section, picture) for section in self.applicable for picture in section.figures]
+        return {
+            picture.name: f"Figure {number}, “{picture.title}”, {self.title}"
+            + (f", results of {section.record.computed_on}" if section.record.computed_on else "")
+            for number, (section, picture) in enumerate(shown, 1)
+        }
 
     @cached_property
     def claims(self) -> dict[str, ClaimRecord]:

@@ -11,6 +11,7 @@
     const figure = document.createElement("figure");
     figure.className = "atlas-figure";
     figure.id = id;
+    if (small.dataset.cite) figure.dataset.cite = small.dataset.cite;
     if (small.dataset.live) figure.dataset.interactive = small.dataset.live;
     for (const link of small.querySelectorAll("a.tone")) {
       const copy = link.cloneNode(true);

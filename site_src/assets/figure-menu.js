@@ -1,12 +1,30 @@
-/* What a reader takes away from a figure: the picture (SVG, PNG), its numbers (CSV), a citation, and an address that
-   shows it as it is seen now. The state travels in the address as ?figure=<name>&view=<what>:<value>+... */
+/* What a reader takes away from a figure: the picture (SVG, PNG), its numbers (CSV) where it is live, a citation, and an
+   address, which shows a live one as it is seen now: as ?figure=<name>&view=<what>:<value>+... Pages come with menus
+   that hold a link to the picture; here they get the rest. */
 "use strict";
 
 window.atlasMenu = (() => {
   const FIGURE = "figure";
   const VIEW = "view";
 
-  const nameOf = (figure) => figure.dataset.name ?? figure.dataset.interactive.split("/").at(-1).replace(/\.json$/, "");
+  const ROOT = new URL("..", document.currentScript.src);
+  const ATLAS = document.querySelector('meta[name="atlas-citation"]')?.content ?? "Helix Atlas.";
+  const LABEL = "Download, cite";
+
+  /** Return the link to a picture as it is seen, in light or dark. */
+  function pictureOf(figure) {
+    const links = [...figure.querySelectorAll("a.tone")];
+    return links.find((link) => link.offsetParent) ?? links[0];
+  }
+
+  /** Return where the file lies that a figure is made from, what model it is of, and its name. */
+  function fileOf(figure) {
+    const file = figure.dataset.interactive ?? pictureOf(figure)?.getAttribute("href") ?? "";
+    const [, root, model, name] = new URL(file, document.baseURI).pathname.match(/^(.*\/)(?:data|figures)\/([^/]+)\/([^/]+)\.\w+$/) ?? [];
+    return { root, model, name };
+  }
+  const nameOf = (figure) => figure.dataset.name ?? fileOf(figure).name;
+  const modelOf = (figure) => figure.dataset.model ?? fileOf(figure).model;
 
   /** Return { what: value } of an address's view. */
   function read(said) {
@@ -25,19 +43,29 @@ window.atlasMenu = (() => {
 
   /** Return the page on which a figure of a model stands for good: another page may show another model's one day. */
   function pageOf(figure) {
-    const data = new URL(figure.dataset.interactive ?? "", document.baseURI);
-    const [, root, model] = data.pathname.match(/^(.*\/)data\/([^/]+)\/[^/]+\.json$/) ?? [];
-    const page = model && model !== "series" ? new URL(`${root}models/${model}/`, data) : null;
+    const { root, model } = fileOf(figure);
+    const page = model && model !== "series" ? new URL(`${root}models/${model}/`, document.baseURI) : null;
     return page === null || page.pathname === location.pathname ? new URL(location.href) : page;
   }
 
-  /** Return where a figure is seen as it is now; what else the address of this page asks for stays. */
-  function addressOf(figure, drawn) {
+  /** Return an address as the site is published under it. */
+  function published(url) {
+    const known = document.querySelector('link[rel="canonical"]')?.href;
+    const [here, root] = [location.pathname, ROOT.pathname];
+    const site = known?.endsWith(here.slice(root.length)) && here.startsWith(root) ? known.slice(0, known.length - (here.length - root.length)) : ROOT.href;
+    return `${site}${url.pathname.slice(root.length)}${url.search}${url.hash}`.replaceAll("%3A", ":");
+  }
+
+  /** Return where a figure is seen, a live one as it is now; what else the address of this page asks for stays. */
+  function addressOf(figure, state) {
     const url = pageOf(figure);
-    url.searchParams.set(FIGURE, nameOf(figure));
-    url.searchParams.set(VIEW, said(drawn.state()));
-    url.hash = figure.id;
-    return url.href.replaceAll("%3A", ":");
+    for (const part of [FIGURE, VIEW]) url.searchParams.delete(part);
+    if (state !== undefined) {
+      url.searchParams.set(FIGURE, nameOf(figure));
+      url.searchParams.set(VIEW, state);
+    }
+    url.hash = figure.id && url.pathname === location.pathname ? figure.id : `figure-${nameOf(figure)}`;
+    return published(url);
   }
 
   /** Return a line as CSV has it: quoted where a mark of the format is inside. */
@@ -54,40 +82,62 @@ window.atlasMenu = (() => {
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
 
-  /** Return of which model a figure is: what the page says of it. */
-  function modelOf(figure) {
-    if (figure.dataset.model) return figure.dataset.model;
-    return figure.dataset.interactive.split("/").at(-2);
+  function titleOf(figure) {
+    const title = figure.querySelector("figcaption strong")?.textContent.trim().replace(/\.$/, "");
+    return title ? `“${title}”` : "A figure";
   }
 
-  function citation(figure, drawn) {
-    const title = figure.querySelector("figcaption strong")?.textContent.trim().replace(/\.$/, "");
+  function citation(figure, state) {
     const today = new Date().toISOString().slice(0, 10);
-    const what = title ? `“${title}”` : "A figure";
-    return `Helix Atlas. ${what}, ${modelOf(figure)}. ${addressOf(figure, drawn)} (seen ${today}).`;
+    const what = figure.dataset.cite ?? [titleOf(figure), modelOf(figure)].filter(Boolean).join(", ");
+    return `${ATLAS} ${what}. ${addressOf(figure, state)} (seen ${today}).`;
+  }
+
+  /** Return a picture as a PNG file, twice as fine as it is drawn. */
+  async function asPng(link) {
+    const [picture, seen] = [new Image(), link.querySelector("img")];
+    picture.src = link.href;
+    await picture.decode();
+    const canvas = document.createElement("canvas");
+    Object.assign(canvas, { width: 2 * seen.getAttribute("width"), height: 2 * seen.getAttribute("height") });
+    const drawn = canvas.getContext("2d");
+    drawn.fillStyle = getComputedStyle(document.body).backgroundColor;
+    drawn.fillRect(0, 0, canvas.width, canvas.height);
+    drawn.drawImage(picture, 0, 0, canvas.width, canvas.height);
+    return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
   }
 
   let menus = 0;
 
-  /** Give a live figure its menu, and show it as the address asks. */
-  return (figure, tools, drawn) => {
-    const name = nameOf(figure);
-    const file = `${modelOf(figure)}-${name}`;
-    if (!figure.id && !document.getElementById(`figure-${name}`)) figure.id = `figure-${name}`;
+  function bare() {
     const menu = document.createElement("details");
     menu.className = "figure-menu";
     const summary = document.createElement("summary");
     summary.className = "md-button";
-    summary.textContent = "Take away";
+    summary.textContent = LABEL;
     const list = document.createElement("div");
     list.className = "figure-menu-list";
+    menu.append(summary, list);
+    return menu;
+  }
+
+  /** Fill a menu with what can be had of a figure: of its picture, or, where it is live, of what is `drawn`. */
+  function fill(menu, figure, drawn) {
+    const [summary, list] = menu.children;
+    const file = `${modelOf(figure)}-${nameOf(figure)}`;
+    const first = drawn && said(drawn.state());
+    const state = () => drawn && said(drawn.state());
+    const turned = () => (state() === first ? undefined : state()); // what is seen at first needs no view
+    const picture = Object.assign(document.createElement("a"), { className: "md-button", textContent: "SVG", download: `${file}.svg` });
+    if (!drawn) picture.href = pictureOf(figure).href;
+    list.replaceChildren(...(drawn ? [] : [picture]));
     const told = document.createElement("output");
     told.setAttribute("aria-live", "polite");
     const text = document.createElement("textarea");
     Object.assign(text, { readOnly: true, rows: 3, hidden: true, id: `figure-menu-${++menus}` });
     text.setAttribute("aria-label", "What was copied");
 
-    const title = () => `${figure.querySelector("figcaption strong")?.textContent ?? name} ${modelOf(figure)}`;
+    const title = () => `${figure.querySelector("figcaption strong")?.textContent ?? file} ${modelOf(figure)}`;
     async function copy(words, what) {
       text.value = words;
       text.hidden = false;
@@ -101,12 +151,12 @@ window.atlasMenu = (() => {
       }
     }
     const actions = [
-      ["SVG", () => save(drawn.svg(title()), "image/svg+xml", `${file}.svg`)],
-      ["PNG", async () => save(await drawn.png(), "image/png", `${file}.png`)],
-      ["CSV", () => save(asCsv(drawn.csv()), "text/csv", `${file}.csv`)],
-      ["Copy citation", () => copy(citation(figure, drawn), "citation")],
-      ["Copy address", () => copy(addressOf(figure, drawn), "address of this view")],
-    ];
+      drawn && ["SVG", () => save(drawn.svg(title()), "image/svg+xml", `${file}.svg`)],
+      ["PNG", async () => save(await (drawn ? drawn.png() : asPng(pictureOf(figure))), "image/png", `${file}.png`)],
+      drawn && ["CSV", () => save(asCsv(drawn.csv()), "text/csv", `${file}.csv`)],
+      ["Copy citation", () => copy(citation(figure, turned()), "citation")],
+      ["Copy address", () => copy(addressOf(figure, state()), drawn ? "address of this view" : "address")],
+    ].filter(Boolean);
     for (const [label, act] of actions) {
       const button = document.createElement("button");
       Object.assign(button, { type: "button", className: "md-button", textContent: label });
@@ -114,15 +164,46 @@ window.atlasMenu = (() => {
       list.append(button);
     }
     list.append(told, text);
-    menu.append(summary, list);
-    menu.addEventListener("keydown", (event) => {
+    if (menu.dataset.watched === undefined) menu.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || !menu.open) return;
       menu.open = false;
+      event.stopPropagation();
       summary.focus();
     });
-    tools.insertBefore(menu, tools.querySelector(".found"));
+    menu.dataset.watched = "";
+    return menu;
+  }
+
+  /** Return a figure's name, and let it be its address where no other bears it. */
+  function named(figure) {
+    const name = nameOf(figure);
+    if (!figure.id && !document.getElementById(`figure-${name}`)) figure.id = `figure-${name}`;
+    return name;
+  }
+
+  /** Give a live figure its menu, and show it as the address asks. */
+  const live = (figure, tools, drawn) => {
+    const name = named(figure);
+    const menu = figure.querySelector(".figure-menu") ?? bare();
+    const before = menu.parentElement;
+    tools.insertBefore(fill(menu, figure, drawn), tools.querySelector(".found"));
+    if (before !== tools && before?.classList.contains("figure-tools")) before.remove();
 
     const asked = new URL(location.href).searchParams;
     if (asked.get(FIGURE) === name && asked.has(VIEW)) drawn.restore(read(asked.get(VIEW)));
   };
+
+  /** Return a menu for what is seen of a figure where it is large. */
+  live.large = (figure) => fill(bare(), figure);
+
+  /** Give a figure that is a picture its menu. */
+  live.still = (figure) => {
+    named(figure);
+    const menu = figure.querySelector(".figure-menu");
+    if (menu) return fill(menu, figure);
+    const tools = Object.assign(document.createElement("div"), { className: "figure-tools" });
+    tools.append(fill(bare(), figure));
+    return figure.querySelector("figcaption")?.before(tools);
+  };
+  return live;
 })();

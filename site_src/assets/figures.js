@@ -103,7 +103,15 @@
     scroll.setAttribute("role", "region");
     scroll.setAttribute("aria-label", "The picture, large");
     const dialog = element("dialog", { className: "large" }, close, scroll);
-    dialog.setAttribute("aria-label", "Picture");
+    const figure = event.currentTarget.closest("figure");
+    const caption = figure?.querySelector("figcaption");
+    if (caption) {
+      const words = element("p", {}, ...[...caption.childNodes].map((node) => node.cloneNode(true)));
+      if (figure.dataset.caption) words.append(` ${figure.dataset.caption}`);
+      dialog.append(element("div", { className: "large-words md-typeset" }, window.atlasMenu.large(figure), words));
+    }
+    dialog.setAttribute("aria-label", caption?.querySelector("strong")?.textContent ?? "Picture");
+    dialog.addEventListener("click", (click) => click.target.closest("a:not([download])") && dialog.close());
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("click", (click) => click.target === dialog && dialog.close());
     dialog.addEventListener("close", () => dialog.remove());
@@ -117,6 +125,10 @@
     document.querySelectorAll("figure[data-interactive]:not([data-watched])").forEach((figure) => {
       figure.dataset.watched = "";
       inView.observe(figure);
+    });
+    document.querySelectorAll(".atlas-figure:not(.is-live, [data-menu])").forEach((figure) => {
+      figure.dataset.menu = "";
+      if (figure.querySelector("a.tone")) window.atlasMenu.still(figure);
     });
     document.querySelectorAll("a.tone:not([data-watched])").forEach((link) => {
       link.dataset.watched = "";

@@ -6,6 +6,7 @@
   const { ink, page: background, faded, written, ticks, shown, wide, sheet, pick, pointing, nearestOf, axes, legend } = window.atlasDrawing;
   const { style, groups } = data;
   const NAMED_MOST = 24; // matches that are named in the figure
+  const MOST_COVERED = 1; // dots that a name may lie on: where more are it would hide a cluster
   const CLOSEST = 1e-4; // of the whole view
   const tokens = groups.flatMap((group) =>
     group.ids.map((id, i) => ({ id, x: group.x[i], y: group.y[i], group, name: group.names ? group.names[i] : `#${id}` })),
@@ -36,9 +37,14 @@
   };
   const inside = ([x, y]) => x >= place.left && x <= place.right && y >= place.top && y <= place.bottom;
 
-  /** Write names beside their marks: to the right, else to the left, above or below; none on top of another. */
+  /** Write names beside their marks: to the right, else to the left, above or below; none on top of another, nor, but
+      for those that were looked for, of a mark or a cluster of dots. */
   function names(pen, marks) {
     const taken = [];
+    const dots = state.found.length ? [] : seen.map(at);
+    const covered = (those, left, right, middle) =>
+      those.filter(([x, y]) => x > left && x < right && Math.abs(y - middle) < 8).length;
+    const marked = state.found.length ? [] : marks.map((mark) => mark.at);
     for (const { name, at: [x, y] } of marks) { // prettier-ignore
       const text = shown(name);
       const across = wide(text, 11);
@@ -47,7 +53,11 @@
         ([left, middle]) =>
           left >= place.left &&
           left + across <= place.right &&
-          taken.every(([l, r, m]) => left > r + 2 || left + across < l - 2 || Math.abs(middle - m) > 13),
+          middle - 7 >= place.top &&
+          middle + 7 <= place.bottom &&
+          taken.every(([l, r, m]) => left > r + 4 || left + across < l - 4 || Math.abs(middle - m) > 14) &&
+          !covered(marked, left, left + across, middle) &&
+          covered(dots, left, left + across, middle) <= MOST_COVERED,
       );
       if (!free) continue;
       if (!state.found.length) pen.circle(x, y, 4, { stroke: ink(style), width: 1 });

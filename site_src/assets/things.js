@@ -108,13 +108,14 @@
     return column.values[at];
   }
 
-  /** Return in words which place a value has among those of its column. */
-  function rankOf(column, value) {
-    if (!column.order || !isNumber(value)) return "";
+  /** Return which place a value has among those of its column, and of how many; null where they have no order. */
+  function placeOf(column, value) {
+    if (!column.order || !isNumber(value)) return null;
     const size = column.order === "strongest" ? Math.abs : (x) => x;
     const all = column.values.filter(isNumber);
-    return `${count(1 + all.filter((other) => size(other) > size(value)).length)} of ${count(all.length)}`;
+    return { rank: 1 + all.filter((other) => size(other) > size(value)).length, of: all.length, says() { return `${count(this.rank)} of ${count(this.of)}`; } }; // prettier-ignore
   }
+  const rankOf = (column, value) => placeOf(column, value)?.says() ?? "";
 
   /** Return links to the finding, and to the figure, that say more. */
   function more({ finding, figure }, known) {
@@ -139,11 +140,11 @@
       body.append(element("tr", {}, label, shown, rank, element("td", {}, more(column, known))));
     }
     const heads = ["What", "Value", "Rank", "More"].map((text) => element("th", { scope: "col", textContent: text }));
-    const caption = element("caption", {
+    const ranks = element("p", {
       textContent: "Ranks count from the largest; of correlations, means and values in a channel from the strongest, whichever its sign.",
     });
-    const made = element("table", { className: "plain" }, caption, element("thead", {}, element("tr", {}, ...heads)), body);
-    return scrolling(made, "What is known of it");
+    const made = element("table", { className: "plain" }, element("thead", {}, element("tr", {}, ...heads)), body);
+    return element("div", {}, ranks, scrolling(made, "What is known of it"));
   }
 
   function scrolling(content, label) {
@@ -268,7 +269,9 @@
   }
 
   function told(known, things, kind, index) {
-    const parts = [notes(known, things, index), table(known, things, index), ...drawings(known, things, index)];
+    const said = kind === "channel" ? window.atlasInShort?.(things, index, { valueOf, placeOf, written }) : "";
+    const short = said ? element("p", { className: "thing-short", textContent: said }) : null;
+    const parts = [short, notes(known, things, index), table(known, things, index), ...drawings(known, things, index)];
     const there = parts.filter((part) => part !== null);
     if (!there.length) there.push(element("p", { textContent: `No stored result says anything of this ${kind}.` }));
     else if (kind === "token" && !things.columns.some((column) => valueOf(column, things, index) !== undefined))

@@ -1,4 +1,4 @@
-"""What a reader takes away from a live figure: its picture, its numbers, a citation, an address that restores it."""
+"""What a reader takes away from a figure: its picture, its numbers, a citation, an address that restores it."""
 
 import csv
 import io
@@ -11,6 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page
 
+from generators.site import citing
 from tests.site.test_browser import WCAG, WIDE, opened
 from tests.site.test_figures import alive, data_of, eye, of
 
@@ -88,6 +89,52 @@ def test_an_address_restores_how_a_curve_is_seen(browser: Browser, address: str)
     assert figure.get_by_label("Colour").locator("option:checked").inner_text() == "norm"
     assert figure.get_by_label("Rows").input_value() == "1"
     assert eye(figure) == pytest.approx(seen, abs=0.02)
+    assert wrong == []
+    page.context.close()
+
+
+def test_a_picture_is_taken_away_and_cited_by_its_number(browser: Browser, address: str) -> None:
+    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE)
+    figure = page.locator("figure.atlas-figure:not([data-interactive])").first
+    figure.scroll_into_view_if_needed()
+    menu = figure.locator("details.figure-menu")
+    menu.locator("summary").click()
+    name, number = figure.get_attribute("id") or "", figure.locator(".figure-number").inner_text()
+    with page.expect_download() as waiting:
+        menu.get_by_role("link", name="SVG").click()
+    assert waiting.value.suggested_filename == f"{MODEL}-{name.removeprefix('figure-')}.svg"
+    assert saved(page, menu, "PNG")[1].startswith(b"\x89PNG")
+    assert menu.get_by_role("button", name="CSV").count() == 0
+    citation = copied(menu, "Copy citation")
+    title = figure.locator("figcaption strong").inner_text().rstrip(".")
+    assert citation.startswith(citing.in_words())
+    assert re.search(rf"{number}, “{re.escape(title)}”, .+, results of 20\d\d-\d\d-\d\d\. ", citation)
+    assert f" {address}models/{MODEL}/#{name} (seen " in citation
+    assert wrong == []
+    page.context.close()
+
+
+def test_a_large_picture_has_its_caption_and_its_menu(browser: Browser, address: str) -> None:
+    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE)
+    figure = page.locator("figure.atlas-figure:not([data-interactive])").first
+    figure.locator("a.tone:visible").click()
+    dialog = page.locator("dialog.large")
+    assert dialog.locator("p").inner_text() == figure.locator("figcaption").inner_text()
+    dialog.locator("summary").click()
+    assert (figure.get_attribute("data-cite") or "?") in copied(dialog, "Copy citation")
+    dialog.get_by_role("button", name="Close").click()
+    assert dialog.count() == 0
+    assert wrong == []
+    page.context.close()
+
+
+def test_without_scripts_a_menu_holds_the_picture(browser: Browser, address: str) -> None:
+    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE, java_script_enabled=False)
+    menu = page.locator("#figure-helix details.figure-menu")
+    menu.locator("summary").click()
+    menu.get_by_role("link", name="SVG").wait_for()
+    found = menu.get_by_role("link", name="SVG").get_attribute("href")
+    assert page.request.get(f"{page.url}{found}").ok
     assert wrong == []
     page.context.close()
 

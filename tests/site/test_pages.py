@@ -1,6 +1,7 @@
 """Results -> pages: what is written, what follows the verdicts, and what one model's trouble costs the others."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -285,6 +286,14 @@ def test_a_finding_says_in_which_models_each_claim_holds(computed, rendered):
             assert one == other or f"{words[other]} Hostile" in told
             seen.add(claim.id)
     assert seen == set(verdicts)
+
+
+def test_figures_of_a_page_bear_numbers_from_the_first_to_the_last(rendered):
+    text = (rendered[1] / "models/plain.md").read_text()
+    numbered = re.findall(r'<figcaption><a class="figure-number" href="#figure-([\w-]+)">Figure (\d+)</a>', text)
+    assert [int(number) for _, number in numbered] == list(range(1, len(numbered) + 1))
+    assert [name for name, _ in numbered] == re.findall(r'<figure class="[^"]+" id="figure-([\w-]+)"', text)
+    assert len(numbered) > 1
 
 
 def test_one_picture_suits_light_pages_and_by_its_address_dark_ones(rendered):

@@ -2,12 +2,14 @@
 
 import json
 import re
+from html import escape
 from pathlib import Path
 
 import pytest
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 
+from generators.site import citing
 from generators.site.navigation import NAVIGATION
 from generators.site.plugin import NotebookPages, with_links_to_files, with_named_search
 
@@ -130,6 +132,12 @@ def test_on_a_disk_there_are_no_pages_about_the_atlas_itself(project):
 def test_links_to_folders_lead_to_the_file_in_them(link, on_disk):
     html = f'<a class="x" href="{link}" title="../">models/</a>'
     assert with_links_to_files(html) == f'<a class="x" href="{on_disk}" title="../">models/</a>'
+
+
+def test_every_page_says_how_the_atlas_is_cited(project, generated):
+    built(project)
+    for page in (project / "site").rglob("index.html"):
+        assert f'<meta name="atlas-citation" content="{escape(citing.in_words())}">' in page.read_text()
 
 
 def test_the_search_of_the_theme_gets_a_name():

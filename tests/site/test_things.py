@@ -73,6 +73,24 @@ PLANTED: dict[str, Measurements[Any]] = {
 }  # fmt: skip
 
 
+WHY = ("channel", "why", "cost", "low", "high")
+VALUE = ("channel", "layer", "token_there", "next_token")
+IN_USE: dict[str, Measurements[Any]] = {
+    "channel_use": Measurements(
+        {"unit": "nats per token"},
+        tables={
+            "channels": Table(
+                "held", WHY, ((2, "frequency", 0.5, 0.4, 0.6), (0, "drawn", 0.1, 0, 1), (1, "drawn", 0, 0, 1))
+            ),
+            "values": Table("values", VALUE, ((2, 0, -0.1, 0.2), (2, 1, -0.4, None))),
+        },
+    ),
+    "frequency": Measurements(
+        {"frequency_channel": {"channel": 2, "rho": -0.7}, "channel_rho": {"frequency": [0.1, 0.2, -0.7]}}
+    ),
+}
+
+
 def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
     """Return as much of a model's page as things are made from."""
     model = SimpleNamespace(name="planted", n_layer=2, n_head=2, d_model=3, n_ctx=3, vocab_size=9)
@@ -86,7 +104,7 @@ def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
         for finding in FINDINGS
     ]
     return SimpleNamespace(
-        name="planted", title="Planted <b>", findings=SimpleNamespace(model=model), sections=sections
+        name="planted", title="Planted <b>", findings=SimpleNamespace(model=model), sections=sections, claims={}
     )
 
 
@@ -105,7 +123,8 @@ def test_a_channel_is_told_by_embeddings_and_gains():
     assert column(found, "standard deviation over positions (P)").values == [0.1, 0.5, 0.3]
     assert column(found, "mean over positions (P)").values == [0.25, 0, 0.125]
     assert column(found, "mean over tokens (E)").values == [1, -2, 0.5]
-    assert column(found, "share of P's leading direction").values == pytest.approx([0.36, 0.64, 0])
+    leading = "share of P's leading direction, which holds the mean over positions, too"
+    assert column(found, leading).values == pytest.approx([0.36, 0.64, 0])
     [gains] = found.lines
     assert (gains.at, gains.values, gains.usual) == ([0, 1], [[1, 4], [2, 5], [3, 6]], [2, 5])
     assert notes(found, 1) == (
@@ -115,6 +134,27 @@ def test_a_channel_is_told_by_embeddings_and_gains():
     assert notes(found, 0) == ""
     assert {note.finding for note in found.unknown} == {"frequency", "channel_use"}
     assert "The checkpoint lacks it." in found.unknown[0].says
+
+
+@pytest.mark.parametrize("verdict", ["holds", "fails", None])
+def test_a_channel_is_the_frequency_channel_where_it_tracks_frequency(verdict):
+    shown = page(PLANTED | IN_USE)
+    if verdict is not None:
+        shown.claims["frequency-channel"] = SimpleNamespace(verdict=verdict)
+    said = notes(channels(shown), 2)
+    assert ("The frequency channel: no other goes" in said) == (verdict == "holds")
+    assert ("The channel that goes most with frequency: no other goes" in said) == (verdict != "holds")
+
+
+def test_what_a_channel_costs_and_how_it_goes_with_frequency_in_use_is_known():
+    found = channels(page(PLANTED | IN_USE))
+    cost = column(found, "cost of holding it at its mean while the model runs (nats per token)")
+    assert (cost.ids, cost.values, cost.order) == ([2, 0, 1], [0.5, 0.1, 0], "largest")
+    there, following = (
+        next(one for one in found.columns if one.name == name) for name in ("token_there", "next_token")
+    )
+    assert (there.ids, there.values) == ([2], [-0.4])
+    assert (following.ids, following.values) == ([2], [0.2])
 
 
 def test_a_head_is_told_by_its_kernel_whatever_the_order_of_the_rows():

@@ -4,7 +4,9 @@ import html
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -15,7 +17,7 @@ from generators.site.things import write_things
 from generators.site.words import environment
 from tests.site.conftest import ROOT, served
 from tests.site.test_browser import PHONE, WCAG, WIDE, opened
-from tests.site.test_things import HOSTILE, page
+from tests.site.test_things import HOSTILE, IN_USE, PLANTED, page
 
 pytestmark = pytest.mark.browser
 
@@ -25,7 +27,7 @@ AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Pl
 <meta http-equiv="Content-Security-Policy" content="
  default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:">
 <link rel="icon" href="data:,"><link rel="stylesheet" href="../../assets/things.css">
-<script src="../../assets/things.js" defer></script></head>
+<script src="../../assets/in-short.js" defer></script><script src="../../assets/things.js" defer></script></head>
 <body class="md-typeset" data-md-color-scheme="default"><main><h1>Planted</h1>
 <figure data-interactive="../../data/planted/kernels.json"><canvas></canvas></figure>
 {section}<h2 id="gains">Gains</h2><p style="height: 90rem">Far down.</p></main></body></html>"""
@@ -34,12 +36,16 @@ AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Pl
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve a page of a planted model, without a theme, and return its address."""
-    site = tmp_path_factory.mktemp("site")
-    model = page()
+    with serving(tmp_path_factory.mktemp("site"), page()) as address:
+        yield address
+
+
+@contextmanager
+def serving(site: Path, model: Any) -> Iterator[str]:
     things = write_things(model, Staging(site, site / "cache"))
     section = environment().from_string(SECTION).render(page=model, things=things, root="../../")
     (site / "assets").mkdir()
-    for name in ("things.js", "things.css"):
+    for name in ("in-short.js", "things.js", "things.css"):
         shutil.copy(ASSETS / name, site / "assets")
     (site / "models" / "planted").mkdir(parents=True)
     (site / "models" / "planted" / "index.html").write_text(AROUND.replace("{section}", section), "utf-8")
@@ -236,6 +242,35 @@ def test_without_scripts_links_lead_to_the_list_of_things(browser: Browser, plan
     page.context.close()
 
 
+def test_a_channel_is_told_in_short_from_its_numbers(browser: Browser, tmp_path: Path) -> None:
+    with serving(tmp_path, page(PLANTED | IN_USE)) as address:
+        page_, _ = opened(browser, f"{address}?channel=2")
+        told(page_)
+        assert panel(page_).locator(".thing-short").inner_text() == (
+            "ln2 gives it the largest gain in 2 of 2 layers, 1.4 times the median channel's. "
+            "It hardly varies with position (rank 2 of 3). "
+            "Held at its mean while the model runs it costs 0.5 nats per token, 5 times the median of the "
+            "channels tried, the dearest of 3. "
+            "Over tokens, its value in the embedding and their frequency have a rank correlation of −0.7 (rank 1 of "
+            "3); in the running model the strongest correlations of its values, over layers, are −0.4 with that of "
+            "the token there and 0.2 with that of the next one."
+        )
+        page_.goto(f"{address}?channel=0")
+        told(page_)
+        assert panel(page_).locator(".thing-short").inner_text().startswith("ln2's gain on it is 0.")
+        page_.context.close()
+
+
+@pytest.mark.parametrize("width", [390, 1300])
+def test_the_note_on_ranks_is_whole_at_any_width(browser: Browser, planted: str, width: int) -> None:
+    page, _ = opened(browser, f"{planted}?channel=1", viewport={"width": width, "height": 800})
+    told(page)
+    note = panel(page).get_by_text("Ranks count from the largest")
+    assert note.evaluate("note => note.closest('.atlas-scroll')") is None
+    assert note.evaluate("note => note.getBoundingClientRect().right") <= width
+    page.context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("asked", ["channel=99", "head=0.2", "token=2479", "token=99999999"])
 def test_axe_finds_nothing_with_a_panel_open_and_it_fits(
@@ -289,7 +324,7 @@ def test_the_search_leads_to_the_panel(browser: Browser, address: str, typed: st
     page.context.close()
 
 
-@pytest.mark.parametrize("typed", ["layernorm", "rotary", "induction"])
+@pytest.mark.parametrize("typed", ["layernorm", "logits", "induction"])
 def test_the_search_finds_words_of_the_glossary(browser: Browser, address: str, typed: str) -> None:
     page, wrong = opened(browser, address, viewport=WIDE)
     page.locator(".md-search__input").click()

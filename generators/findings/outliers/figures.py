@@ -53,8 +53,7 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
 
 def draw_norms(arrays: dict[str, Array], extremes: Table) -> Any:
     """Draw norms by token index, the clump on top, the extremes named."""
-    size = (8.6, 3.8)
-    figure = style.canvas(*size)
+    figure = style.canvas(width=8.6, height=3.8)
     ax = figure.add_subplot()
     _dots(ax, arrays["ids"], arrays["norm"], style.COLOURS[0], "tokens", 2)
     if "member_ids" in arrays:
@@ -62,7 +61,7 @@ def draw_norms(arrays: dict[str, Array], extremes: Table) -> Any:
         ax.legend(markerscale=3)
     points = np.column_stack([extremes.column("id"), extremes.column("norm")]).astype(float)
     ax.plot(*points.T, "o", ms=4, mfc="none", mec=style.INK, mew=0.6)
-    _name_points(ax, points, extremes.named(), size)
+    _name_points(ax, points, extremes.named())
     ax.set_xlabel("token index")
     ax.set_ylabel("norm of the token embedding")
     return figure
@@ -93,14 +92,13 @@ def draw_channel(arrays: dict[str, Array], channel: int) -> Any:
 
 def draw_clump(arrays: dict[str, Array], members: Table, surroundings: Table) -> Any:
     """Draw members and surroundings in their plane, some of both named."""
-    size = (8.6, 5.6)
-    figure = style.canvas(*size)
+    figure = style.canvas(width=8.6, height=5.6)
     ax = figure.add_subplot()
     plane = arrays["around_plane"]
     for colour, (part, label) in enumerate(_parts(arrays)):
         _dots(ax, plane[part, 0], plane[part, 1], style.COLOURS[colour], label, 7)
     rows, points = _named_around(arrays, members, surroundings)
-    _name_points(ax, points, rows, size)
+    _name_points(ax, points, rows)
     ax.set_xlabel("component 1 of what is shown")
     ax.set_ylabel("component 2")
     ax.legend(markerscale=2)
@@ -171,9 +169,9 @@ def _dots(ax: Any, x: Array, y: Array, colour: str, label: str, size: float) -> 
     ax.plot(x, y, ".", ms=size, alpha=0.5, mec="none", color=colour, label=label, rasterized=True)
 
 
-def _name_points(ax: Any, points: Float[Array, "n 2"], rows: list[dict[str, Any]], size: tuple[float, float]) -> None:
-    """Write the tokens' names beside their points, in the axes of a picture of `size`; their limits are kept."""
+def _name_points(ax: Any, points: Float[Array, "n 2"], rows: list[dict[str, Any]]) -> None:
+    """Write the tokens' names beside their points where nothing else is; the limits of the axes are kept."""
     ax.set_xlim(ax.get_xlim())
     ax.set_ylim(ax.get_ylim())
     shown = [labels.label(name(row["id"], row["readable"])) for row in rows]
-    labels.annotate(ax, points, shown, (size[0] - 0.8, size[1] - 0.6))
+    labels.annotate(ax, points, shown, np.concatenate([line.get_xydata() for line in ax.lines]))

@@ -27,7 +27,8 @@ Found = Measurements[Any] | None
 class Column:
     """A number for each thing, or for those with these `ids`; `order` says how they are ranked, None: not at all.
 
-    `figure` is the name of the figure that shows it; `leads` says of which kind the things are that the values name.
+    `figure` is the name of the figure that shows it; `leads` says of which kind the things are that the values name;
+    `name` is what `in-short.js` knows it by.
     """
 
     says: str
@@ -37,6 +38,7 @@ class Column:
     order: Order | None = None
     ids: list[int] | None = None
     leads: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Line:
     figure: str | None = None
     usual: list[float | None] | None = None
     usual_says: str = ""
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -105,12 +108,13 @@ class Things:
         order: Order | None = None,
         ids: Int[Array, " n"] | Sequence[int] | None = None,
         leads: str | None = None,
+        name: str | None = None,
     ) -> None:
         """Add a number for each thing; nothing where there are no values."""
         if values is None:
             return
         kept = None if ids is None else [int(i) for i in ids]
-        self.columns.append(Column(says, _plain(values), finding, figure, order, kept, leads))
+        self.columns.append(Column(says, _plain(values), finding, figure, order, kept, leads, name))
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data for `things.js`; what is absent is left out."""
@@ -157,6 +161,13 @@ def medians(rows: Real[Array, "things places"]) -> list[float | None]:
 def array(found: Found, name: str) -> Array | None:
     """Return an array of a finding, None where it has none of that name."""
     return None if found is None else found.arrays.get(name)
+
+
+def frequency_channel(page: ModelPage) -> str:
+    """Return what the channel is called that goes with frequency as no other: more than chance lets one, or not."""
+    claim = page.claims.get("frequency-channel")
+    tracks = claim is not None and claim.verdict == "holds"
+    return "the frequency channel" if tracks else "the channel that goes most with frequency"
 
 
 def metric(found: Found, *path: str) -> Any:

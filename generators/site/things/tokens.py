@@ -7,7 +7,17 @@ import numpy as np
 
 from generators.base.text import number
 from generators.findings.outliers.clump import spread
-from generators.site.things.known import Found, Group, Things, array, measured, metric, rows, unknown
+from generators.site.things.known import (
+    Found,
+    Group,
+    Things,
+    array,
+    frequency_channel,
+    measured,
+    metric,
+    rows,
+    unknown,
+)
 from generators.site.view import ModelPage
 
 TOLD_BY = ("frequency", "outliers", "token_svd", "zero_layer", "undertrained")
@@ -38,7 +48,7 @@ def tokens(page: ModelPage) -> Things:
     things = Things(next((int(n) for n in counts if n), page.findings.model.vocab_size))
     things.names = _names(found)
     _lengths(things, found)
-    _frequency(things, found.get("frequency"))
+    _frequency(things, found.get("frequency"), frequency_channel(page))
     _neighbours(things, found.get("outliers"))
     _clump(things, found.get("outliers"))
     _yields(things, found.get("zero_layer"))
@@ -75,7 +85,7 @@ def _lengths(things: Things, found: Mapping[str, Any]) -> None:
         things.add(of, share, "token_svd", "svd-overlap", ids=ids, order="largest")
 
 
-def _frequency(things: Things, found: Found) -> None:
+def _frequency(things: Things, found: Found, called: str) -> None:
     ids, logs = array(found, "token_id"), array(found, "token_log_frequency")
     if ids is None or logs is None or metric(found, "proxy"):
         return
@@ -90,7 +100,7 @@ def _frequency(things: Things, found: Found) -> None:
     on_channel = array(found, "token_channel")
     channel = metric(found, "frequency_channel", "channel")
     if on_channel is not None and channel is not None:
-        says = f"value in channel {channel}, the frequency channel"
+        says = f"value in channel {channel}, {called}"
         things.add(says, on_channel, "frequency", "frequency-channel", ids=ids, order="strongest")
 
 

@@ -1,0 +1,76 @@
+"""What readers type leads to the page that answers: words as tags, code of notebooks left out, and in a browser."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from generators.findings import FINDINGS
+from generators.site.search import answers, weighed
+from tests.site.test_browser import WIDE, opened
+
+SCHEME, USE = "/findings/position_scheme/", "/findings/position_use/"
+ANSWERED = {
+    "RoPE": SCHEME,
+    "rotary": SCHEME,
+    "Llama": SCHEME,
+    "ALiBi": SCHEME,
+    "blur": USE,
+    "blurred": USE,
+    "blurring": USE,
+    "averaged": USE,
+    "least general": "/learned/",
+    "cite": "/about/#cite",
+    "data": "/data/",
+    "pandas": "/data/",
+}
+
+
+def test_words_are_tags_of_the_place_that_answers():
+    entry = {"location": "data/", "title": "Data", "text": "All."}
+    assert weighed(entry, {"data/": ["pandas"]}) == {**entry, "tags": ["pandas"]}
+    assert weighed(entry, {}) == entry
+
+
+def test_code_of_notebooks_is_not_looked_through_and_they_weigh_less():
+    text = "<p>Read on.</p><pre><code>import pandas\n</code></pre><p>Done.</p>"
+    made = weighed({"location": "notebooks/one/#a", "title": "One", "text": text}, {})
+    assert made["text"] == "<p>Read on.</p><p>Done.</p>"
+    assert made["boost"] < 1
+    other = weighed({"location": "data/", "title": "Data", "text": text}, {})
+    assert other["text"] == text
+
+
+def test_words_and_numbers_of_cells_are_apart():
+    text = "frequency ✗ fails0.541 ✓ holds−0.2 of L0H7 in gpt2, v1.5"
+    made = weighed({"location": "a/", "title": "A", "text": text}, {})
+    assert made["text"] == "frequency ✗ fails 0.541 ✓ holds −0.2 of L0H7 in gpt2, v 1.5"
+
+
+def test_answers_are_pages_that_there_are():
+    for place in answers():
+        page, finding = place.partition("#")[0], place.removeprefix("findings/").rstrip("/")
+        there = place.startswith("findings/") and finding in {one.name for one in FINDINGS}
+        assert there or page in ("models/", "learned/", "about/", "data/"), place
+
+
+@pytest.mark.browser
+def test_a_search_leads_first_to_the_page_that_answers(browser: Browser, address: str, built_site: Path) -> None:
+    page, wrong = opened(browser, address, viewport=WIDE)
+    field, results = page.locator(".md-search__input"), page.locator(".md-search-result__item")
+    field.click()
+    found = {}
+    for typed, place in ANSWERED.items():
+        field.fill("")
+        field.press_sequentially(typed)
+        tagged = results.first.locator(f'a[href*="{place}"]').first
+        expect(tagged).to_be_attached(timeout=30_000)
+        found[typed] = results.first.locator("a").first.get_attribute("href") or ""
+    assert all(place.partition("#")[0] in found[typed] for typed, place in ANSWERED.items()), found
+    field.fill("blurred")
+    names = results.locator("a:first-of-type")
+    expect(names.nth(1)).to_be_attached()
+    three = [results.nth(i).locator("a").first.get_attribute("href") or "" for i in range(3)]
+    assert any("/findings/blurred/" in one for one in three), three
+    assert wrong == []
+    page.context.close()
