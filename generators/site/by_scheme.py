@@ -20,7 +20,7 @@ SCHEMES = (  # as `position_scheme` names them, and whether they are a table
 class Askable:
     """What can be asked of models of one kind: `whole` findings, and those that lack what they'd `read` of a table.
 
-    `example` is a model of that kind that was computed.
+    `example` is the model of that kind of which most claims are tested.
     """
 
     name: str
@@ -66,4 +66,9 @@ def _askable(
 
 def _example(schemes: tuple[str, ...], pages: Sequence[ModelPage]) -> ModelPage | None:
     known = ((page, page.measured.get("position_scheme")) for page in pages)
-    return next((page for page, found in known if found and set(schemes) & set(found["schemes"])), None)
+    those = [page for page, found in known if found and set(schemes) & set(found["schemes"])]
+    return max(those, key=_tested, default=None)
+
+
+def _tested(page: ModelPage) -> int:
+    return sum(claim.verdict != "untested" for claim in page.findings.claims)

@@ -110,7 +110,7 @@
       if (figure.dataset.caption) words.append(` ${figure.dataset.caption}`);
       dialog.append(element("div", { className: "large-words md-typeset" }, window.atlasMenu.large(figure), words));
     }
-    dialog.setAttribute("aria-label", caption?.querySelector("strong")?.textContent ?? "Picture");
+    dialog.setAttribute("aria-label", "Picture");
     dialog.addEventListener("click", (click) => click.target.closest("a:not([download])") && dialog.close());
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("click", (click) => click.target === dialog && dialog.close());

@@ -36,8 +36,14 @@ def test_of_a_model_with_a_table_all_can_be_asked():
     assert (found.whole, found.partly, found.without) == (list(FINDINGS), [], [])
 
 
-def test_the_example_is_a_model_of_that_kind():
-    pages = [model("unknown"), model("sines", "formula"), model("turns", "rotary"), model("turns-too", "rotary")]
+def test_the_example_is_the_model_of_that_kind_of_which_most_is_tested():
+    pages = [
+        model("unknown"),
+        model("sines", "formula"),
+        model("turns-little", "rotary"),
+        model("turns", "rotary", tested=2),
+        model("turns-too", "rotary"),
+    ]
     examples = [kind.example.name if kind.example else None for kind in askable(pages)]
     assert examples == ["turns", None, "sines"]
 
