@@ -11,6 +11,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -304,6 +305,13 @@ def _look_at_page(model: Model, store: Store, place: Path) -> None:
     assert judged is not None
 
 
+def _mapped() -> int:
+    """Return how many bytes of data this process has mapped; 0 where nobody says."""
+    status = Path("/proc/self/status")
+    found = re.search(r"^VmData:\s+(\d+) kB$", status.read_text(), re.M) if status.is_file() else None
+    return 1024 * int(found[1]) if found else 0
+
+
 def in_child(kind: str, seed: int) -> tuple[str, str]:
     """Return what came of one mutant, and why where it is neither a result nor a sentence."""
     receive, send = os.pipe()
@@ -314,7 +322,9 @@ def in_child(kind: str, seed: int) -> tuple[str, str]:
         with tempfile.TemporaryDirectory() as place:
             try:
                 resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
-                resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
+                most = _mapped() + BYTES  # the child has what its parent has, libraries' reserves included
+                resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+                signal.alarm(10 * SECONDS)  # one that waits for ever takes no processor time
                 said = (outcome(kind, seed, Path(place)), "")
             except BaseException:
                 said = ("broke", traceback.format_exc())
