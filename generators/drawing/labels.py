@@ -46,7 +46,7 @@ class Box:
     def meets(self, other: "Box") -> bool:
         """Return whether two labels touch, or nearly."""
         beside = self.left > other.right + GAP or other.left > self.right + GAP
-        return not beside and abs(self.middle - other.middle) < HEIGHT
+        return bool(not beside and abs(self.middle - other.middle) < HEIGHT)
 
     def covered(self, dots: Float[Array, "n 2"]) -> int:
         """Return how many dots it lies on."""
