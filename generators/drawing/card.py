@@ -67,7 +67,7 @@ def png(card: Card, figure: Callable[[], Any] | None = None) -> bytes:
 
     made = None if figure is None else figure()
     below = made is not None and made.get_figwidth() > WIDE * made.get_figheight()
-    drawn = _picture(laid_out(card, wide=below or (made is None and not card.bars), flat=below))
+    drawn = _picture(laid_out(card, wide=bool(below or (made is None and not card.bars)), flat=bool(below)))
     if made is not None:
         _paste(drawn, made, BELOW if below else BESIDE)
     buffer = io.BytesIO()
