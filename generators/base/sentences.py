@@ -6,3 +6,8 @@ from collections.abc import Sequence
 def listed(words: Sequence[str]) -> str:
     """Return "a", "a and b" or "a, b and c"."""
     return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + list(words[-1:]))
+
+
+def many(count: int, what: str) -> str:
+    """Return "1 model" or "2 models" for a thing whose plural ends in s."""
+    return f"{count} {what}{'' if count == 1 else 's'}"

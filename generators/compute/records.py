@@ -1,6 +1,8 @@
 """What is stored of a finding and what is published of a model, as plain data that is checked when read."""
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
@@ -9,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from generators.base.plain import content_digest, plain
 from generators.base.progress import printable
 from generators.checkpoint.registry import SLUG, Title
-from generators.findings.judging import Claim, Verdict
+from generators.findings.judging import VERDICTS, Claim, Verdict
 from generators.findings.measured import Measurements, Table
 
 SCHEMA_VERSION: Literal[2] = 2
@@ -140,6 +142,12 @@ class ClaimRecord(Record):
     close: bool = Field(default=False, description="the threshold lies inside the interval")
     unit: str
     answer: str
+
+
+def by_verdict(claims: Iterable[ClaimRecord]) -> dict[str, int]:
+    """Return how many claims came to each verdict, in the order of verdicts; none is left out that any came to."""
+    found: Counter[str] = Counter(claim.verdict for claim in claims)
+    return {kind: found[kind] for kind in VERDICTS if found[kind]}
 
 
 class ModelFindings(Record):

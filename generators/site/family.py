@@ -6,7 +6,7 @@ Each appears only where the models that it needs have results.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from generators.base.sentences import listed
+from generators.base.sentences import listed, many
 from generators.base.text import number
 from generators.findings.stream.claims import RELIABLE
 from generators.findings.stream.measure import StageRow
@@ -200,7 +200,7 @@ def _filled(parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def _claims(count: int, *, hold: bool = True) -> str:
-    claims = f"{count} {'claim' if count == 1 else 'claims'}"
+    claims = many(count, "claim")
     return f"{claims} {_hold(count)}" if hold else claims
 
 

@@ -5,14 +5,15 @@ Entries wait in the staging folder until MkDocs tells the site's address; the bu
 
 import json
 import xml.etree.ElementTree as ET
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from generators.base.plain import as_json
-from generators.findings.judging import VERDICTS, Verdict
+from generators.compute.records import by_verdict
+from generators.findings.judging import Verdict
+from generators.site.citing import AUTHORS
 from generators.site.results_table import day
 from generators.site.staging import Staging
 from generators.site.view import ModelPage
@@ -24,9 +25,8 @@ ATOM = "http://www.w3.org/2005/Atom"
 MEDIA_TYPE = "application/atom+xml"
 TITLE = "Helix Atlas: changed results"
 SUBTITLE = "A model for each entry, when any of its findings was measured anew."
-AUTHOR = "Helix Atlas contributors"
 NAMED: tuple[Verdict, ...] = ("holds", "partly", "fails")  # verdicts whose claims a summary names
-VERBS: Mapping[Verdict, tuple[str, str]] = {  # of one claim, of several
+VERBS: Mapping[str, tuple[str, str]] = {  # of one claim, of several
     "holds": ("holds", "hold"),
     "partly": ("holds partly", "hold partly"),
     "fails": ("fails", "fail"),
@@ -36,8 +36,8 @@ VERBS: Mapping[Verdict, tuple[str, str]] = {  # of one claim, of several
 
 def counted(page: ModelPage) -> str:
     """Return how many of a model's claims came to which verdict, in words."""
-    counts = Counter(claim.verdict for claim in page.findings.claims)
-    said = [f"{counts[kind]} {VERBS[kind][counts[kind] > 1]}" for kind in VERDICTS if counts[kind]]
+    counts = by_verdict(page.findings.claims)
+    said = [f"{count} {VERBS[kind][count > 1]}" for kind, count in counts.items()]
     return f"Of {len(page.findings.claims)} claims, {', '.join(said)}." if said else "No claim is made."
 
 
@@ -86,7 +86,7 @@ def as_atom(entries: Sequence[Mapping[str, str]], address: str) -> bytes:
     if address:
         ET.SubElement(feed, "link", rel="self", type=MEDIA_TYPE, href=f"{address}{FEED}")
     ET.SubElement(feed, "link", rel="alternate", type="text/html", href=address or ".")
-    _texts(ET.SubElement(feed, "author"), name=AUTHOR)
+    _texts(ET.SubElement(feed, "author"), name=AUTHORS)
     for one in entries:
         entry = ET.SubElement(feed, "entry")
         _texts(entry, title=one["title"], id=_id(address, one["address"]), updated=_instant(one["day"]))

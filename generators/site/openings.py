@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from generators.base.sentences import many
 from generators.findings import FINDINGS
 from generators.site.learned import Lesson, lessons
 from generators.site.pictures import Picture
@@ -67,10 +68,6 @@ def _helix(pages: Sequence[ModelPage]) -> str:
     able = [verdicts for verdicts in both if "untested" not in verdicts]
     whole = sum(verdicts == ["holds"] * len(HELIX) for verdicts in able)
     return (
-        f"Winding holds in {tested.count('holds')} of {_models(len(tested))} tested; the helix, which is a curve in "
-        f"three dimensions as well, in {whole} of {len(able)}"
+        f"Winding holds in {tested.count('holds')} of {many(len(tested), 'model')} tested; the helix, which is a "
+        f"curve in three dimensions as well, in {whole} of {len(able)}"
     )
-
-
-def _models(count: int) -> str:
-    return f"{count} {'model' if count == 1 else 'models'}"

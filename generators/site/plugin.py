@@ -1,7 +1,7 @@
 """Plugins of MkDocs: generated pages join the others, notebooks look like them, and every page has its policy."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from generators.site.glossary import PAGE, with_terms
 from generators.site.navigation import NAVIGATION, read_navigation
 from generators.site.notebook_markup import as_theme_expects, with_downloads
 from generators.site.policy import scripts_of, with_policy
-from generators.site.previews import PREVIEWS, plain_text, preview_of, tags
+from generators.site.previews import PREVIEWS, Preview, plain_text, preview_of, read_previews, tags
 from generators.site.search import ENTRIES, add_entries
 
 # A link to a folder: relative, and ending there or before a query or fragment.
@@ -48,6 +48,9 @@ class PagesConfig(Config):  # type: ignore[no-untyped-call]
 class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
     """Adds the files that `generators/site/` wrote, with the menu that goes with them; before mkdocs-jupyter."""
 
+    previews: Mapping[str, Preview]
+    has_feed: bool
+
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         """Take over the menu."""
         folder = self._folder(config)
@@ -58,6 +61,7 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
         """Return the hand-written files and the generated ones."""
         folder = self._folder(config)
+        self.previews, self.has_feed = read_previews(folder), feed.has_feed(folder)
         if self.config.from_disk:
             files = Files([file for file in files if not file.src_uri.endswith(HAND_WRITTEN)])
         for path in sorted(folder.rglob("*")):
@@ -101,8 +105,8 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
 
     def _head(self, page: Any, config: MkDocsConfig) -> str:
         """Return what the head of a page says of it, and of the feed, for others than its reader."""
-        folder, said = self._folder(config), f'<meta name="{citing.META}" content="{escape(citing.in_words())}">'
-        preview = preview_of(page.file.src_uri.rpartition(".")[0], folder)
+        said = f'<meta name="{citing.META}" content="{escape(citing.in_words())}">'
+        preview = preview_of(page.file.src_uri.rpartition(".")[0], self.previews)
         if preview is not None:
             title = plain_text(str(page.meta.get("title") or page.title or config.site_name))
             description = plain_text(str(page.meta.get("description") or config.site_description or ""))
@@ -110,7 +114,7 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
                 f"{config.site_url}{preview.image}" if config.site_url else get_relative_url(preview.image, page.url)
             )
             said += tags(preview, title, description, image, page.canonical_url)
-        if feed.has_feed(folder):
+        if self.has_feed:
             where = escape(get_relative_url(feed.FEED, page.url))
             said += f'<link rel="alternate" type="{feed.MEDIA_TYPE}" title="{feed.TITLE}" href="{where}">'
         return said

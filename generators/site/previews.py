@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
@@ -12,8 +11,9 @@ from typing import Any
 from markupsafe import Markup
 
 from generators.base.plain import as_json, canonical_json
+from generators.base.sentences import many
 from generators.compute import code
-from generators.compute.records import ClaimRecord
+from generators.compute.records import ClaimRecord, by_verdict
 from generators.drawing import card as cards
 from generators.drawing.card import Bar, Card
 from generators.findings import FINDINGS
@@ -40,7 +40,7 @@ class Preview:
 def write_model_preview(page: ModelPage, staging: Staging) -> None:
     """Write the picture of a model's page; its figure is drawn only if the cache has no such picture."""
     picture = _picture(page)
-    made_from = b"" if picture is None else _svg(picture.light, staging)
+    made_from = b"" if picture is None else (staging.folder / picture.light).read_bytes()
     _write(_of_model(page.name), model_card(page), staging, _figure(page), made_from)
 
 
@@ -60,42 +60,44 @@ def write_previews(pages: Sequence[ModelPage], in_series: Sequence[ModelPage], s
 def model_card(page: ModelPage) -> Card:
     """Return the card of a model's page: its sizes, what its figure shows, and its claims by verdict."""
     model, claims, picture = page.findings.model, page.findings.claims, _picture(page)
-    layers = f"{model.n_layer} {'layer' if model.n_layer == 1 else 'layers'}"
-    sizes = f"{layers}, {model.d_model} channels, {model.family}, {'decoder' if model.causal else 'encoder'}"
+    layers, kind = many(model.n_layer, "layer"), "decoder" if model.causal else "encoder"
+    sizes = f"{layers}, {model.d_model} channels, {model.family}, {kind}"
     words = "" if picture is None else f"{picture.title}."
-    return Card(f"{SITE}: {sizes}", page.title, words, _counts(claims), _many(len(claims), "claim"))
+    return Card(f"{SITE}: {sizes}", page.title, words, by_verdict(claims), many(len(claims), "claim"))
 
 
 def finding_card(finding: Finding[Any], pages: Sequence[ModelPage]) -> Card:
     """Return the card of a finding's page: its question, and of each claim the verdicts over models."""
     by_rule = [(rule, [page.claims[rule.id] for page in pages if rule.id in page.claims]) for rule in finding.rules]
-    total = _counts([claim for _, claims in by_rule for claim in claims])
-    bars = tuple(Bar(rule.short, _counts(claims)) for rule, claims in by_rule)
-    counted = f"{_many(len(finding.rules), 'claim')} in {_many(len(pages), 'model')}"
+    total = by_verdict([claim for _, claims in by_rule for claim in claims])
+    bars = tuple(Bar(rule.short, by_verdict(claims)) for rule, claims in by_rule)
+    counted = f"{many(len(finding.rules), 'claim')} in {many(len(pages), 'model')}"
     return Card(f"{SITE}: a finding", finding.title, question(finding.name), total, counted if total else "", bars)
 
 
 def site_card(pages: Sequence[ModelPage]) -> Card:
     """Return the card of all other pages: of each finding its claims by verdict, over all models."""
     bars = [
-        Bar(finding.title, _counts([claim for page in pages for claim in _about(page, finding)]))
+        Bar(finding.title, by_verdict([claim for page in pages for claim in _about(page, finding)]))
         for finding in FINDINGS
         if finding.rules
     ]
-    counts = _counts([claim for page in pages for claim in page.findings.claims])
-    claims = _many(sum(len(finding.rules) for finding in FINDINGS), "claim")
+    counts = by_verdict([claim for page in pages for claim in page.findings.claims])
+    claims = many(sum(len(finding.rules) for finding in FINDINGS), "claim")
     words = "Which findings about GPT-2's embeddings hold in which models, with numbers and chance baselines."
-    return Card("", SITE, words, counts, f"{claims} in {_many(len(pages), 'model')}", tuple(bars))
+    return Card("", SITE, words, counts, f"{claims} in {many(len(pages), 'model')}", tuple(bars))
 
 
-def preview_of(page: str, folder: Path) -> Preview | None:
-    """Return the preview of a page by its path without ending; None where none were written to a staging folder."""
+def read_previews(folder: Path) -> dict[str, Preview]:
+    """Return the previews that were written to a staging folder by page, without ending."""
     path = folder / PREVIEWS
-    if not path.is_file():
-        return None
-    known: dict[str, dict[str, str]] = json.loads(path.read_text("utf-8"))
-    found = known.get(page) or known.get(page.removesuffix("/models")) or known[OTHERS]
-    return Preview(**found)
+    known: dict[str, dict[str, str]] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return {page: Preview(**found) for page, found in known.items()}
+
+
+def preview_of(page: str, known: Mapping[str, Preview]) -> Preview | None:
+    """Return the preview of a page by its path without ending; None where there are none."""
+    return known.get(page) or known.get(page.removesuffix("/models")) or known.get(OTHERS)
 
 
 def tags(preview: Preview, title: str, description: str, image: str, address: str | None) -> str:
@@ -146,10 +148,6 @@ def _figure(page: ModelPage) -> Figure | None:
     return next(one for one in section.finding.figures(section.measured) if one.name == section.finding.signature)
 
 
-def _svg(path: str, staging: Staging) -> bytes:
-    return (staging.folder / path).read_bytes()
-
-
 def _write(path: str, card: Card, staging: Staging, figure: Figure | None = None, made_from: bytes = b"") -> None:
     """Write a card's picture; `made_from` is its figure as the page has it, by which a changed one is known."""
     parts = (canonical_json(asdict(card)), code.digest(cards.__name__), hashlib.sha256(made_from).hexdigest())
@@ -167,17 +165,8 @@ def _told(path: str, card: Card) -> Preview:
     return Preview(path, said)
 
 
-def _counts(claims: Iterable[ClaimRecord]) -> Mapping[str, int]:
-    found: Counter[str] = Counter(claim.verdict for claim in claims)
-    return {kind: found[kind] for kind in cards.TONES if found[kind]}
-
-
 def _about(page: ModelPage, finding: Finding[Any]) -> list[ClaimRecord]:
     return [claim for claim in page.findings.claims if claim.finding == finding.name]
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def plain_text(html: str) -> str:

@@ -325,13 +325,7 @@ def as_parquet(table: Sequence[Mapping[str, Any]]) -> bytes:
     import pyarrow as arrow
     from pyarrow import parquet
 
-    types = {
-        "text": arrow.string(),
-        "whole number": arrow.int64(),
-        "number": arrow.float64(),
-        "yes or no": arrow.bool_(),
-        "date": arrow.date32(),
-    }
+    types = {kind: arrow.type_for_alias(name) for kind, name in IN_PARQUET.items()}
     fields = [
         arrow.field(column.name, types[column.kind], column.null is not None, {"meaning": column.meaning})
         for column in COLUMNS

@@ -12,13 +12,13 @@ from generators.checkpoint.registry import FolderSource, Model
 from generators.compute.results import Store
 from generators.drawing import card as cards
 from generators.findings import FINDINGS
-from generators.site import previews
 from generators.site.feed import ENTRIES, FEED, write_entries
 from generators.site.previews import (
     PREVIEWS,
     finding_card,
     model_card,
     preview_of,
+    read_previews,
     site_card,
     write_model_preview,
     write_previews,
@@ -69,7 +69,7 @@ def test_every_model_and_finding_has_a_picture_and_all_other_pages_one(drawn):
         ("models/index", "atlas"),
         ("about", "atlas"),
     ):
-        assert preview_of(page, staging.folder).image == f"previews/{image}.png"
+        assert preview_of(page, read_previews(staging.folder)).image == f"previews/{image}.png"
 
 
 def test_what_is_counted_is_what_was_judged(drawn):
@@ -90,7 +90,7 @@ def test_what_is_counted_is_what_was_judged(drawn):
 def test_the_text_for_those_who_cannot_see_it_says_the_same(drawn):
     (one, _), staging = drawn
     counts = model_card(one).counts
-    told = preview_of("models/one", staging.folder).alt
+    told = preview_of("models/one", read_previews(staging.folder)).alt
     assert told.startswith(f"Model one: {len(one.findings.claims)} claims, {counts['holds']} hold, ")
 
 
@@ -110,8 +110,9 @@ def test_a_figure_that_is_drawn_otherwise_makes_another_picture(drawn, monkeypat
     (one, _), staging = drawn
     asked = []
     monkeypatch.setattr(cards, "png", lambda card, _: asked.append(card.title) or b"drawn")
-    monkeypatch.setattr(previews, "_svg", lambda *_: b"<svg/>")
-    write_model_preview(one, Staging(tmp_path, staging.cache))
+    otherwise = Staging(tmp_path, staging.cache)
+    otherwise.write(next(section.signature for section in one.sections if section.signature).light, b"<svg/>")
+    write_model_preview(one, otherwise)
     assert asked == ["Model one"]
 
 
