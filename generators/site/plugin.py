@@ -20,6 +20,7 @@ from generators.site.notebook_markup import as_theme_expects, with_downloads
 from generators.site.policy import scripts_of, with_policy
 from generators.site.previews import PREVIEWS, Preview, plain_text, preview_of, read_previews, tags
 from generators.site.search import ENTRIES, add_entries
+from generators.site.theme_styles import lighten
 
 # A link to a folder: relative, and ending there or before a query or fragment.
 TO_FOLDER = re.compile(r'(href=")(?!/)((?:[^":?#]+/)?\.\.?|[^":?#]+/)((?:[?#][^"]*)?")')
@@ -99,9 +100,13 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
 
     @event_priority(LAST)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Let the search find words of the glossary and things by name, after the theme wrote its index; the feed."""
+        """Let the search find words of the glossary and things by name, after the theme wrote its index; the feed.
+
+        And let pages be styled once.
+        """
         add_entries(self._folder(config), Path(config.site_dir))
         feed.write_feed(self._folder(config), Path(config.site_dir), config.site_url or "")
+        lighten(Path(config.site_dir))
 
     def _head(self, page: Any, config: MkDocsConfig) -> str:
         """Return what the head of a page says of it, and of the feed, for others than its reader."""
