@@ -324,7 +324,7 @@ def in_child(kind: str, seed: int) -> tuple[str, str]:
                 resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
                 most = _mapped() + BYTES  # the child has what its parent has, libraries' reserves included
                 resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-                signal.alarm(10 * SECONDS)  # one that waits for ever takes no processor time
+                signal.alarm(50 * SECONDS)  # one that waits for ever takes no processor time; others wait for theirs
                 said = (outcome(kind, seed, Path(place)), "")
             except BaseException:
                 said = ("broke", traceback.format_exc())

@@ -55,9 +55,8 @@ def planted(bare: Page) -> Page:
 
 
 def ids(place: Page | Locator) -> list[int]:
-    """Return the first column of the rows that can be seen, in their order."""
-    rows = place.locator("tbody tr").filter(visible=True)
-    return [int(text) for text in rows.locator("td:first-child").all_inner_texts()]
+    """Return the first column of the rows that are left, in their order; also of a table that is not laid out yet."""
+    return [int(text) for text in place.locator("tbody tr:not([hidden]) > td:first-child").all_text_contents()]
 
 
 def header(place: Page | Locator, name: str) -> Locator:
