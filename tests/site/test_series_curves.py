@@ -128,6 +128,11 @@ def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
     assert (tmp_path / "pages/figures/series/course/curve.svg").is_file()
     data = json.loads((tmp_path / "pages/data/series/course/curve.json").read_text())
     assert [rows["name"] for rows in data["rows"]] == [str(step) for step in steps]
+    figures = re.findall(r'<figure [^>]*id="figure-([\w-]+)"[^>]*data-cite="Figure (\d+), “([^”]+)”, A course"', text)
+    assert [name for name, _, _ in figures][:2] == ["emergence", "curve"]
+    assert [int(number) for _, number, _ in figures] == list(range(1, text.count("<figure ") + 1))
+    for name, number, title in figures:
+        assert f'href="#figure-{name}">Figure {number}</a>. <strong>{title}.</strong>' in text
     assert "None" not in text
     assert "Loss" not in text  # nothing is known of it
     assert len(text) < 5_000 * count + 60_000
