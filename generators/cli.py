@@ -1,4 +1,4 @@
-"""The `atlas` command: arguments and exit codes. Heavy imports stand where they are used: help comes at once."""
+"""The `atlas` command: commands and exit codes. Heavy imports stand where they are used: help comes at once."""
 
 import os
 import sys
@@ -12,7 +12,27 @@ from generators.base import terminal
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import progress
 from generators.base.text import number
-from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE
+from generators.options import (
+    DEFAULT_BUDGET,
+    DEFAULT_DEVICE,
+    DEFAULT_REGISTRY,
+    DEFAULT_RESULTS,
+    DEFAULT_SOURCE,
+    Budget,
+    Device,
+    Family,
+    Jobs,
+    Memory,
+    Models,
+    ModelsDir,
+    Offline,
+    RegistryFile,
+    Results,
+    Scheduler,
+    SiteSource,
+    SkipRuns,
+    Wait,
+)
 
 if TYPE_CHECKING:
     from generators.checkpoint.registry import Model, Registry
@@ -41,95 +61,6 @@ MODEL is a name in models.yml (`gpt2`), a folder with config.json and model.safe
 (`owner/model`). Begin with `atlas models`, then `atlas compute gpt2`, `atlas show gpt2` and `atlas build`.
 """,
 )
-
-Models = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[MODEL]...", help="Names (of models or series), folders or hub ids; none means all of models.yml."
-    ),
-]
-ModelsDir = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--models-dir",
-        metavar="DIR",
-        help="A folder searched for a sub-folder of the model's name before anything is downloaded; repeatable. "
-        "Default: $ATLAS_MODELS, several separated as in $PATH.",
-    ),
-]
-Results = Annotated[
-    Path, typer.Option("--results", metavar="DIR", envvar="ATLAS_RESULTS", help="Where results are stored.")
-]
-RegistryFile = Annotated[
-    Path, typer.Option("--registry", metavar="FILE", envvar="ATLAS_REGISTRY", help="The registry of models.")
-]
-SiteSource = Annotated[Path, typer.Option("--site-src", metavar="DIR", help="The folder of hand-written pages.")]
-
-Wait = Annotated[
-    float | None,
-    typer.Option(
-        "--wait",
-        metavar="SECONDS",
-        min=0,
-        help="How long to wait for another run that writes the same model's results. Default: until it ends.",
-    ),
-]
-Budget = Annotated[
-    float,
-    typer.Option(
-        "--budget",
-        metavar="MINUTES",
-        help="How long findings that run the model may take, for each model; where that is short they read fewer "
-        "windows of text. What was measured with more time stands.",
-    ),
-]
-Device = Annotated[
-    str,
-    typer.Option("--device", metavar="cpu|cuda|auto", help="What models are run on; auto: a GPU where there is one."),
-]
-SkipRuns = Annotated[
-    bool, typer.Option("--skip-runs", help="Run no model: findings that would are left as they are stored.")
-]
-
-Jobs = Annotated[
-    int,
-    typer.Option("--jobs", "-j", metavar="N", min=1, help="How many processes compute; results are the same."),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Have the workers of this Dask cluster compute (`tcp://host:8786`), and keep the results here.",
-    ),
-]
-Memory = Annotated[
-    float | None,
-    typer.Option(
-        "--memory",
-        metavar="GB",
-        help="How much memory processes may take together; a job that would need more waits. Default: what is free.",
-    ),
-]
-
-Family = Annotated[
-    str | None,
-    typer.Option(
-        "--family",
-        metavar="NAME",
-        help="Read the checkpoint of the one MODEL by this family's table, whatever its config.json says it is.",
-    ),
-]
-Offline = Annotated[
-    bool,
-    typer.Option("--offline", help="Ask the model hub for nothing; what was read from it before is used."),
-]
-
-DEFAULT_BUDGET = DEFAULT_BUDGET_S / MINUTE
-DEFAULT_DEVICE = "cpu"
-DEFAULT_RESULTS = Path("results")
-DEFAULT_REGISTRY = Path("models.yml")
-DEFAULT_SOURCE = Path("site_src")
 
 
 @app.command()
