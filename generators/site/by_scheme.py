@@ -11,7 +11,7 @@ from generators.site.view import ModelPage
 TABLE = "position_embedding"
 SCHEMES = (  # as `position_scheme` names them, and whether they are a table
     (("rotary",), "It rotates queries and keys (RoPE, as Llama does)", False),
-    (("alibi",), "It takes from scores with distance (ALiBi)", False),
+    (("alibi",), "It takes from attention, the more the farther a token is (ALiBi)", False),
     (("learned", "formula"), "It has a table of positions, as GPT-2 does", True),
 )
 

@@ -5,7 +5,7 @@ from generators import __version__
 AUTHORS = "Helix Atlas contributors"
 TITLE = "Helix Atlas: which findings about GPT-2's embeddings hold in which models"
 RELEASED = "2026-11-21"
-META = "atlas-citation"  # the name under which pages tell scripts
+META, META_BIBTEX = "atlas-citation", "atlas-bibtex"  # the names under which pages tell scripts
 
 
 def in_words() -> str:
@@ -15,11 +15,16 @@ def in_words() -> str:
 
 def bibtex(address: str | None) -> str:
     """Return the atlas as an entry for BibTeX, with its site's address where that is known."""
-    fields = {
+    return f"@misc{{helix_atlas,\n{fields(address)}\n}}"
+
+
+def fields(address: str | None = None) -> str:
+    """Return what stands in that entry, a line for each field."""
+    said = {
         "title": f"{{{TITLE}}}",
         "author": f"{{{{{AUTHORS}}}}}",
         "year": f"{{{RELEASED[:4]}}}",
         "note": f"{{Version {__version__}}}",
         **({"url": f"{{{address}}}"} if address else {}),
     }
-    return "@misc{helix_atlas,\n" + ",\n".join(f"  {name:<6} = {said}" for name, said in fields.items()) + "\n}"
+    return ",\n".join(f"  {name:<6} = {value}" for name, value in said.items())

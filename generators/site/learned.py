@@ -11,7 +11,7 @@ from typing import Any
 from generators.base.sentences import listed
 from generators.base.text import number
 from generators.compute.records import ClaimRecord
-from generators.findings.judging import Rule
+from generators.findings.judging import VERDICTS, Rule
 from generators.site.view import ModelPage
 
 FIRST = "gpt2"  # the model that nearly every observation was made on
@@ -54,6 +54,15 @@ class Lesson:
     def series_holding(self) -> int:
         """Return in how many models it holds that stand in their series alone."""
         return sum(case.claim.verdict == "holds" for case in self.of_series)
+
+    @property
+    def in_series_otherwise(self) -> str:
+        """Return what models of series say against its holding in all models tested, or in none of them."""
+        if not self.cases or not self.of_series or 0 < self.holding < len(self.cases):
+            return ""
+        verdict = "fails" if self.holding else "holds"
+        count = sum(case.claim.verdict == verdict for case in self.of_series)
+        return f"{verdict} in {count} of {len(self.of_series)} of series" if count else ""
 
     @property
     def partly(self) -> int:
@@ -125,13 +134,13 @@ class Lesson:
     def strongest(self) -> Case | None:
         """Return the case furthest on the side of `holds`; None where no effect was measured."""
         measured = [case for case in self.cases if case.claim.value is not None]
-        return max(measured, key=self._margin, default=None)
+        return max(measured, key=self._evidence, default=None)
 
     @property
     def weakest(self) -> Case | None:
         """Return the case least on the side of `holds`; None where no effect was measured."""
         measured = [case for case in self.cases if case.claim.value is not None]
-        return min(measured, key=self._margin, default=None)
+        return min(measured, key=self._evidence, default=None)
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
@@ -153,6 +162,10 @@ class Lesson:
         opposite = "fails" if self.first.claim.verdict == "holds" else "holds"
         others = [c for c in self.cases if c.claim.verdict == opposite and c.claim.value is not None]
         return max(others, key=lambda case: abs(self._margin(case)), default=None)
+
+    def _evidence(self, case: Case) -> tuple[int, float]:
+        """Return what orders cases: the verdict, which may ask for more than the threshold, then the margin."""
+        return -VERDICTS.index(case.claim.verdict), self._margin(case)
 
     def _margin(self, case: Case) -> float:
         """Return how far an effect lies beyond its threshold, relative to it."""

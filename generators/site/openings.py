@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from generators.base.sentences import many
+from generators.base.sentences import listed, many
 from generators.findings import FINDINGS
-from generators.site.learned import Lesson, lessons
+from generators.site.learned import FEW, Lesson, lessons
 from generators.site.pictures import Picture
 from generators.site.view import ModelPage, Section
 
@@ -56,18 +56,20 @@ def _opening(claim: str, pages: Sequence[ModelPage]) -> Opening | None:
         section = next(section for section in page.sections if section.finding is finding)
         if section.signature is not None:
             (lesson,) = lessons([rule], pages)
-            return Opening(claim, page, section, section.signature, lesson, _helix(pages) if claim in HELIX else "")
+            helix = helix_in_words(pages) if claim in HELIX else ""
+            return Opening(claim, page, section, section.signature, lesson, helix)
     return None
 
 
-def _helix(pages: Sequence[ModelPage]) -> str:
-    """Return in how many models positions wind, and in how many they lie in three dimensions as well."""
+def helix_in_words(pages: Sequence[ModelPage]) -> str:
+    """Return in how many models positions wind, and in which they lie in three dimensions as well."""
     winding = [page.claims["winding"].verdict for page in pages if "winding" in page.claims]
     tested = [verdict for verdict in winding if verdict != "untested"]
-    both = [[page.claims[claim].verdict for claim in HELIX] for page in pages if {*HELIX} <= {*page.claims}]
-    able = [verdicts for verdicts in both if "untested" not in verdicts]
-    whole = sum(verdicts == ["holds"] * len(HELIX) for verdicts in able)
+    both = {page.title: [page.claims[one].verdict for one in HELIX] for page in pages if {*HELIX} <= {*page.claims}}
+    able = {title: verdicts for title, verdicts in both.items() if "untested" not in verdicts}
+    whole = [title for title, verdicts in able.items() if verdicts == ["holds"] * len(HELIX)]
+    called = f" ({listed(whole)})" if 0 < len(whole) <= FEW else ""
     return (
         f"Winding holds in {tested.count('holds')} of {many(len(tested), 'model')} tested; the helix, which is a "
-        f"curve in three dimensions as well, in {whole} of {len(able)}"
+        f"curve in three dimensions as well, in {len(whole)} of {len(able)}{called}"
     )

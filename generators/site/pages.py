@@ -122,14 +122,21 @@ def _model_pages(
                 rendered.absent.append(Absent(model, unavailable.get(model.name, "It has no results yet.")))
             elif found is not None:
                 made.append((model, found))
+    everyone = [each.page for _, each in made]
     counted = [each.page for model, each in made if not model.only_in_series]
     for model, each in made:
         page = each.page
         with _costing_only(model, rendered, report):
-            apart = special(page, [page, *(other for other in counted if other is not page)])
+            beside = everyone if model.only_in_series else counted
+            apart = special(page, [page, *(other for other in beside if other is not page)])
             in_series = series_of(model, registry, store) if whole else []
             text = templates.get_template("model.md.j2").render(
-                root="../../", page=page, special=apart, things=each.things, in_series=in_series
+                root="../../",
+                page=page,
+                special=apart,
+                beside_series=model.only_in_series,
+                things=each.things,
+                in_series=in_series,
             )
             staging.write(f"models/{page.name}.md", text)
             (rendered.in_series if model.only_in_series else rendered.pages).append(page)

@@ -110,7 +110,8 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
 
     def _head(self, page: Any, config: MkDocsConfig) -> str:
         """Return what the head of a page says of it, and of the feed, for others than its reader."""
-        said = f'<meta name="{citing.META}" content="{escape(citing.in_words())}">'
+        told = {citing.META: citing.in_words(), citing.META_BIBTEX: citing.fields()}
+        said = "".join(f'<meta name="{name}" content="{escape(text)}">' for name, text in told.items())
         preview = preview_of(page.file.src_uri.rpartition(".")[0], self.previews)
         if preview is not None:
             title = plain_text(str(page.meta.get("title") or page.title or config.site_name))

@@ -53,11 +53,21 @@ def entries_of_model(page: ModelPage, things: Iterable[Notable]) -> list[dict[st
     look_up = f"Any channel, head, token or position of {page.title}: all that is known of it in one place."
     return [
         _entry(f"{address}#{PLACE}", f"Look up a channel, a head, a token of {page.title}", look_up, BOOST),
+        *_figures(page, address),
         *(
             _entry(f"{address}{_without_place(one)}", f"{one.called} of {page.title}", one.says, BOOST)
             for one in things
         ),
     ]
+
+
+def _figures(page: ModelPage, address: str) -> list[dict[str, Any]]:
+    """Return an entry that leads to the figures of a page and what is done with them; none where there is none."""
+    if not page.figures:
+        return []
+    says = f"Figures 1 to {len(page.figures)}. Beside each: its files, how to cite it, its address."
+    first = next(iter(page.figures))
+    return [_entry(f"{address}#figure-{first}", f"Figures of {page.title}: cite, download", says)]
 
 
 def add_entries(folder: Path, site: Path) -> None:

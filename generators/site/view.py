@@ -139,7 +139,16 @@ class ModelPage:
     @property
     def computed_on(self) -> str | None:
         """Return the date of the latest finding."""
-        return max((r.computed_on for r in self.findings.findings.values() if r.computed_on), default=None)
+        return max(self._dates, default=None)
+
+    @property
+    def computed_from(self) -> str | None:
+        """Return the date of the earliest finding."""
+        return min(self._dates, default=None)
+
+    @property
+    def _dates(self) -> list[str]:
+        return [record.computed_on for record in self.findings.findings.values() if record.computed_on]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ window.atlasMenu = (() => {
 
   const ROOT = new URL("..", document.currentScript.src);
   const ATLAS = document.querySelector('meta[name="atlas-citation"]')?.content ?? "Helix Atlas.";
+  const BIBTEX = document.querySelector('meta[name="atlas-bibtex"]')?.content;
   const LABEL = "Download, cite";
 
   /** Return the link to a picture as it is seen, in light or dark. */
@@ -93,6 +94,14 @@ window.atlasMenu = (() => {
     return `${ATLAS} ${what}. ${addressOf(figure, state)} (seen ${today}).`;
   }
 
+  /** Return an entry for BibTeX: the atlas's, with which figure of it is meant and where that is seen. */
+  function bibtex(figure, state) {
+    const what = figure.dataset.cite ?? [titleOf(figure), modelOf(figure)].filter(Boolean).join(", ");
+    const words = what.replaceAll("“", "``").replaceAll("”", "''").replace(/([&%$#_])/g, "\\$1");
+    const key = `helix_atlas_${modelOf(figure)}_${nameOf(figure)}`.replace(/[^a-z0-9_]/gi, "_");
+    return `@misc{${key},\n${BIBTEX},\n  howpublished = {${words}},\n  url    = {${addressOf(figure, state)}}\n}`;
+  }
+
   /** Return a picture as a PNG file, twice as fine as it is drawn. */
   async function asPng(link) {
     const [picture, seen] = [new Image(), link.querySelector("img")];
@@ -155,6 +164,7 @@ window.atlasMenu = (() => {
       ["PNG", async () => save(await (drawn ? drawn.png() : asPng(pictureOf(figure))), "image/png", `${file}.png`)],
       drawn && ["CSV", () => save(asCsv(drawn.csv()), "text/csv", `${file}.csv`)],
       ["Copy citation", () => copy(citation(figure, turned()), "citation")],
+      BIBTEX && ["Copy BibTeX", () => copy(bibtex(figure, turned()), "entry for BibTeX")],
       ["Copy address", () => copy(addressOf(figure, state()), drawn ? "address of this view" : "address")],
     ].filter(Boolean);
     for (const [label, act] of actions) {

@@ -49,14 +49,15 @@ window.atlasInShort = (things, index, { valueOf, placeOf, written }) => {
     const [typical, { rank, of }] = [middle(found.column.values), found.place];
     const times = typical > 0 ? `, ${short(found.value / typical)} times the median of the channels tried` : "";
     const unit = found.column.says.match(/\(([^)]*)\)$/)?.[1] ?? "";
-    return `Held at its mean while the model runs it costs ${short(found.value)} ${unit}${times}${rank === 1 ? `, the dearest of ${of}` : ` (rank ${found.place.says()})`}.`;
+    const cost = unit.startsWith("1 - ") ? `${short(found.value)} (${unit.replace("-", "−")})` : `${short(found.value)} ${unit}`;
+    return `Held at its mean while the model runs it costs ${cost}${times}${rank === 1 ? `, the dearest of ${of}` : ` (rank ${found.place.says()})`}.`;
   }
 
   function frequency() {
     const [weights, there, next] = ["rho_frequency", "token_there", "next_token"].map(known);
     const inWeights = weights && `Over tokens, its value in the embedding and their frequency have a rank correlation of ${short(weights.value)} (rank ${weights.place.says()})`;
-    const running = [[there, "of the token there"], [next, "of the next one"]] // prettier-ignore
-      .flatMap(([found, which]) => (found ? [`${short(found.value)} with that ${which}`] : []));
+    const running = [[there, "the token there"], [next, "the next token"]] // prettier-ignore
+      .flatMap(([found, which]) => (found ? [`${short(found.value)} with the frequency of ${which}`] : []));
     const inUse = running.length ? `in the running model the strongest correlations of its values, over layers, are ${running.join(" and ")}` : "";
     const both = [inWeights, inUse].filter(Boolean).join("; ");
     return both && `${both[0].toUpperCase()}${both.slice(1)}.`;

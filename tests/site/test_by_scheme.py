@@ -57,6 +57,6 @@ def test_the_page_says_how_many_and_where_one_was_computed():
     )
     rotates, slopes, _ = html.split('<div id="')[1:]
     assert f"Up to {askable([])[ROTATES].claims} of {len(rules_by_finding())} claims can be tested" in rotates
-    assert '<a href="../models/turns/">Turns</a>, with 7 claims tested.' in rotates
+    assert '<a href="../models/turns/">Turns</a>, with 7 claims tested, of which 7 hold.' in rotates
     assert "RoPE" in rotates
     assert "No model of this kind is computed yet." in slopes

@@ -166,6 +166,41 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
     assert learned(GPT2)["makes-its-own-positions"].sentence == "No model here can test it"
 
 
+def test_where_models_of_a_series_say_otherwise_that_is_said():
+    against, alike = page("a", "fails"), page("b", "holds")
+    found = learned(GPT2, OTHER, in_series=[against, alike])["winding"]
+    assert found.in_series_otherwise == "fails in 1 of 2 of series"
+    assert learned(GPT2, OTHER, in_series=[alike])["winding"].in_series_otherwise == ""
+    nowhere = page("c", "fails")
+    assert learned(nowhere, in_series=[against, alike])["winding"].in_series_otherwise == "holds in 1 of 2 of series"
+    assert learned(GPT2, nowhere, in_series=[against])["winding"].in_series_otherwise == "", "it is in some anyway"
+    text = short(GPT2, OTHER, in_series=[against, alike])
+    assert "(2 of 2; fails in 1 of 2 of series)" in text
+
+
+def test_a_verdict_speaks_for_a_claim_before_a_margin_does():
+    """A claim may ask for more than its threshold: what is far beyond that and holds partly is not its best case."""
+    found = learned(page("far", "partly", values=[40.0]), page("near", "holds", values=[2.0]))["winding"]
+    assert (found.strongest.page.name, found.weakest.page.name) == ("near", "far")
+
+
+@pytest.mark.parametrize("holding", [True, False])
+def test_of_the_helix_both_counts_are_given(holding):
+    one = page("one", "holds")
+    one.claims["three-components"] = one.claims["winding"].model_copy(
+        update={"id": "three-components", "verdict": "holds" if holding else "fails"}
+    )
+    said = "1 of 1 (one&#39;s title)." if holding else "0 of 1."
+    assert f"as well, in {said}" in short(one)
+    assert "The helix" not in short(page("two", "untested"))
+
+
+def short(*pages, in_series=()):
+    source = '{% import "macros.j2" as m with context %}{% include "generality.md.j2" %}'
+    found = general(*pages, in_series=in_series)
+    return environment().from_string(source).render(root="../", pages=pages, general=found)
+
+
 @pytest.mark.parametrize(
     ("pages", "said", "unsaid"),
     [
@@ -191,8 +226,7 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
     ],
 )
 def test_the_page_says_it_in_short(pages, said, unsaid):
-    source = '{% import "macros.j2" as m with context %}{% include "generality.md.j2" %}'
-    text = environment().from_string(source).render(root="../", pages=pages, general=general(*pages))
+    text = short(*pages)
     assert "## In short: the most and the least general observations { #in-short }" in text
     assert [one for one in said if one not in text] == []
     assert [one for one in unsaid if one in text] == []

@@ -89,6 +89,7 @@ IN_USE: dict[str, Measurements[Any]] = {
         {"frequency_channel": {"channel": 2, "rho": -0.7}, "channel_rho": {"frequency": [0.1, 0.2, -0.7]}}
     ),
 }
+FIGURES = {"curve": "Figure 1, “The curve”, Planted <b>"}
 
 
 def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
@@ -104,7 +105,12 @@ def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
         for finding in FINDINGS
     ]
     return SimpleNamespace(
-        name="planted", title="Planted <b>", findings=SimpleNamespace(model=model), sections=sections, claims={}
+        name="planted",
+        title="Planted <b>",
+        findings=SimpleNamespace(model=model),
+        sections=sections,
+        claims={},
+        figures=FIGURES,
     )
 
 
@@ -313,7 +319,9 @@ def test_a_site_without_a_search_stays_as_it_is(tmp_path):
 
 def test_a_channel_that_results_name_has_an_entry_that_opens_its_panel():
     thing = Notable("channel", 138, None, "?channel=138#things", "ln2 gives it the largest gain in 9 of 12 layers.")
-    [_, entry] = entries_of_model(page(), [thing])
+    [_, figures, entry] = entries_of_model(page(), [thing])
+    assert figures["location"] == "models/planted/#figure-curve", "the first of them"
+    assert figures["text"].startswith("Figures 1 to 1.")
     assert entry["location"] == "models/planted/?channel=138", "the theme loses entries with a place behind a query"
     assert entry["title"] == "Channel 138 of Planted &lt;b&gt;"
 
@@ -323,5 +331,7 @@ def test_what_holding_a_channel_costs_is_told_with_its_unit():
     table = Table("held", ("channel", "why", "cost", "low", "high"), (row,))
     use = Measurements({"unit": "1 - cosine"}, {"channels": table})
     found = channels(page({"channel_use": use}))
-    assert "it costs 0.5 (1 - cosine; 95 % interval 0.25 to 0.75); held as one of those drawn" in notes(found, 7)
+    assert "it costs 0.5 (1 - cosine; 95 % interval 0.25 to 0.75). It was tried as one of those drawn" in notes(
+        found, 7
+    )
     assert not found.notes[7][0].named, "drawn to compare, not found to stand out"

@@ -125,7 +125,8 @@ def _use(things: Things, found: Found) -> None:
     unit = metric(found, "unit")
     for row in rows(found, "channels"):
         cost = f"{number(row['cost'])} ({unit}; 95 % interval {number(row['low'])} to {number(row['high'])})"
-        says = f"Held at its mean while the model runs it costs {cost}; held as {WHY.get(row['why'], row['why'])}."
+        why = WHY.get(row["why"], row["why"])
+        says = f"Held at its mean while the model runs it costs {cost}. It was tried as {why}."
         things.note(row["channel"], says, "channel_use", named=row["why"] != "drawn")
     tried = [row["channel"] for row in rows(found, "channels")]
     costs = [row["cost"] for row in rows(found, "channels")]
