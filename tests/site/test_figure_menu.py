@@ -106,6 +106,10 @@ def test_a_picture_is_taken_away_and_cited_by_its_number(browser: Browser, addre
     assert saved(page, menu, "PNG")[1].startswith(b"\x89PNG")
     assert menu.get_by_role("button", name="CSV").count() == 0
     citation = copied(menu, "Copy citation")
+    entry = copied(menu, "Copy BibTeX")
+    assert entry.startswith("@misc{helix_atlas_")
+    assert entry.count("{") == entry.count("}")
+    assert [one for one in ("title  =", "author =", f"{number}, ``", f"#{name}") if one not in entry] == []
     title = figure.locator("figcaption strong").inner_text().rstrip(".")
     assert citation.startswith(citing.in_words())
     assert re.search(rf"{number}, “{re.escape(title)}”, .+, results of 20\d\d-\d\d-\d\d\. ", citation)

@@ -252,8 +252,8 @@ def test_a_channel_is_told_in_short_from_its_numbers(browser: Browser, tmp_path:
             "Held at its mean while the model runs it costs 0.5 nats per token, 5 times the median of the "
             "channels tried, the dearest of 3. "
             "Over tokens, its value in the embedding and their frequency have a rank correlation of −0.7 (rank 1 of "
-            "3); in the running model the strongest correlations of its values, over layers, are −0.4 with that of "
-            "the token there and 0.2 with that of the next one."
+            "3); in the running model the strongest correlations of its values, over layers, are −0.4 with the "
+            "frequency of the token there and 0.2 with the frequency of the next token."
         )
         page_.goto(f"{address}?channel=0")
         told(page_)
