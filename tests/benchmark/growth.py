@@ -6,7 +6,6 @@ its E more memory than there is: where that cuts a range, it is said.
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import numpy as np
 from tests.benchmark.made_up import write_model, write_models
 from tests.benchmark.others import ONE_THREAD
 from tests.benchmark.timing import MEBI, ROOT
+from tests.benchmark.whole import command
 from tests.checkpoints import Sizes
 
 SECONDS = 120.0  # of the processor, for each axis
@@ -27,7 +27,6 @@ MOST_OF_E = 3 * 2**30  # bytes, in float32
 FEWEST_FOR_SLOPE = 2
 BASE = Sizes(n_layer=2, n_head=4, d_model=128, n_ctx=128, vocab_size=4000)
 TINY = Sizes(n_layer=1, n_head=2, d_model=32, n_ctx=32, vocab_size=400)
-COMPUTE = "from generators.cli import main; main()"
 Cost = dict[str, Any]
 
 
@@ -151,18 +150,6 @@ def of_many(count: int) -> Cost:
 
 
 def _command(place: Path) -> Cost:
-    """Run the command for all models of a registry; `os.wait4` tells what just this process took."""
-    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(ROOT)}
-    arguments = [sys.executable, "-c", COMPUTE, "compute", "--skip-runs", "--results", "results"]
-    with subprocess.Popen(
-        arguments, cwd=place, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, arguments)
-    return {"seconds": _seconds(used), "memory": used.ru_maxrss * 1024 / MEBI}
-
-
-def _seconds(used: resource.struct_rusage) -> float:
-    return used.ru_utime + used.ru_stime
+    """Run the command for all models of a registry."""
+    found = command(place, "--results", "results", "--skip-runs", **ONE_THREAD)
+    return {"seconds": found["processor_seconds"], "memory": found["peak"] / MEBI}

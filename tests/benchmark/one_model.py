@@ -4,7 +4,6 @@ python -m tests.benchmark.one_model FOLDER
 """
 
 import json
-import resource
 import sys
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from generators.compute.plan import Opened, inputs, plan
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
-from tests.benchmark.timing import processor_seconds_of
+from tests.benchmark.timing import most_memory, processor_seconds_of
 
 
 def opened_in(folder: Path) -> Opened:
@@ -30,11 +29,6 @@ def opened_in(folder: Path) -> Opened:
 def of_weights(opened: Opened) -> list[Finding]:
     """Return the findings that this checkpoint allows and that run nothing."""
     return [f for f in FINDINGS if RUN not in f.needs and plan(f, opened).key is not None]
-
-
-def most_memory() -> int:
-    """Return the bytes that this process had at its peak."""
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def main() -> None:

@@ -17,16 +17,17 @@ from generators.checkpoint.sources import in_folder
 from generators.compute.plan import Opened, inputs, plan
 from generators.findings import FINDINGS
 from tests.benchmark.made_up import ROWS
-from tests.benchmark.timing import CannotMeasureError, processor_seconds_of
+from tests.benchmark.timing import ROOT, CannotMeasureError, processor_seconds_of
 
 SEED = 0
 COMMAND = """
-import resource
+import json, os
 from generators.cli import main
+from tests.benchmark.timing import most_memory
 try:
     main()
 finally:
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    print(json.dumps({"peak": most_memory(), "processor_seconds": sum(os.times()[:4])}))
 """
 LARGE = 128_000, 4096  # tokens and channels: of a model of 8 billion parameters
 LLAMA = {
@@ -51,12 +52,22 @@ def gpt2_folder() -> Path:
     raise CannotMeasureError("the GPT-2 weights are not here: name their parent folder in ATLAS_MODELS")
 
 
-def command(folder: Path, results: str, *options: str) -> dict[str, float]:
-    """Run `atlas compute` in a process of its own; return its seconds by the clock and its peak memory in bytes."""
+def command(place: Path, *arguments: str, **environment: str) -> dict[str, float]:
+    """Run `atlas compute` in a folder, in a process of its own.
+
+    Returns:
+        Its seconds by the clock and by the processor, and its peak memory in bytes.
+    """
     begin = time.perf_counter()
-    arguments = [sys.executable, "-c", COMMAND, "compute", str(folder), "--results", results, *options]
-    done = subprocess.run(arguments, check=True, capture_output=True, text=True)
-    return {"seconds": time.perf_counter() - begin, "peak": 1024 * int(done.stdout.split()[-1])}
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, "compute", *arguments],
+        cwd=place,
+        env={**os.environ, **environment, "PYTHONPATH": str(ROOT)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return {"seconds": time.perf_counter() - begin, **json.loads(done.stdout.splitlines()[-1])}
 
 
 def bytes_read(checkpoint: Checkpoint) -> int:
@@ -79,7 +90,9 @@ def gpt2_side() -> dict[str, Any]:
     model = Model(name="gpt2", title="GPT-2", sources=(FolderSource(folder=folder),), frequency="wordfreq")
     opened = Opened(model, files, open_checkpoint(files))
     with tempfile.TemporaryDirectory() as results:
-        found = {what: command(folder, results) for what in ("empty_store", "nothing_to_do")}
+        found = {
+            what: command(folder, str(folder), "--results", results) for what in ("empty_store", "nothing_to_do")
+        }
     seconds = {
         finding.name: processor_seconds_of(lambda f=finding: f.measure(inputs(f, opened)))[0]
         for finding in FINDINGS
@@ -104,5 +117,5 @@ def large_vocabulary() -> dict[str, Any]:
         save_file({"model.embed_tokens.weight": E}, folder / "model.safetensors")
         del E
         (folder / "config.json").write_text(json.dumps(LLAMA))
-        found = command(folder, place, "--skip-runs")
+        found = command(folder, str(folder), "--results", place, "--skip-runs")
     return {"tokens": rows, "d_model": d, **found, "memory": found["peak"] / (4 * rows * d)}
