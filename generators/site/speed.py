@@ -120,6 +120,21 @@ class Others(Section):
     layers: int
     rows: list[OfTool]
 
+    @property
+    def faster(self) -> list[OfTool]:
+        """Return where the atlas is faster, by more than is alike."""
+        return [row for row in self.rows if row.times_faster > 1 + LIKE]
+
+    @property
+    def slower(self) -> list[OfTool]:
+        """Return where it is slower."""
+        return [row for row in self.rows if row.times_faster < 1 - LIKE]
+
+    @property
+    def alike(self) -> list[OfTool]:
+        """Return where neither is."""
+        return [row for row in self.rows if row not in (*self.faster, *self.slower)]
+
 
 class Fitted(Kept):
     """The exponent of a power of the size: over all places, and between the last two."""
