@@ -81,6 +81,13 @@ def test_what_was_not_measured_is_said_and_has_no_section(tmp_path):
     assert "the aim" not in page
 
 
+@pytest.mark.parametrize(("ratio", "said"), [(1.81, "was the aim, reached"), (1.79, "was the aim, not reached")])
+def test_whether_an_aim_is_reached_is_said(tmp_path, ratio, said):
+    ways = {"one after another": {"times_faster": 1.0}, "jobs": {"times_faster": ratio}}
+    page = written(tmp_path, {"side_by_side": {**ABOUT, "models": 8, "jobs": 2, "ways": ways}})
+    assert f"<code>--jobs</code> 1.8 times as fast (1.8 {said})." in page
+
+
 def test_growth_has_figures_exponents_and_where_it_was_cut(tmp_path):
     page = written(tmp_path, {"growth": GROWTH})
     assert "Layers: time as the power 1" in page
