@@ -10,6 +10,7 @@ from generators.drawing import style
 
 COLUMNS = 2
 WIDTH, HEIGHT = 2.6, 2.4  # inches, of a picture
+TICKS = (1.0, 2.0, 5.0)  # in every decade
 LINE = 50  # points of a fitted line
 
 
@@ -42,7 +43,7 @@ def draw_growth(axes: Sequence[Grown], unit: str) -> Any:
 
 
 def _draw(ax: Any, one: Grown) -> None:
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     ax.set_xscale("log")
     ax.set_yscale("log")
@@ -51,11 +52,12 @@ def _draw(ax: Any, one: Grown) -> None:
         along, ends = np.geomspace(one.at[0], one.at[-1], LINE), np.log(one.at)
         middle = np.mean(np.log(one.costs)) - one.exponent * ends.mean()
         ax.plot(along, np.exp(middle) * along**one.exponent, color=style.COLOURS[1], lw=1.5)
-    power = "" if one.exponent is None else f", exponent {one.exponent:.2f}"
+    power = "" if one.exponent is None else f", exponent {one.exponent:.2f}".replace("-", "−")
     ax.set_title(f"{one.title}{power}", fontsize=9)
     ax.set_xticks(one.at, [_brief(at) for at in one.at])
     low, high = min(one.costs), max(one.costs)
     ax.set_ylim(low / 2, high * 2)
+    ax.yaxis.set_major_locator(LogLocator(subs=TICKS))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _brief(value)))
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_minor_formatter(NullFormatter())

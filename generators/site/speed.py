@@ -78,11 +78,18 @@ class Ratios(Kept):
 
 
 class OfFinding(Ratios):
-    """One finding beside a notebook of it."""
+    """One finding beside a notebook of it; `answers` and `chance` are the plain way's seconds for both."""
 
     name: str
     title: str
     compared: str
+    answers: float = Field(ge=0)
+    chance: float = Field(ge=0)
+
+    @property
+    def plain(self) -> float:
+        """Return what the plain way takes in all."""
+        return self.answers + self.chance
 
 
 class OfFindings(Section):
@@ -91,9 +98,18 @@ class OfFindings(Section):
     tokens: int
     d_model: int
     layers: int
-    rows: list[OfFinding]
+    rows: list[OfFinding] = Field(min_length=1)
     all: Ratios
     memory: float
+
+    @property
+    def dearest(self) -> OfFinding:
+        """Return the finding that takes the plain way longest."""
+        return max(self.rows, key=lambda row: row.plain)
+
+    def share(self, row: OfFinding) -> float:
+        """Return a finding's part of what the plain way takes for all."""
+        return row.plain / (sum(each.plain for each in self.rows) or 1.0)
 
 
 class Told(Kept):

@@ -28,6 +28,19 @@ OTHERS = {
         {"tool": "Magikarp", "what": "indicators", "times_faster": 0.25, "agrees": "yes"},
     ],
 }
+FAST = {"times_faster_answers": 2.0, "times_faster_than_answers": 0.5, "times_faster": 11.0}
+FINDINGS = {
+    **ABOUT,
+    "tokens": 2000,
+    "d_model": 64,
+    "layers": 2,
+    "rows": [
+        {"name": "helix", "title": "Helix", "compared": "spectra", "answers": 1.0, "chance": 2.0, **FAST},
+        {"name": "gains", "title": "Gains", "compared": "channels", "answers": 4.0, "chance": 5.0, **FAST},
+    ],
+    "all": FAST,
+    "memory": 1.85,
+}
 POINTS = [{"at": 2, "seconds": 1.0, "memory": 10.0}, {"at": 8, "seconds": 4.0, "memory": 11.0}]
 GROWTH = {
     **ABOUT,
@@ -88,9 +101,18 @@ def test_whether_an_aim_is_reached_is_said(tmp_path, ratio, said):
     assert f"<code>--jobs</code> 1.8 times as fast (1.8 {said})." in page
 
 
+def test_what_notebooks_take_is_told_with_and_without_chance_and_what_dominates(tmp_path):
+    page = written(tmp_path, {"findings": FINDINGS})
+    assert "for the same answers alone the atlas is 2 times as fast" in page
+    assert "11 times as fast (10 was the aim, reached)" in page
+    assert "is slower: it takes 2 times as long. Of what the plain way" in page
+    assert "Gains alone takes 75 %" in page
+    assert "At most 1.85 times E at once (1.5 was the aim, not reached)" in page
+
+
 def test_growth_has_figures_exponents_and_where_it_was_cut(tmp_path):
     page = written(tmp_path, {"growth": GROWTH})
-    assert "Layers: time as the power 1" in page
+    assert "with layers as the power 1.00 (at the end 1.00)" in page
     assert "48 layers are left out" in page
     for of in ("seconds", "memory"):
         assert f"figures/speed/{of}.svg" in page
