@@ -71,11 +71,12 @@ def main() -> None:
         "--growth-seconds", type=float, default=SECONDS, help="of the processor, that each axis of growth may take"
     )
     chosen = parser.parse_args()
-    sections = {**SECTIONS, "growth": partial(growth, chosen.growth_seconds)}
-    for section in chosen.only or sections:
+    given = {growth: partial(growth, chosen.growth_seconds)}
+    for section in chosen.only or SECTIONS:
         print(f"{section} ...", file=sys.stderr, flush=True)
+        measure = SECTIONS[section]
         try:
-            found = measured(section, sections[section])
+            found = measured(section, given.get(measure, measure))
         except CannotMeasureError as reason:
             print(f"{section} is left out: {reason}", file=sys.stderr)
             continue
