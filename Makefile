@@ -38,8 +38,8 @@ lint: $(VENV)/.dev ## style, types, spelling, and what a repository should have
 hooks: $(VENV)/.dev ## give the hooks in .pre-commit-config.yaml the pinned versions
 	$(BIN)/python .ci/hooks.py
 
-bench: $(VENV)/.dev $(BENCH)/.bench ## how long computing takes and how much memory, against the plain way
-	$(BIN)/python -m tests.benchmark
+bench: $(VENV)/.dev $(BENCH)/.bench ## time and memory beside the plain way and other tools; BENCH_ARGS="--only growth --write", say
+	$(BIN)/python -m tests.benchmark $(BENCH_ARGS)
 
 demo-model: $(TRAIN)/.train ## train models/stdlib-gpt2 anew (needs PyTorch, so in .venv-train; stopped, it goes on where it was)
 	$(KEEP_MEMORY) $(TRAIN)/bin/python -m models.training.stdlib_gpt2.train $(TRAIN_ARGS)

@@ -1,14 +1,12 @@
 """`python -m tests.benchmark_jobs`: made-up models one after another, by `--jobs`, and by a Dask cluster here.
 
-All in one run, so that ratios are of one machine in one state; the files that each leaves are compared. With
-`--write` what was measured is kept in results/bench.json, with the machine, the date and the commit. The cluster is
-started where `make cluster-test` has made its environment.
+All in one run, so that ratios are of one machine in one state; the files that each leaves are compared. The cluster
+is started where `make cluster-test` has made its environment. `make bench` has it as a section, which is kept.
 """
 
 import argparse
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -16,22 +14,17 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from generators.base.files import replace_file
-from generators.base.plain import as_json
-from tests.benchmark import GPT2_SHAPE, realistic_embedding
-from tests.checkpoints import Sizes, write_checkpoint
+from tests.benchmark.made_up import GPT2, write_models
+from tests.benchmark.timing import machine
+from tests.checkpoints import Sizes
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "results" / "bench.json"
 OF_CLUSTER = ROOT / ".venv-cluster" / "bin" / "python"
 ATLAS = ["-c", "from generators.cli import main; main()", "compute", "--skip-runs"]
-GPT2 = Sizes(n_layer=12, n_head=12, d_model=GPT2_SHAPE[1], n_ctx=1024, vocab_size=GPT2_SHAPE[0])
+MODELS, JOBS = 8, 2
 SMALL = Sizes(n_layer=2, n_head=4, d_model=128, n_ctx=256, vocab_size=4000)
 CLUSTER = """
 import sys
@@ -41,16 +34,6 @@ if __name__ == "__main__":
         print(cluster.scheduler_address, flush=True)
         sys.stdin.read()
 """
-
-
-def made_up(place: Path, count: int, sizes: Sizes) -> None:
-    """Write models, whose embeddings are built like real ones, and their registry."""
-    names = [f"made-up-{number}" for number in range(1, count + 1)]
-    for seed, name in enumerate(names):
-        E, _ = realistic_embedding(sizes.vocab_size, sizes.d_model, seed)
-        write_checkpoint(place / name, sizes=sizes, seed=seed, changed={"wte.weight": E})
-    entries = [{"name": name, "title": name, "sources": [{"folder": name}]} for name in names]
-    (place / "models.yml").write_text(yaml.safe_dump(entries))
 
 
 def timed(place: Path, results: str, *options: str, python: Path | str = sys.executable) -> dict[str, float]:
@@ -94,7 +77,7 @@ def measured(count: int, jobs: int, sizes: Sizes) -> dict[str, Any]:
     """Return what each way takes and how many times faster than one after another it is."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        made_up(place, count, sizes)
+        write_models(place, count, sizes)
         ways = {"one after another": timed(place, "one"), "jobs": timed(place, "jobs", "--jobs", str(jobs))}
         if OF_CLUSTER.is_file():
             with cluster(jobs) as address:
@@ -117,40 +100,20 @@ def measured(count: int, jobs: int, sizes: Sizes) -> dict[str, Any]:
     }
 
 
-def machine() -> dict[str, Any]:
-    """Return what it was measured on, when, and of which commit; and how much else was running."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
-    return {
-        "machine": f"{_processor()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "date": datetime.now(UTC).date().isoformat(),
-        "commit": commit.stdout.strip(),
-        "load_before": round(os.getloadavg()[0], 2),
-    }
-
-
-def _processor() -> str:
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
-    return next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine()
-    )
+def side_by_side(count: int = MODELS, jobs: int = JOBS, sizes: Sizes = GPT2) -> dict[str, Any]:
+    """Measure all ways: a section of `make bench`."""
+    return measured(count, jobs, sizes)
 
 
 def main() -> None:
-    """Measure, print, and keep it if asked to."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=int, default=8)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--models", type=int, default=MODELS)
+    parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--small", action="store_true", help="models that take seconds: to see that it runs")
-    parser.add_argument("--write", action="store_true", help="keep it in results/bench.json")
     given = parser.parse_args()
-    about = machine()
-    found = {**about, **measured(given.models, given.jobs, SMALL if given.small else GPT2)}
+    found = {**machine(), **measured(given.models, given.jobs, SMALL if given.small else GPT2)}
     print(json.dumps(found, indent=1))
-    if given.write:
-        kept = json.loads(KEPT.read_text("utf-8")) if KEPT.is_file() else {}
-        replace_file(KEPT, as_json({**kept, "side_by_side": found}).encode())
 
 
 if __name__ == "__main__":

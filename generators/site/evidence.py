@@ -238,7 +238,7 @@ def nulls(folder: Path) -> Nulls | None:
     Raises:
         InputError: it is there but damaged.
     """
-    return _validated(folder / NULLS, Nulls, "make nulls")
+    return validated(folder / NULLS, Nulls, "make nulls")
 
 
 def planted(folder: Path) -> Planted | None:
@@ -247,7 +247,7 @@ def planted(folder: Path) -> Planted | None:
     Raises:
         InputError: it is there but damaged.
     """
-    return _validated(folder / PLANTED, Planted, "make planted")
+    return validated(folder / PLANTED, Planted, "make planted")
 
 
 def robustness(folder: Path) -> Robustness | None:
@@ -257,9 +257,9 @@ def robustness(folder: Path) -> Robustness | None:
         InputError: some of it is there but damaged.
     """
     found = Robustness(
-        _validated(folder / FUZZ, Fuzz, "make fuzz"),
-        _validated(folder / CRASH, Tried, "make crash"),
-        _validated(folder / REPRODUCIBLE, Reproducible, "make reproducible"),
+        validated(folder / FUZZ, Fuzz, "make fuzz"),
+        validated(folder / CRASH, Tried, "make crash"),
+        validated(folder / REPRODUCIBLE, Reproducible, "make reproducible"),
     )
     return found if any((found.fuzz, found.crash, found.reproducible)) else None
 
@@ -270,7 +270,7 @@ def lighthouse(folder: Path) -> Lighthouse | None:
     Raises:
         InputError: it is there but damaged.
     """
-    return _validated(folder / LIGHTHOUSE, Lighthouse, "make lighthouse")
+    return validated(folder / LIGHTHOUSE, Lighthouse, "make lighthouse")
 
 
 def many(folder: Path) -> Many | None:
@@ -279,7 +279,7 @@ def many(folder: Path) -> Many | None:
     Raises:
         InputError: it is there but damaged.
     """
-    return _validated(folder / MANY, Many, "make many")
+    return validated(folder / MANY, Many, "make many")
 
 
 def oracle(folder: Path) -> Oracle | None:
@@ -310,7 +310,12 @@ def _oracle_row(family: str, rows: list[dict[str, Any]], columns: tuple[str, ...
     return OracleRow(family, tuple(dict.fromkeys(row["model_type"] for row in rows)), agrees)
 
 
-def _validated(path: Path, kind: type[K], made_by: str) -> K | None:
+def validated(path: Path, kind: type[K], made_by: str) -> K | None:
+    """Read what a command left, None where it isn't kept.
+
+    Raises:
+        InputError: it is there but damaged.
+    """
     content = _read(path)
     if content is None:
         return None

@@ -36,6 +36,7 @@ from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
 from generators.site.series import series_of, write_series
 from generators.site.special import special
+from generators.site.speed import write_speed
 from generators.site.staging import Staging
 from generators.site.things import Notable
 from generators.site.view import Absent, ModelPage, Section, all_models
@@ -93,7 +94,8 @@ def render(
         with_page = [page.name for page in (*rendered.pages, *rendered.in_series)]
         series = write_series(registry, store, staging, templates, with_page)
     _write_pages(rendered, registry, staging, templates, listed, store.root, family_lessons(series or ()))
-    write_navigation(staging, rendered.pages, listed, series, whole=whole)
+    has_speed = whole and write_speed(store.root, staging, templates)
+    write_navigation(staging, rendered.pages, listed, series, whole=whole, has_speed=has_speed)
     data.write(rendered.pages, staging)
     if whole:
         write_search(rendered.pages, rendered.things, staging)

@@ -1,7 +1,7 @@
 """Losses under other positions the way a notebook has them: TransformerLens, a hook, the model loaded for each table.
 
-Run by the Python of an environment of its own, for `tests/benchmark.py`:
-    python tests/with_transformer_lens.py MODEL_FOLDER TABLES.npz LOSSES.npz
+Run by the Python of an environment of its own, for `tests/benchmark/running.py`:
+    python tests/benchmark/with_transformer_lens.py MODEL_FOLDER TABLES.npz LOSSES.npz
 """
 
 import sys
