@@ -62,8 +62,8 @@ def run_mkdocs(workshop: Workshop, *, from_disk: bool = False) -> None:
 
     Args:
         workshop: where everything is.
-        from_disk: whether pages will be opened from the disk: without search and instant navigation, which need a
-            server, with links to files instead of folders, and without the hand-written pages.
+        from_disk: whether pages will be opened from the disk: without search, which needs a server, with links to
+            files instead of folders, and without the hand-written pages.
 
     Raises:
         AtlasError: MkDocs warned or failed; what it printed says why.
@@ -106,7 +106,6 @@ def _config(workshop: Workshop, new: Path, from_disk: bool) -> Any:
     pages = config.plugins["atlas-pages"].config
     pages.folder, pages.from_disk = str(workshop.pages.resolve()), from_disk
     if from_disk:
-        config.theme["features"] = [name for name in config.theme["features"] if name != "navigation.instant"]
         config.plugins["material/search"].config.enabled = False
     return config
 

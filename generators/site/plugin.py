@@ -20,7 +20,6 @@ from generators.site.notebook_markup import as_theme_expects, with_downloads
 from generators.site.policy import scripts_of, with_policy
 from generators.site.previews import PREVIEWS, Preview, plain_text, preview_of, read_previews, tags
 from generators.site.search import ENTRIES, add_entries
-from generators.site.theme_styles import lighten
 
 # A link to a folder: relative, and ending there or before a query or fragment.
 TO_FOLDER = re.compile(r'(href=")(?!/)((?:[^":?#]+/)?\.\.?|[^":?#]+/)((?:[?#][^"]*)?")')
@@ -33,7 +32,12 @@ FOR_THE_PLUGIN = (NAVIGATION, ENTRIES, feed.ENTRIES, PREVIEWS)  # generated file
 UPDATED = "updated"  # in a page's front matter: the day of the latest result on it
 # The theme's search is a dialog without a name: a screen reader would say "dialog" and no more.
 SEARCH = '<div class="md-search" data-md-component="search" role="dialog"'
+# By this name the theme finds what light and dark are chosen with; by the other one `scheme.js` does.
+PALETTE, OWN_PALETTE = 'data-md-component="palette"', 'data-atlas="palette"'
 PLAIN = "404.html"  # the page on which nothing but the theme stands; MkDocs makes it first
+# The script with which the theme begins every page, but for its end.
+SCOPE = re.compile(r"(<script>__md_scope=.*?)(?=;?</script>)", re.DOTALL)
+SCRIPTS_RUN = 'document.documentElement.classList.replace("no-js","js")'
 LAST = -100
 
 log = get_plugin_logger(__name__)
@@ -89,24 +93,20 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
         return with_terms(html, get_relative_url(PAGE, page.url))
 
     def on_post_template(self, output: str, **_: Any) -> str:
-        """Name the search of a page that is no document, too."""
-        return with_named_search(output)
+        """Name the search and take over the palette of a page that is no document, too."""
+        return with_scripts_known(with_own_palette(with_named_search(output)))
 
     def on_post_page(self, output: str, *, page: Any, config: MkDocsConfig, **_: Any) -> str:
-        """Name the search, say what the page is, take out indents; let links name files where no server looks in."""
-        output = without_indents(with_named_search(output))
+        """Name the search, take over the palette, say what the page is; let links name files where none serves."""
+        output = without_indents(with_scripts_known(with_own_palette(with_named_search(output))))
         output = output.replace("</head>", f"{self._head(page, config)}</head>", 1)
         return with_links_to_files(output) if self.config.from_disk else output
 
     @event_priority(LAST)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Let the search find words of the glossary and things by name, after the theme wrote its index; the feed.
-
-        And let pages be styled once.
-        """
+        """Let the search find words of the glossary and things by name, after the theme wrote its index; the feed."""
         add_entries(self._folder(config), Path(config.site_dir))
         feed.write_feed(self._folder(config), Path(config.site_dir), config.site_url or "")
-        lighten(Path(config.site_dir))
 
     def _head(self, page: Any, config: MkDocsConfig) -> str:
         """Return what the head of a page says of it, and of the feed, for others than its reader."""
@@ -140,6 +140,16 @@ def _file(name: str, folder: Path, config: MkDocsConfig) -> File:
 def with_named_search(html: str) -> str:
     """Return a page whose search dialog has a name."""
     return html.replace(f"{SEARCH}>", f'{SEARCH} aria-label="Search">')
+
+
+def with_own_palette(html: str) -> str:
+    """Return a page whose colours are chosen by `scheme.js`, which has nothing styled twice, and not by the theme."""
+    return html.replace(PALETTE, OWN_PALETTE)
+
+
+def with_scripts_known(html: str) -> str:
+    """Return a page that says at once that scripts run; said later, as the theme does, it is styled twice."""
+    return SCOPE.sub(rf"\1,{SCRIPTS_RUN}", html, count=1)
 
 
 def without_indents(html: str) -> str:

@@ -338,6 +338,6 @@
     show(page, numbers);
   }
 
-  if (window.document$) window.document$.subscribe(enhance);
+  if (window.document$) window.document$.subscribe(() => setTimeout(enhance));
   else enhance();
 })();

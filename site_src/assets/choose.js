@@ -78,6 +78,6 @@
     }
   }
 
-  if (window.document$) window.document$.subscribe(enhance); // Material: again after each instant navigation
+  if (window.document$) window.document$.subscribe(() => setTimeout(enhance)); // the theme has the page
   else enhance();
 })();

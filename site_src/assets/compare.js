@@ -257,6 +257,6 @@
     show(page, models, findings);
   }
 
-  if (window.document$) window.document$.subscribe(enhance);
+  if (window.document$) window.document$.subscribe(() => setTimeout(enhance));
   else enhance();
 })();

@@ -143,6 +143,6 @@
 
   window.atlasFigures = { describe, spoken, ink, faded, element };
   document.addEventListener("atlas:pictures", enhance); // pictures that a script has put on the page
-  if (window.document$) window.document$.subscribe(enhance); // Material: again after each instant navigation
+  if (window.document$) window.document$.subscribe(() => setTimeout(enhance)); // the theme has the page
   else enhance();
 })();

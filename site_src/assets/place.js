@@ -24,6 +24,6 @@
   }
 
   addEventListener("hashchange", keepInView);
-  if (window.document$) window.document$.subscribe(keepInView); // Material: again after each instant navigation
+  if (window.document$) window.document$.subscribe(keepInView); // the theme has the page
   else keepInView();
 })();

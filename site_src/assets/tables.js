@@ -254,6 +254,6 @@
     }
   }
 
-  if (window.document$) window.document$.subscribe(enhance); // Material: again after each instant navigation
+  if (window.document$) window.document$.subscribe(() => setTimeout(enhance)); // the theme has the page; a task of its own, so that the page answers between
   else enhance();
 })();

@@ -435,6 +435,6 @@
   });
 
   addEventListener("popstate", follow);
-  if (window.document$) window.document$.subscribe(entered); // Material: again after each instant navigation
+  if (window.document$) window.document$.subscribe(() => setTimeout(entered)); // the theme has the page
   else entered();
 })();

@@ -280,6 +280,6 @@
     const box = document.querySelector("details.try-it");
     if (box && location.hash === `#${box.id}`) box.open = true;
   });
-  if (window.document$) window.document$.subscribe(watch); // Material: again after each instant navigation
+  if (window.document$) window.document$.subscribe(() => setTimeout(watch)); // the theme has the page
   else watch();
 })();

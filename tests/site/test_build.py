@@ -56,7 +56,7 @@ def test_a_site_takes_the_place_of_the_old_one_without_a_word(workshop, old_site
     assert {"index.html", "rooms/index.html", "ours/index.html", "data/numbers.json"} <= found
     assert {"assets/atlas.css", "search/search_index.json", "404.html"} <= found
     assert "old/index.html" not in found
-    assert "navigation.instant" in (workshop.site / "index.html").read_text()
+    assert "navigation.instant" not in (workshop.site / "index.html").read_text(), "a page of many links takes long"
     assert tuple(capfd.readouterr()) == ("", "")
     assert [path.name for path in workshop.site.parent.glob(".site*")] == []
 

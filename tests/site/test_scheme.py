@@ -1,0 +1,116 @@
+"""Light and dark, chosen by the atlas's own script: pages are styled once; what is put off comes when asked for."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from generators.site.plugin import OWN_PALETTE, PALETTE, with_own_palette
+
+NARROW = {"width": 360, "height": 740}
+
+
+def scheme(page: Page) -> str | None:
+    return page.evaluate("document.body.getAttribute('data-md-color-scheme')")
+
+
+def shown(page: Page) -> list[str]:
+    """Return the titles of the buttons that can be seen."""
+    return page.eval_on_selector_all(
+        ".md-header__option label", "all => all.filter(one => !one.hidden).map(one => one.title)"
+    )
+
+
+def test_no_page_has_the_theme_choose_colours(built_site):
+    pages = [path for path in built_site.rglob("*.html") if "md-header" in path.read_text("utf-8")]
+    assert len(pages) > 20
+    assert [path for path in pages if PALETTE in path.read_text("utf-8")] == []
+    assert [path for path in pages if path.read_text("utf-8").count(OWN_PALETTE) != 1] == []
+    assert with_own_palette(f"<form {PALETTE}>") == f"<form {OWN_PALETTE}>"
+
+
+@pytest.mark.parametrize(("system", "first", "other"), [("light", "default", "slate"), ("dark", "slate", "default")])
+def test_a_choice_is_kept_and_else_the_system_is_followed(browser: Browser, address: str, system, first, other):
+    context = browser.new_context(color_scheme=system)
+    page = context.new_page()
+    page.goto(address)
+    assert scheme(page) == first
+    page.emulate_media(color_scheme="light" if system == "dark" else "dark")
+    page.wait_for_function("([it]) => document.body.getAttribute('data-md-color-scheme') === it", arg=[other])
+    page.emulate_media(color_scheme=system)
+    page.wait_for_function("([it]) => document.body.getAttribute('data-md-color-scheme') === it", arg=[first])
+    (title,) = shown(page)
+    page.get_by_title(title).click()
+    assert scheme(page) == other
+    assert shown(page) != [title]
+    page.goto(f"{address}glossary/")
+    assert scheme(page) == other
+    dark = page.evaluate("document.documentElement.style.colorScheme")
+    assert dark == ("dark" if other == "slate" else "")
+    context.close()
+
+
+def test_colours_are_chosen_by_keys_and_without_a_place_to_keep_them(browser: Browser, address: str):
+    context = browser.new_context(color_scheme="light")
+    context.add_init_script("Storage.prototype.getItem = Storage.prototype.setItem = () => { throw new Error('no') }")
+    page = context.new_page()
+    page.goto(address)
+    page.locator(".md-header__option input").first.focus()
+    page.keyboard.press("Enter")
+    assert scheme(page) == "slate"
+    context.close()
+
+
+def test_a_page_is_not_styled_anew_for_what_it_was_made_with(browser: Browser, address: str):
+    """Nothing of a light page's body and root changes while it loads, but that scripts run."""
+    context = browser.new_context(color_scheme="light")
+    context.add_init_script("""
+        window.seen = [];
+        new MutationObserver((all) => window.seen.push(...all.map((one) => one.attributeName)))
+            .observe(document, { attributes: true, subtree: true, attributeFilter: ["data-md-color-switching"] });
+    """)
+    page = context.new_page()
+    page.goto(f"{address}glossary/")
+    page.wait_for_timeout(500)
+    assert "data-md-color-switching" not in page.evaluate("window.seen")
+    assert not page.evaluate("document.documentElement.hasAttribute('style')")
+    assert page.evaluate("document.querySelector('meta[name=color-scheme]')") is None
+    context.close()
+
+
+def test_the_menu_of_a_narrow_screen_is_there_when_it_is_opened(browser: Browser, address: str):
+    page = browser.new_page(viewport=NARROW)
+    page.goto(address)
+    link = page.locator(".md-sidebar--primary a.md-nav__link[href$='/models/']").first
+    assert not link.evaluate("node => node.checkVisibility({contentVisibilityAuto: true})")
+    page.locator("label.md-header__button[for='__drawer']").click()
+    link.wait_for(state="visible")
+    assert link.evaluate("node => node.checkVisibility({contentVisibilityAuto: true})")
+    page.close()
+
+
+def test_a_table_fades_on_the_side_where_there_is_more(browser: Browser, address: str):
+    page = browser.new_page(viewport=NARROW)
+    page.goto(f"{address}glossary/")
+    page.evaluate("""document.querySelector("article").insertAdjacentHTML("afterbegin",
+        "<div class='atlas-scroll' id='probe'><div style='width: 900px; height: 20px'></div></div>" +
+        "<div class='atlas-scroll' id='fits'><div style='width: 90px; height: 20px'></div></div>")""")
+
+    def fades(which: str, left: float) -> tuple[bool, bool]:
+        """Return whether the left and the right side are masked with the content scrolled to a share of its way."""
+        said = page.evaluate(
+            """([id, left]) => new Promise(done => {
+                const box = document.getElementById(id);
+                box.scrollLeft = left * (box.scrollWidth - box.clientWidth);
+                requestAnimationFrame(() => requestAnimationFrame(() => done(getComputedStyle(box).maskPosition)));
+            })""",
+            [which, left],
+        )
+        start, end = (float(part.split("px")[0]) for part in re.split(r", ", said))
+        return start > -1, end < -1
+
+    assert fades("probe", 0) == (False, True)
+    assert fades("probe", 0.5) == (True, True)
+    assert fades("probe", 1) == (True, False)
+    assert fades("fits", 0) == (False, False)
+    page.close()
