@@ -35,6 +35,8 @@ SEARCH = '<div class="md-search" data-md-component="search" role="dialog"'
 # By this name the theme finds what light and dark are chosen with; by the other one `scheme.js` does.
 PALETTE, OWN_PALETTE = 'data-md-component="palette"', 'data-atlas="palette"'
 PLAIN = "404.html"  # the page on which nothing but the theme stands; MkDocs makes it first
+# Scripts of one page each, by the id of the place there that they fill: others come without them.
+OF_ONE_PAGE = {"alike": "alike.js", "compare": "compare.js"}
 # The script with which the theme begins every page, but for its end.
 SCOPE = re.compile(r"(<script>__md_scope=.*?)(?=;?</script>)", re.DOTALL)
 SCRIPTS_RUN = 'document.documentElement.classList.replace("no-js","js")'
@@ -98,7 +100,7 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
 
     def on_post_page(self, output: str, *, page: Any, config: MkDocsConfig, **_: Any) -> str:
         """Name the search, take over the palette, say what the page is; let links name files where none serves."""
-        output = without_indents(with_scripts_known(with_own_palette(with_named_search(output))))
+        output = without_indents(with_its_scripts(with_scripts_known(with_own_palette(with_named_search(output)))))
         output = output.replace("</head>", f"{self._head(page, config)}</head>", 1)
         return with_links_to_files(output) if self.config.from_disk else output
 
@@ -150,6 +152,14 @@ def with_own_palette(html: str) -> str:
 def with_scripts_known(html: str) -> str:
     """Return a page that says at once that scripts run; said later, as the theme does, it is styled twice."""
     return SCOPE.sub(rf"\1,{SCRIPTS_RUN}", html, count=1)
+
+
+def with_its_scripts(html: str) -> str:
+    """Return a page without those scripts of the site that only another page needs."""
+    for place, script in OF_ONE_PAGE.items():
+        if f'id="{place}"' not in html:
+            html = re.sub(rf'<script src="[^"]*assets/{re.escape(script)}"[^>]*></script>\n?', "", html)
+    return html
 
 
 def without_indents(html: str) -> str:

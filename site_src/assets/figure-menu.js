@@ -88,17 +88,17 @@ window.atlasMenu = (() => {
     return title ? `“${title}”` : "A figure";
   }
 
+  const whatOf = (figure) => figure.dataset.cite ?? [titleOf(figure), modelOf(figure)].filter(Boolean).join(", ");
+
   function citation(figure, state) {
     const today = new Date().toISOString().slice(0, 10);
-    const what = figure.dataset.cite ?? [titleOf(figure), modelOf(figure)].filter(Boolean).join(", ");
-    return `${ATLAS} ${what}. ${addressOf(figure, state)} (seen ${today}).`;
+    return `${ATLAS} ${whatOf(figure)}. ${addressOf(figure, state)} (seen ${today}).`;
   }
 
-  /** Return an entry for BibTeX: the atlas's, with which figure of it is meant and where that is seen. */
+  /** Return how the atlas is cited in BibTeX, with which figure of it is meant and where that is seen. */
   function bibtex(figure, state) {
-    const what = figure.dataset.cite ?? [titleOf(figure), modelOf(figure)].filter(Boolean).join(", ");
-    const words = what.replaceAll("“", "``").replaceAll("”", "''").replace(/([&%$#_])/g, "\\$1");
-    const key = `helix_atlas_${modelOf(figure)}_${nameOf(figure)}`.replace(/[^a-z0-9_]/gi, "_");
+    const words = whatOf(figure).replaceAll("“", "``").replaceAll("”", "''").replace(/[&%$#_]/g, "\\$&");
+    const key = `helix_atlas_${modelOf(figure)}_${nameOf(figure)}`.replace(/\W/g, "_");
     return `@misc{${key},\n${BIBTEX},\n  howpublished = {${words}},\n  url    = {${addressOf(figure, state)}}\n}`;
   }
 

@@ -1,61 +1,48 @@
-/* Light or dark: what the reader chose, or else what the system has. The theme's own way to do it looks at the header's
-   colours while a page loads, for which the browser styles all of it twice more; pages come without it (plugin.py). */
+/* Light or dark: what the reader chose, or what the system has. The theme's own way has pages styled twice more. */
 "use strict";
 
 (() => {
   const KEPT = "__palette"; // where the theme keeps the choice, and applies it before anything is seen
-  const COLOURS = ["media", "scheme", "primary", "accent"];
+  const { body, documentElement: root } = document;
   const form = document.querySelector('form[data-atlas="palette"]');
-  const inputs = form ? [...form.querySelectorAll("input")] : [];
+  const inputs = [...(form?.elements ?? [])];
   if (!inputs.length) return;
 
-  const attribute = (what) => `data-md-color-${what}`;
-  const coloursOf = (input) => Object.fromEntries(COLOURS.map((what) => [what, input.getAttribute(attribute(what))]));
-
-  /** Return the number of what was chosen, null where nothing was or a browser keeps nothing. */
-  function kept() {
+  /** Do what reads or keeps the choice; some browsers keep nothing. */
+  function trying(act) {
     try {
-      return __md_get(KEPT)?.index ?? null;
+      return act();
     } catch {
       return null;
     }
   }
-
-  function keep(index) {
-    try {
-      __md_set(KEPT, { index, color: coloursOf(inputs[index]) });
-    } catch {
-      // it holds for this page
-    }
-  }
-
-  /** Return the number of the palette to be seen. */
-  function asked() {
-    const index = kept() ?? inputs.findIndex((input) => matchMedia(input.getAttribute(attribute("media"))).matches);
-    return Math.max(0, Math.min(index, inputs.length - 1));
-  }
+  const coloursOf = ({ dataset: { mdColorMedia: media, mdColorScheme: scheme, mdColorPrimary: primary, mdColorAccent: accent } }) => ({ media, scheme, primary, accent }); // prettier-ignore
+  const fits = (input) => matchMedia(coloursOf(input).media).matches;
+  const asked = () => trying(() => __md_get(KEPT)?.index) ?? Math.max(0, inputs.findIndex(fits));
 
   /** Show a palette, and the button that leads to the next; what is as it should be is left alone. */
   function show(index) {
-    for (const [what, value] of Object.entries(coloursOf(inputs[index])))
-      if (document.body.getAttribute(attribute(what)) !== value) document.body.setAttribute(attribute(what), value);
+    const colours = coloursOf(inputs[index]);
+    for (const what in colours) {
+      const name = `data-md-color-${what}`;
+      if (body.getAttribute(name) !== colours[what]) body.setAttribute(name, colours[what]);
+    }
     inputs.forEach((input, at) => {
       input.checked = at === index;
       input.nextElementSibling.hidden = at !== index;
     });
-    const parts = document.body.getAttribute(attribute("scheme")) === "slate" ? "dark" : ""; // of the browser: scroll bars
-    if (document.documentElement.style.colorScheme !== parts) document.documentElement.style.colorScheme = parts;
+    const parts = colours.scheme === "slate" ? "dark" : ""; // of the browser: scroll bars
+    if (root.style.colorScheme !== parts) root.style.colorScheme = parts;
   }
 
-  inputs.forEach((input, index) =>
-    input.addEventListener("change", () => {
-      keep(index);
-      show(index);
-    }),
-  );
-  form.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter") return;
-    const next = inputs[(asked() + 1) % inputs.length];
+  form.addEventListener("change", ({ target }) => {
+    const index = inputs.indexOf(target);
+    trying(() => __md_set(KEPT, { index, color: coloursOf(target) }));
+    show(index);
+  });
+  form.addEventListener("keydown", ({ key }) => {
+    if (key !== "Enter") return;
+    const next = inputs[(inputs.findIndex((input) => input.checked) + 1) % inputs.length];
     next.click();
     next.focus();
   });

@@ -140,6 +140,7 @@ def test_without_scripts_the_compare_page_says_where_to_look(browser: Browser, a
 
 
 def names(page: Page) -> list[str]:
+    page.locator("table.matrix--wide").scroll_into_view_if_needed()  # it is laid out when it comes near
     return page.locator("table.matrix--wide tbody tr:visible th").all_inner_texts()
 
 
@@ -219,6 +220,7 @@ def test_on_a_phone_the_matrix_stands_upright(browser: Browser, address: str) ->
     assert not page.locator("table.matrix--wide").is_visible()
     tall = page.locator("table.matrix--tall")
     assert tall.is_visible()
+    tall.scroll_into_view_if_needed()
     assert tall.locator("tbody.group th").all_inner_texts() == ["In the weights", "In use"]
     tall.locator("td.cell a").first.click()
     page.wait_for_url("**/#claim-three-components")

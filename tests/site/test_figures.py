@@ -89,9 +89,11 @@ def test_nothing_is_fetched_before_it_is_needed(browser: Browser, address: str) 
 
 
 def test_scripts_are_small(built_site: Path) -> None:
-    scripts = [gzip.compress(path.read_bytes()) for path in (built_site / "assets").glob("*.js")]
-    assert len(scripts) >= 10
-    assert sum(map(len, scripts)) <= MOST_SCRIPTS
+    for page in ("", "compare/", "alike/", "models/gpt2/", "findings/helix/"):
+        named = re.findall(r'<script src="[^"]*assets/([\w-]+\.js)"', (built_site / page / "index.html").read_text())
+        assert len(named) >= 10
+        assert ("alike.js" in named, "compare.js" in named) == (page == "alike/", page == "compare/")
+        assert sum(len(gzip.compress((built_site / "assets" / name).read_bytes())) for name in named) <= MOST_SCRIPTS
 
 
 def test_the_curve_turns_by_keyboard_and_comes_back(browser: Browser, address: str) -> None:
@@ -229,14 +231,17 @@ def test_pointing_at_a_token_names_it_literally(browser: Browser, address: str) 
 
 def test_figures_work_after_navigation_and_back(browser: Browser, address: str) -> None:
     page, wrong = opened(browser, f"{address}findings/helix/", viewport=WIDE)
+    page.wait_for_load_state("networkidle")
     page.get_by_role("link", name="All figures and tables of GPT-2 124M").click()
     page.wait_for_url("**/models/gpt2/#helix")
     page.locator("h1", has_text="GPT-2 124M").wait_for()  # the page before has that figure, too
     figure = alive(page, "helix")
     assert points(figure) == 1023
+    page.wait_for_load_state("networkidle")
     page.go_back()
     page.wait_for_url("**/findings/helix/")
     page.get_by_role("heading", name="What was observed").wait_for()
+    page.wait_for_load_state("networkidle")  # leaving sooner ends what is still asked for
     page.go_forward()
     page.wait_for_url("**/models/gpt2/#helix")
     page.locator("h1", has_text="GPT-2 124M").wait_for()

@@ -81,7 +81,7 @@ def test_a_page_is_not_styled_anew_for_what_it_was_made_with(browser: Browser, a
 def test_the_menu_of_a_narrow_screen_is_there_when_it_is_opened(browser: Browser, address: str):
     page = browser.new_page(viewport=NARROW)
     page.goto(address)
-    link = page.locator(".md-sidebar--primary a.md-nav__link[href$='/models/']").first
+    link = page.locator(".md-sidebar--primary a.md-nav__link[href$='models/']").first
     assert not link.evaluate("node => node.checkVisibility({contentVisibilityAuto: true})")
     page.locator("label.md-header__button[for='__drawer']").click()
     link.wait_for(state="visible")
