@@ -139,8 +139,16 @@ def test_without_scripts_the_compare_page_says_where_to_look(browser: Browser, a
     page.context.close()
 
 
+def laid_out(page: Page, table: str) -> None:
+    """Bring a table near, which is laid out then."""
+    page.locator(table).scroll_into_view_if_needed()
+    page.wait_for_function(
+        "table => document.querySelector(table).rows[0].checkVisibility({ contentVisibilityAuto: true })", arg=table
+    )
+
+
 def names(page: Page) -> list[str]:
-    page.locator("table.matrix--wide").scroll_into_view_if_needed()  # it is laid out when it comes near
+    laid_out(page, "table.matrix--wide")
     return page.locator("table.matrix--wide tbody tr:visible th").all_inner_texts()
 
 
@@ -220,7 +228,7 @@ def test_on_a_phone_the_matrix_stands_upright(browser: Browser, address: str) ->
     assert not page.locator("table.matrix--wide").is_visible()
     tall = page.locator("table.matrix--tall")
     assert tall.is_visible()
-    tall.scroll_into_view_if_needed()
+    laid_out(page, "table.matrix--tall")
     assert tall.locator("tbody.group th").all_inner_texts() == ["In the weights", "In use"]
     tall.locator("td.cell a").first.click()
     page.wait_for_url("**/#claim-three-components")
