@@ -41,6 +41,7 @@ from generators.site.view import model_page
 from generators.site.words import environment
 from tests.checkpoints import Sizes, write_checkpoint
 from tests.nulls import commit
+from tests.process_memory import in_status
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "fuzz.json"
@@ -305,13 +306,6 @@ def _look_at_page(model: Model, store: Store, place: Path) -> None:
     assert judged is not None
 
 
-def _mapped() -> int:
-    """Return how many bytes of data this process has mapped; 0 where nobody says."""
-    status = Path("/proc/self/status")
-    found = re.search(r"^VmData:\s+(\d+) kB$", status.read_text(), re.M) if status.is_file() else None
-    return 1024 * int(found[1]) if found else 0
-
-
 def in_child(kind: str, seed: int) -> tuple[str, str]:
     """Return what came of one mutant, and why where it is neither a result nor a sentence."""
     receive, send = os.pipe()
@@ -322,7 +316,9 @@ def in_child(kind: str, seed: int) -> tuple[str, str]:
         with tempfile.TemporaryDirectory() as place:
             try:
                 resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
-                most = _mapped() + BYTES  # the child has what its parent has, libraries' reserves included
+                most = (
+                    in_status("VmData") or 0
+                ) + BYTES  # the child has what its parent has, libraries' reserves included
                 resource.setrlimit(resource.RLIMIT_DATA, (most, most))
                 signal.alarm(50 * SECONDS)  # one that waits for ever takes no processor time; others wait for theirs
                 said = (outcome(kind, seed, Path(place)), "")

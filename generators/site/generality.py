@@ -107,9 +107,8 @@ class Generality:
 def generality(lessons: Sequence[Lesson], pages: Sequence[ModelPage]) -> Generality:
     """Return lessons from the most general to the least; equals stay in the order of the site."""
     ordered = sorted(lessons, key=lambda lesson: (bool(lesson.cases), *lesson.generality), reverse=True)
-    able = any("winding" in page.claims and page.claims["winding"].verdict != "untested" for page in pages)
     first = next((page for page in pages if page.name == FIRST), None)
-    return Generality(tuple(ordered), first, helix_in_words(pages) if able else "")
+    return Generality(tuple(ordered), first, helix_in_words(pages))
 
 
 def _group(lesson: Lesson) -> str:

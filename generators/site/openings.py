@@ -62,9 +62,11 @@ def _opening(claim: str, pages: Sequence[ModelPage]) -> Opening | None:
 
 
 def helix_in_words(pages: Sequence[ModelPage]) -> str:
-    """Return in how many models positions wind, and in which they lie in three dimensions as well."""
+    """Return in how many models positions wind, and in which they lie in three dimensions too; "" where untested."""
     winding = [page.claims["winding"].verdict for page in pages if "winding" in page.claims]
     tested = [verdict for verdict in winding if verdict != "untested"]
+    if not tested:
+        return ""
     both = {page.title: [page.claims[one].verdict for one in HELIX] for page in pages if {*HELIX} <= {*page.claims}}
     able = {title: verdicts for title, verdicts in both.items() if "untested" not in verdicts}
     whole = [title for title, verdicts in able.items() if verdicts == ["holds"] * len(HELIX)]

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from generators.base.packed import packed
 from generators.base.plain import as_compact_json
@@ -34,6 +34,15 @@ class Picture:
     width: int
     height: int
     data: str | None = None
+
+
+class Drawing(NamedTuple):
+    """Where a drawn figure is on light and on dark pages, from the site's root, and its size in CSS pixels."""
+
+    light: str
+    dark: str
+    width: int
+    height: int
 
 
 def interactive_figures(findings: Iterable[JudgedFinding]) -> dict[str, Any]:
@@ -72,14 +81,14 @@ def _picture(judged: JudgedFinding, figure: Figure, interactive: Any, model: str
     return Picture(figure.name, figure.title, words, *files, data)
 
 
-def drawn(path: str, key: str, draw: Callable[[], Any], staging: Staging) -> tuple[str, str, int, int]:
-    """Write a figure; return its addresses on light and on dark pages, from the site's root, and its size in pixels.
+def drawn(path: str, key: str, draw: Callable[[], Any], staging: Staging) -> Drawing:
+    """Write a figure; return where it is, and its size.
 
     `path` has no ending. It is drawn only if the cache has nothing that was drawn under this key.
     """
     name, data = f"{path}.svg", _svg(key, draw, staging)
     staging.write(name, data)
-    return (name, f"{name}#{svg.DARK}", *_size(data))
+    return Drawing(name, f"{name}#{svg.DARK}", *_size(data))
 
 
 def _svg(key: str, draw: Callable[[], Any], staging: Staging) -> bytes:

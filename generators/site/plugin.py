@@ -96,11 +96,11 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
 
     def on_post_template(self, output: str, **_: Any) -> str:
         """Name the search and take over the palette of a page that is no document, too."""
-        return with_scripts_known(with_own_palette(with_named_search(output)))
+        return with_theme_mended(output)
 
     def on_post_page(self, output: str, *, page: Any, config: MkDocsConfig, **_: Any) -> str:
         """Name the search, take over the palette, say what the page is; let links name files where none serves."""
-        output = without_indents(with_its_scripts(with_scripts_known(with_own_palette(with_named_search(output)))))
+        output = without_indents(with_its_scripts(with_theme_mended(output)))
         output = output.replace("</head>", f"{self._head(page, config)}</head>", 1)
         return with_links_to_files(output) if self.config.from_disk else output
 
@@ -137,6 +137,11 @@ def _file(name: str, folder: Path, config: MkDocsConfig) -> File:
     if name.endswith(".ipynb"):
         return File(name, str(folder), config.site_dir, config.use_directory_urls)
     return File.generated(config, name, abs_src_path=str(folder / name))
+
+
+def with_theme_mended(html: str) -> str:
+    """Return a page of the theme with what every page of the site has otherwise."""
+    return with_scripts_known(with_own_palette(with_named_search(html)))
 
 
 def with_named_search(html: str) -> str:

@@ -19,8 +19,8 @@ from generators.findings.contract import Finding
 from generators.site.changes import Change, change
 from generators.site.claims_along import Along, SeriesMember
 from generators.site.held_out import Losses, losses
-from generators.site.pictures import drawn
-from generators.site.series_curves import SeriesPicture, shown_curves
+from generators.site.pictures import Drawing, drawn
+from generators.site.series_curves import shown_curves
 from generators.site.staging import Staging
 
 AXES = {"seed": "seed", "change": "what was changed", "step": "training step"}
@@ -149,16 +149,16 @@ def write_series(
     return found
 
 
-def _picture(one: SeriesPage, finding: Finding[Any], staging: Staging) -> SeriesPicture:
+def _picture(one: SeriesPage, finding: Finding[Any], staging: Staging) -> Drawing:
     return _drawn_along(one, finding.name, one.panels(finding), staging)
 
 
-def _drawn_along(one: SeriesPage, name: str, panels: Sequence[Panel], staging: Staging) -> SeriesPicture:
+def _drawn_along(one: SeriesPage, name: str, panels: Sequence[Panel], staging: Staging) -> Drawing:
     draw = partial(along.draw_along, steps=one.series.along == "step")
     return _drawn(one, name, draw, (panels, [member.place for member in one.members], one.axis), staging)
 
 
-def _losses(one: SeriesPage, staging: Staging) -> SeriesPicture | None:
+def _losses(one: SeriesPage, staging: Staging) -> Drawing | None:
     """Draw the losses along the series."""
     if one.losses is None:
         return None
@@ -167,7 +167,7 @@ def _losses(one: SeriesPage, staging: Staging) -> SeriesPicture | None:
     return _drawn_along(one, "losses", [panel], staging)
 
 
-def _emergence(one: SeriesPage, staging: Staging) -> SeriesPicture | None:
+def _emergence(one: SeriesPage, staging: Staging) -> Drawing | None:
     """Draw all verdicts along a training, below its loss."""
     lines = [line for line in map(_line, one.rows) if line is not None] if one.series.along == "step" else []
     if not lines:
@@ -184,11 +184,11 @@ def _line(row: Along) -> Line | None:
     return Line(row.rule.statement.rstrip("."), row.settled.place, verdicts)
 
 
-def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], staging: Staging) -> SeriesPicture:
+def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], staging: Staging) -> Drawing:
     parts = f"{name} {drawn_from} {code.digest(along.__name__)}"
     key = hashlib.sha256(parts.encode()).hexdigest()[:32]
     path = f"figures/series/{one.series.name}/{name}"
-    return SeriesPicture(*drawn(path, key, partial(draw, *drawn_from), staging))
+    return drawn(path, key, partial(draw, *drawn_from), staging)
 
 
 def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:

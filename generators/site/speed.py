@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from generators.compute import code
 from generators.drawing import growth as drawing
 from generators.drawing.ratio_bar import ratio_bar, span_of
 from generators.site.evidence import Kept, validated
-from generators.site.pictures import drawn
+from generators.site.pictures import Drawing, drawn
 from generators.site.staging import Staging
 
 BENCH = "bench.json"
@@ -266,16 +265,6 @@ class Speed(Kept):
                 yield from (row.times_faster for row in section.rows)
 
 
-@dataclass(frozen=True)
-class GrowthPicture:
-    """A drawn figure: where it is on light and on dark pages, and its size in pixels."""
-
-    light: str
-    dark: str
-    width: int
-    height: int
-
-
 def speed(results: Path) -> Speed | None:
     """Read what was measured, None where it isn't kept or holds no section.
 
@@ -323,14 +312,14 @@ def _rounded(ratio: float) -> str:
     return number(float(f"{ratio:.2g}")) if ratio < 100 else number(round(ratio))
 
 
-def _picture(growth: Growth | None, of: str, unit: str, staging: Staging) -> GrowthPicture | None:
+def _picture(growth: Growth | None, of: str, unit: str, staging: Staging) -> Drawing | None:
     shown = [axis for axis in growth.axes if len(axis.points) >= FEWEST_FOR_FIGURE] if growth else []
     if not shown:
         return None
     grown = [_grown(axis, of) for axis in shown]
     parts = canonical_json([one.__dict__ for one in grown]) + unit + code.digest(drawing.__name__)
     key = hashlib.sha256(parts.encode()).hexdigest()[:32]
-    return GrowthPicture(*drawn(f"figures/speed/{of}", key, partial(drawing.draw_growth, grown, unit), staging))
+    return drawn(f"figures/speed/{of}", key, partial(drawing.draw_growth, grown, unit), staging)
 
 
 def _grown(axis: Axis, of: str) -> drawing.Grown:

@@ -41,5 +41,4 @@
   document.addEventListener("focusin", (event) => (word(event) ? show(word(event)) : hide()));
   document.addEventListener("focusout", hide);
   document.addEventListener("keydown", (event) => event.key === "Escape" && hide());
-  if (window.document$) window.document$.subscribe(hide); // the theme has another page
 })();

@@ -10,19 +10,20 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from generators.checkpoint.checkpoint import open_checkpoint
-from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.registry import FolderSource, Frequency, Model
 from generators.checkpoint.sources import in_folder
 from generators.compute.plan import Opened, inputs, plan
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
-from tests.benchmark.timing import most_memory, processor_seconds_of
+from tests.benchmark.timing import processor_seconds_of
+from tests.process_memory import most_memory
 
 
-def opened_in(folder: Path) -> Opened:
-    """Return the checkpoint of a folder, open."""
+def opened_in(folder: Path, frequency: Frequency = "index") -> Opened:
+    """Return the checkpoint of a folder, open; `frequency` names where frequencies of tokens are from."""
     files = in_folder(folder)
-    model = Model(name=folder.name, title=folder.name, sources=(FolderSource(folder=folder),))
+    model = Model(name=folder.name, title=folder.name, sources=(FolderSource(folder=folder),), frequency=frequency)
     return Opened(model, files, open_checkpoint(files))
 
 

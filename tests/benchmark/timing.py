@@ -2,7 +2,6 @@
 
 import os
 import platform
-import resource
 import subprocess
 import time
 import tracemalloc
@@ -11,6 +10,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from tests.nulls import commit
 
 ROOT = Path(__file__).parents[2]
 MEBI = 2**20
@@ -44,18 +45,6 @@ def peak_of(call: Callable[[], Any]) -> int:
     return seconds_and_peak_of(call)[1]
 
 
-def most_memory() -> int:
-    """Return the bytes that this process had at its peak; what the one had that started it doesn't count.
-
-    `ru_maxrss` would count that too, so it is asked only where there is no /proc.
-    """
-    with suppress(OSError):
-        for line in Path("/proc/self/status").read_text("utf-8").splitlines():
-            if line.startswith("VmHWM:"):
-                return 1024 * int(line.split()[1])
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
 def machine() -> dict[str, Any]:
     """Return what it is measured on, when, and of which commit; and how much else is running."""
     load = os.getloadavg()[0]
@@ -71,11 +60,9 @@ def machine() -> dict[str, Any]:
 
 def _commit() -> str:
     """Return the commit, with a plus where files differ from it."""
-    commit, changed = (
-        subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
-        for arguments in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--", "generators", "tests"])
-    )
-    return commit + ("+" if changed else "")
+    command = ["git", "status", "--porcelain", "--", "generators", "tests"]
+    changed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    return commit() + ("+" if changed else "")
 
 
 def _processor() -> str:

@@ -11,19 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
-from generators.checkpoint.registry import FolderSource, Model
-from generators.checkpoint.sources import in_folder
-from generators.compute.plan import Opened, inputs, plan
-from generators.findings import FINDINGS
+from generators.checkpoint.checkpoint import Checkpoint
+from generators.compute.plan import inputs
 from tests.benchmark.made_up import ROWS
+from tests.benchmark.one_model import of_weights, opened_in
 from tests.benchmark.timing import ROOT, CannotMeasureError, processor_seconds_of
 
 SEED = 0
 COMMAND = """
 import json, os
 from generators.cli import main
-from tests.benchmark.timing import most_memory
+from tests.process_memory import most_memory
 try:
     main()
 finally:
@@ -86,17 +84,14 @@ def bytes_read(checkpoint: Checkpoint) -> int:
 def gpt2_side() -> dict[str, Any]:
     """Time the command and every finding on the real GPT-2 weights, by the clock and by the processor."""
     folder = gpt2_folder()
-    files = in_folder(folder)
-    model = Model(name="gpt2", title="GPT-2", sources=(FolderSource(folder=folder),), frequency="wordfreq")
-    opened = Opened(model, files, open_checkpoint(files))
+    opened = opened_in(folder, frequency="wordfreq")
     with tempfile.TemporaryDirectory() as results:
         found = {
             what: command(folder, str(folder), "--results", results) for what in ("empty_store", "nothing_to_do")
         }
     seconds = {
         finding.name: processor_seconds_of(lambda f=finding: f.measure(inputs(f, opened)))[0]
-        for finding in FINDINGS
-        if plan(finding, opened).key is not None
+        for finding in of_weights(opened)
     }
     return {**found, "bytes_read": bytes_read(opened.checkpoint), "findings": seconds}
 

@@ -17,9 +17,9 @@ from generators.compute.plan import plan
 from generators.compute.run import Places, answer, open_model
 from generators.compute.running import Settings
 from generators.findings import FINDINGS
+from tests.process_memory import most_memory
 
 BUDGET_S = 4.0  # for findings that run the model: a window or two of each kind
-KIBI = 1024
 
 
 def of_all(folder: Path, names: list[str]) -> Iterator[dict[str, Any]]:
@@ -29,12 +29,6 @@ def of_all(folder: Path, names: list[str]) -> Iterator[dict[str, Any]]:
         said = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2])
         if said.stdout:
             yield json.loads(said.stdout.splitlines()[-1])
-
-
-def most_memory() -> int:
-    """Return the most that this process has taken, in bytes; `getrusage` would count the process that started it."""
-    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
-    return int(line.split()[1]) * KIBI
 
 
 def of_one(folder: Path, name: str) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 from numpy import ndarray as Array
 
+import generators.checkpoint.sources.pickled as pickled
 from generators.base.errors import InputError
 from generators.base.progress import Report, silent
 from generators.checkpoint.config import CONFIG, parse_object
-from generators.checkpoint.sources import pickled
 
 WEIGHTS = "model.safetensors"
 SHARD_INDEX = "model.safetensors.index.json"
