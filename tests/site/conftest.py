@@ -31,6 +31,8 @@ def project(stdlib_gpt2_results: Path, tmp_path_factory: pytest.TempPathFactory)
         shutil.copy(ROOT / name, project)
     for name in ("results", "models", "site_src"):
         shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
+    if (ROOT / ".cache/figures").is_dir():  # drawn already, kept by what they are drawn from
+        shutil.copytree(ROOT / ".cache/figures", project / ".cache/figures")
     shutil.copytree(stdlib_gpt2_results, project / "results", dirs_exist_ok=True)
     results = Store(project / "results")
     for name in SERIES_MEMBERS:
