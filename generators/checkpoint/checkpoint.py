@@ -22,7 +22,7 @@ from generators.checkpoint.untabled import without_a_table
 
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # as safetensors calls them
 LARGEST = 1e18  # of a weight: squares of it, summed over any matrix, are still numbers in float32
-NUMBERS_AT_ONCE = 1 << 24  # widened and checked together: a large matrix never has two copies as float32
+NUMBERS_AT_ONCE = 1 << 20  # looked at together, so that the look takes little memory
 
 
 @dataclass(frozen=True)
@@ -249,8 +249,7 @@ def _beyond(tensor: Array) -> tuple[int, ...] | None:
     flat = tensor.reshape(-1)
     for begin in range(0, flat.size, NUMBERS_AT_ONCE):
         part = flat[begin : begin + NUMBERS_AT_ONCE]
-        within = np.abs(part) <= LARGEST  # false for NaN
-        if not within.all():
-            at = np.unravel_index(begin + int(np.argmin(within)), tensor.shape)
+        if not (part.min() >= -LARGEST and part.max() <= LARGEST):  # NaN is neither
+            at = np.unravel_index(begin + int(np.argmin(np.abs(part) <= LARGEST)), tensor.shape)
             return tuple(int(i) for i in at)
     return None

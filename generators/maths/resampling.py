@@ -6,7 +6,7 @@ Romano 1992, so that every position is drawn as often), tokens and windows of te
 of weights, how often each item was drawn, so that whatever is a sum over items is a matrix product.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +20,7 @@ Statistic = Callable[[Float[Array, "draws n"]], Float[Array, " draws"]]
 LEVEL = 0.01  # share of draws of a null that may lie beyond the limit
 COVERAGE = 0.95
 BLOCKS = 16  # into which positions are cut
-BATCH_BYTES = 2**24  # of weights held at once
+BATCH_BYTES = 2**22  # of weights held at once
 
 
 @dataclass(frozen=True)
@@ -75,19 +75,20 @@ def block_weights(n: int, draws: int, rng: np.random.Generator, block: int | Non
     """
     block = max(1, n // BLOCKS) if block is None else block
     starts = rng.integers(n, size=(draws, -(-n // block)))
-    positions = (starts[:, :, None] + np.arange(block)) % n
-    return _counts(positions.reshape(draws, -1)[:, :n], n)
+    return _counts((((row[:, None] + np.arange(block)) % n).ravel()[:n] for row in starts), n, draws)
 
 
 def item_weights(n: int, draws: int, rng: np.random.Generator) -> Float[Array, "draws n"]:
     """Return how often each item (token, window) is drawn when n of them are drawn one by one."""
-    return _counts(rng.integers(n, size=(draws, n)), n)
+    return _counts((rng.integers(n, size=n) for _ in range(draws)), n, draws)
 
 
-def _counts(drawn: Int[Array, "draws m"], n: int) -> Float[Array, "draws n"]:
-    draws = len(drawn)
-    flat = (drawn + n * np.arange(draws)[:, None]).ravel()
-    return np.bincount(flat, minlength=draws * n).reshape(draws, n).astype(np.float64)
+def _counts(drawn: Iterable[Int[Array, " m"]], n: int, draws: int) -> Float[Array, "draws n"]:
+    """Count one draw after another, so that only one is here beside the counts."""
+    counts = np.empty((draws, n))
+    for row, items in zip(counts, drawn, strict=True):
+        row[:] = np.bincount(items, minlength=n)
+    return counts
 
 
 def resample_items(statistic: Statistic, n: int, draws: int, rng: np.random.Generator) -> Float[Array, " draws"]:

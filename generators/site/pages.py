@@ -29,6 +29,7 @@ from generators.site.groups import grouped
 from generators.site.kept_pages import Drawn, draw_ahead, page_of
 from generators.site.learned import lessons
 from generators.site.navigation import DATA, write_navigation
+from generators.site.neighbours import neighbours
 from generators.site.openings import openings
 from generators.site.pictures import Picture
 from generators.site.previews import write_previews
@@ -200,7 +201,7 @@ def _write_pages(
         write("models/index.md", "models.md.j2", askable=askable([*rendered.pages, *rendered.in_series]))
         write("compare.md", "compare.md.j2")
         models_alike = alike(rendered.pages)
-        write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST)
+        write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST, neighbours=neighbours(rendered.pages))
         staging.write("data/alike.json", as_compact_json(models_alike.as_json()))
         write("learned.md", "learned.md.j2", family=family, asked=what_readers_asked(family, everything))
         write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW)

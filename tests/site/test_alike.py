@@ -110,7 +110,7 @@ def test_the_script_gets_small_plain_numbers_of_claims_that_some_model_has():
 def test_the_page_says_what_there_is(pages):
     template = environment(whole=True).get_template("alike.md.j2")
     found = alike(pages)
-    text = template.render(root="../", alike=found, pages=pages, fewest=FEWEST, is_many=False)
+    text = template.render(root="../", alike=found, pages=pages, fewest=FEWEST, is_many=False, neighbours=[])
     assert ("go together most" in text) == (len(pages) >= FEWEST)
     assert text.count('<th scope="row">') == len(found.shown())
     assert ("No model has two numbers yet" in text) == (not pages)

@@ -19,7 +19,7 @@ from generators.checkpoint.config import CONFIG, parse_object
 WEIGHTS = "model.safetensors"
 SHARD_INDEX = "model.safetensors.index.json"
 LARGEST_TEXT = 128 * 2**20  # bytes; the largest tokenizers of real models have a quarter of it
-NUMBERS_AT_ONCE = 1 << 22  # of a tensor, read and widened together
+NUMBERS_AT_ONCE = 1 << 21  # of a tensor, read and widened together
 FLOATING = ("F64", "F32", "F16", "BF16")
 
 

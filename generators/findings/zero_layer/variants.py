@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from generators.findings.inputs import Inputs, Vocabulary
 
-BLOCK = 2048  # keys at a time
+BLOCK = 1024  # keys at a time
 ROUNDING = 1e-5  # relative; of products in float32, those that differ by less are equal
 Rows = Float[Array, "m d"]
 
