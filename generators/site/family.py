@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from generators.base.sentences import listed, many
 from generators.base.text import number
+from generators.checkpoint.registry import Place
 from generators.findings.stream.claims import RELIABLE
 from generators.findings.stream.measure import StageRow
 from generators.site.changes import UNTESTED, Change, verdict
@@ -23,6 +24,7 @@ SURVIVAL = {  # of what is learned still, with one change
     "stdlib-no-decay": "What survives without weight decay?",
     "stdlib-context-64": "What survives with a short context?",
 }
+BY_DESIGN = {"stdlib-rank-three": ("three-components", "low-rank")}  # hold whatever is learned
 OWN_CURVE = "makes-its-own-positions"
 LOOK_BACK = "look-back"
 ASKED = {  # by readers of the posts, each with the claim or the member of the family that answers
@@ -108,26 +110,47 @@ def _survivals(family: SeriesPage, seeds: SeriesPage | None) -> Iterator[FamilyL
     found = {member.place: member.model.name for member in family.members}
     unsteady = {row.rule.id for row in seeds.in_several if not row.agrees} if seeds is not None else set()
     for change in family.changes:
-        question = SURVIVAL.get(found[change.place])
-        if question is not None:
-            yield _survival(question, change, family, unsteady)
+        name = found[change.place]
+        if name in SURVIVAL:
+            yield _survival(SURVIVAL[name], change, family, unsteady, BY_DESIGN.get(name, ()))
 
 
-def _survival(question: str, change: Change, family: SeriesPage, unsteady: set[str]) -> FamilyLesson:
+def _survival(
+    question: str, change: Change, family: SeriesPage, unsteady: set[str], by_design: Sequence[str]
+) -> FamilyLesson:
     became = [f"{len(change.kept)} still {_hold(len(change.kept))}"] if change.kept else []
     became += [f"{len(change.lost)} {_hold(len(change.lost))} no more"] if change.lost else []
     became += [f"{len(change.untested)} can't be tested"] if change.untested else []
     said = listed(became) if len(change.kept) < change.held else "none is lost"
     answer = f"{_claims(change.held)} with {family.series.reference}. With {change.place}, {said or 'there is none'}."
-    chance = [row for row in (*change.lost, *change.gained) if row.rule.id in unsteady]
+    answer += _cost(change.place, family)
+    gained = [row for row in change.gained if row.rule.id not in by_design]
+    chance = [row for row in (*change.lost, *gained) if row.rule.id in unsteady]
     steady = tuple(row for row in change.lost if row not in chance)
     parts = (
         Part("Hold no more", steady),
         Part("Hold no more, but seeds differ on them anyway", tuple(row for row in change.lost if row in chance)),
-        Part("Hold now and did not", tuple(row for row in change.gained if row not in chance)),
-        Part("Hold now, but seeds differ on them anyway", tuple(row for row in change.gained if row in chance)),
+        Part("Hold now and did not", tuple(row for row in gained if row not in chance)),
+        Part("Hold now, but seeds differ on them anyway", tuple(row for row in gained if row in chance)),
+        Part("Hold now, as they must by how it was made", tuple(r for r in change.gained if r.rule.id in by_design)),
     )
     return FamilyLesson(question, answer, FAMILY, _filled(parts))
+
+
+def _cost(place: Place, family: SeriesPage) -> str:
+    """Return what a change costs in loss, or gains, in a sentence; none where that isn't known."""
+    rows = () if family.losses is None else family.losses.rows
+    cost = next((row.difference for row in rows if row.place == place), None)
+    if family.losses is None or cost is None:
+        return ""
+    said = (
+        f" Its loss on {family.losses.text} is {number(abs(cost.mean))} nats {'higher' if cost.mean > 0 else 'lower'}"
+    )
+    if cost.interval is None:
+        return f"{said}."
+    low, high = cost.interval
+    same = ", too little to be told from none" if low < 0 < high else ""
+    return f"{said} (95 % interval of the difference {number(low)} to {number(high)}){same}."
 
 
 def _own_curve(family: SeriesPage) -> Iterator[FamilyLesson]:

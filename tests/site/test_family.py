@@ -115,6 +115,34 @@ def test_what_survives_a_change_and_what_seeds_unmake_anyway():
     assert ids(found[SEEDS].parts[0]) == ["winding"]
 
 
+def test_what_a_change_costs_is_told_and_what_it_makes_hold_by_design():
+    three = member(
+        "stdlib-rank-three", "rank three", winding="fails", clump="holds", low_rank="holds", fraying="holds"
+    )
+    plain = member(
+        "stdlib-learned", "learned positions", winding="holds", clump="holds", low_rank="fails", fraying="fails"
+    )
+    rows = (
+        Loss("learned positions", Mean(3.3, (3.2, 3.4))),
+        Loss("rank three", Mean(3.31, (3.2, 3.4)), Mean(0.01, (-0.002, 0.022))),
+    )
+    losses = Losses(rows, "text kept from training", "nats per token")
+    found = answers(page("stdlib-family", "change", plain, three, losses=losses))[RANK]
+    assert found.answer.endswith(
+        "Its loss on text kept from training is 0.01 nats higher (95 % interval of the difference −0.002 to 0.022), "
+        "too little to be told from none."
+    )
+    assert {part.words: ids(part) for part in found.parts} == {
+        "Hold no more": ["winding"],
+        "Hold now and did not": ["fraying"],
+        "Hold now, as they must by how it was made": ["low-rank"],
+    }
+    dearer = Losses((rows[0], Loss("rank three", Mean(3.5, None), Mean(0.2, (0.19, 0.21)))), losses.text, losses.unit)
+    assert answers(page("stdlib-family", "change", plain, three, losses=dearer))[RANK].answer.endswith(
+        "0.19 to 0.21)."
+    )
+
+
 def test_what_cant_be_tested_after_a_change_is_no_loss():
     short = member("stdlib-context-64", "a context of 64", winding="untested", clump="holds", low_rank="holds")
     found = answers(family(LEARNED, short))["What survives with a short context?"]
