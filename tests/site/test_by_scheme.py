@@ -14,7 +14,8 @@ ROTATES, SLOPES, HAS_TABLE = range(3)
 
 
 def model(name: str, *schemes: str, tested: int = 1) -> Any:
-    claims = [SimpleNamespace(verdict="holds")] * tested + [SimpleNamespace(verdict="untested")]
+    holds = [SimpleNamespace(verdict="holds", id=f"c{i}", statement=f"It is {i}.") for i in range(tested)]
+    claims = [*holds, SimpleNamespace(verdict="untested")]
     measured = {"position_scheme": {"schemes": list(schemes)}} if schemes else {}
     return SimpleNamespace(name=name, title=name.title(), measured=measured, findings=SimpleNamespace(claims=claims))
 
@@ -48,15 +49,24 @@ def test_the_example_is_the_model_of_that_kind_of_which_most_is_tested():
     assert examples == ["turns", None, "sines"]
 
 
+def said(pages: list[Any]) -> list[str]:
+    template = environment().get_template("by_scheme.md.j2")
+    html = template.render(root="../", askable=askable(pages), rules=rules_by_finding())
+    return html.split('<div id="')[1:]
+
+
 def test_the_page_says_how_many_and_where_one_was_computed():
-    pages = [model("turns", "rotary", tested=7)]
-    html = (
-        environment()
-        .get_template("by_scheme.md.j2")
-        .render(root="../", askable=askable(pages), rules=rules_by_finding())
-    )
-    rotates, slopes, _ = html.split('<div id="')[1:]
+    rotates, slopes, _ = said([model("turns", "rotary", tested=9)])
     assert f"Up to {askable([])[ROTATES].claims} of {len(rules_by_finding())} claims can be tested" in rotates
-    assert '<a href="../models/turns/">Turns</a>, with 7 claims tested, of which 7 hold.' in rotates
+    assert '<a href="../models/turns/">Turns</a>, with 9 claims tested, of which 9 hold.' in rotates
     assert "RoPE" in rotates
     assert "No model of this kind is computed yet." in slopes
+
+
+def test_few_claims_that_hold_are_named():
+    rotates, *_ = said([model("turns", "rotary", tested=2)])
+    assert (
+        'with 2 claims tested, of which 2 hold: <a href="../models/turns/#claim-c0">It is 0</a> · '
+        '<a href="../models/turns/#claim-c1">It is 1</a>.' in rotates
+    )
+    assert "of which 1 holds: <a" in said([model("turns", "rotary")])[ROTATES]
