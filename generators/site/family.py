@@ -13,6 +13,7 @@ from generators.findings.stream.claims import RELIABLE
 from generators.findings.stream.measure import StageRow
 from generators.site.changes import UNTESTED, Change, verdict
 from generators.site.claims_along import Along, SeriesMember
+from generators.site.held_out import Mean
 from generators.site.learned import Lesson
 from generators.site.series import SeriesPage
 
@@ -112,18 +113,18 @@ def _survivals(family: SeriesPage, seeds: SeriesPage | None) -> Iterator[FamilyL
     for change in family.changes:
         name = found[change.place]
         if name in SURVIVAL:
-            yield _survival(SURVIVAL[name], change, family, unsteady, BY_DESIGN.get(name, ()))
+            cost = _cost(change.place, family, seeds)
+            yield _survival(SURVIVAL[name], change, f"with {family.series.reference}", cost, unsteady, name)
 
 
-def _survival(
-    question: str, change: Change, family: SeriesPage, unsteady: set[str], by_design: Sequence[str]
-) -> FamilyLesson:
+def _survival(question: str, change: Change, held: str, cost: str, unsteady: set[str], name: str) -> FamilyLesson:
+    by_design = BY_DESIGN.get(name, ())
     became = [f"{len(change.kept)} still {_hold(len(change.kept))}"] if change.kept else []
     became += [f"{len(change.lost)} {_hold(len(change.lost))} no more"] if change.lost else []
     became += [f"{len(change.untested)} can't be tested"] if change.untested else []
     said = listed(became) if len(change.kept) < change.held else "none is lost"
-    answer = f"{_claims(change.held)} with {family.series.reference}. With {change.place}, {said or 'there is none'}."
-    answer += _cost(change.place, family)
+    answer = f"{_claims(change.held)} {held}. With {change.place}, {said or 'there is none'}."
+    answer += cost
     gained = [row for row in change.gained if row.rule.id not in by_design]
     chance = [row for row in (*change.lost, *gained) if row.rule.id in unsteady]
     steady = tuple(row for row in change.lost if row not in chance)
@@ -137,20 +138,28 @@ def _survival(
     return FamilyLesson(question, answer, FAMILY, _filled(parts))
 
 
-def _cost(place: Place, family: SeriesPage) -> str:
-    """Return what a change costs in loss, or gains, in a sentence; none where that isn't known."""
-    rows = () if family.losses is None else family.losses.rows
-    cost = next((row.difference for row in rows if row.place == place), None)
+def _cost(place: Place, family: SeriesPage, seeds: SeriesPage | None) -> str:
+    """Return what a change costs in loss, or gains, in a sentence or two; none where that isn't known."""
+    cost = _differences(family).get(place)
     if family.losses is None or cost is None:
         return ""
-    said = (
-        f" Its loss on {family.losses.text} is {number(abs(cost.mean))} nats {'higher' if cost.mean > 0 else 'lower'}"
-    )
-    if cost.interval is None:
-        return f"{said}."
-    low, high = cost.interval
-    same = ", too little to be told from none" if low < 0 < high else ""
-    return f"{said} (95 % interval of the difference {number(low)} to {number(high)}){same}."
+    more = "higher" if cost.mean > 0 else "lower"
+    said = f" Its loss on {family.losses.text} is {number(abs(cost.mean))} nats {more}"
+    if cost.interval is not None:
+        low, high = cost.interval
+        said += f" (95 % interval of the difference {number(low)} to {number(high)})"
+        said += ", too little to be told from none" if low < 0 < high else ""
+    by_seed = [abs(each.mean) for each in _differences(seeds).values()] if seeds is not None else []
+    if by_seed:
+        upto = "up to " if len(by_seed) > 1 else ""
+        said += f"; another seed alone moves it by {upto}{number(max(by_seed))}"
+    return f"{said}."
+
+
+def _differences(page: SeriesPage) -> dict[Place, Mean]:
+    """Return how far each model's loss is from the first model's, of those of which it is known."""
+    rows = () if page.losses is None else page.losses.rows
+    return {row.place: row.difference for row in rows if row.difference is not None}
 
 
 def _own_curve(family: SeriesPage) -> Iterator[FamilyLesson]:
