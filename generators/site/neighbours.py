@@ -9,7 +9,7 @@ from generators.findings import FINDINGS
 from generators.maths.agreement import UNKNOWN, Agreement, agreement
 from generators.site.view import ModelPage
 
-FEWEST = 10  # claims that two models must both have a verdict on before they are compared
+FEWEST = 8  # claims that two models must both have a verdict on before they are compared
 MODELS = 3  # from which on chance can be told from agreement
 CODES = {"fails": 0, "partly": 1, "holds": 2}
 
@@ -24,14 +24,19 @@ class Compared:
     expected: float
     beyond_chance: bool
 
+    @property
+    def share(self) -> float:
+        """Return the share of claims with the same verdict."""
+        return self.same / self.shared
+
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The model that agrees most with one, and the model that agrees least."""
+    """The model that agrees most with one, and the model that agrees least; None where no other agrees less."""
 
     page: ModelPage
     most: Compared
-    least: Compared
+    least: Compared | None
 
 
 def neighbours(pages: Sequence[ModelPage]) -> list[Neighbours]:
@@ -63,4 +68,5 @@ def _of(pages: Sequence[ModelPage], found: Agreement, i: int) -> Neighbours | No
             beyond_chance=bool(found.excess[i, j] > found.limit),
         )
 
-    return Neighbours(pages[i], compared(others[0]), compared(others[-1]))
+    most, least = compared(others[0]), compared(others[-1])
+    return Neighbours(pages[i], most, least if least.share < most.share else None)

@@ -43,7 +43,8 @@ def test_twins_find_each_other_beyond_chance():
     assert found["c"].most.same == found["c"].most.shared == 30
     assert found["c"].most.beyond_chance
     assert not found["a"].most.beyond_chance
-    assert found["a"].least.same <= found["a"].most.same
+    least = found["a"].least
+    assert least is not None and least.share < found["a"].most.share
 
 
 @pytest.mark.parametrize("pages", [[], dealt("ab")])
@@ -55,10 +56,16 @@ def test_of_few_models_nothing_is_said(pages):
 def test_a_model_that_shares_too_few_verdicts_is_compared_with_none():
     found = neighbours([*dealt("abcd"), model("bare", ["holds"] * 3 + ["untested"] * 27)])
     assert [one.page.name for one in found] == ["a", "b", "c", "d"]
-    assert "bare" not in {other.other.name for one in found for other in (one.most, one.least)}
+    assert "bare" not in {other.other.name for one in found for other in (one.most, one.least) if other is not None}
 
 
 def test_the_page_says_whether_any_two_agree_beyond_chance():
     assert "none can be called alike" in said(dealt("abcdef"))
     assert "30 of 30 *" in said(twins())
     assert "none can be called alike" not in said(twins())
+
+
+def test_where_all_others_agree_as_often_none_is_called_the_least_alike():
+    pages = [model(name, ["holds"] * 10) for name in "abc"]
+    assert [one.least for one in neighbours(pages)] == [None] * 3
+    assert said(pages).count("no other less") == 3
