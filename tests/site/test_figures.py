@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Locator, Page, Route
 from generators.base.packed import unpacked
 from generators.drawing.svg import svg
 from tests.drawing.test_svg import INK, INK_DARK, drawn
-from tests.site.test_browser import PHONE, WCAG, WIDE, opened, until
+from tests.site.test_browser import PHONE, WCAG, WIDE, load_pictures, opened, until
 
 pytestmark = pytest.mark.browser
 
@@ -231,17 +231,19 @@ def test_pointing_at_a_token_names_it_literally(browser: Browser, address: str) 
 
 def test_figures_work_after_navigation_and_back(browser: Browser, address: str) -> None:
     page, wrong = opened(browser, f"{address}findings/helix/", viewport=WIDE)
-    page.wait_for_load_state("networkidle")
+    load_pictures(page)  # leaving sooner ends what is still asked for, by the link being scrolled to, say
     page.get_by_role("link", name="All figures and tables of GPT-2 124M").click()
     page.wait_for_url("**/models/gpt2/#helix")
     page.locator("h1", has_text="GPT-2 124M").wait_for()  # the page before has that figure, too
     figure = alive(page, "helix")
     assert points(figure) == 1023
+    load_pictures(page)
     page.wait_for_load_state("networkidle")
     page.go_back()
     page.wait_for_url("**/findings/helix/")
     page.get_by_role("heading", name="What was observed").wait_for()
-    page.wait_for_load_state("networkidle")  # leaving sooner ends what is still asked for
+    load_pictures(page)
+    page.wait_for_load_state("networkidle")
     page.go_forward()
     page.wait_for_url("**/models/gpt2/#helix")
     page.locator("h1", has_text="GPT-2 124M").wait_for()
