@@ -298,7 +298,7 @@ def _look_at_page(model: Model, store: Store, place: Path) -> None:
     staging = Staging(place / "pages", place / "cache")
     page = model_page(model, store, staging, {}, lambda line: None)
     assert page is not None
-    text = environment().get_template("model.md.j2").render(root="../../", page=page, things=[])
+    text = environment().get_template("model.md.j2").render(root="../../", page=page, things=[], beside_series=False)
     for mark in ("<script>alert", "\u202e", "\x1b"):
         assert mark not in text, f"{mark!r} is on the page"
     assert not re.search(r"\b(nan|None|inf)\b", re.sub(r"<[^>]*>", "", text)), "a number that is none is on the page"
@@ -316,9 +316,8 @@ def in_child(kind: str, seed: int) -> tuple[str, str]:
         with tempfile.TemporaryDirectory() as place:
             try:
                 resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
-                most = (
-                    in_status("VmData") or 0
-                ) + BYTES  # the child has what its parent has, libraries' reserves included
+                inherited = in_status("VmData") or 0  # the child has its parent's, libraries' reserves included
+                most = inherited + BYTES
                 resource.setrlimit(resource.RLIMIT_DATA, (most, most))
                 signal.alarm(50 * SECONDS)  # one that waits for ever takes no processor time; others wait for theirs
                 said = (outcome(kind, seed, Path(place)), "")
