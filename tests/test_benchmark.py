@@ -112,10 +112,9 @@ def test_one_model_is_measured_in_a_process_of_its_own():
     assert found["memory"] > 0
 
 
-def test_the_command_is_measured_for_a_registry_and_for_nothing_to_do(monkeypatch):
-    monkeypatch.setattr(growth, "TINY", Sizes(n_layer=1, n_head=2, d_model=16, n_ctx=8, vocab_size=100))
-    found = growth.of_many(1)
-    assert found["again"] > 0 and found["seconds"] > 0
+def test_the_command_is_measured_for_a_registry_and_for_nothing_to_do():
+    found = growth.of_many(2)  # of one, smaller still, both are hardly more than the interpreter's start
+    assert 0 < found["again"] < found["seconds"]
     assert found["memory"] > 0
 
 

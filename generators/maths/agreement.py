@@ -1,7 +1,7 @@
 """How often items give the same answers to many questions, and how often chance has them do so.
 
-Answers are codes from 0 on; `UNKNOWN` where an item has no answer to a question. Two items are compared over the
-questions that both answer.
+Answers are codes, NaN where an item has no answer to a question. Two items are compared over the questions that both
+answer.
 """
 
 from dataclasses import dataclass
@@ -10,9 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-UNKNOWN = -1
-DRAWS = 200  # of shuffled answers
-PERCENTILE = 99  # of the draws, above which two items agree more than chance has any two
+from generators.maths.rank_pairs import DRAWS, PERCENTILE, shuffled
 
 
 @dataclass(frozen=True)
@@ -30,57 +28,46 @@ class Agreement:
     @property
     def excess(self) -> Float[Array, "n n"]:
         """Return the share of questions answered alike beyond what chance gives; NaN where none are shared."""
-        return _excess(self.same, self.expected, self.shared)
+        beyond = self.same - self.expected
+        return np.divide(beyond, self.shared, out=np.full(beyond.shape, np.nan), where=self.shared > 0)
 
 
-def agreement(answers: Int[Array, "n q"], fewest: int, seed: int = 0) -> Agreement:
+def agreement(answers: Float[Array, "n q"], fewest: int, seed: int = 0) -> Agreement:
     """Return how often each two items agree, and what chance has them agree.
 
     Chance: the answers to every question are shuffled over the items that answer it, each question by itself.
     The expected agreement is exact; `limit` is the percentile, over draws, of the largest excess among the pairs that
     share at least `fewest` questions (infinite where none do).
     """
-    shared, same = _counted(answers)
-    expected = _expected(answers)
-    apart = np.triu(shared >= fewest, 1)
-    if not apart.any():
-        return Agreement(shared, same, expected, float("inf"))
-    rng = np.random.default_rng(seed)
-    largest = []
-    for _ in range(DRAWS):
-        _shared, drawn = _counted(_shuffled(answers, rng))
-        largest.append(float(_excess(drawn, expected, shared)[apart].max()))
-    return Agreement(shared, same, expected, float(np.percentile(largest, PERCENTILE)))
+    known = np.isfinite(answers)
+    shared = known.astype(int) @ known.astype(int).T
+    codes = np.unique(answers[known])
+    expected = _expected(answers, codes)
+    apart = np.triu(shared >= max(fewest, 1), 1)
+    limit = float("inf")
+    if apart.any():
+        rng = np.random.default_rng(seed)
+        draws = (_same(shuffled(answers.T, rng).T, codes) for _ in range(DRAWS))
+        limit = float(np.percentile([np.max((same - expected)[apart] / shared[apart]) for same in draws], PERCENTILE))
+    return Agreement(shared, _same(answers, codes), expected, limit)
 
 
-def _counted(answers: Int[Array, "n q"]) -> tuple[Int[Array, "n n"], Int[Array, "n n"]]:
-    known = (answers != UNKNOWN).astype(int)
+def _same(answers: Float[Array, "n q"], codes: Float[Array, " codes"]) -> Int[Array, "n n"]:
+    """Return how many questions each two items answer alike."""
     same = np.zeros((len(answers), len(answers)), dtype=int)
-    for code in np.unique(answers[answers != UNKNOWN]):
+    for code in codes:
         given = (answers == code).astype(int)
         same += given @ given.T
-    return known @ known.T, same
+    return same
 
 
-def _expected(answers: Int[Array, "n q"]) -> Float[Array, "n n"]:
+def _expected(answers: Float[Array, "n q"], codes: Float[Array, " codes"]) -> Float[Array, "n n"]:
     """Return how many questions each two items answer alike in the mean over all shuffles."""
-    known = (answers != UNKNOWN).astype(float)
+    known = np.isfinite(answers).astype(float)
     n = known.sum(axis=0)
     pairs = np.zeros_like(n)
-    for code in np.unique(answers[answers != UNKNOWN]):
+    for code in codes:
         given = (answers == code).sum(axis=0)
         pairs += given * (given - 1)
     chance = np.divide(pairs, n * (n - 1), out=np.zeros_like(n), where=n > 1)
     return (known * chance) @ known.T
-
-
-def _excess(same: Int[Array, "n n"], expected: Float[Array, "n n"], shared: Int[Array, "n n"]) -> Float[Array, "n n"]:
-    return np.divide(same - expected, shared, out=np.full(shared.shape, np.nan), where=shared > 0)
-
-
-def _shuffled(answers: Int[Array, "n q"], rng: np.random.Generator) -> Int[Array, "n q"]:
-    shuffled = answers.copy()
-    for question in range(answers.shape[1]):
-        known = answers[:, question] != UNKNOWN
-        shuffled[known, question] = rng.permutation(answers[known, question])
-    return shuffled

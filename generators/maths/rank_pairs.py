@@ -64,8 +64,8 @@ def strongest(
     rng = np.random.default_rng(seed)
     draws = []
     for _ in range(DRAWS):
-        shuffled, _n = rank_correlations(_shuffled(x, rng), _shuffled(y, rng), fewest)
-        draws.append(float(_sizes(shuffled, allowed).max()))
+        by_chance, _n = rank_correlations(shuffled(x, rng), shuffled(y, rng), fewest)
+        draws.append(float(_sizes(by_chance, allowed).max()))
     return Strongest(
         row=row,
         column=column,
@@ -102,9 +102,10 @@ def _unit_ranks(values: Float[Array, "a n"]) -> Float[Array, "a n"]:
     return np.divide(ranks, norms, out=np.full_like(ranks, np.nan), where=norms > 0)
 
 
-def _shuffled(values: Float[Array, "a n"], rng: np.random.Generator) -> Float[Array, "a n"]:
-    shuffled = values.copy()
-    for row in shuffled:
+def shuffled(values: Float[Array, "a n"], rng: np.random.Generator) -> Float[Array, "a n"]:
+    """Return the known values of every quantity shuffled over the items that they are known of."""
+    drawn = values.copy()
+    for row in drawn:
         known = np.isfinite(row)
         row[known] = rng.permutation(row[known])
-    return shuffled
+    return drawn

@@ -114,17 +114,16 @@ def _survivals(family: SeriesPage, seeds: SeriesPage | None) -> Iterator[FamilyL
         name = found[change.place]
         if name in SURVIVAL:
             cost = _cost(change.place, family, seeds)
-            yield _survival(SURVIVAL[name], change, f"with {family.series.reference}", cost, unsteady, name)
+            yield _survival(name, change, family.series.reference, cost, unsteady)
 
 
-def _survival(question: str, change: Change, held: str, cost: str, unsteady: set[str], name: str) -> FamilyLesson:
+def _survival(name: str, change: Change, reference: Place | None, cost: str, unsteady: set[str]) -> FamilyLesson:
     by_design = BY_DESIGN.get(name, ())
     became = [f"{len(change.kept)} still {_hold(len(change.kept))}"] if change.kept else []
     became += [f"{len(change.lost)} {_hold(len(change.lost))} no more"] if change.lost else []
     became += [f"{len(change.untested)} can't be tested"] if change.untested else []
     said = listed(became) if len(change.kept) < change.held else "none is lost"
-    answer = f"{_claims(change.held)} {held}. With {change.place}, {said or 'there is none'}."
-    answer += cost
+    answer = f"{_claims(change.held)} with {reference}. With {change.place}, {said or 'there is none'}.{cost}"
     gained = [row for row in change.gained if row.rule.id not in by_design]
     chance = [row for row in (*change.lost, *gained) if row.rule.id in unsteady]
     steady = tuple(row for row in change.lost if row not in chance)
@@ -135,7 +134,7 @@ def _survival(question: str, change: Change, held: str, cost: str, unsteady: set
         Part("Hold now, but seeds differ on them anyway", tuple(row for row in gained if row in chance)),
         Part("Hold now, as they must by how it was made", tuple(r for r in change.gained if r.rule.id in by_design)),
     )
-    return FamilyLesson(question, answer, FAMILY, _filled(parts))
+    return FamilyLesson(SURVIVAL[name], answer, FAMILY, _filled(parts))
 
 
 def _cost(place: Place, family: SeriesPage, seeds: SeriesPage | None) -> str:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from generators.findings import FINDINGS
-from generators.maths.agreement import UNKNOWN, Agreement, agreement
+from generators.maths.agreement import Agreement, agreement
 from generators.site.view import ModelPage
 
 FEWEST = 8  # claims that two models must both have a verdict on before they are compared
 MODELS = 3  # from which on chance can be told from agreement
-CODES = {"fails": 0, "partly": 1, "holds": 2}
+CODES = {"fails": 0.0, "partly": 1.0, "holds": 2.0}  # others are no verdicts
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ def neighbours(pages: Sequence[ModelPage]) -> list[Neighbours]:
 
     Alike is the share of claims with the same verdict, of those that both have one on.
     """
-    claims = [rule.id for finding in FINDINGS for rule in finding.rules]
-    verdicts = [[p.claims[c].verdict if c in p.claims else "" for c in claims] for p in pages]
-    answers = np.array([[CODES.get(verdict, UNKNOWN) for verdict in row] for row in verdicts], dtype=int)
     if len(pages) < MODELS:
         return []
+    claims = [rule.id for finding in FINDINGS for rule in finding.rules]
+    verdicts = [[page.claims[claim].verdict if claim in page.claims else "" for claim in claims] for page in pages]
+    answers = np.array([[CODES.get(verdict, np.nan) for verdict in row] for row in verdicts])
     found = agreement(answers, FEWEST)
     return [of for i in range(len(pages)) if (of := _of(pages, found, i)) is not None]
 

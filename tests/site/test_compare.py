@@ -142,8 +142,8 @@ def test_without_scripts_the_compare_page_says_where_to_look(browser: Browser, a
 def laid_out(page: Page, table: str) -> None:
     """Bring a table near, which is laid out then."""
     page.locator(table).scroll_into_view_if_needed()
-    page.wait_for_function(
-        "table => document.querySelector(table).rows[0].checkVisibility({ contentVisibilityAuto: true })", arg=table
+    until(
+        page, "table => document.querySelector(table).rows[0].checkVisibility({contentVisibilityAuto: true})", table
     )
 
 

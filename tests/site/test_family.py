@@ -138,9 +138,12 @@ def test_what_a_change_costs_is_told_and_what_it_makes_hold_by_design():
         "Hold now, as they must by how it was made": ["low-rank"],
     }
     dearer = Losses((rows[0], Loss("rank three", Mean(3.5, None), Mean(0.2, (0.19, 0.21)))), losses.text, losses.unit)
-    assert answers(page("stdlib-family", "change", plain, three, losses=dearer))[RANK].answer.endswith(
-        "0.19 to 0.21)."
-    )
+    dear = page("stdlib-family", "change", plain, three, losses=dearer)
+    assert answers(dear)[RANK].answer.endswith("0.19 to 0.21).")
+    one, two = member("stdlib-learned", 0, winding="holds"), member("stdlib-learned-seed-1", 1, winding="holds")
+    by_seed = Losses((Loss(0, Mean(3.3, None)), Loss(1, Mean(3.28, None), Mean(-0.02, None))), "text", "nats")
+    seeds = page("stdlib-seeds", "seed", one, two, losses=by_seed)
+    assert answers(dear, seeds)[RANK].answer.endswith("0.19 to 0.21); another seed alone moves it by 0.02.")
 
 
 def test_what_cant_be_tested_after_a_change_is_no_loss():
