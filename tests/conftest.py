@@ -69,6 +69,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=turn)
 
 
+NO_FIGURE = b'<svg xmlns="http://www.w3.org/2000/svg" width="100" height="100" viewBox="0 0 100 100"/>'
+
+
+def without_figures(patch: pytest.MonkeyPatch) -> None:
+    """Have pages made with an empty figure for each: drawing them takes longer than all the rest."""
+    from generators.site import pages, pictures
+
+    patch.setattr(pictures, "_svg", lambda *_: NO_FIGURE)
+    patch.setattr(pages, "PROCESSES", 1)  # others would draw them
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Have what is read from a hub kept in a folder of these tests, here and in the processes that they start."""

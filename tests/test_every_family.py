@@ -16,7 +16,6 @@ from generators.compute.records import ModelFindings
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.helix import chance
-from generators.site import pages, pictures
 from generators.site.build import Workshop, make_pages, run_mkdocs
 from generators.site.locations import packaged
 from generators.site.pages import Rendered
@@ -24,13 +23,13 @@ from tests.checkpoint.fake_hub import COMMIT, HubServer, serving
 from tests.checkpoint.oracle import cases
 from tests.checkpoint.oracle.cases import CASES, Case
 from tests.checkpoint.test_hub import at_hub
+from tests.conftest import without_figures
 from tests.test_cli import results_of
 
 UNTABLED = (Case("mamba"), Case("mbart"))  # no table knows these types
 FAMILIES = {case.family: case for case in (*UNTABLED, *reversed(CASES))}  # the first case of each
 TOKENS = 300  # enough for findings about tokens
 FEW = 99  # draws, of which one is the 99th percentile
-NO_FIGURE = b'<svg width="100" height="100"></svg>'
 NO_NUMBER = re.compile(r"\b(None(?! holds more)|nan|NaN|inf|undefined)\b|\{\{|\{%")
 
 
@@ -100,9 +99,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             if not repository.exists():
                 build(case).save_pretrained(repository)
             told[name_of(case)] = command("compute", hub_id(case), "--skip-runs")
-        # tests/site draws figures: here they would take longer than all the rest
-        patch.setattr(pictures, "_svg", lambda *_: NO_FIGURE)
-        patch.setattr(pages, "PROCESSES", 1)  # others would draw them
+        without_figures(patch)  # tests/site draws them
         store, workshop = Store(folder / "results"), _workshop(folder)
         made = make_pages(Registry(models=()), store, workshop, whole=False)
         yield World(folder, hub, told, made.rendered)

@@ -237,3 +237,19 @@ def test_readers_questions_are_answered_only_where_results_are():
     answered, waiting = what_readers_asked([rank], list(learned(GPT2).values()))
     assert answered == ["whether one could train three components alone"]
     assert waiting == ["whether looking back is a rotation", "whether regularisation keeps the curve compact"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "counted"),
+    [
+        ("holds", "In the only model tested</strong>: one&#39;s title (6)<details"),
+        ("fails", "In none of the models that can test it</strong> (6):<details"),
+    ],
+)
+def test_many_claims_are_counted_and_named_on_demand(verdict, counted):
+    text = short(page("one", *[verdict] * len(NAMES)))
+    assert counted in text
+    named = text.partition('<details class="which"><summary>Which they are</summary>')[2].partition("</details>")[0]
+    assert named.count('<a href="#lesson-') == len(NAMES)
+    few = short(page("one", *[verdict] * 3, *["untested"] * 3))
+    assert "<details" not in few.partition("<table")[0]

@@ -5,14 +5,12 @@ import pytest
 from generators.checkpoint.registry import Model, load_registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
-from generators.site import pictures
 from generators.site.openings import CLAIMS, MOST, openings
 from generators.site.staging import Staging
 from generators.site.view import ModelPage, model_page
 from generators.site.words import environment
-from tests.conftest import ROOT
+from tests.conftest import ROOT, without_figures
 
-NO_FIGURE = b'<svg width="100" height="100"></svg>'
 SAID = environment().get_template("openings.j2").module
 
 
@@ -24,7 +22,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelPage]:
     registry = load_registry(ROOT / "models.yml")
     found = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures, "_svg", lambda *_: NO_FIGURE)  # others look at figures
+        without_figures(patch)  # others look at figures
         for name in ("gpt2", "openai-gpt", "all-minilm-l6-v2"):
             page = model_page(_named(registry.models, name), store, staging, {}, lambda line: None)
             assert page is not None

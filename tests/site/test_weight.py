@@ -11,21 +11,19 @@ from generators.base.progress import silent
 from generators.checkpoint.registry import Registry
 from generators.compute.results import Store
 from generators.site import pages as made
-from generators.site import pictures
 from generators.site.pages import Rendered
 from generators.site.pictures import Picture
 from generators.site.plugin import without_indents
 from generators.site.staging import Staging
 from generators.site.view import ModelPage, all_models, model_page
 from generators.site.words import environment
-from tests.conftest import ROOT
+from tests.conftest import ROOT, without_figures
 from tests.many import of_each_model
 
 MOST_OF_A_MODEL = 3_000_000  # bytes of its page, its figures and its data
 MOST_OF_A_PAGE = 200_000  # bytes of HTML, of the home page and of findings
 AROUND = 30_000  # of these, the theme with a menu of fifty models: it took 25 000
 FIFTY = 50
-EMPTY = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 400 300"/>'
 
 
 def test_no_model_weighs_more_than_three_megabytes(built_site: Path) -> None:
@@ -69,7 +67,7 @@ def written(folder: Path, count: int) -> Path:
     store, staging = Store(ROOT / "results"), Staging(folder / "pages", folder / "cache")
     names = ("gpt2", "all-minilm-l6-v2")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures, "_svg", lambda *_: EMPTY)
+        without_figures(patch)
         models = [model for model in all_models(Registry(models=()), store) if model.name in names]
         shown = [model_page(model, store, staging, {}, silent) for model in models]
         there = [page for page in shown if page is not None]
