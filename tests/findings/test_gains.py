@@ -5,6 +5,7 @@ import pytest
 
 from generators.drawing.svg import svg
 from generators.findings.gains import FINDING as GAINS
+from generators.findings.gains.claims import SAME, WITHOUT
 from generators.findings.gains.measure import log_correlation
 from tests import synthetic
 
@@ -122,7 +123,8 @@ def test_without_positions_there_is_no_correlation():
     del weights["position_embedding"]
     result = compute(weights)
     assert set(result.metrics["correlation"]["ln1"].values()) == {None}
-    assert claims_of(result)["ln1-dials-down"].verdict == "untested"
+    claim = claims_of(result)["ln1-dials-down"]
+    assert (claim.verdict, claim.answer) == ("untested", WITHOUT)
     assert result.metrics["consistent_channel"]["ln2"] is not None
 
 
@@ -226,6 +228,8 @@ def test_constant_gains_say_nothing(value):
     assert result.metrics["consistent_channel"] == {"ln1": None, "ln2": None}
     assert set(result.metrics["correlation"]["ln1"].values()) == {None}
     assert {claim.verdict for claim in GAINS.claims(result)} == {"untested"}
+    answers = [claim.answer for claim in GAINS.claims(result)]
+    assert answers == [SAME, "The gains of ln2 are the same in every channel."]
     json.dumps(result.metrics, allow_nan=False)
 
 

@@ -87,7 +87,7 @@ def _is_ln2(measured: Measurements[Metrics]) -> Tested | Untested:
     nulls, intervals = known
     channel, rho, place = m["ln2_channel"], m["ln2_channel_rho"], m["ln2_channel_rank"]
     if channel is None or rho is None:
-        return Untested("The gains of ln2 are constant or not in this checkpoint.")
+        return Untested("The gains of ln2 are the same in every channel, or not in this checkpoint.")
     if m["n_channels"] < FEWEST_TO_PICK_FROM:
         return Untested(
             f"There are only {m['n_channels']} channels: a random pick is the frequency channel too often."

@@ -8,6 +8,8 @@ from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
 from generators.maths.channels import ConsistentChannel
 
+SAME = "The first norm's gain is the same in every channel."
+WITHOUT = "There is no table of positions here to compare the gain with."
 MOST_NAMED = 4  # of channels that tie
 # The channel must top at least so many layers, and at least one layer in so many.
 LAYERS = {"holds": (3, 2), "partly": (2, 4)}
@@ -19,7 +21,9 @@ def _dials_down(measured: Measurements[Metrics]) -> Tested | Untested:
         return Untested("No norm stands before the first attention, or its gain isn't here.")
     value = correlations["0"]
     if value is None:
-        return Untested("There is no position embedding here to compare with, or the gain is constant.")
+        first = next(row for row in measured.tables["norms"].named() if (row["norm"], row["layer"]) == ("ln1", 0))
+        alike = first["top_channels"] is None
+        return Untested(SAME if alike else WITHOUT)
     how = f"The first norm's log gains correlate at {value:+.2f} with the log position std of their channels"
     return Tested(
         value,
@@ -36,7 +40,8 @@ def _dials_down(measured: Measurements[Metrics]) -> Tested | Untested:
 def _one_channel(measured: Measurements[Metrics]) -> Tested | Untested:
     found = measured.metrics["consistent_channel"]["ln2"]
     if found is None:
-        return Untested("The gains of ln2 are constant or not in this checkpoint.")
+        there = measured.metrics["correlation"]["ln2"]
+        return Untested(f"The gains of ln2 are {'the same in every channel' if there else 'not in this checkpoint'}.")
     layers, topped = found["n_layers"], found["layers_topped"]
     median = float(np.median(found["ratios"])) if found["ratios"] else None
     return Tested(
