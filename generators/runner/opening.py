@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from generators.base.architecture import Architecture
 from generators.runner.budget import DEFAULT_BUDGET_S
 from generators.runner.errors import CannotRunError
+from generators.runner.positions import add_slopes_once
 
 if TYPE_CHECKING:
     from generators.runner.run import Run
@@ -155,6 +156,7 @@ def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, d
     if absent:
         raise CannotRunError(f"The model can't be run: the checkpoint lacks {_some(absent)}.")
     _fuse_activations(model)
+    add_slopes_once(model, architecture.n_layer)
     return model.to(device).eval().requires_grad_(False)
 
 

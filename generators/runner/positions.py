@@ -1,5 +1,6 @@
 """Positions of our making: rows of a table, ids that rotations are made from, distances of ALiBi."""
 
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,8 +14,9 @@ from generators.runner import modules
 from generators.runner.errors import CannotRunError
 
 Kind = Literal["table", "rotary", "alibi"]
-# How the blocks of an ALiBi model are given their bias.
-ALIBI_ARGUMENTS = {"bloom": "alibi", "mpt": "position_bias"}
+# How the blocks of an ALiBi model are given their bias; Falcon's rotate where it is not asked for.
+ALIBI_ARGUMENTS = {"bloom": "alibi", "mpt": "position_bias", "falcon": "alibi"}
+MASK = "attention_mask"
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,12 @@ class Positions:
                     hook = rotation.register_forward_pre_hook(_with_ids(places), with_kwargs=True)
                     hooks.callback(hook.remove)
             else:
-                argument = ALIBI_ARGUMENTS[self.model.config.model_type]
-                for block in self.blocks:
-                    hook = block.register_forward_pre_hook(_with_distances(argument, places), with_kwargs=True)
+                config = self.model.config
+                in_mask = _in_masks(config)
+                argument = ALIBI_ARGUMENTS[config.model_type]
+                replace = _in_mask(config, places) if in_mask else _with_distances(argument, places)
+                for block in self.blocks:  # before `add_slopes_once`, which takes away what slopes are read from
+                    hook = block.register_forward_pre_hook(replace, with_kwargs=True, prepend=True)
                     hooks.callback(hook.remove)
             yield
 
@@ -83,11 +88,44 @@ def find_positions(model: Any, blocks: list[Any], tensor: str | None, first_row:
     """Return how a model knows positions, None where that is by nothing that can be replaced."""
     if tensor is not None:
         return Positions("table", model, table=modules.find_array(model, tensor), first_row=first_row)
-    if model.config.model_type in ALIBI_ARGUMENTS:
+    if model.config.model_type in ALIBI_ARGUMENTS and getattr(model.config, "alibi", True):
         return Positions("alibi", model, tuple(blocks))
     if modules.find_rotations(model):
         return Positions("rotary", model)
     return None
+
+
+def add_slopes_once(model: Any, n_layer: int) -> None:
+    """Have an ALiBi model whose masks hold its bias already add it once, as it does with fused kernels.
+
+    transformers 5 puts Falcon's into the mask, and without fused kernels Falcon adds it to the scores once more.
+    """
+    if _in_masks(model.config):
+        for block in modules.find_blocks(model, n_layer):
+            block.register_forward_pre_hook(_without_slopes, with_kwargs=True)
+
+
+def _in_masks(config: Any) -> bool:
+    return config.model_type == "falcon" and bool(config.alibi)
+
+
+def _without_slopes(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return args, {**kwargs, "alibi": kwargs["alibi"].new_zeros(kwargs["alibi"].shape)}
+
+
+def _in_mask(config: Any, places: Any) -> Any:
+    """Return a hook that gives a block a mask that holds slope x position of the key, scaled as scores are."""
+    import torch
+
+    scale = math.sqrt(config.hidden_size // config.num_attention_heads)
+
+    def replace(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        mask, bias = kwargs[MASK], kwargs["alibi"]
+        least = torch.finfo(mask.dtype).min
+        distances = bias[..., 1:2] * places[: bias.shape[-1]].to(bias.device)
+        return args, {**kwargs, MASK: torch.where(mask > least / 2, distances / scale, least)}
+
+    return replace
 
 
 def _with_ids(places: Any) -> Any:

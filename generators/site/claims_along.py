@@ -28,19 +28,25 @@ class SeriesMember:
 
 
 Tested = list[tuple[SeriesMember, ClaimRecord]]
+FEW = 4  # steps, up to which they are named
+FACTOR = 2  # between thresholds, beyond which effects are of different things
 
 
 @dataclass(frozen=True)
 class Settled:
     """The verdict that a training ends with, and the step from which it stays.
 
-    `always` says that it is so at every step that can test it, `just` that it is so at the last one only.
+    `throughout` says that it is so at every step that can test it, and `from_start` that the first step looked at is
+    one of these; `at_end` that the last one looked at can test it. `earlier` are steps with that verdict before it
+    was another once more.
     """
 
     verdict: str
     place: Place
-    always: bool
-    just: bool
+    throughout: bool
+    from_start: bool
+    at_end: bool
+    earlier: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,14 @@ class Along:
         verdict, start = tested[-1][1].verdict, len(tested) - 1
         while start and tested[start - 1][1].verdict == verdict:
             start -= 1
-        return Settled(verdict, tested[start][0].place, start == 0, start == len(tested) - 1 > 0)
+        return Settled(
+            verdict,
+            tested[start][0].place,
+            throughout=start == 0,
+            from_start=start == 0 and tested[0][0].place == self.members[0].place,
+            at_end=tested[-1][0].place == self.members[-1].place,
+            earlier=tuple(member.place for member, claim in tested[:start] if claim.verdict == verdict),
+        )
 
     @property
     def panel(self) -> Panel | None:
@@ -121,14 +134,21 @@ class Along:
         settled = self.settled
         assert settled is not None
         verb = _verb(settled.verdict).capitalize()
-        span = _span([claim.value for _, claim in (tested[0], tested[-1])])
+        first, last = (number(tested[at][0].place) for at in (0, -1))
+        values = [claim.value for _, claim in (tested[0], tested[-1])]
+        span = (
+            "" if None in values else f" (effect {number(values[0])} at step {first}, {number(values[1])} at {last})"
+        )
+        until = "" if settled.at_end else f" until {last}, the last that can test it"
         if len(tested) == 1:
-            return f"{verb} at the one step that can test it, {number(settled.place)}{_range(list(self.effects))}."
-        if settled.always:
-            return f"{verb} from the first step looked at to the last{span}."
-        if settled.just:
-            return f"{verb} at the last step only, {number(settled.place)}{span}."
-        return f"{verb} from step {number(settled.place)} on{span}."
+            return f"{verb} at the one step that can test it, {first}{_range(list(self.effects))}."
+        if settled.throughout:
+            known = f" that can test it, from {first} to {last}" if len(tested) < len(self.members) else " looked at"
+            return f"{verb} at every step{known}{span}."
+        if settled.place == tested[-1][0].place:
+            which = "looked at" if settled.at_end else "that can test it"
+            return f"{verb} at the last step {which}, {last}, and not at the one before{_as_before(settled)}{span}."
+        return f"{verb} from step {number(settled.place)} on{until}{_as_before(settled)}{span}."
 
     def _agreement(self, tested: Tested) -> str:
         verdicts = [claim.verdict for _, claim in tested]
@@ -160,31 +180,84 @@ class Along:
             said += f", and still with {listed(same)}"
         for kind, names in others.items():
             said += f"; {_verb(kind)} with {listed(names)}"
-        return f"{said}."
+        return f"{said}.{self._by_what_else(base.verdict, tested)}"
+
+    def _by_what_else(self, verdict: str, tested: Tested) -> str:
+        """Return where a claim holds no more though its effect reaches the threshold: what else is asked decides."""
+        if verdict != "holds":
+            return ""
+        reach = [str(member.place) for member, claim in tested if claim.verdict != "holds" and self._reaches(claim)]
+        if not reach:
+            return ""
+        return f" With {listed(reach)} the effect reaches the threshold; what else is asked for is not met."
+
+    def _reaches(self, claim: ClaimRecord) -> bool:
+        return claim.value is not None and self.rule.reached(claim.value, claim.threshold)
+
+    def reaches_at(self, place: Place) -> bool:
+        """Return whether its effect at a place reaches the threshold, whatever the verdict."""
+        return any(self._reaches(claim) for member, claim in self.tested if member.place == place)
+
+    def close_at(self, *places: Place) -> bool:
+        """Return whether its verdict at one of these places is a close call."""
+        return any(claim.close for member, claim in self.tested if member.place in places)
+
+    def _others(self) -> list[tuple[Place, ClaimRecord]]:
+        """Return the claim in every model but the reference that can test it."""
+        return [(member.place, claim) for member, claim in self.tested if member.place != self.series.reference]
 
     def differences(self) -> list[tuple[Place, float]]:
-        """Return how far the effect is from the reference's in every other model; none where that isn't measured."""
+        """Return how far the effect is from the reference's in every other model; none where that isn't measured.
+
+        Nor where the claim is judged by quite another threshold, as where directions are counted by the size of P.
+        """
         base = self._base
         if base is None or base.value is None:
             return []
-        others = [(m.place, c.value) for m, c in self.tested if m.place != self.series.reference]
-        return [(place, value - base.value) for place, value in others if value is not None]
+        comparable = [(place, claim) for place, claim in self._others() if _alike(claim.threshold, base.threshold)]
+        return [(place, claim.value - base.value) for place, claim in comparable if claim.value is not None]
+
+    def larger(self) -> list[tuple[Place, float]]:
+        """Return the differences that are larger than the effects of seeds lie apart; none without two seeds."""
+        if len(self.seeds) < 2:
+            return []
+        spread = max(self.seeds) - min(self.seeds)
+        return [(place, by) for place, by in self.differences() if abs(by) > spread]
 
     def _beside_seeds(self) -> str:
         """Return which changes make a larger difference than another seed does; nothing without two seeds."""
-        differences = self.differences()
+        differences, larger = self.differences(), self.larger()
         if len(self.seeds) < 2 or not differences:
-            return ""
-        spread = max(self.seeds) - min(self.seeds)
-        larger = [f"{place} ({_signed(by)})" for place, by in differences if abs(by) > spread]
-        smaller = [str(place) for place, by in differences if abs(by) <= spread]
-        said = f" Over {len(self.seeds)} seeds the effect spreads by {number(spread)}"
+            return self._not_compared()
+        smaller = [str(place) for place, by in differences if (place, by) not in larger]
+        named = [f"{place} ({_signed(by)})" for place, by in larger]
+        said = f" Over {len(self.seeds)} seeds the effect spreads by {number(max(self.seeds) - min(self.seeds))}"
         if not larger:
-            return f"{said}: no change makes a larger difference."
-        if not smaller:
-            return f"{said}: every change makes a larger difference, {listed(larger)}."
-        make, do = "makes" if len(smaller) == 1 else "make", "does" if len(larger) == 1 else "do"
-        return f"{said}: {listed(smaller)} {make} no larger a difference, {listed(larger)} {do}."
+            said += ": no change makes a larger difference."
+        elif not smaller:
+            every = "every change" if len(differences) == len(self._others()) else "every other change"
+            said += f": {every} makes a larger difference, {listed(named)}."
+        else:
+            make, do = "makes" if len(smaller) == 1 else "make", "does" if len(larger) == 1 else "do"
+            said += f": {listed(smaller)} {make} no larger a difference, {listed(named)} {do}."
+        return said + self._not_compared()
+
+    def _not_compared(self) -> str:
+        base = self._base
+        other = [(p, c) for p, c in self._others() if base is not None and not _alike(c.threshold, base.threshold)]
+        if base is None or not other:
+            return ""
+        each = listed([f"{place} ({number(claim.threshold)})" for place, claim in other])
+        return (
+            f" Its threshold with {each} is another than {number(base.threshold)}: effects can't be compared there."
+        )
+
+
+def _alike(threshold: float | None, other: float | None) -> bool:
+    """Return whether two thresholds are of one size: neither more than twice the other."""
+    if not threshold or not other:
+        return threshold == other
+    return 1 / FACTOR <= threshold / other <= FACTOR
 
 
 def _signed(value: float) -> str:
@@ -195,9 +268,13 @@ def _verb(verdict: str) -> str:
     return {"holds": "holds", "partly": "partly holds", "fails": "fails"}[verdict]
 
 
-def _span(values: list[float | None]) -> str:
-    first, last = values
-    return "" if first is None or last is None else f" (from {number(first)} at first to {number(last)} in the end)"
+def _as_before(settled: Settled) -> str:
+    """Return at which steps it was so already, before it was otherwise once more."""
+    if not settled.earlier:
+        return ""
+    if len(settled.earlier) > FEW:
+        return f", as at {len(settled.earlier)} steps before, with others between"
+    return f", as at {listed([number(place) for place in settled.earlier])} before, with others between"
 
 
 def _range(values: list[float]) -> str:

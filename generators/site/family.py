@@ -25,7 +25,10 @@ SURVIVAL = {  # of what is learned still, with one change
     "stdlib-no-decay": "What survives without weight decay?",
     "stdlib-context-64": "What survives with a short context?",
 }
+DECAY = "stdlib-no-decay"
+COMPACT = "three-components"  # tells whether the curve is compact
 BY_DESIGN = {"stdlib-rank-three": ("three-components", "low-rank")}  # hold whatever is learned
+WHEN = "Do observations appear in the first half of the loss's fall, or in the second?"
 OWN_CURVE = "makes-its-own-positions"
 LOOK_BACK = "look-back"
 ASKED = {  # by readers of the posts, each with the claim or the member of the family that answers
@@ -37,10 +40,11 @@ ASKED = {  # by readers of the posts, each with the claim or the member of the f
 
 @dataclass(frozen=True)
 class Part:
-    """Words, and the claims that they are about; `series` is the series whose page tells more."""
+    """Words, and the claims that they are about; close calls at `places` are marked."""
 
     words: str
     rows: tuple[Along, ...] = ()
+    places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ def family_lessons(pages: Sequence[SeriesPage]) -> list[FamilyLesson]:
     lessons: list[FamilyLesson] = []
     seeds = by_name.get(SEEDS)
     if (family := by_name.get(FAMILY)) is not None and family.has_reference:
-        lessons += [*_schemes(family), *_survivals(family, seeds)]
+        lessons += [*_schemes(family, _unsteady(seeds)), *_survivals(family, seeds)]
     if (family := by_name.get(FAMILY)) is not None:
         lessons += _own_curve(family)
     if seeds is not None:
@@ -78,7 +82,12 @@ def what_readers_asked(found: Sequence[FamilyLesson], lessons: Sequence[Lesson])
     ]
 
 
-def _schemes(family: SeriesPage) -> Iterator[FamilyLesson]:
+def _unsteady(seeds: SeriesPage | None) -> set[str]:
+    """Return the claims on which seeds differ."""
+    return {row.rule.id for row in seeds.in_several if not row.agrees} if seeds is not None else set()
+
+
+def _schemes(family: SeriesPage, unsteady: set[str]) -> Iterator[FamilyLesson]:
     others = [member for member in family.members if member.model.name in SCHEMES]
     if not others:
         return
@@ -103,37 +112,75 @@ def _schemes(family: SeriesPage) -> Iterator[FamilyLesson]:
     names = listed([str(other.place) for other in others])
     became = listed([piece for piece in pieces if piece])
     answer = f"{_claims(len(holding))} with {reference}. Trained with {names} instead: {became}."
-    parts = (Part("Hold with learned positions alone", needing), Part("Hold with another scheme, too", without))
+    alone = "alone" if len(others) == 1 else "and with none of the others that can test them"
+    alone = f"Hold with {reference} {alone}"
+    parts = (
+        Part(alone, tuple(row for row in needing if row.rule.id not in unsteady)),
+        Part(f"{alone}, but seeds differ on them anyway", tuple(r for r in needing if r.rule.id in unsteady)),
+        Part("Hold with another scheme, too", without),
+    )
     yield FamilyLesson("Which observations need learned positions?", answer, FAMILY, _filled(parts))
 
 
 def _survivals(family: SeriesPage, seeds: SeriesPage | None) -> Iterator[FamilyLesson]:
     found = {member.place: member.model.name for member in family.members}
-    unsteady = {row.rule.id for row in seeds.in_several if not row.agrees} if seeds is not None else set()
     for change in family.changes:
         name = found[change.place]
         if name in SURVIVAL:
-            cost = _cost(change.place, family, seeds)
-            yield _survival(name, change, family.series.reference, cost, unsteady)
+            more = _by_seed(family) + _compact(name, change.place, family) + _cost(change.place, family, seeds)
+            yield _survival(name, change, family.series.reference, more, _unsteady(seeds))
 
 
-def _survival(name: str, change: Change, reference: Place | None, cost: str, unsteady: set[str]) -> FamilyLesson:
+def _by_seed(family: SeriesPage) -> str:
+    """Return how many claims still hold with another seed alone; nothing without one."""
+    kept = sorted({len(change.kept) for change in family.seed_changes})
+    if not kept:
+        return ""
+    count = str(kept[0]) if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
+    return f" With another seed alone {count} still {_hold(kept[-1])}."
+
+
+def _compact(name: str, place: Place, family: SeriesPage) -> str:
+    """Return how much of the positions three components hold without weight decay, and with it."""
+    row = next((one for one in family.rows if one.rule.id == COMPACT), None)
+    if name != DECAY or row is None:
+        return ""
+    shares = {member.place: claim.value for member, claim in row.tested}
+    here, there = shares.get(place), shares.get(family.series.reference or "")
+    if here is None or there is None:
+        return ""
+    said = f" Three components hold {_percent(here)} of the positions' variance, {_percent(there)} with weight decay"
+    if len(row.seeds) > 1:
+        said += f"; {len(row.seeds)} seeds make it {_percent(min(row.seeds))} to {_percent(max(row.seeds))}"
+    return f"{said}."
+
+
+def _survival(name: str, change: Change, reference: Place | None, more: str, unsteady: set[str]) -> FamilyLesson:
     by_design = BY_DESIGN.get(name, ())
     became = [f"{len(change.kept)} still {_hold(len(change.kept))}"] if change.kept else []
     became += [f"{len(change.lost)} {_hold(len(change.lost))} no more"] if change.lost else []
     became += [f"{len(change.untested)} can't be tested"] if change.untested else []
     said = listed(became) if len(change.kept) < change.held else "none is lost"
-    answer = f"{_claims(change.held)} with {reference}. With {change.place}, {said or 'there is none'}.{cost}"
+    answer = f"{_claims(change.held)} with {reference}. With {change.place}, {said or 'there is none'}."
+    reaching = [row.rule.statement.rstrip(".") for row in change.lost if row.reaches_at(change.place)]
+    if reaching:
+        answer += (
+            f" The effect of {listed([f'“{one}”' for one in reaching])} reaches the threshold still: what else is "
+        )
+        answer += "asked for is not met."
+    answer += more
     gained = [row for row in change.gained if row.rule.id not in by_design]
     chance = [row for row in (*change.lost, *gained) if row.rule.id in unsteady]
     steady = tuple(row for row in change.lost if row not in chance)
-    parts = (
-        Part("Hold no more", steady),
-        Part("Hold no more, but seeds differ on them anyway", tuple(row for row in change.lost if row in chance)),
-        Part("Hold now and did not", tuple(row for row in gained if row not in chance)),
-        Part("Hold now, but seeds differ on them anyway", tuple(row for row in gained if row in chance)),
-        Part("Hold now, as they must by how it was made", tuple(r for r in change.gained if r.rule.id in by_design)),
+    by_words = (
+        ("Hold no more", steady),
+        ("Hold no more, but seeds differ on them anyway", tuple(row for row in change.lost if row in chance)),
+        ("Hold now and did not", tuple(row for row in gained if row not in chance)),
+        ("Hold now, but seeds differ on them anyway", tuple(row for row in gained if row in chance)),
+        ("Hold now, as they must by how it was made", tuple(r for r in change.gained if r.rule.id in by_design)),
     )
+    places = (change.place,) if reference is None else (change.place, reference)
+    parts = [Part(words, rows, places) for words, rows in by_words]
     return FamilyLesson(SURVIVAL[name], answer, FAMILY, _filled(parts))
 
 
@@ -217,13 +264,21 @@ def _course(course: SeriesPage) -> Iterator[FamilyLesson]:
     found = course.emergence
     if course.half_fallen is None or not (found.before or found.after):
         return
+    arrived = len(found.before) + len(found.after)
     answer = (
-        f"The loss has done half of its fall by step {number(course.half_fallen)}. Of the claims that hold at the "
-        f"last step and did not at the first, {len(found.before)} came to hold before that, {len(found.after)} then "
-        "or later."
+        f"Half of the loss's fall is done by step {number(course.half_fallen)} of {number(course.places[-1])}. "
+        f"Of the {_claims(arrived, hold=False)} that {_hold(arrived)} at the last step, but not at every step before "
+        f"that can test {_them(arrived)}, {len(found.before)} {_have(len(found.before))} held without interruption "
+        f"since a step before that one, {len(found.after)} since that one or later."
     )
-    parts = (Part("Before", found.before), Part("After", found.after))
-    yield FamilyLesson("Do they appear before the loss falls, or after?", answer, COURSE, _filled(parts))
+    start = number(course.places[0])
+    parts = (
+        Part("Since before that", found.before),
+        Part("Since then or later", found.after),
+        Part(f"Hold at step {start} already, and at every other", found.always),
+        Part(f"Hold at every step that can test them, which step {start} can't", found.late),
+    )
+    yield FamilyLesson(WHEN, answer, COURSE, _filled(parts))
 
 
 def _filled(parts: Sequence[Part]) -> tuple[Part, ...]:
@@ -237,6 +292,14 @@ def _claims(count: int, *, hold: bool = True) -> str:
 
 def _hold(count: int) -> str:
     return "holds" if count == 1 else "hold"
+
+
+def _have(count: int) -> str:
+    return "has" if count == 1 else "have"
+
+
+def _them(count: int) -> str:
+    return "it" if count == 1 else "them"
 
 
 def _percent(share: float) -> str:

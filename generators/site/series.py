@@ -1,6 +1,7 @@
 """What a series of models shows: claims along it, where verdicts settle, whether seeds agree. Reads no weights."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,8 +17,9 @@ from generators.drawing import along
 from generators.drawing.along import Line, Panel, Point
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
+from generators.maths.spread import beyond_spread
 from generators.site.changes import Change, change
-from generators.site.claims_along import Along, SeriesMember
+from generators.site.claims_along import Along, SeriesMember, Settled
 from generators.site.held_out import Losses, losses
 from generators.site.pictures import Drawing, drawn
 from generators.site.series_curves import shown_curves
@@ -84,41 +86,82 @@ class SeriesPage:
             return []
         return [change(self.rows, reference, one.place) for one in self.members if one.place != reference]
 
+    @cached_property
+    def seed_changes(self) -> list[Change]:
+        """Return what another seed alone does to the claims, for each but the reference's own."""
+        base = next((one for one in self.members if one.place == self.series.reference), None)
+        if base is None:
+            return []
+        others = [
+            SeriesMember(f"another seed ({one.place})", one.model, one.judged)
+            for one in self.seeds
+            if one.model.name != base.model.name
+        ]
+        rows = [Along(rule, self.series, (base, *others)) for finding in FINDINGS for rule in finding.rules]
+        return [change(rows, base.place, one.place) for one in others]
+
+    @property
+    def expected_beyond(self) -> float:
+        """Return in which share of claims another seed alone would be farther off than the seeds lie apart."""
+        return beyond_spread(len(self.seeds))
+
+    @property
+    def beyond_seeds(self) -> list[tuple[Place, int, int]]:
+        """Return in how many claims a change makes a larger difference than seeds spread, of how many compared."""
+        compared = Counter(place for row in self.rows if len(row.seeds) > 1 for place, _ in row.differences())
+        larger = Counter(place for row in self.rows for place, _ in row.larger())
+        return [(place, larger[place], count) for place, count in compared.items()]
+
     @property
     def in_several(self) -> list[Along]:
         """Return the claims that two models or more can test."""
         return [row for row in self.rows if len(row.tested) > 1]
 
     @property
+    def ends(self) -> bool:
+        """Return whether its first place and its last have results: where a training starts, and what it comes to."""
+        return [self.members[0].place, self.members[-1].place] == [self.places[0], self.places[-1]]
+
+    @property
     def half_fallen(self) -> Place | None:
         """Return the first step by which half of the loss's fall is done, None where that isn't known."""
-        if self.losses is None:
+        if self.losses is None or not self.ends:
             return None
         return next((row.place for row in self.losses.rows if (self.losses.fallen(row.place) or 0) >= HALF), None)
 
     @property
     def emergence(self) -> "Emergence":
-        """Return when the claims that hold in the end came to hold."""
-        holding = [row for row in self.rows if row.settled and row.settled.verdict == "holds"]
-        arrived = [row for row in holding if row.settled and not row.settled.always]
-        fallen = [(row, self.done(row)) for row in arrived]
-        return Emergence(
-            always=tuple(row for row in holding if row.settled and row.settled.always),
-            before=tuple(row for row, done in fallen if done is not None and done < HALF),
-            after=tuple(row for row, done in fallen if done is not None and done >= HALF),
-            unknown=tuple(row for row, done in fallen if done is None),
-        )
+        """Return since when the claims hold that hold at the last step."""
+        found: dict[str, list[Along]] = {kind: [] for kind in ("always", "late", "before", "after", "unknown")}
+        for row in self.rows:
+            if row.settled is not None and row.settled.verdict == "holds" and row.settled.at_end:
+                found[self._since(row.settled)].append(row)
+        return Emergence(**{kind: tuple(rows) for kind, rows in found.items()})
+
+    def _since(self, settled: Settled) -> str:
+        if settled.throughout:
+            return "always" if settled.from_start else "late"
+        if self.half_fallen is None:
+            return "unknown"
+        return "before" if self.places.index(settled.place) < self.places.index(self.half_fallen) else "after"
 
     def done(self, row: Along) -> float | None:
         """Return which share of the loss's fall is done when a claim's verdict settles; None where unknown."""
-        return None if self.losses is None or row.settled is None else self.losses.fallen(row.settled.place)
+        if self.losses is None or row.settled is None or not self.ends:
+            return None
+        return self.losses.fallen(row.settled.place)
 
 
 @dataclass(frozen=True)
 class Emergence:
-    """Claims that hold at the last step: from the first on, or since before or after half of the loss's fall."""
+    """Claims that hold at the last step, by since when they have done so without interruption.
+
+    `always` from the first step on; `late` at every step that can test them, which the first can't; the others since
+    `before` the step by which half of the loss's fall is done, or since that or `after`.
+    """
 
     always: tuple[Along, ...]
+    late: tuple[Along, ...]
     before: tuple[Along, ...]
     after: tuple[Along, ...]
     unknown: tuple[Along, ...]
@@ -170,7 +213,7 @@ def _losses(one: SeriesPage, staging: Staging) -> Drawing | None:
 def _emergence(one: SeriesPage, staging: Staging) -> Drawing | None:
     """Draw all verdicts along a training, below its loss."""
     lines = [line for line in map(_line, one.rows) if line is not None] if one.series.along == "step" else []
-    if not lines:
+    if not lines or not one.ends:
         return None
     fall = [(row.place, row.loss.mean) for row in one.losses.rows] if one.losses else []
     unit = one.losses.unit if one.losses else ""

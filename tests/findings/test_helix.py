@@ -9,10 +9,10 @@ import pytest
 from generators.checkpoint.positions import fairseq_sinusoids, split_sinusoids
 from generators.findings.helix import FINDING as HELIX
 from generators.findings.helix import chance
-from generators.findings.helix.formula import sines
 from generators.findings.helix.information import information
 from generators.findings.inputs import NotApplicableError
 from generators.maths import surrogates
+from generators.maths.sines import sines
 from generators.site.words import caption
 from tests import synthetic
 
@@ -278,6 +278,18 @@ def test_a_table_of_sines_is_told_from_a_learned_one():
     assert sines(fairseq_sinusoids(256, 64).astype(np.float64))["circles"] > 10
 
 
+@pytest.mark.parametrize("kept", [np.float16, np.float32])
+@pytest.mark.parametrize(
+    "table", [split_sinusoids(256, 64), fairseq_sinusoids(256, 64), 0.03 * split_sinusoids(512, 96)]
+)
+def test_a_table_of_sines_that_is_kept_in_16_bits_is_one(table, kept):
+    found, exact = sines(table.astype(kept).astype(np.float64)), sines(table.astype(np.float64))
+    assert found["circles"] == exact["circles"]
+    assert found["geometric"] == exact["geometric"]
+    assert found["longest_period"] == pytest.approx(exact["longest_period"], rel=1e-3)
+    assert found["turns"] == pytest.approx(exact["turns"], rel=1e-3)
+
+
 @pytest.mark.parametrize("rows", [
     synthetic.smoothed_noise(256, 48, 0, 40), synthetic.embed(synthetic.helix(256, 5), 48),
     synthetic.random_walk(256, 48, 0), synthetic.embed(synthetic.line(256), 48),
@@ -286,6 +298,7 @@ def test_a_table_of_sines_is_told_from_a_learned_one():
 def test_what_is_no_table_of_sines(rows):
     """Sines without cosines are no circles; in turned axes no channel is one wave."""
     assert sines(rows.astype(np.float64)) is None
+    assert sines(rows.astype(np.float16).astype(np.float64)) is None
 
 
 def test_a_table_of_sines_winds_and_is_looked_back_along_by_construction():

@@ -8,7 +8,7 @@ import pytest
 
 from generators.base.architecture import Architecture, Buckets
 from generators.checkpoint.families import choose_family
-from generators.checkpoint.positions import alibi_slopes, rotary
+from generators.checkpoint.positions import alibi_slopes, rotary, split_sinusoids
 from generators.checkpoint.reading import read_architecture
 from generators.findings.inputs import Inputs
 from generators.findings.position_scheme import FINDING
@@ -66,6 +66,13 @@ def test_every_scheme_is_named(name):
 def test_a_table_beside_embeddings_of_distances_is_told_too():
     result = measured(replace(PLAIN, positions="relative"), position_embedding=TABLE)
     assert result.metrics["schemes"] == ["learned", "disentangled"]
+
+
+def test_a_table_of_sines_was_not_learned_though_the_architecture_could():
+    table = split_sinusoids(512, 64).astype(np.float16)
+    result = measured(PLAIN, position_embedding=table)
+    assert result.metrics["schemes"] == ["formula"]
+    assert "nothing in it was learned" in told(result)
 
 
 def test_a_table_that_is_all_alike_tells_no_positions():

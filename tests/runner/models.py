@@ -1,4 +1,4 @@
-"""Small random models of four kinds, as transformers makes and writes them."""
+"""Small random models of several kinds, as transformers makes and writes them."""
 
 import shutil
 from dataclasses import dataclass
@@ -42,6 +42,7 @@ KINDS = {
     "mpt": Kind(
         "mpt", True, None, {"d_model": D, "n_layers": LAYERS, "n_heads": HEADS, "max_seq_len": N, "vocab_size": V}
     ),
+    "falcon": Kind("falcon", True, None, {**BERT, "alibi": True, "multi_query": False, "parallel_attn": False}),
 }
 
 

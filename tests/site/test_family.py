@@ -1,12 +1,13 @@
 """What the family of the atlas's own models teaches: sentences from results, none without those that it needs."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from generators.compute.records import ClaimRecord
 from generators.findings import FINDINGS
-from generators.site.family import family_lessons
+from generators.site.family import WHEN, family_lessons
 from generators.site.generality import generality
 from generators.site.held_out import Loss, Losses, Mean
 from generators.site.series import SeriesPage
@@ -17,7 +18,6 @@ NEED = "Which observations need learned positions?"
 RANK = "What survives when P may have three dimensions only?"
 OWN = "Does a model without positions make its own curve?"
 SEEDS = "Which observations vary with the seed?"
-WHEN = "Do they appear before the loss falls, or after?"
 STAGE = {"layer": 2, "share": 0.2, "share_low": 0.19, "share_high": 0.21, "reliability": 0.99, "ev3": 0.9}
 
 
@@ -187,9 +187,18 @@ def test_when_claims_appear_is_told_beside_the_loss():
     ]
     losses = Losses(tuple(Loss(i, Mean(loss, None)) for i, loss in enumerate([10.0, 9.0, 3.0, 2.0])), "text", "nats")
     found = answers(page("stdlib-gpt2-course", "step", *steps, losses=losses))[WHEN]
-    assert "half of its fall by step 2" in found.answer
-    assert "1 came to hold before that, 1 then or later" in found.answer
+    assert found.answer == (
+        "Half of the loss's fall is done by step 2 of 3. Of the 2 claims that hold at the last step, but not at "
+        "every step before that can test them, 1 has held without interruption since a step before that one, 1 since "
+        "that one or later."
+    )
     assert [ids(part) for part in found.parts] == [["winding"], ["clump"]]
+    held = [SimpleNamespace(**{**vars(one), "place": i}) for i, one in enumerate(steps[1:])]
+    always = answers(page("stdlib-gpt2-course", "step", *held, losses=replace(losses, rows=losses.rows[:3])))[WHEN]
+    assert (always.parts[-1].words, ids(always.parts[-1])) == (
+        "Hold at step 0 already, and at every other",
+        ["winding"],
+    )
     assert WHEN not in answers(page("stdlib-gpt2-course", "step", *steps))  # no losses
 
 

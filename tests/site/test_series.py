@@ -1,5 +1,6 @@
 """Series: what is said of a claim along models that differ in one thing, and the pages that say it."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,7 @@ from generators.compute.records import ClaimRecord
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site.changes import change
-from generators.site.claims_along import Along
+from generators.site.claims_along import Along, Settled
 from generators.site.held_out import Loss, Losses, Mean
 from generators.site.series import SeriesPage, series_pages, write_series
 from generators.site.staging import Staging
@@ -19,6 +20,7 @@ from tests.conftest import ROOT
 
 HELIX = next(finding for finding in FINDINGS if finding.name == "helix")
 RULE = next(rule for rule in HELIX.rules if rule.id == "winding")
+KINDS = ("always", "late", "before", "after", "unknown")
 MODELS = """
 - {name: gpt2, title: GPT-2, sources: [{folder: a}]}
 - {name: openai-gpt, title: GPT-1, sources: [{folder: b}]}
@@ -82,10 +84,31 @@ def along(kind, *verdicts, seeds=()):
     [
         (
             [("fails", 0.1), ("holds", 2.0), ("holds", 3.0)],
-            "Holds from step 1 on (from 0.1 at first to 3 in the end).",
+            "Holds from step 1 on (effect 0.1 at step 0, 3 at 2).",
         ),
-        ([("holds", 2.0), ("fails", 0.1), ("holds", 3.0)], "Holds at the last step only, 2"),
-        ([("fails", 0.1), ("fails", 0.2)], "Fails from the first step looked at to the last"),
+        (
+            [("holds", 2.0), ("fails", 0.1), ("holds", 3.0)],
+            "Holds at the last step looked at, 2, and not at the one before, as at 0 before, with others between (",
+        ),
+        ([("fails", 0.1), ("holds", 3.0)], "Holds at the last step looked at, 1, and not at the one before (effect"),
+        (
+            [("fails", 0.1), ("holds", 3.0), ("untested", None)],
+            "Holds at the last step that can test it, 1, and not at the one before (effect 0.1 at step 0, 3 at 1). "
+            "Untested in 1 of 3.",
+        ),
+        (
+            [("fails", 0.1), ("holds", 3.0), ("holds", 4.0), ("untested", None)],
+            "Holds from step 1 on until 2, the last that can test it (effect",
+        ),
+        (
+            [("holds", 1.0)] * 5 + [("fails", 0.1), ("holds", 3.0), ("holds", 4.0)],
+            "Holds from step 6 on, as at 5 steps before, with others between (effect 1 at step 0, 4 at 7).",
+        ),
+        ([("fails", 0.1), ("fails", 0.2)], "Fails at every step looked at (effect 0.1 at step 0, 0.2 at 1)."),
+        (
+            [("untested", None), ("holds", 2.0), ("holds", 3.0)],
+            "Holds at every step that can test it, from 1 to 2 (effect 2 at step 1, 3 at 2). Untested in 1 of 3.",
+        ),
         ([("untested", None), ("partly", 0.5), ("partly", 0.6)], "Untested in 1 of 3."),
         ([("untested", None), ("holds", 2.0)], "Holds at the one step that can test it, 1 (2). Untested in 1 of 2."),
     ],
@@ -157,16 +180,16 @@ def test_one_seed_has_no_spread():
 @pytest.mark.parametrize(
     ("verdicts", "settled"),
     [
-        (["fails", "holds", "fails", "holds", "holds"], ("holds", 3, False, False)),
-        (["fails", "holds", "fails"], ("fails", 2, False, True)),
-        (["holds", "untested", "holds"], ("holds", 0, True, False)),
-        (["untested", "partly"], ("partly", 1, True, False)),
-        (["fails"] * 29 + ["holds"], ("holds", 29, False, True)),
+        (["fails", "holds", "fails", "holds", "holds"], Settled("holds", 3, False, False, True, (1,))),
+        (["fails", "holds", "fails"], Settled("fails", 2, False, False, True, (0,))),
+        (["holds", "untested", "holds"], Settled("holds", 0, True, True, True)),
+        (["untested", "partly"], Settled("partly", 1, True, False, True)),
+        (["fails", "holds", "untested"], Settled("holds", 1, False, False, False)),
+        (["fails"] * 29 + ["holds"], Settled("holds", 29, False, False, True)),
     ],
 )
 def test_the_step_from_which_the_last_verdict_stays(verdicts, settled):
-    found = along("step", *((verdict, 1.0) for verdict in verdicts)).settled
-    assert (found.verdict, found.place, found.always, found.just) == settled
+    assert along("step", *((verdict, 1.0) for verdict in verdicts)).settled == settled
 
 
 def test_what_nobody_tests_never_settles():
@@ -307,13 +330,37 @@ def course(values, losses):
 def test_what_comes_to_hold_does_so_before_or_after_half_of_the_losss_fall(losses, kind):
     page = course([("fails", 0.1), ("fails", 0.2), ("holds", 2.0), ("holds", 2.0)], losses)
     found = page.emergence
-    assert [name for name in ("always", "before", "after", "unknown") if getattr(found, name)] == [kind]
+    assert [name for name in KINDS if getattr(found, name)] == [kind]
 
 
 def test_what_holds_throughout_did_not_come_to_hold():
     found = course([("holds", 2.0)] * 3, [10, 5, 2]).emergence
     assert [row.rule.id for row in found.always] == ["winding"]
-    assert not found.before + found.after + found.unknown
+    assert not found.before + found.after + found.unknown + found.late
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "kinds"),
+    [
+        (["untested", "untested", "holds", "holds"], ["late"]),  # the first step can't tell
+        (["fails", "holds", "holds", "untested"], []),  # nor can the last
+        (["holds", "fails", "holds", "holds"], ["after"]),  # it holds at the first, and then not
+    ],
+)
+def test_what_some_step_cant_test_is_not_said_to_hold_there(verdicts, kinds):
+    found = course([(verdict, 1.0) for verdict in verdicts], [10, 5, 3, 2]).emergence
+    assert [name for name in KINDS if getattr(found, name)] == kinds
+
+
+def test_until_the_last_step_has_results_nothing_is_said_of_when_verdicts_settle():
+    whole = course([("fails", 0.1), ("holds", 2.0), ("holds", 2.0)], [10, 5, 2])
+    part = replace(whole, places=(*whole.places, 9))
+    assert (whole.half_fallen, part.half_fallen) == (1, None)
+    assert (whole.done(whole.rows[0]), part.done(part.rows[0])) == (0.625, None)
+    said = environment().get_template("series_macros.j2").make_module({"root": ""}).emergence
+    assert "At the last step, 2, 1 claim of the 1 that some step can test holds." in said(whole, "#")
+    assert "the first step, 0, and the last, 9, have results" in said(part, "#")
+    assert "half" not in said(part, "#").lower()
 
 
 @pytest.mark.parametrize(

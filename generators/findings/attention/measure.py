@@ -174,7 +174,7 @@ def _positions(weights: Weights) -> Float[Array, "n d"]:
     check_positions(weights["position_embedding"])
     P = varying_positions(weights)
     if P is None:
-        raise NotApplicableError("All rows of P but the first are alike: there are no positions to attend to.")
+        raise NotApplicableError("The rows of P are alike, all or all but the first: no position to attend to.")
     return P
 
 

@@ -69,7 +69,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     check_positions(weights["position_embedding"])
     P = varying_positions(weights)
     if P is None:
-        raise NotApplicableError("All rows of P but the first are alike: there is nothing to blur.")
+        raise NotApplicableError("The rows of P are alike, all or all but the first: there is nothing to blur.")
     check_width(P, weights["blocks.0.attn.q"])
     reason = why_not(weights, architecture)
     arrays, variance = ({}, 0.0) if reason else _reduced(inputs, P)

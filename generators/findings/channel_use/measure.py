@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from generators.findings.inputs import Inputs, Loss, Run, Windows, model_of
 from generators.findings.measured import Measurements, table_of
 from generators.findings.running import SEED, Ran, mean_over_windows, ran
+from generators.findings.varying import varying_positions
 from generators.maths.channels import consistent_channel
 from generators.maths.ranks import pearson, spearman, strongest_channel
 
@@ -111,8 +112,8 @@ def _channels(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[
     top = consistent_channel(gains)
     if top is not None:
         found.setdefault(top["channel"], "ln2")
-    if "position_embedding" in inputs.weights:
-        P = np.asarray(inputs.weights["position_embedding"], np.float64)
+    P = varying_positions(inputs.weights)
+    if P is not None:
         found.setdefault(int(np.argmax(P[1:].std(axis=0))), "position")
     drawn = np.random.default_rng(CHANNEL_SEED).permutation(inputs.architecture.d_model).tolist()
     others = [channel for channel in drawn if channel not in found][:OTHERS]

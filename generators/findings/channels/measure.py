@@ -129,7 +129,7 @@ def _positions(weights: Weights) -> tuple[Float[Array, "n d"], Float[Array, " d"
     check_positions(P)
     std = np.where(np.ptp(P[1:], axis=0) > 0, P[1:].std(axis=0), 0)
     if not (std**2).any():
-        raise NotApplicableError("All rows of P but the first are alike: no channel varies.")
+        raise NotApplicableError("The rows of P are alike, all or all but the first: no channel varies.")
     return P, std
 
 

@@ -13,6 +13,7 @@ from generators.findings.heads.kernel import weights_on_previous
 from generators.findings.inputs import Inputs, NotApplicableError, Run, model_of
 from generators.findings.measured import Measurements, table_of
 from generators.findings.running import GROUP, SEED, WINDOWS, Ran, grouped, ran
+from generators.findings.varying import varying_positions
 from generators.maths.ranks import spearman
 
 Positions = Literal["as they are", "in groups", "removed"]
@@ -110,9 +111,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
 
 
 def _table(inputs: Inputs, run: Run) -> Float[Array, "n d"] | None:
-    if run.position_kind != "table":
-        return None
-    return np.asarray(inputs.weights["position_embedding"], np.float64)
+    return varying_positions(inputs.weights) if run.position_kind == "table" else None
 
 
 def _ways(
@@ -120,8 +119,8 @@ def _ways(
 ) -> Iterator[tuple[Positions, AbstractContextManager[None]]]:
     """Yield the contexts of running with positions as they are, in groups, and removed."""
     yield "as they are", nullcontext()
-    if run.position_kind is None:
-        return
+    if run.position_kind is None or (run.position_kind == "table" and P is None):
+        return  # a table that is all alike takes part in nothing
     for name, size in (("in groups", GROUP), ("removed", m)):
         if P is None:
             yield name, run.replaced(ids=grouped(np.arange(m, dtype=np.float64), size))  # type: ignore[misc]

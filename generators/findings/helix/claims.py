@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from generators.base.sentences import listed
-from generators.findings.helix.formula import Sines
 from generators.findings.helix.measure import LATE, Metrics, Plane
 from generators.findings.judging import Rule, Sense, Tested, Untested, strictest
 from generators.findings.measured import Measurements
 from generators.findings.nulls import pair
 from generators.maths.curve import FEWEST_FOR_START, OUTLIER_FACTOR
 from generators.maths.curve_statistics import TOP_ENERGY
+from generators.maths.sines import Sines
 from generators.maths.turning import JUDGED_OFFSETS
 
 THREE, THREE_PARTLY = 0.90, 0.70  # share of variance

@@ -6,7 +6,6 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.helix.chance import Drawn, draw
-from generators.findings.helix.formula import Sines, sines
 from generators.findings.helix.information import Information, information
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, Table, table_of
@@ -16,6 +15,7 @@ from generators.maths import curve, turning
 from generators.maths.blocks import blocks, spread_ids
 from generators.maths.curve_statistics import TOP_ENERGY, statistics
 from generators.maths.resampling import block_weights
+from generators.maths.sines import Sines, sines
 from generators.maths.spectra import PCA, components_for, energy_ratio, pca, svd
 
 LATE = curve.START
@@ -212,7 +212,7 @@ def _positions(weights: Weights) -> Float[Array, "n d"]:
     P = np.asarray(weights["position_embedding"], np.float64)
     check_positions(P)
     if not np.ptp(P[1:], axis=0).any():
-        raise NotApplicableError("All rows of P but the first are alike: there is no curve.")
+        raise NotApplicableError("The rows of P are alike, all or all but the first: there is no curve.")
     return P
 
 

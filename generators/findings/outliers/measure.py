@@ -15,6 +15,7 @@ from generators.findings.outliers.tokens import Tokens
 from generators.findings.outliers.untrained import Candidates, KnownUnused
 from generators.findings.sizes import check_tokens
 from generators.findings.token_cells import names
+from generators.findings.varying import varying_positions
 from generators.maths.blocks import norms
 from generators.maths.ranks import strongest_channel
 
@@ -81,7 +82,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         crowded=int(crowd.crowded.sum()),
         ends=places.ends(),
         clump=None if clump is None else members.describe(clump, tokens.vocabulary),
-        in_positions=None if clump is None else in_positions(tokens, clump, inputs.weights.get("position_embedding")),
+        in_positions=None if clump is None else in_positions(tokens, clump, varying_positions(inputs.weights)),
         known_unused=None if counts is None else untrained.known_unused(counts, clump),
         candidates=None if indicator is None else untrained.candidates(indicator, tokens.vocabulary),
         n_tokens=len(E),

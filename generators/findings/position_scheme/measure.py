@@ -12,6 +12,7 @@ from generators.findings.inputs import Inputs, Weights
 from generators.findings.measured import Measurements, Table, table_of
 from generators.findings.position_scheme.biases import Biases, BiasHead, relative_biases
 from generators.findings.varying import varying_positions
+from generators.maths.sines import sines
 
 Scheme = Literal["learned", "formula", "rotary", "alibi", "relative", "disentangled", "none"]
 
@@ -93,9 +94,10 @@ class PairRow(TypedDict):
 
 
 def measure(inputs: Inputs) -> Measurements[Metrics]:
-    """Measure how a model knows positions, as its config and its relative biases tell.
+    """Measure how a model knows positions, as its config, its table and its relative biases tell.
 
-    Reads `position_embedding` (n, d) for its size and `blocks.0.attn.relative_bias` (rows, heads) when there.
+    Reads `position_embedding` (n, d) for its size, and for whether it is one of sines, and
+    `blocks.0.attn.relative_bias` (rows, heads) when there.
 
     Raises:
         ValueError: the table of relative biases has fewer rows than the config has buckets.
@@ -130,7 +132,7 @@ def _schemes(architecture: Architecture, weights: Weights) -> list[Scheme]:
     """Return every way by which positions enter, those that are added to the stream first."""
     found: list[Scheme] = []
     kind, relative = architecture.positions, architecture.buckets is not None
-    if kind == "formula":
+    if kind == "formula" or _is_formula(weights):
         found.append("formula")
     elif (kind == "learned" or "position_embedding" in weights) and not _held(weights):
         found.append("learned")
@@ -143,6 +145,12 @@ def _schemes(architecture: Architecture, weights: Weights) -> list[Scheme]:
     elif kind == "relative":
         found.append("disentangled")
     return found or ["none"]
+
+
+def _is_formula(weights: Weights) -> bool:
+    """Return whether the table that a checkpoint has is one of sines, whatever its architecture may learn."""
+    P = varying_positions(weights)
+    return P is not None and sines(P) is not None
 
 
 def _held(weights: Weights) -> bool:

@@ -21,6 +21,7 @@ from generators.findings.running import (
     ran,
     ratio_over_windows,
 )
+from generators.findings.varying import varying_positions
 
 PASSES = 30  # over all windows, about
 DRAWN_GROUP, DRAWN_WIDTH = 10, 4  # of the curves that are drawn
@@ -61,6 +62,8 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     kind = run.position_kind
     if kind is None:
         raise NotApplicableError("Positions are no table, no rotations and not ALiBi here: none can be replaced.")
+    if kind == "table" and varying_positions(inputs.weights) is None:
+        raise NotApplicableError("The rows of P are alike, all or all but the first: there are no positions to take.")
     windows = run.windows(WINDOWS, SEED, PASSES)
     m = windows.ids.shape[1]
     loss = run.loss(windows)

@@ -24,6 +24,7 @@ from generators.findings.token_svd.separation import (
     kinds_of,
     other_planes,
 )
+from generators.findings.varying import varying_positions
 from generators.maths.blocks import norms
 from generators.maths.resampling import first_direction_cosine_of, resample_items
 from generators.maths.rotations import accidental_mean_cosines, turned_mean_cosines
@@ -93,7 +94,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     kinds = kinds_of(inputs.vocabulary, len(E))
     lengths = norms(E)
     told_apart = min(int(np.sum(kinds == kind)) for kind in (MARKED, UNMARKED)) >= FEWEST
-    P = inputs.weights.get("position_embedding")
+    P = varying_positions(inputs.weights)
     overlapping, shares = (None, None) if P is None else overlap(E, P, leading[:, 0], lengths, SEED)
     metrics = Metrics(
         cosine_first_mean=_cosine(leading[:, 0], mean),

@@ -10,6 +10,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.inputs import Inputs, Vocabulary
+from generators.findings.varying import varying_positions
 
 BLOCK = 1024  # keys at a time
 ROUNDING = 1e-5  # relative; of products in float32, those that differ by less are equal
@@ -78,7 +79,7 @@ def ways_of(inputs: Inputs, d: int) -> Ways:
 
     What has another width than the embeddings is left out, since something stands between the two.
     """
-    P, arch = inputs.weights.get("position_embedding"), inputs.architecture
+    P, arch = varying_positions(inputs.weights), inputs.architecture
     if P is None or P.shape[1] != d:
         P = np.zeros((0, d), np.float32)
     places = sorted({place for place in (0, 1, len(P) // 2, len(P) - 1) if 0 <= place < len(P)})

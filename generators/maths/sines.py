@@ -7,6 +7,8 @@ from typing_extensions import TypedDict
 
 EXACT = 1e-3  # of a channel's bends, what may remain of them under its recurrence
 ROUNDING = 1e-6  # of a channel's size; float32 has 6e-8, a few of which add up
+ROUNDING_OF_HALF = 2e-3  # the same of a table that is kept in 16 bits: float16 has 5e-4
+FEWEST_ROWS = 8
 FEWEST = 3  # circles that make a table
 ALIKE = 1e-3  # relative difference of two periods that are one
 LEAST_ROUND = 0.5  # ratio of the axes of an ellipse that counts as a circle
@@ -34,7 +36,7 @@ def sines(P: Float[Array, "n d"]) -> Sines | None:
     A wave of one period is what satisfies x(t+1) + x(t-1) = 2 cos(omega) x(t) at every t, whatever its phase; two
     of one period but different phases make a circle.
     """
-    periods = channel_periods(P)
+    periods = channel_periods(P) if len(P) >= FEWEST_ROWS else None
     if periods is None:
         return None
     order = np.argsort(periods)
@@ -69,7 +71,25 @@ def channel_periods(P: Float[Array, "n d"]) -> Float[Array, " d"] | None:
     factor = np.divide(np.sum(here * beside, axis=0), size, out=np.full(P.shape[1], 2.0), where=size > 0)
     remaining = np.sum((beside - factor * here) ** 2, axis=0)
     bends = np.sum((beside - 2 * here) ** 2, axis=0)
-    if np.any(remaining > EXACT**2 * bends + ROUNDING**2 * size):
+    rounding = ROUNDING_OF_HALF if np.array_equal(P, P.astype(np.float16)) else ROUNDING
+    if np.any(remaining > EXACT**2 * bends + rounding**2 * size):
         return None
-    omega = np.arccos(np.clip(factor / 2, -1, 1))
+    omega = _at_a_quarter(P, np.arccos(np.clip(factor / 2, -1, 1)))
     return np.divide(2 * np.pi, omega, out=np.full(P.shape[1], np.inf), where=omega > 0)
+
+
+def _at_a_quarter(P: Float[Array, "n d"], omega: Float[Array, " d"]) -> Float[Array, " d"]:
+    """Return the frequencies (radians per position) from x(t+k) + x(t-k) = 2 cos(k omega) x(t), k a quarter period.
+
+    From one step to the next a slow wave bends by less than what 16 bits round.
+    """
+    quarters = np.divide(np.pi / 2, omega, out=np.full(len(omega), np.inf), where=omega > 0)
+    steps = np.clip(quarters, 1, max(1, (len(P) - 1) // 3)).round().astype(int)
+    found = np.empty_like(omega)
+    for step in np.unique(steps):
+        channels = P[:, steps == step]
+        here, beside = channels[step:-step], channels[2 * step :] + channels[: -2 * step]
+        size = np.sum(here**2, axis=0)
+        factor = np.divide(np.sum(here * beside, axis=0), size, out=np.full(len(size), 2.0), where=size > 0)
+        found[steps == step] = np.arccos(np.clip(factor / 2, -1, 1)) / step
+    return found
