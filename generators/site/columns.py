@@ -49,7 +49,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
         "readable": "token",
         "rho": "Spearman's ρ",
         "rho_frequency": "ρ with log-frequency",
-        "rho_index": "ρ with token index",
+        "rho_index": "ρ with token index, counted down",
         "rho_norm": "ρ with norm",
         "share_high": "share, 95 % to",
         "share_low": "share, 95 % from",

@@ -57,9 +57,11 @@ class Lesson:
 
     @property
     def in_series_otherwise(self) -> str:
-        """Return what models of series say against its holding in all models tested, or in none of them."""
-        if not self.cases or not self.of_series or 0 < self.holding < len(self.cases):
+        """Return what models of series say against its holding in all models tested, in one alone, or in none."""
+        if not self.cases or not self.of_series or 1 < self.holding < len(self.cases):
             return ""
+        if self.holding == 1 < len(self.cases):
+            return f"holds in {self.series_holding} of {len(self.of_series)} of series" if self.series_holding else ""
         verdict = "fails" if self.holding else "holds"
         count = sum(case.claim.verdict == verdict for case in self.of_series)
         return f"{verdict} in {count} of {len(self.of_series)} of series" if count else ""

@@ -178,6 +178,7 @@ def _write_pages(
     everything = [lesson for of_finding in learned.values() for lesson in of_finding]
     shared = {
         "pages": rendered.pages,
+        "of_series": rendered.in_series,
         "absent": rendered.absent,
         "registry": registry,
         "rules": rules_by_finding(),

@@ -11,7 +11,7 @@ from generators.compute.records import ClaimRecord
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site.changes import change
-from generators.site.claims_along import Along, Settled
+from generators.site.claims_along import Along, SeriesMember, Settled
 from generators.site.held_out import Loss, Losses, Mean
 from generators.site.series import SeriesPage, series_pages, write_series
 from generators.site.staging import Staging
@@ -194,6 +194,42 @@ def test_the_step_from_which_the_last_verdict_stays(verdicts, settled):
 
 def test_what_nobody_tests_never_settles():
     assert along("step", ("untested", None)).settled is None
+
+
+def test_what_is_judged_by_quite_another_threshold_is_not_compared():
+    row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.1, 0.2), seeds=(2.0, 2.1))
+    assert [place for place, _ in row.differences()] == ["b"]
+    assert "every other change makes a larger difference, b (+1)." in row.sentence
+    assert row.sentence.endswith("with c (0.2) is another than 1: effects can't be compared there.")
+
+
+def test_where_the_effect_reaches_the_threshold_something_else_decides():
+    row = along("change", ("holds", 2.0), ("fails", 3.0), ("fails", 0.1))
+    assert "With b the effect reaches the threshold; what else is asked for is not met." in row.sentence
+    assert (row.reaches_at("b"), row.reaches_at("c")) == (True, False)
+
+
+def test_another_seed_alone_is_set_beside_the_changes():
+    row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.1))
+    judged = lambda verdict: SimpleNamespace(published=lambda: SimpleNamespace(claims=[claim(verdict, 1.0)]))  # noqa: E731
+    seeds = tuple(
+        SeriesMember(i, SimpleNamespace(name=name), judged(verdict))
+        for i, (name, verdict) in enumerate([("m0", "holds"), ("m1", "holds"), ("m2", "fails")])
+    )
+    members = tuple(
+        SimpleNamespace(**vars(member), model=SimpleNamespace(name=name))
+        for name, member in zip(("m0", "b", "c"), row.members, strict=True)
+    )
+    page = SeriesPage(row.series, ("a", "b", "c"), members, (), None, seeds)
+    assert [change.place for change in page.seed_changes] == ["another seed (1)", "another seed (2)"]
+    assert [len(change.kept) for change in page.seed_changes] == [1, 0]
+    assert [len(change.lost) for change in page.seed_changes] == [0, 1]
+    assert page.beyond_seeds == [("b", 1, 1), ("c", 1, 1)]
+    assert 0.28 < page.expected_beyond < 0.31
+    text = environment().get_template("series_macros.j2").make_module({"root": "", "symbols": {}}).changes(page, "#")
+    assert "about 30 % of the differences would be larger" in text
+    assert "b 1 of 1, c 1 of 1" in text
+    assert text.count('<th scope="row">another seed') == 2
 
 
 def test_seeds_agree_where_two_come_to_one_verdict():

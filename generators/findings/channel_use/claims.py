@@ -10,7 +10,7 @@ RHO = 0.5
 PERCENTILE = 95  # of the other channels' costs
 NAMES: dict[Why, str] = {
     "frequency": "the channel of the token embedding that goes with frequency most",
-    "ln2": "the channel that ln2 singles out",
+    "ln2": "the channel that tops ln2 in most layers",
     "position": "the channel in which positions vary most",
 }
 
@@ -40,7 +40,7 @@ def _leans(measured: Measurements[Metrics]) -> Tested | Untested:
     return Tested(
         row["cost"],
         f"Holding channel {row['channel']}, {NAMES[row['why']]}, at its mean costs {row['cost']:.3g} "
-        f"{unit}; of {len(costs)} others {dearer} cost as much, and their median is "
+        f"{unit}; of {len(costs)} others {dearer} {'costs' if dearer == 1 else 'cost'} as much, and their median is "
         f"{np.median(costs):.3g}.",
         baseline=float(np.median(costs)),
         interval=(row["low"], row["high"]),

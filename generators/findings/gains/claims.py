@@ -9,7 +9,7 @@ from generators.findings.nulls import chance, pair
 from generators.maths.channels import ConsistentChannel
 
 SAME = "The first norm's gain is the same in every channel."
-WITHOUT = "There is no table of positions here to compare the gain with."
+WITHOUT = "There are no positions in a table here to compare the gain with."
 MOST_NAMED = 4  # of channels that tie
 # The channel must top at least so many layers, and at least one layer in so many.
 LAYERS = {"holds": (3, 2), "partly": (2, 4)}

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from generators.base.sentences import listed
+from generators.base.sentences import listed, many
 from generators.findings.helix.measure import LATE, Metrics, Plane
 from generators.findings.judging import Rule, Sense, Tested, Untested, strictest
 from generators.findings.measured import Measurements
@@ -19,7 +19,9 @@ STEADY = 1 / 3  # net angle over summed steps: two steps on for each one back; r
 FRAYED = 0.02  # share of variance
 SMOOTH = 0.5  # correlation of neighbours, below which rows are no curve that a start could lie off
 EVEN, EVEN_PARTLY = 0.05, 0.10  # std/mean
+ALL = 1 - 1e-6  # of the variance
 EXACTLY_EVEN = 1e-5  # std/mean; norms that differ by rounding only
+ROUNDED_EVEN = 1e-3  # the same of a table of sines that is kept in 16 bits
 GAIN, GAIN_PARTLY = 0.5, 0.25  # over standing still
 EXACT_GAIN = 1.0
 NOTHING = 0.005  # of what standing still leaves: it would be shown as 0.00
@@ -52,7 +54,7 @@ def _three_components(measured: Measurements[Metrics]) -> Tested | Untested:
     share = f"{value:.1%} of the variance of positions 1 to {metrics['n_positions'] - 1}"
     by_chance = "" if null is None else f"{null.null} have {null.median:.1%} there, "
     by_chance += f"random walks {walk:.1%}"
-    needed = f"It takes {metrics['components_for_90']} components to reach 90 %"
+    needed = f"It takes {many(metrics['components_for_90'], 'component')} to reach 90 %"
     fails = f"Three components hold only {share}; {by_chance}. {needed}."
     if value >= THREE_PARTLY:
         fails = f"Three components hold {share}, but that is within what chance gives: {by_chance}."
@@ -139,7 +141,8 @@ def _others(metrics: Metrics) -> str:
 
 
 def _formula(metrics: Metrics) -> str:
-    return " P is computed by a formula: it does so by construction." if metrics["by_formula"] else ""
+    computed = metrics["by_formula"] or metrics["sines"]
+    return " P is computed by a formula: it does so by construction." if computed else ""
 
 
 def _many_circles(table: Sines) -> str:
@@ -156,6 +159,8 @@ def _fraying(measured: Measurements[Metrics]) -> Tested | Untested:
     value, null = measured.metrics["fraying"], strictest(measured.metrics["chance"]["fraying"].values())
     if value is None or null is None:
         return Untested(f"With fewer than {FEWEST_FOR_START} positions there is no start to leave out.")
+    if measured.metrics["explained_variance_3d"]["no_first"] >= ALL:
+        return Untested("Three components hold all of the curve: no part of it can lie off them.")
     dropped = (
         f"Leaving out the first {LATE} positions instead of the last {LATE} changes what three components hold by "
         f"{value:+z.3f} of the variance; 1 in 100 {null.null} changes it by more than {null.limit:+z.3f}"
@@ -183,7 +188,7 @@ def _first_position(measured: Measurements[Metrics]) -> Tested:
     fails = f"{far}, no outlier by the factor of {OUTLIER_FACTOR:g}{others}."
     outliers, few = metrics["outlier_positions"], max(FEW_OUTLIERS, metrics["n_positions"] // 100)
     if len(outliers) > few:
-        fails = f"{far}, but so do {len(outliers)} of {metrics['n_positions']} positions from both neighbours."
+        fails = f"{far}, but {len(outliers)} of {metrics['n_positions']} positions stand apart from both neighbours."
     elif value > OUTLIER_FACTOR:
         fails = f"{far}, but other positions stand apart as far{others}."
     return Tested(
@@ -201,7 +206,7 @@ def _constant_norms(measured: Measurements[Metrics]) -> Tested | Untested:
     spread = f"The norms of later positions vary by {value:.1%} of their mean"
     if metrics["explained_variance_3d"]["late"] is None and metrics["n_positions"] >= FEWEST_FOR_START:
         return Untested("All later positions are alike: there is nothing to keep constant.")
-    if null is None or value <= EXACTLY_EVEN:
+    if null is None or value <= EXACTLY_EVEN or (metrics["sines"] and value <= ROUNDED_EVEN):
         return Tested(value, f"The norms of later positions are all the same.{_formula(metrics)}")
     by_chance = f"those of {null.null} by {null.median:.1%} (1 in 100 by less than {null.limit:.1%})"
     fails = f"{spread}; {by_chance}."
@@ -239,7 +244,7 @@ def _look_back(measured: Measurements[Metrics]) -> Tested | Untested:
     most = max(look["translation_gain"] for look in judged)
     gained = "nothing" if most < NOTHING else f"{most:.2f} at most"
     line = f"a translation, which a straight line would need, takes away {gained}"
-    fails = f"{fit}: what fits one half does not carry over to the other; {by_chance}."
+    fails = f"{fit}: what fits one half does not carry over to the other, or too little; {by_chance}."
     if value >= GAIN_PARTLY:
         fails = f"{fit}, but that is within what chance gives: {by_chance}."
     tested = Tested(

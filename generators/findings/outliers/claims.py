@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from generators.base.sentences import many
 from generators.findings.judging import Rule, Tested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance
@@ -72,7 +73,8 @@ def _what_is_known(size: int, sure: Known | None) -> str:
     if not rest:
         return f"{found}, and no other"
     if sure.most_often is not None:
-        return f"{found}; the other {rest} occur there at most {sure.most_often} times each"
+        occur = f"the other {rest} occur there at most" if rest > 1 else "the other one occurs there"
+        return f"{found}; {occur} {many(sure.most_often, 'time')}{' each' if rest > 1 else ''}"
     return f"{found}; that the other {rest} were hardly trained is inferred from where they lie"
 
 

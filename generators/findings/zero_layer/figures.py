@@ -28,7 +28,9 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
 
 def _variants(found: list[Variant]) -> list[Figure]:
     """Return self shares by treatment, where there is any but the plain one."""
-    title = "With the final norm, and at positions"
+    ways = ["With the final norm"] if any(one["final_norm"] for one in found) else []
+    ways += ["at positions"] if any(one["position"] is not None for one in found) else []
+    title = ", and ".join(ways).capitalize()
     return [Figure("zero-layer-variants", title, partial(draw_variants, found))] if len(found) > 1 else []
 
 

@@ -23,7 +23,7 @@ from generators.site.view import ModelPage
 NORMS = {"ln1": "in front of attention", "ln2": "in front of the MLP"}
 WHY = {
     "frequency": "the channel that goes most with frequency",
-    "ln2": "the channel that ln2 singles out",
+    "ln2": "the channel that tops ln2 in most layers",
     "position": "the channel in which positions vary most",
     "drawn": "one of those drawn at random, to compare",
 }
