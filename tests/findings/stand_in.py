@@ -70,7 +70,7 @@ class StandIn:
     def off(self) -> float:
         """How far positions are from what they should be, in units of their variance."""
         spread = float(np.mean((self._right - self._right.mean(axis=0)) ** 2))
-        return float(np.mean((self._now - self._right) ** 2)) / spread
+        return float(np.mean((self._now - self._right) ** 2)) / spread if spread else 0.0
 
     @contextmanager
     def replaced(self, *, rows: Array | None = None, ids: Array | None = None) -> Iterator[None]:

@@ -80,6 +80,15 @@ def test_without_a_table_there_is_no_forecast(kind):
         figure.draw()
 
 
+def test_a_table_that_is_all_alike_takes_part_in_nothing():
+    result = measured([0.9], P=np.zeros((N, D)))
+    assert len(result.arrays["attention"]) == 1
+    assert [row["positions"] for row in result.metrics["repeated"]] == ["as they are"]
+    assert claims_of(result)["positions-foretell-heads"].verdict == "untested"
+    for figure in FINDING.figures(result):
+        figure.draw()
+
+
 def test_weights_that_foretell_text():
     heads = [(layer, head) for layer in range(LAYERS) for head in range(ARCH.n_head)]
     planted = synthetic.with_positional_heads(WEIGHTS, ARCH, dict.fromkeys(heads[: HEADS // 2], 1))

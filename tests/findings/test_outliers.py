@@ -284,6 +284,8 @@ def test_how_much_of_the_clump_lies_where_positions_do():
     assert found["others"] == pytest.approx(np.delete(shares, ids).mean(), rel=1e-3)
     assert f"Tokens of the clump have {100 * found['members']:.0f} % of their energy in P's top 10" in told(result)
     assert compute(E).metrics["in_positions"] is None
+    alike = synthetic.measure(OUTLIERS, {**weights, "position_embedding": np.zeros((100, D))}, architecture())
+    assert alike.metrics["in_positions"] is None, "a table that is all alike has no directions"
 
 
 # Extremes

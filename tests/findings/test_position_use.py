@@ -53,6 +53,11 @@ def test_on_a_smooth_helix_exactness_noise_and_further_components_are_not_needed
     assert low <= claims["exact-positions"].value <= high
 
 
+def test_a_table_that_is_all_alike_has_nothing_to_take():
+    with pytest.raises(NotApplicableError, match="The rows of P are alike"):
+        measured(np.zeros((N, D)))
+
+
 def test_without_a_curve_everything_is_needed():
     P = np.random.default_rng(0).standard_normal((N, D))
     claims = claims_of(measured(P))

@@ -275,9 +275,11 @@ def test_overlaps_computed_the_plain_way():
 
 
 def test_without_positions_nothing_is_said_of_them():
-    result = compute(planted(np.random.default_rng(0))[0])
-    assert result.metrics["overlap"] is None
-    assert "overlap with positions" not in told(result)
+    E = planted(np.random.default_rng(0))[0]
+    for P in (None, np.zeros((100, E.shape[1]))):  # a table that is all alike has no directions
+        result = compute(E, P=P)
+        assert result.metrics["overlap"] is None
+        assert "overlap with positions" not in told(result)
 
 
 def test_every_figure_is_drawn():

@@ -290,6 +290,11 @@ def test_without_positions_or_a_final_norm_their_ways_are_left_out(left_out, way
     assert len(compute(planted(), others=others).metrics["variants"]) == ways
 
 
+def test_positions_that_are_all_alike_are_no_way():
+    others = {**with_the_rest(), "position_embedding": np.zeros((64, D), np.float32)}
+    assert len(compute(planted(), others=others).metrics["variants"]) == 2
+
+
 def test_what_has_another_width_is_left_out():
     others = {name: rows[..., :-1] for name, rows in with_the_rest().items()}
     assert len(compute(planted(), others=others).metrics["variants"]) == 1
