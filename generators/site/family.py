@@ -27,7 +27,10 @@ SURVIVAL = {  # of what is learned still, with one change
 }
 DECAY = "stdlib-no-decay"
 COMPACT = "three-components"  # tells whether the curve is compact
-BY_DESIGN = {"stdlib-rank-three": ("three-components", "low-rank")}  # hold whatever is learned
+BY_DESIGN = {  # hold whatever is learned
+    "stdlib-rank-three": ("three-components", "low-rank"),
+    "stdlib-sinusoidal": ("winding", "look-back", "constant-norms"),
+}
 WHEN = "Do observations appear in the first half of the loss's fall, or in the second?"
 OWN_CURVE = "makes-its-own-positions"
 LOOK_BACK = "look-back"
@@ -96,16 +99,20 @@ def _schemes(family: SeriesPage, unsteady: set[str]) -> Iterator[FamilyLesson]:
     holding = [row for row in family.rows if verdict(row, reference) == "holds"]
     if not holding:
         return
-    elsewhere = {row.rule.id: [verdict(row, other.place) for other in others] for row in holding}
-    able = [row for row in holding if set(elsewhere[row.rule.id]) != {UNTESTED}]
-    without = tuple(row for row in able if "holds" in elsewhere[row.rule.id])
-    needing = tuple(row for row in able if row not in without)
+    elsewhere = {row.rule.id: {other.model.name: verdict(row, other.place) for other in others} for row in holding}
+    able = [row for row in holding if set(elsewhere[row.rule.id].values()) != {UNTESTED}]
+    in_which = {id: [name for name, found in of.items() if found == "holds"] for id, of in elsewhere.items()}
+    held = [row for row in able if in_which[row.rule.id]]
+    given = tuple(row for row in held if all(row.rule.id in BY_DESIGN.get(n, ()) for n in in_which[row.rule.id]))
+    without = tuple(row for row in held if row not in given)
+    needing = tuple(row for row in able if row not in held)
     about_table = tuple(row for row in holding if row not in able)
     within, nowhere = (
         ("in it as well", "in it no more") if len(others) == 1 else ("in at least one", "in none that can test it")
     )
     pieces = [
         f"{len(without)} {_hold(len(without))} {within}" if without else "",
+        f"{len(given)} {_hold(len(given))} there by how it was made" if given else "",
         f"{len(needing)} {_hold(len(needing))} {nowhere}" if needing else "",
         f"{len(about_table)} can't be tested {'there' if len(others) == 1 else 'in any'}" if about_table else "",
     ]
@@ -118,6 +125,7 @@ def _schemes(family: SeriesPage, unsteady: set[str]) -> Iterator[FamilyLesson]:
         Part(alone, tuple(row for row in needing if row.rule.id not in unsteady)),
         Part(f"{alone}, but seeds differ on them anyway", tuple(r for r in needing if r.rule.id in unsteady)),
         Part("Hold with another scheme, too", without),
+        Part("Hold with another scheme, but as they must by how it was made", given),
     )
     yield FamilyLesson("Which observations need learned positions?", answer, FAMILY, _filled(parts))
 

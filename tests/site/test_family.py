@@ -84,6 +84,17 @@ def test_what_holds_with_learned_positions_alone_needs_them():
     }
 
 
+def test_what_a_formula_makes_hold_is_not_taken_for_learned():
+    table = member("stdlib-sinusoidal", "sinusoids", winding="holds", clump="holds", low_rank="fails")
+    found = answers(family(LEARNED, table))[NEED]
+    assert {part.words: ids(part) for part in found.parts} == {
+        "Hold with learned positions alone": ["low-rank"],
+        "Hold with another scheme, too": ["clump"],
+        "Hold with another scheme, but as they must by how it was made": ["winding"],
+    }
+    assert "1 holds in it as well, 1 holds there by how it was made and 1 holds in it no more" in found.answer
+
+
 @pytest.mark.parametrize("pages", [(), (family(LEARNED),), (family(member("stdlib-none", "no positions")),)])
 def test_without_the_models_that_it_needs_nothing_is_said(pages):
     assert not {NEED, RANK, OWN} & set(answers(*pages))
