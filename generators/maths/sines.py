@@ -71,7 +71,9 @@ def channel_periods(P: Float[Array, "n d"]) -> Float[Array, " d"] | None:
     factor = np.divide(np.sum(here * beside, axis=0), size, out=np.full(P.shape[1], 2.0), where=size > 0)
     remaining = np.sum((beside - factor * here) ** 2, axis=0)
     bends = np.sum((beside - 2 * here) ** 2, axis=0)
-    rounding = ROUNDING_OF_HALF if np.array_equal(P, P.astype(np.float16)) else ROUNDING
+    with np.errstate(over="ignore", under="ignore"):  # beyond what 16 bits hold it is not kept in them
+        in_half = np.array_equal(P, P.astype(np.float16))
+    rounding = ROUNDING_OF_HALF if in_half else ROUNDING
     if np.any(remaining > EXACT**2 * bends + rounding**2 * size):
         return None
     omega = _at_a_quarter(P, np.arccos(np.clip(factor / 2, -1, 1)))

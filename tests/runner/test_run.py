@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from generators import options
 from generators.findings import inputs
 from generators.findings.inputs import Loss, Run, Text
 from generators.runner import CannotRunError, budget, open_model
@@ -65,6 +66,10 @@ def last_states(run, ids):
     parts = []
     run.last_states(ids, lambda _, states: parts.append(states.copy()))
     return np.concatenate(parts)
+
+
+def test_the_command_gives_the_time_that_the_runner_takes_by_itself():
+    assert options.DEFAULT_BUDGET * budget.MINUTE == budget.DEFAULT_BUDGET_S
 
 
 def test_kinds(opened):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from generators.base.text import number as text_of
 from generators.checkpoint.registry import load_registry
 from generators.compute.results import Store
 from generators.drawing.interactive import Colouring, Curve, Rows
@@ -119,8 +120,10 @@ def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
     )
     (page,) = write_series(known, store, staging, environment(), [])
     text = (tmp_path / "pages/series/course.md").read_text()
-    assert f"Holds from step {early} on (from 0.01 at first to 2 in the end)." in text
-    assert re.search(r"Come to hold at a step whose loss is not known: <a href=\"#winding\">Positions wind</a>", text)
+    assert f"Holds from step {early} on (effect 0.01 at step 0, 2 at {text_of(steps[-1])})." in text
+    assert re.search(
+        r"since some step, and the loss is not known \(1\): <a href=\"#winding\">Positions wind</a>", text
+    )
     assert text.count('data-verdict="') == count * len(
         [row for finding in page.shown for row in page.claims(finding)]
     )
