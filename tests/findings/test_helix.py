@@ -393,7 +393,7 @@ def test_a_first_position_apart_where_many_are_is_no_finding():
     claim = claims_of(rows)["first-position"]
     assert claim.value > 5
     assert claim.verdict == "fails"
-    assert "but so do 11 of 400 positions from both neighbours" in claim.answer
+    assert "but 11 of 400 positions stand apart from both neighbours" in claim.answer
 
 
 @pytest.mark.parametrize(("others", "verdict"), [([50], "holds"), ([50, 150, 250], "fails")])
