@@ -281,7 +281,7 @@ def test_a_gain_can_take_back_what_a_matrix_reads():
     assert claim.verdict == "partly"
     words = environment().get_template("findings/attention.md.j2").make_module({"root": "../../"})
     said = html.unescape(str(words.details(result.metrics)))
-    assert "the five leading directions of Q and K overlap with P's less than chance would" in said
+    assert "the five leading directions of Q and K overlap with P's no more than by chance" in said
 
 
 @pytest.mark.parametrize(("inside", "verdict"), [(0.0, "holds"), (0.21, "holds"), (0.23, "fails"), (0.6, "fails")])
