@@ -111,6 +111,7 @@ def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
         sections=sections,
         claims={},
         figures=FIGURES,
+        measured={name: one.metrics for name, one in measured.items()},
     )
 
 
