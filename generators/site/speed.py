@@ -55,13 +55,18 @@ class Searched(Kept):
 
 
 class TokenSide(Section):
-    """What is sought among tokens, beside the plain way and beside the least arithmetic."""
+    """What is sought among tokens, beside the plain way and beside the bare arithmetic.
+
+    The floor is E^T E and the scalar product of every pair, once; looks are E^T E and a look at every pair by a few
+    coordinates, once for each search.
+    """
 
     tokens: int
     d_model: int
     rows: list[Searched]
     times_faster: float = Field(gt=0)
-    neighbours_over_floor: float
+    neighbours_over_floor: float = Field(gt=0)
+    neighbours_over_looks: float = Field(gt=0)
 
 
 class Ratios(Kept):
