@@ -15,6 +15,7 @@ from mkdocs.utils import get_relative_url
 
 from generators.site import citing, feed
 from generators.site.glossary import PAGE, with_terms
+from generators.site.joined_files import OF_ONE_PAGE
 from generators.site.navigation import NAVIGATION, read_navigation
 from generators.site.notebook_markup import as_theme_expects, with_downloads
 from generators.site.policy import scripts_of, with_policy
@@ -35,8 +36,6 @@ SEARCH = '<div class="md-search" data-md-component="search" role="dialog"'
 # By this name the theme finds what light and dark are chosen with; by the other one `scheme.js` does.
 PALETTE, OWN_PALETTE = 'data-md-component="palette"', 'data-atlas="palette"'
 PLAIN = "404.html"  # the page on which nothing but the theme stands; MkDocs makes it first
-# Scripts of one page each, by the id of the place there that they fill: others come without them.
-OF_ONE_PAGE = {"alike": "alike.js", "compare": "compare.js"}
 # The script with which the theme begins every page, but for its end.
 SCOPE = re.compile(r"(<script>__md_scope=.*?)(?=;?</script>)", re.DOTALL)
 SCRIPTS_RUN = 'document.documentElement.classList.replace("no-js","js")'
@@ -163,7 +162,7 @@ def with_its_scripts(html: str) -> str:
     """Return a page without those scripts of the site that only another page needs."""
     for place, script in OF_ONE_PAGE.items():
         if f'id="{place}"' not in html:
-            html = re.sub(rf'<script src="[^"]*assets/{re.escape(script)}"[^>]*></script>\n?', "", html)
+            html = re.sub(rf'<script src="[^"]*{re.escape(script)}"[^>]*></script>\n?', "", html)
     return html
 
 

@@ -14,8 +14,8 @@ window.atlasMenu = (() => {
 
   /** Return the link to a picture as it is seen, in light or dark. */
   function pictureOf(figure) {
-    const links = [...figure.querySelectorAll("a.tone")];
-    return links.find((link) => link.offsetParent) ?? links[0];
+    const tone = document.body.dataset.mdColorScheme === "slate" ? "dark" : "light";
+    return figure.querySelector(`a.tone--${tone}`) ?? figure.querySelector("a.tone");
   }
 
   /** Return where the file lies that a figure is made from, what model it is of, and its name. */
@@ -206,14 +206,15 @@ window.atlasMenu = (() => {
   /** Return a menu for what is seen of a figure where it is large. */
   live.large = (figure) => fill(bare(), figure);
 
-  /** Give a figure that is a picture its menu. */
+  /** Give a figure that is a picture its menu, which is filled when it is opened. */
   live.still = (figure) => {
     named(figure);
-    const menu = figure.querySelector(".figure-menu");
-    if (menu) return fill(menu, figure);
+    const menu = figure.querySelector(".figure-menu") ?? bare();
+    menu.addEventListener("toggle", () => figure.classList.contains("is-live") || fill(menu, figure), { once: true });
+    if (menu.isConnected) return;
     const tools = Object.assign(document.createElement("div"), { className: "figure-tools" });
-    tools.append(fill(bare(), figure));
-    return figure.querySelector("figcaption")?.before(tools);
+    tools.append(menu);
+    figure.querySelector("figcaption")?.before(tools);
   };
   return live;
 })();

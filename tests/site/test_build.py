@@ -54,7 +54,7 @@ def test_a_site_takes_the_place_of_the_old_one_without_a_word(workshop, old_site
     run_mkdocs(workshop)
     found = {path.relative_to(workshop.site).as_posix() for path in workshop.site.rglob("*") if path.is_file()}
     assert {"index.html", "rooms/index.html", "ours/index.html", "data/numbers.json"} <= found
-    assert {"assets/atlas.css", "search/search_index.json", "404.html"} <= found
+    assert {"assets/site.css", "assets/site.js", "search/search_index.json", "404.html"} <= found
     assert "old/index.html" not in found
     assert "navigation.instant" not in (workshop.site / "index.html").read_text(), "a page of many links takes long"
     assert tuple(capfd.readouterr()) == ("", "")
