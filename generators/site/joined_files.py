@@ -14,7 +14,10 @@ OF_ONE_PAGE = {"alike": "assets/alike.js", "compare": "assets/compare.js"}
 
 
 class JoinedFiles(BasePlugin):  # type: ignore[type-arg, no-untyped-call]  # it has no settings
-    """Joins what `extra_css` and `extra_javascript` name, in that order; what is elsewhere or of one page stays."""
+    """Joins what `extra_css` and `extra_javascript` name, in that order, but for scripts of one page.
+
+    The parts stay files of the site, too, for those who read them: data name the script that unpacks them.
+    """
 
     parts: dict[str, list[str]]
 
@@ -30,13 +33,13 @@ class JoinedFiles(BasePlugin):  # type: ignore[type-arg, no-untyped-call]  # it 
         return config
 
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:
-        """Put the joined files in the place of their parts.
+        """Add the joined files.
 
         Raises:
             PluginError: a file that `mkdocs.yml` names is not there.
         """
         for name, parts in self.parts.items():
-            files.append(File.generated(config, name, content="\n".join(_taken(part, files) for part in parts)))
+            files.append(File.generated(config, name, content="\n".join(_content(part, files) for part in parts)))
         return files
 
 
@@ -47,10 +50,9 @@ def _deferred(name: str) -> ExtraScriptValue:
     return script
 
 
-def _taken(part: str, files: Files) -> str:
-    """Return what a file of the site holds, and take it out of the site."""
+def _content(part: str, files: Files) -> str:
+    """Return what a file of the site holds."""
     file = files.get_file_from_path(part)
     if file is None or file.abs_src_path is None:
         raise PluginError(f"mkdocs.yml names {part}, which is not there.")
-    files.remove(file)
     return Path(file.abs_src_path).read_text("utf-8")

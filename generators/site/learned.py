@@ -67,6 +67,12 @@ class Lesson:
         return f"{verdict} in {count} of {len(self.of_series)} of series" if count else ""
 
     @property
+    def mostly_otherwise(self) -> bool:
+        """Return whether it holds in all models tested, and fails in most of those of series that can test it."""
+        failing = sum(case.claim.verdict == "fails" for case in self.of_series)
+        return self.holding == len(self.cases) and 2 * failing > len(self.of_series)
+
+    @property
     def partly(self) -> int:
         """Return in how many models it partly holds."""
         return sum(case.claim.verdict == "partly" for case in self.cases)

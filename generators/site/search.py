@@ -24,7 +24,8 @@ from generators.site.view import ModelPage
 
 ENTRIES = "search.json"  # in the staging folder; no page of the site
 INDEX = "search/search_index.json"  # in the built site
-BOOST = 0.3  # of things: a page about channels comes before the channels of fifty models
+CITING = "Beside the figure: its files, how to cite it, its address."
+BOOST = 0.3  # of things and figures: a page about channels comes before the channels of fifty models
 ANSWERS = "search.yml"  # among templates
 BESIDE = {"notebooks/": 0.1, "add-a-model/": 0.3}  # boosts of pages that say how to do it oneself, by their address
 # Where the theme took out the border of two cells. Its search fails on words of which some end in such numbers.
@@ -62,12 +63,11 @@ def entries_of_model(page: ModelPage, things: Iterable[Notable]) -> list[dict[st
 
 
 def _figures(page: ModelPage, address: str) -> list[dict[str, Any]]:
-    """Return an entry that leads to the figures of a page and what is done with them; none where there is none."""
-    if not page.figures:
-        return []
-    says = f"Figures 1 to {len(page.figures)}. Beside each: its files, how to cite it, its address."
-    first = next(iter(page.figures))
-    return [_entry(f"{address}#figure-{first}", f"Figures of {page.title}: cite, download", says)]
+    """Return an entry for every figure of a page: by its number and its title one comes to where it can be cited."""
+    return [
+        _entry(f"{address}#figure-{name}", f"{cited.partition(', results of')[0]}", CITING, BOOST)
+        for name, cited in page.figures.items()
+    ]
 
 
 def add_entries(folder: Path, site: Path) -> None:

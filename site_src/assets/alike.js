@@ -292,7 +292,7 @@
       : "No model has both numbers.";
     where.replaceChildren(...(drawn ? [figure] : []));
     document.querySelector("#alike-numbers").replaceChildren(...numbersOf(numbers, x, y, root));
-    if (drawn) window.atlasMenu(figure, figure.querySelector(".figure-tools"), figure.atlas);
+    if (drawn) window.atlasMenu(figure, figure.atlas);
   }
 
   function options(select, axes) {

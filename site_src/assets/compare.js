@@ -212,7 +212,7 @@
         return;
       }
       together.append(both);
-      window.atlasMenu(both, both.querySelector(".figure-tools"), both.atlas);
+      window.atlasMenu(both, both.atlas);
       new MutationObserver(() => both.isConnected && both.atlas.draw()).observe(document.body, {
         attributeFilter: ["data-md-color-scheme"],
       });

@@ -191,13 +191,21 @@ window.atlasMenu = (() => {
     return name;
   }
 
+  /** Put a menu where all are: below what is seen of a figure, above its caption. */
+  function placed(menu, figure) {
+    const tools = Object.assign(document.createElement("div"), { className: "figure-tools" });
+    tools.append(menu);
+    const caption = figure.querySelector("figcaption");
+    if (caption) caption.before(tools);
+    else figure.append(tools);
+  }
+
   /** Give a live figure its menu, and show it as the address asks. */
-  const live = (figure, tools, drawn) => {
+  const live = (figure, drawn) => {
     const name = named(figure);
     const menu = figure.querySelector(".figure-menu") ?? bare();
-    const before = menu.parentElement;
-    tools.insertBefore(fill(menu, figure, drawn), tools.querySelector(".found"));
-    if (before !== tools && before?.classList.contains("figure-tools")) before.remove();
+    fill(menu, figure, drawn);
+    if (!menu.isConnected) placed(menu, figure);
 
     const asked = new URL(location.href).searchParams;
     if (asked.get(FIGURE) === name && asked.has(VIEW)) drawn.restore(read(asked.get(VIEW)));
@@ -211,10 +219,7 @@ window.atlasMenu = (() => {
     named(figure);
     const menu = figure.querySelector(".figure-menu") ?? bare();
     menu.addEventListener("toggle", () => figure.classList.contains("is-live") || fill(menu, figure), { once: true });
-    if (menu.isConnected) return;
-    const tools = Object.assign(document.createElement("div"), { className: "figure-tools" });
-    tools.append(menu);
-    figure.querySelector("figcaption")?.before(tools);
+    if (!menu.isConnected) placed(menu, figure);
   };
   return live;
 })();

@@ -63,7 +63,7 @@
       live.set(figure, drawn);
       figure.atlas = drawn;
       figure.classList.add("is-live");
-      window.atlasMenu(figure, tools, drawn);
+      window.atlasMenu(figure, drawn);
     } catch (problem) {
       tools.remove();
       plot.remove();

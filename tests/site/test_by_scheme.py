@@ -57,7 +57,7 @@ def said(pages: list[Any]) -> list[str]:
 
 def test_the_page_says_how_many_and_where_one_was_computed():
     rotates, slopes, _ = said([model("turns", "rotary", tested=9)])
-    assert f"Up to {askable([])[ROTATES].claims} of {len(rules_by_finding())} claims can be tested" in rotates
+    assert f"At most {askable([])[ROTATES].claims} of {len(rules_by_finding())} claims can be tested" in rotates
     assert '<a href="../models/turns/">Turns</a>, with 9 claims tested, of which 9 hold.' in rotates
     assert "RoPE" in rotates
     assert "No model of this kind is computed yet." in slopes

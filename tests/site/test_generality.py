@@ -86,6 +86,15 @@ def test_what_holds_in_one_model_alone_is_the_least_general():
     assert found.by_one == []
 
 
+def test_what_most_of_series_deny_is_not_called_the_most_general():
+    holds, fails = (page(name, name, *["untested"] * 5) for name in ("holds", "fails"))
+    assert [
+        learned(GPT2, OTHER, in_series=series)["winding"].mostly_otherwise
+        for series in ([], [holds], [fails], [holds, fails], [fails, holds, fails])
+    ] == [False, False, True, False, True]
+    assert not learned(GPT2, OTHER, in_series=[page("x", "fails", "fails", *["fails"] * 4)])["clump"].mostly_otherwise
+
+
 def test_what_holds_in_the_first_model_alone_is_not_its_most_general():
     fails = page("other", *["fails"] * 5)
     assert general(GPT2, fails).most_general_of_first == []

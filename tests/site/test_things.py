@@ -320,9 +320,9 @@ def test_a_site_without_a_search_stays_as_it_is(tmp_path):
 
 def test_a_channel_that_results_name_has_an_entry_that_opens_its_panel():
     thing = Notable("channel", 138, None, "?channel=138#things", "ln2 gives it the largest gain in 9 of 12 layers.")
-    [_, figures, entry] = entries_of_model(page(), [thing])
-    assert figures["location"] == "models/planted/#figure-curve", "the first of them"
-    assert figures["text"].startswith("Figures 1 to 1.")
+    [_, figure, entry] = entries_of_model(page(), [thing])
+    assert figure["location"] == "models/planted/#figure-curve"
+    assert figure["title"] == "Figure 1, “The curve”, Planted &lt;b&gt;"
     assert entry["location"] == "models/planted/?channel=138", "the theme loses entries with a place behind a query"
     assert entry["title"] == "Channel 138 of Planted &lt;b&gt;"
 

@@ -40,8 +40,8 @@ def _leans(measured: Measurements[Metrics]) -> Tested | Untested:
     return Tested(
         row["cost"],
         f"Holding channel {row['channel']}, {NAMES[row['why']]}, at its mean costs {row['cost']:.3g} "
-        f"{unit}; of {len(costs)} others {dearer} {'costs' if dearer == 1 else 'cost'} as much, and their median is "
-        f"{np.median(costs):.3g}.",
+        f"{unit}; of {len(costs)} drawn at random {dearer} {'costs' if dearer == 1 else 'cost'} as much, and their "
+        f"median is {np.median(costs):.3g}.",
         baseline=float(np.median(costs)),
         interval=(row["low"], row["high"]),
         holds_at=limit,
