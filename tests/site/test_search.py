@@ -21,6 +21,7 @@ ANSWERED = {
     "averaged": USE,
     "least general": "/learned/",
     "cite": "/about/#cite",
+    "figure 3 MiniLM": "/models/all-minilm-l6-v2/",
     "data": "/data/",
     "pandas": "/data/",
 }
@@ -69,6 +70,9 @@ def test_a_search_leads_first_to_the_page_that_answers(browser: Browser, address
         expect(tagged).to_be_attached(timeout=30_000)
         found[typed] = results.first.locator("a").first.get_attribute("href") or ""
     assert all(place.partition("#")[0] in found[typed] for typed, place in ANSWERED.items()), found
+    field.fill("")
+    field.press_sequentially("figure 3 MiniLM")
+    expect(results.first.locator("a").nth(1)).to_contain_text("Figure 3, ")
     field.fill("")
     field.press_sequentially("blurred")
     expect(results.nth(1)).to_be_attached()
