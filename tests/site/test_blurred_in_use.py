@@ -1,52 +1,68 @@
-"""Blurred positions begin with what blurring does to the running model, as “Use of positions” measured it."""
+"""What blurring costs running models, in a sentence: of none, of one, of several, of many."""
 
 import re
-from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from generators.compute.judged import judged_model
-from generators.compute.results import Store
-from generators.site.view import ModelPage
 from generators.site.words import environment
-from tests.conftest import ROOT
 
-MODEL = "all-minilm-l6-v2"
-MACROS = '{% import "findings/blurred.md.j2" as words with context %}'
+LOSS, TURNING = "nats per token", "1 - cosine"
 
 
-def page() -> ModelPage:
-    judged = judged_model(Store(ROOT / "results"), MODEL)
-    assert judged is not None
-    return ModelPage(judged.published(), "MiniLM", None, None, [], [])
-
-
-def rendered(call: str, **context: object) -> str:
-    text = environment().from_string(f"{MACROS}{{{{ {call} }}}}").render(root="../", **context)
-    return " ".join(re.sub("<[^>]*>", "", text).split())
-
-
-def test_a_section_begins_with_the_cost_of_groups_of_ten():
-    shown = page()
-    row = next(r for r in shown.measured["position_use"]["damages"] if (r["kind"], r["amount"]) == ("groups", 10))
-    assert f"MiniLM pays {100 * row['damage']:.1f} % of what it costs to have no positions" in rendered(
-        "words.first(page)", page=shown
+def model(name: str, damage: float | None = None, unit: str = LOSS) -> Any:
+    """Return a page of a model that pays so much of what no positions cost it; None where it wasn't run."""
+    row = SimpleNamespace(kind="groups", amount=10, damage=damage)
+    ran = damage is not None
+    return SimpleNamespace(
+        name=name,
+        title=name.upper(),
+        claims={"exact-positions": SimpleNamespace(verdict="fails")} if ran else {},
+        measured={"position_use": SimpleNamespace(damages=[row], unit=unit)} if ran else {},
     )
-    assert f"cost MiniLM {100 * row['damage']:.1f} % of" in rendered("words.first_of_all([page])", page=shown)
 
 
-@pytest.mark.parametrize("count", [6, 7])
-def test_of_many_models_the_ends_are_told(count):
-    pages = [replace(page(), title=f"Model {i}") for i in range(count)]
-    said = rendered("words.first_of_all(pages)", pages=pages)
-    assert ("Model 3" in said) == (count == 6)
-    assert (f"{count} models from" in said) == (count == 7)
+def said(where: str, *pages: Any) -> str:
+    words = environment().get_template("blurred_in_use.j2").make_module({"root": ""})
+    return re.sub(r"<[^>]*>", "", " ".join(getattr(words, where)(pages).split()))
 
 
-def test_where_use_is_not_known_nothing_is_said_of_it():
-    shown = page()
-    del shown.measured["position_use"]
-    assert rendered("words.first(page)", page=shown) == ""
-    said = rendered("words.first_of_all([page])", page=shown)
-    assert "%" not in said
-    assert "is measured under Use of positions." in said
+def test_of_each_model_its_share_the_cheapest_first():
+    assert said("here", model("b", 0.631), model("a", 0.033)) == (
+        "When a running model's positions are blurred, averaged in groups of ten, that costs A 3.3 %, B 63.1 % of "
+        "what it costs to have no positions at all."
+    )
+
+
+def test_of_many_only_how_they_range():
+    text = said("here", *(model(f"m{i}", i / 10) for i in range(9)))
+    assert "that costs 9 models from 0.0 % (M0) to 80.0 % (M8), 40.0 % in the middle, of what" in text
+
+
+@pytest.mark.parametrize(
+    ("units", "told"),
+    [
+        ([LOSS], "at all."),
+        ([TURNING], "at all (of encoders without a head, in how far the last hidden states turn)."),
+        ([LOSS, TURNING], "at all (in loss; of encoders without a head, in how far the last hidden states turn)."),
+    ],
+)
+def test_units_are_named_where_it_is_not_loss_alone(units, told):
+    assert said("here", *(model("a", 0.1, unit) for unit in units)).endswith(told)
+
+
+def test_where_it_is_known_of_no_model_nothing_is_begun():
+    assert said("here", model("gpt2")) == ""
+    text = said("elsewhere", model("a"))
+    assert text == (
+        "What it does to a running model is measured under Use of positions. On this page positions stand alone, "
+        "without text."
+    )
+
+
+def test_of_the_model_that_it_was_reported_of_it_is_said_that_it_is_not_checked():
+    assert "GPT2, of which a like result was reported, can't be run here" in said(
+        "here", model("gpt2"), model("a", 0.1)
+    )
+    assert "reported" not in said("here", model("gpt2", 0.2), model("a", 0.1))
