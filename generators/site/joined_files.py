@@ -23,13 +23,14 @@ class JoinedFiles(BasePlugin):  # type: ignore[type-arg, no-untyped-call]  # it 
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         """Let pages name the joined files."""
-        apart = [each for each in config.extra_javascript if str(each) in OF_ONE_PAGE.values()]
+        scripts = [str(script) for script in config.extra_javascript]
+        apart = [name for name in scripts if name in OF_ONE_PAGE.values()]
         self.parts = {
             STYLES: list(config.extra_css),
-            SCRIPTS: [str(each) for each in config.extra_javascript if each not in apart],
+            SCRIPTS: [name for name in scripts if name not in apart],
         }
         config.extra_css = [STYLES]
-        config.extra_javascript = [_deferred(name) for name in (SCRIPTS, *map(str, apart))]
+        config.extra_javascript = [_deferred(name) for name in (SCRIPTS, *apart)]
         return config
 
     def on_files(self, files: Files, *, config: MkDocsConfig) -> Files:

@@ -191,21 +191,21 @@ window.atlasMenu = (() => {
     return name;
   }
 
-  /** Put a menu where all are: below what is seen of a figure, above its caption. */
-  function placed(menu, figure) {
+  /** Return the menu of a figure; one that came without gets it below what is seen, above its caption. */
+  function menuOf(figure) {
+    const there = figure.querySelector(".figure-menu");
+    if (there) return there;
+    const menu = bare();
     const tools = Object.assign(document.createElement("div"), { className: "figure-tools" });
     tools.append(menu);
-    const caption = figure.querySelector("figcaption");
-    if (caption) caption.before(tools);
-    else figure.append(tools);
+    figure.insertBefore(tools, figure.querySelector("figcaption"));
+    return menu;
   }
 
   /** Give a live figure its menu, and show it as the address asks. */
   const live = (figure, drawn) => {
     const name = named(figure);
-    const menu = figure.querySelector(".figure-menu") ?? bare();
-    fill(menu, figure, drawn);
-    if (!menu.isConnected) placed(menu, figure);
+    fill(menuOf(figure), figure, drawn);
 
     const asked = new URL(location.href).searchParams;
     if (asked.get(FIGURE) === name && asked.has(VIEW)) drawn.restore(read(asked.get(VIEW)));
@@ -217,9 +217,8 @@ window.atlasMenu = (() => {
   /** Give a figure that is a picture its menu, which is filled when it is opened. */
   live.still = (figure) => {
     named(figure);
-    const menu = figure.querySelector(".figure-menu") ?? bare();
+    const menu = menuOf(figure);
     menu.addEventListener("toggle", () => figure.classList.contains("is-live") || fill(menu, figure), { once: true });
-    if (!menu.isConnected) placed(menu, figure);
   };
   return live;
 })();
