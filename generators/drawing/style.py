@@ -42,6 +42,7 @@ def house_style() -> Any:
         "axes.edgecolor": INK,
         "axes.labelcolor": INK,
         "axes.titlecolor": INK,
+        "axes.titley": 1.0,  # nothing lies above the axes that it would have to make way for
         "axes.facecolor": "none",
         "axes.grid": True,
         "axes.axisbelow": True,
