@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "many.json"
 MODELS = 50
 MOVED = 0.05  # by how much of itself a number is moved, as a standard deviation
+NOWHERE = "0" * 40  # a commit of the hub, which is not asked
 MADE_FROM = ("mkdocs.yml", "site_src")
 RENDER = "from generators.cli import main; main()"
 KILO, MEGA = 1000, 1000**2
@@ -48,7 +49,7 @@ def made_up(store: Store, to: Store, count: int, seed: int = SEED) -> list[dict[
         to.save_model(record.model_copy(update={"name": name, "title": title}))
         for finding in store.finding_names(like):
             copy_moved(store, like, to, name, finding, rng)
-        entries.append({"name": name, "title": title, "sources": [{"folder": f"nowhere/{name}"}]})
+        entries.append({"name": name, "title": title, "sources": [{"hub": f"made-up/{name}", "revision": NOWHERE}]})
     return entries
 
 

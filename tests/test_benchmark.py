@@ -8,7 +8,7 @@ import pytest
 
 from generators.site.speed import Speed
 from tests.benchmark import __main__ as bench
-from tests.benchmark import growth, others
+from tests.benchmark import growth, jobs, others
 from tests.benchmark.findings import COUNTS, drawn_few, findings
 from tests.benchmark.made_up import realistic_embedding
 from tests.benchmark.notebook_nulls import NULLS
@@ -17,6 +17,7 @@ from tests.benchmark.timing import CannotMeasureError
 from tests.benchmark.token_side import token_side
 from tests.checkpoints import Sizes
 
+SMALLEST = Sizes(n_layer=1, n_head=1, d_model=32, n_ctx=64, vocab_size=400)
 TINY = Sizes(n_layer=2, n_head=2, d_model=64, n_ctx=128, vocab_size=2000)
 
 
@@ -139,3 +140,10 @@ def test_what_can_not_be_measured_here_is_left_out_with_a_word(kept, monkeypatch
     bench.main()
     assert "gpt2 is left out: the weights are not here" in capsys.readouterr().err
     assert not kept.exists()
+
+
+def test_jobs_a_cluster_and_commands_apart_are_timed_on_the_same_models(kept, tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "OF_CLUSTER", tmp_path / "not-there")
+    found = section("side_by_side", lambda: jobs.side_by_side(2, 2, SMALLEST), kept)
+    assert set(found.ways) == {"one after another", "jobs"}
+    assert found.apart.times_faster > 0

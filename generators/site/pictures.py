@@ -106,7 +106,7 @@ def _svg(key: str, draw: Callable[[], Any], staging: Staging) -> bytes:
 
 @contextmanager
 def _nothing_collected() -> Iterator[None]:
-    """Look for no cycles meanwhile: a figure makes tens of thousands of objects, and that took a fifth of its time."""
+    """Look for no cycles meanwhile: a figure makes tens of thousands of objects, and it took a fifth of its time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

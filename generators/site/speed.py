@@ -213,11 +213,15 @@ class Way(Kept):
 
 
 class SideBySide(Section):
-    """Several models one after another, by `--jobs`, and by a cluster on the same machine."""
+    """Several models one after another, by `--jobs`, and by a cluster on the same machine.
+
+    `apart` is what as many commands get that share nothing: all that the machine has to give.
+    """
 
     models: int
     jobs: int
     ways: dict[str, Way]
+    apart: Way
 
 
 class OfRunner(Kept):

@@ -16,9 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from generators.base.files import replace_file
 from generators.base.plain import as_json
-from tests import benchmark_jobs
 from tests.benchmark.findings import findings
 from tests.benchmark.growth import SECONDS, growth
+from tests.benchmark.jobs import side_by_side
 from tests.benchmark.others import others
 from tests.benchmark.running import runs
 from tests.benchmark.timing import CLOCK, ROOT, CannotMeasureError, machine
@@ -32,7 +32,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "findings": findings,
     "others": others,
     "growth": growth,
-    "side_by_side": benchmark_jobs.side_by_side,
+    "side_by_side": side_by_side,
     "runs": runs,
     "gpt2": gpt2_side,
     "large": large_vocabulary,

@@ -71,10 +71,11 @@ def write_model(folder: Path, sizes: Sizes, seed: int = 0) -> Path:
     return write_checkpoint(folder, sizes=sizes, seed=seed, changed={"wte.weight": E, "wpe.weight": P})
 
 
-def write_models(place: Path, count: int, sizes: Sizes) -> None:
-    """Write so many models and their registry."""
+def write_models(place: Path, count: int, sizes: Sizes) -> list[str]:
+    """Write so many models and their registry; return their names."""
     names = [f"made-up-{number}" for number in range(1, count + 1)]
     for seed, name in enumerate(names):
         write_model(place / name, sizes, seed)
     entries = [{"name": name, "title": name, "sources": [{"folder": name}]} for name in names]
     (place / "models.yml").write_text(yaml.safe_dump(entries))
+    return names

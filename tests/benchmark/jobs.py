@@ -1,7 +1,9 @@
-"""`python -m tests.benchmark_jobs`: made-up models one after another, by `--jobs`, and by a Dask cluster here.
+"""`python -m tests.benchmark.jobs`: made-up models one after another, by `--jobs`, and by a Dask cluster here.
 
-All in one run, so that ratios are of one machine in one state; the files that each leaves are compared. The cluster
-is started where `make cluster-test` has made its environment. `make bench` has it as a section, which is kept.
+All in one run, so that ratios are of one machine in one state; the files that each leaves are compared. What can be
+reached depends on the machine: its "cores" may be two threads of one. So as many commands as jobs are run at once
+too, which share nothing and know nothing of each other. The cluster is started where `make cluster-test` has made its
+environment. `make bench` has it as a section, which is kept.
 """
 
 import argparse
@@ -21,7 +23,7 @@ from tests.benchmark.made_up import GPT2, write_models
 from tests.benchmark.timing import machine
 from tests.checkpoints import Sizes
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 OF_CLUSTER = ROOT / ".venv-cluster" / "bin" / "python"
 ATLAS = ["-c", "from generators.cli import main; main()", "compute", "--skip-runs"]
 MODELS, JOBS = 8, 2
@@ -41,25 +43,39 @@ def timed(place: Path, results: str, *options: str, python: Path | str = sys.exe
 
     Of a cluster those are the command's alone: its workers are no processes of it.
     """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     command = [str(python), *ATLAS, "--results", results, *options]
-    subprocess.run(command, cwd=place, env=environment, check=True, capture_output=True)
+    subprocess.run(command, cwd=place, env=environment(), check=True, capture_output=True)
     seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {"seconds": round(seconds, 2), "processor_seconds": round(used, 2)}
 
 
+def timed_apart(place: Path, names: list[str]) -> float:
+    """Return the seconds until as many commands as names, all at once, have computed a model each."""
+    begin = time.perf_counter()
+    commands = [[sys.executable, *ATLAS, "--results", f"apart-{name}", name] for name in names]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    running = [subprocess.Popen(command, cwd=place, env=environment(), **quiet) for command in commands]
+    failed = [process.wait() for process in running]
+    assert not any(failed)
+    return round(time.perf_counter() - begin, 2)
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a command: this code, and one thread of its own."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+
+
 @contextmanager
 def cluster(workers: int) -> Iterator[str]:
     """Yield the address of a scheduler with so many workers on this machine."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as place:
         script = Path(place, "started.py")  # each worker imports it anew
         script.write_text(CLUSTER)
         command = [str(OF_CLUSTER), str(script), str(workers)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        with subprocess.Popen(command, env=environment, text=True, **pipes) as process:
+        with subprocess.Popen(command, env=environment(), text=True, **pipes) as process:
             assert process.stdout is not None and process.stdin is not None
             try:
                 yield process.stdout.readline().strip()
@@ -77,7 +93,7 @@ def measured(count: int, jobs: int, sizes: Sizes) -> dict[str, Any]:
     """Return what each way takes and how many times faster than one after another it is."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        write_models(place, count, sizes)
+        names = write_models(place, count, sizes)
         ways = {"one after another": timed(place, "one"), "jobs": timed(place, "jobs", "--jobs", str(jobs))}
         if OF_CLUSTER.is_file():
             with cluster(jobs) as address:
@@ -87,6 +103,7 @@ def measured(count: int, jobs: int, sizes: Sizes) -> dict[str, Any]:
         for way in set(ways) - {"one after another"}:
             assert files(place / way) == expected, f"{way} leaves other files"
         unchanged = timed(place, "jobs", "--jobs", str(jobs))
+        apart = timed_apart(place, names[:jobs])
     one = ways["one after another"]["seconds"]
     return {
         "models": count,
@@ -97,6 +114,7 @@ def measured(count: int, jobs: int, sizes: Sizes) -> dict[str, Any]:
         "files": len(expected),
         "ways": {way: {**took, "times_faster": round(one / took["seconds"], 2)} for way, took in ways.items()},
         "nothing_to_do": unchanged,
+        "apart": {"seconds": apart, "times_faster": round(one / count * jobs / apart, 2)},
     }
 
 
