@@ -36,13 +36,13 @@ from generators.options import (
 
 if TYPE_CHECKING:
     from generators.checkpoint.registry import Model, Registry
+    from generators.checkpoint.sources import Places
     from generators.compute.crew import Crew
     from generators.compute.judged import JudgedModel
     from generators.compute.results import Store
-    from generators.compute.run import Places
     from generators.compute.running import Settings
-    from generators.compute.several import Tally
-    from generators.findings import Finding
+    from generators.compute.tally import Tally
+    from generators.findings.contract import Finding
     from generators.site.build import Made
     from generators.site.standing import Workshop
 
@@ -344,14 +344,17 @@ def _settings(budget: float, device: str, skip_runs: bool) -> "Settings":
     return running.chosen(budget, device, skip=skip_runs)
 
 
-def _findings(only: list[str] | None) -> "Sequence[Finding[Any]]":
+def _findings(only: list[str] | None) -> "Sequence[Finding[Any]] | None":
+    """Return the findings that were asked for by name; None: all of them."""
+    if only is None:
+        return None
     from generators.findings import FINDINGS
 
     known = {finding.name: finding for finding in FINDINGS}
-    for name in only or ():
+    for name in only:
         if name not in known:
             raise InputError(f"There is no finding {name!r}; there are {', '.join(known)}.")
-    return [finding for name, finding in known.items() if only is None or name in only]
+    return [finding for name, finding in known.items() if name in only]
 
 
 def _code(tally: "Tally") -> int:
@@ -431,8 +434,7 @@ def _chosen(specs: list[str] | None, registry: "Registry", family: str | None = 
 
 
 def _places(models_dir: list[Path] | None, offline: bool) -> "Places":
-    from generators.checkpoint.sources import Hub
-    from generators.compute.run import Places
+    from generators.checkpoint.sources import Hub, Places
 
     folders = models_dir or [Path(part) for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep) if part]
     for folder in folders:

@@ -122,8 +122,9 @@ def stdlib_gpt2_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Running it takes minutes, so what `make site` has computed by the same code from the same files isn't again.
     """
     from generators.checkpoint.registry import load_registry
+    from generators.checkpoint.sources import Places
     from generators.compute.results import Store
-    from generators.compute.run import Places, compute_model
+    from generators.compute.run import compute_model
 
     results, at_hand = tmp_path_factory.mktemp("stdlib-gpt2"), ROOT / "results" / "stdlib-gpt2"
     if at_hand.is_dir():

@@ -31,9 +31,10 @@ from safetensors.numpy import load_file, save_file
 
 from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
 from generators.checkpoint.registry import FolderSource, Model, Registry, load_registry
+from generators.checkpoint.sources import Places
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
-from generators.compute.run import Places, compute_model
+from generators.compute.run import compute_model
 from generators.compute.running import Settings
 from generators.findings.helix import chance
 from generators.site.staging import Staging

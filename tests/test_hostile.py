@@ -14,10 +14,10 @@ from generators.base.errors import AtlasError, InputError
 from generators.checkpoint import sources
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, Model, load_registry
-from generators.checkpoint.sources import files, in_folder
+from generators.checkpoint.sources import Places, files, in_folder
 from generators.compute import run as room
 from generators.compute.results import HOLDER, Store
-from generators.compute.run import Places, compute_model
+from generators.compute.run import compute_model
 from generators.tokens.frequency import read_counts, token_frequencies
 from generators.tokens.vocabulary import LONGEST_READABLE, load_vocabulary
 from tests.checkpoints import write_checkpoint

@@ -9,11 +9,11 @@ from safetensors.numpy import save_file
 
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, Model, Registry
-from generators.checkpoint.sources import in_folder
+from generators.checkpoint.sources import Places, in_folder
 from generators.compute.judged import judged_model
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
-from generators.compute.run import Places, compute_model
+from generators.compute.run import compute_model
 from generators.findings import FINDINGS
 from generators.site.pages import render
 from generators.site.staging import Staging

@@ -28,7 +28,7 @@ def of_folder(folder: Path) -> str:
     """Return the digest of a file, or of all in a folder but for hidden ones and what Python makes."""
     if folder.is_file():
         return of_files([folder], folder.parent)
-    return of_files(_inside(folder), folder)
+    return of_files(inside(folder), folder)
 
 
 def of_words(*words: object) -> str:
@@ -42,7 +42,8 @@ def of_code() -> str:
     return of_words(sys.version, *sorted(path.name for path in installed), of_folder(PACKAGE))
 
 
-def _inside(folder: Path) -> Iterator[Path]:
+def inside(folder: Path) -> Iterator[Path]:
+    """Return all files in a folder and in those in it, but for hidden ones and what Python makes."""
     for path in folder.rglob("*"):
         inner = path.relative_to(folder).parts
         if MADE_BY_PYTHON not in inner and not any(part.startswith(".") for part in inner) and path.is_file():

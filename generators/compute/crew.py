@@ -2,20 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from generators.base.board import Board, board
 from generators.base.errors import InputError
 from generators.base.progress import progress
 from generators.checkpoint.registry import Model
-from generators.compute.fleet import Fleet
-from generators.compute.processes import Processes
+from generators.checkpoint.sources import Places
 from generators.compute.results import Store
-from generators.compute.run import Places
 from generators.compute.running import Settings
-from generators.compute.several import Tally, compute_models
-from generators.compute.workers import Workers
-from generators.findings.contract import Finding
+from generators.compute.several import compute_models
+from generators.compute.tally import Tally
+
+if TYPE_CHECKING:
+    from generators.compute.workers import Workers
+    from generators.findings.contract import Finding
 
 GB = 1_000_000_000
 
@@ -50,7 +51,7 @@ def compute_with(
     settings: Settings,
     *,
     named: bool,
-    findings: Sequence[Finding[Any]] | None = None,
+    findings: "Sequence[Finding[Any]] | None" = None,
 ) -> Tally:
     """Compute every finding of every model that is not stored yet; arguments are those of `compute_models`.
 
@@ -63,6 +64,8 @@ def compute_with(
             return compute_models(
                 models, places, store, tell, advance, named=named, findings=findings, settings=settings
             )
+    from generators.compute.fleet import Fleet
+
     workers, places = _workers(crew), replace(places, models_dirs=tuple(d.resolve() for d in places.models_dirs))
     with board() as shown:
         tally = Fleet(places, store, workers, shown, settings).compute(models, named=named, findings=findings)
@@ -70,8 +73,10 @@ def compute_with(
     return tally
 
 
-def _workers(crew: Crew) -> Workers:
+def _workers(crew: Crew) -> "Workers":
     if crew.scheduler is None:
+        from generators.compute.processes import Processes
+
         return Processes(crew.jobs, crew.memory)
     from generators.compute.cluster import connected
 

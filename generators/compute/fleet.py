@@ -14,15 +14,15 @@ from uuid import uuid4
 from generators.base.board import Board
 from generators.base.errors import AtlasError
 from generators.checkpoint.registry import Model
-from generators.compute import run
+from generators.checkpoint.sources import Places, locate
+from generators.compute import run, settled
 from generators.compute.jobs import Answer, Broken, Given, Job, Look, Measure, Needs, Prepare
 from generators.compute.records import StoredFinding
 from generators.compute.results import Store
-from generators.compute.run import Outcome, Places, Prepared
+from generators.compute.run import Prepared
 from generators.compute.running import AS_USUAL, Settings
-from generators.compute.several import Tally, account
+from generators.compute.tally import Outcome, Tally, account
 from generators.compute.workers import Died, Done, Event, Told, Workers
-from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
 
@@ -36,6 +36,8 @@ class Course:
 
     given: Given
     findings: Sequence[Finding[Any]]
+    all_findings: bool = True
+    before: settled.AsItWas | None = None
     ready: deque[Job] = field(default_factory=deque)
     at_work: int = 0
     needs: Needs | None = None
@@ -86,7 +88,7 @@ class Fleet:
             findings: which of them; all if not given.
         """
         self._named = named
-        self._waiting.extend(self._course(model, FINDINGS if findings is None else findings) for model in models)
+        self._waiting.extend(self._course(model, findings) for model in models)
         self._board.total = sum(len(course.findings) for course in self._waiting)
         try:
             while self._waiting or self._under_way or self._held:
@@ -97,9 +99,10 @@ class Fleet:
                 course.lock.close()
         return self._tally
 
-    def _course(self, model: Model, findings: Sequence[Finding[Any]]) -> Course:
+    def _course(self, model: Model, findings: Sequence[Finding[Any]] | None) -> Course:
         given = Given(self._session, model, self._places, self._settings)
-        course = Course(given, run.touched(model.name, self._store, self._settings, findings))
+        chosen = run.touched(model.name, self._store, self._settings, findings)
+        course = Course(given, chosen, all_findings=findings is None)
         course.ready.append(Look(given, course.findings))
         return course
 
@@ -107,6 +110,7 @@ class Fleet:
         """Give everybody something to do, and take what was done."""
         self._take_up_held()
         for worker in self._workers.idle():
+            self._pass_over()
             found = next(self._open_to(worker), None)
             if found is not None:
                 self._begin(worker, *found)
@@ -114,6 +118,22 @@ class Fleet:
             for event in self._workers.events(PATIENCE_S):
                 self._heard(event)
         self._board.draw()
+
+    def _pass_over(self) -> None:
+        """Pass over models at the front that are as they were when nothing was left to do."""
+        while self._waiting and self._waiting[0].all_findings and self._waiting[0].before is None:
+            course, model = self._waiting[0], self._waiting[0].given.model
+            try:
+                files = locate(model, self._places.models_dirs, self._places.hub)
+            except AtlasError:
+                return  # a worker tells why
+            course.before = settled.as_it_is(model, files, self._store, self._settings)
+            known = settled.outcome(course.before, self._store)
+            if known is None:
+                return
+            self._waiting.popleft()
+            self._board.done += len(course.findings)
+            account(self._tally, model, known, self._store, self._report, named=self._named)
 
     def _open_to(self, worker: str) -> Iterator[tuple[Course, Job]]:
         """Yield jobs that a worker may do now: of the model it has open, then of new models, then of all others.
@@ -170,6 +190,8 @@ class Fleet:
         stored = run.nothing_to_do(prepared, self._settings, self._store)
         if stored is not None:
             self._board.done += len(course.findings)
+            if course.before is not None:
+                settled.settle(course.before, stored.stored, self._store, written=False)
             self._finish(course, stored)
         else:
             self._under_way.remove(course)
@@ -242,6 +264,7 @@ class Fleet:
         elif course.prepared is not None:
             run.drop_unknown(course.prepared, self._store)
             of_plans = [course.done[planned.finding.name] for planned in course.prepared.plans]
+            run.remember(course.before, course.prepared, self._settings, self._store)
             self._finish(course, run.outcome_of(course.name, of_plans))
 
     def _finish(self, course: Course, came_to: Outcome | AtlasError) -> None:

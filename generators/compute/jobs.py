@@ -16,10 +16,11 @@ from numpy import ndarray as Array
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import Report, silent
 from generators.checkpoint.registry import Model
+from generators.checkpoint.sources import Places
 from generators.compute import code, memory
 from generators.compute.plan import Opened, Plan
 from generators.compute.records import StoredFinding
-from generators.compute.run import Places, Prepared, answer, open_model, prepare
+from generators.compute.run import Prepared, answer, open_model, prepare
 from generators.compute.running import Settings
 from generators.findings.contract import Finding
 

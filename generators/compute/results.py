@@ -3,6 +3,7 @@
     results/<model>/model.json                  what is known of the model
     results/<model>/<finding>.json              what was measured of one finding, with the SHA-256 of its content
     results/<model>/<finding>.<key>.npz         its arrays
+    results/<model>/.settled                    from what all of it was stored when nothing was left to do
     results/<model>/.lock, .holder              kept by the process that writes here, and who that is
     results/<model>/.unfinished/<finding>.<key>/  what a run of the model left when it was interrupted
 
@@ -35,12 +36,20 @@ from generators.compute.records import ModelRecord, Record, StoredFinding
 
 MODEL = "model.json"
 UNFINISHED = ".unfinished"
+SETTLED = ".settled"
 LOCK = ".lock"
 HOLDER = ".holder"  # beside the lock: which process has it, for others to say
 LONGEST_HOLDER = 80  # characters
 UNKNOWN = "which one isn't known"
 KEY_LENGTH = 16  # hex digits of a key in the name of its arrays
 T = TypeVar("T", bound=Record)
+
+
+class Settled(Record):
+    """The digest of what all results of a model were stored from and of these; the findings that are computed."""
+
+    made_from: str
+    findings: tuple[str, ...]
 
 
 class Store:
@@ -252,12 +261,29 @@ class Store:
     def is_tidy(self, name: str, records: Iterable[StoredFinding]) -> bool:
         """Return whether a model's folder holds these findings and nothing that a run would remove or go on with."""
         folder = self._folder(name)
-        known = {MODEL, LOCK, HOLDER}
+        known = {MODEL, SETTLED, LOCK, HOLDER}
         for record in records:
             known.add(f"{record.finding}.json")
             if record.arrays_sha256:
                 known.add(self._arrays_path(name, record).name)
         return {path.name for path in folder.iterdir()} <= known if folder.is_dir() else False
+
+    def settled(self, name: str) -> "Settled | None":
+        """Return from what all of a model was stored when nothing was left to do; None where that isn't known."""
+        try:
+            return Settled.model_validate_json((self._folder(name) / SETTLED).read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def settle(self, name: str, made_from: str, findings: tuple[str, ...]) -> None:
+        """Write that nothing is left to do of a model.
+
+        Raises:
+            AtlasError: the folder can't be written.
+        """
+        with _writing(self._folder(name)):
+            content = Settled(made_from=made_from, findings=findings).model_dump_json()
+            replace_file(self._folder(name) / SETTLED, content.encode())
 
     def _folder(self, name: str) -> Path:
         if not SLUG.fullmatch(name):

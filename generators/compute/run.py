@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,35 +15,19 @@ from generators.base.plain import plain
 from generators.base.progress import Report, TimeLeft, silent
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.registry import Model
-from generators.checkpoint.sources import Hub, locate
+from generators.checkpoint.sources import Places, locate
 from generators.compute.plan import Opened, Plan, inputs, plan, prefetch
 from generators.compute.records import ModelRecord, SourceRecord, StoredFinding, TrafficRecord, table_records
 from generators.compute.results import Store
 from generators.compute.running import AS_USUAL, CUT_TO, Settings, has_time_for_more
+from generators.compute.settled import AsItWas, settle
+from generators.compute.tally import Outcome
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN, NotApplicableError
 from generators.runner import CannotRunError
 
 MEASURING_THREADS = 1  # of BLAS: sums of another order differ in their last digits
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where weights are looked for, beside a model's own sources."""
-
-    models_dirs: Sequence[Path] = ()
-    hub: Hub = field(default_factory=Hub)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What computing a model came to: findings computed now, found stored, and failed (with why)."""
-
-    name: str
-    computed: tuple[str, ...]
-    stored: tuple[str, ...]
-    failed: dict[str, str]
 
 
 def open_model(model: Model, places: Places, settings: Settings = AS_USUAL) -> Opened:
@@ -83,11 +67,13 @@ def compute_model(
     report: Report = silent,
     findings: Sequence[Finding[Any]] | None = None,
     settings: Settings = AS_USUAL,
+    as_it_was: AsItWas | None = None,
 ) -> Outcome:
     """Compute every finding of a model that its stored results don't hold already.
 
     Each finding is saved as soon as it is measured, so that a killed run loses one at the most; of one that runs the
-    model, one run over its text.
+    model, one run over its text. Where nothing is left to do, that is remembered with what the model was before
+    (`as_it_was`).
 
     Raises:
         InputError: the checkpoint can't be used.
@@ -98,6 +84,8 @@ def compute_model(
     prepared = prepare(opened, touched(model.name, store, settings, findings), report)
     all_stored = nothing_to_do(prepared, settings, store)
     if all_stored is not None:
+        if as_it_was is not None:
+            settle(as_it_was, all_stored.stored, store, written=False)
         return all_stored
     with store.locked(model.name, report):
         known = begun(prepared, settings, store, report)
@@ -109,7 +97,15 @@ def compute_model(
             unfinished = store.unfinished(model.name, planned.finding.name, planned.key)
             done.append((save(model.name, *answer(planned, opened, unfinished, report), store), True))
         drop_unknown(prepared, store)
+        remember(as_it_was, prepared, settings, store)
     return outcome_of(model.name, done)
+
+
+def remember(as_it_was: AsItWas | None, prepared: Prepared, settings: Settings, store: Store) -> None:
+    """Remember that nothing is left to do of a model, whose lock is held, if that is so; it may have been written."""
+    all_stored = None if as_it_was is None else nothing_to_do(prepared, settings, store)
+    if as_it_was is not None and all_stored is not None:
+        settle(as_it_was, all_stored.stored, store, written=True)
 
 
 def touched(

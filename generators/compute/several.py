@@ -1,30 +1,19 @@
 """Several models, one after another: one model's trouble never costs another its results."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
 from generators.base.progress import Report
 from generators.checkpoint.registry import Model
+from generators.checkpoint.sources import Places, locate
+from generators.compute import settled
 from generators.compute.results import Store
-from generators.compute.run import Outcome, Places, compute_model
 from generators.compute.running import AS_USUAL, Settings
-from generators.findings.contract import Finding
+from generators.compute.tally import Outcome, Tally, account
 
-
-@dataclass
-class Tally:
-    """What computing several models came to.
-
-    `unavailable` says why a model's weights could not be had or used, by name; `bad_input` and `failed` are names,
-    `sentences` what to tell the user about them.
-    """
-
-    unavailable: dict[str, str] = field(default_factory=dict)
-    bad_input: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-    sentences: list[str] = field(default_factory=list)
+if TYPE_CHECKING:
+    from generators.findings.contract import Finding
 
 
 def compute_models(
@@ -35,7 +24,7 @@ def compute_models(
     advance: Callable[[], None],
     *,
     named: bool,
-    findings: Sequence[Finding[Any]] | None = None,
+    findings: "Sequence[Finding[Any]] | None" = None,
     settings: Settings = AS_USUAL,
 ) -> Tally:
     """Compute every finding of every model that is not stored yet.
@@ -53,7 +42,7 @@ def compute_models(
     tally = Tally()
     for model in models:
         try:
-            done: Outcome | AtlasError = compute_model(model, places, store, report, findings, settings)
+            done: Outcome | AtlasError = _computed(model, places, store, report, findings, settings)
         except (WeightsUnavailableError, InputError) as error:
             done = error
         account(tally, model, done, store, report, named=named)
@@ -61,51 +50,21 @@ def compute_models(
     return tally
 
 
-def account(
-    tally: Tally, model: Model, done: Outcome | AtlasError, store: Store, report: Report, *, named: bool
-) -> None:
-    """Write down, and report, what computing one model came to, or why it can't be computed.
+def _computed(
+    model: Model,
+    places: Places,
+    store: Store,
+    report: Report,
+    findings: "Sequence[Finding[Any]] | None",
+    settings: Settings,
+) -> Outcome:
+    """Compute a model, unless all is as it was when nothing was left to do; what measures is imported only then."""
+    before = None
+    if findings is None:
+        before = settled.as_it_is(model, locate(model, places.models_dirs, places.hub), store, settings)
+        known = settled.outcome(before, store)
+        if known is not None:
+            return known
+    from generators.compute.run import compute_model
 
-    Raises:
-        AtlasError: it is neither of the model nor of its weights; nothing can go on.
-    """
-    if isinstance(done, Outcome):
-        report(f"{model.name}: {in_words(done)}")
-        for finding, reason in done.failed.items():
-            tally.failed.append(model.name)
-            tally.sentences.append(f"{model.name}: {finding} failed: {reason}")
-    elif isinstance(done, WeightsUnavailableError):
-        _unavailable(tally, model, done, store, report, named=named)
-    elif isinstance(done, InputError):
-        (tally.bad_input if named else tally.failed).append(model.name)
-        tally.unavailable[model.name] = str(done)
-        tally.sentences.append(f"{model.name}: {done}")
-    else:
-        raise done
-
-
-def _unavailable(
-    tally: Tally, model: Model, error: WeightsUnavailableError, store: Store, report: Report, *, named: bool
-) -> None:
-    tally.unavailable[model.name] = str(error)
-    stored = _has_results(store, model.name)
-    report(f"{model.name}: {error} {'Its stored results stand.' if stored else ''}".rstrip())
-    if named and not stored:
-        tally.failed.append(model.name)
-
-
-def _has_results(store: Store, name: str) -> bool:
-    try:
-        return store.model(name) is not None
-    except InputError:
-        return False
-
-
-def in_words(done: Outcome) -> str:
-    """Return what computing a model came to."""
-    parts = []
-    if done.computed:
-        parts.append(f"computed {', '.join(done.computed)}")
-    if done.stored:
-        parts.append(f"already stored: {', '.join(done.stored)}")
-    return "; ".join(parts) or "nothing can be computed from these weights"
+    return compute_model(model, places, store, report, findings, settings, before)

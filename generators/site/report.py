@@ -6,8 +6,9 @@ from pathlib import Path
 from generators.base.errors import InputError
 from generators.base.progress import Report
 from generators.checkpoint.registry import Model, Registry
+from generators.checkpoint.sources import Places
 from generators.compute.results import Store
-from generators.compute.run import Places, compute_model
+from generators.compute.run import compute_model
 from generators.compute.running import AS_USUAL, Settings
 from generators.site.build import make_pages, run_mkdocs
 from generators.site.locations import packaged

@@ -21,9 +21,10 @@ import pandas as pd
 from safetensors.numpy import save_file
 
 from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
-from generators.compute.run import Places, compute_model
+from generators.compute.run import compute_model
 
 place = tempfile.TemporaryDirectory()
 folder = Path(place.name) / "planted-helix"

@@ -1,16 +1,18 @@
 """Models to compute side by side, and workers that a test looks at: they do their jobs in this process."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from generators.base.board import Board
 from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places
 from generators.compute.fleet import Fleet
 from generators.compute.jobs import Bench, Job, Measure
 from generators.compute.results import Store
-from generators.compute.run import Places
-from generators.compute.several import Tally
+from generators.compute.tally import Tally
 from generators.compute.workers import Died, Done, Event, Told
+from generators.findings.contract import Finding
 from tests.checkpoints import Sizes, write_checkpoint
 from tests.toy_findings import toy
 
@@ -85,10 +87,16 @@ def in_folders(place: Path, count: int, **options: object) -> list[Model]:
     ]
 
 
-def computed(models: list[Model], store: Store, workers: Inline, lines: list[str] | None = None) -> Tally:
-    """Have workers compute the findings of these tests."""
+def computed(
+    models: list[Model],
+    store: Store,
+    workers: Inline,
+    lines: list[str] | None = None,
+    findings: Sequence[Finding[Any]] | None = FINDINGS,
+) -> Tally:
+    """Have workers compute the findings of these tests, or others (None: all)."""
     board = Board((lines if lines is not None else []).append)
-    return Fleet(Places(), store, workers, board).compute(models, named=True, findings=FINDINGS)
+    return Fleet(Places(), store, workers, board).compute(models, named=True, findings=findings)
 
 
 def project(place: Path, count: int) -> list[str]:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places
 from generators.compute import memory
 from generators.compute.plan import plan
-from generators.compute.run import Places, answer, open_model
+from generators.compute.run import answer, open_model
 from generators.compute.running import Settings
 from generators.findings import FINDINGS
 from tests.process_memory import most_memory

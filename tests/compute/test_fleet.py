@@ -7,10 +7,10 @@ import pytest
 
 from generators.base.errors import AtlasError
 from generators.checkpoint.registry import Model, PackageSource
+from generators.checkpoint.sources import Places
 from generators.compute import fleet
 from generators.compute.jobs import Measure, Prepare
 from generators.compute.results import Store
-from generators.compute.run import Places
 from generators.compute.several import compute_models
 from generators.compute.verify import verify
 from tests.compute.fleets import FINDINGS, MEASURED, Inline, computed, in_folders, stored

@@ -5,8 +5,9 @@ from math import prod
 import pytest
 
 from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places
 from generators.compute import memory
-from generators.compute.run import Places, open_model
+from generators.compute.run import open_model
 from generators.compute.running import Settings
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN

@@ -14,6 +14,7 @@ import pytest
 from generators.base.errors import AtlasError, InputError
 from generators.base.plain import content_digest, plain
 from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places
 from generators.compute.judged import judged_model
 from generators.compute.records import (
     HYPHEN_AS_MINUS,
@@ -26,7 +27,7 @@ from generators.compute.records import (
     tables_of,
 )
 from generators.compute.results import MODEL, Store
-from generators.compute.run import Places, compute_model
+from generators.compute.run import compute_model
 from generators.compute.verify import adopt, verify
 from generators.findings.measured import Measurements, Table
 from tests.checkpoints import write_checkpoint

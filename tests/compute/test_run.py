@@ -9,11 +9,13 @@ from typing_extensions import TypedDict
 
 from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
 from generators.checkpoint.registry import FolderSource, Model, PackageSource
+from generators.checkpoint.sources import Places
 from generators.compute import run as room
 from generators.compute.judged import judged_model
 from generators.compute.records import StoredFinding
 from generators.compute.results import Store
-from generators.compute.run import Outcome, Places, compute_model
+from generators.compute.run import compute_model
+from generators.compute.tally import Outcome
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.gains import FINDING as GAINS

@@ -6,10 +6,11 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places
 from generators.compute import run as room
 from generators.compute import running
 from generators.compute.results import Store
-from generators.compute.run import Places, compute_model
+from generators.compute.run import compute_model
 from generators.compute.running import CUT_TO, Settings, chosen, has_time_for_more
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN, NotApplicableError

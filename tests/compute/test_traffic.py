@@ -6,12 +6,13 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, HubSource, Model
-from generators.checkpoint.sources import Hub
+from generators.checkpoint.sources import Hub, Places
 from generators.compute import run as room
 from generators.compute import running
 from generators.compute.records import ModelRecord
 from generators.compute.results import Store
-from generators.compute.run import Outcome, Places, compute_model
+from generators.compute.run import compute_model
+from generators.compute.tally import Outcome
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.contract import Finding
 from generators.findings.gains import FINDING as GAINS

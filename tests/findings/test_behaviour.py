@@ -3,8 +3,9 @@
 import pytest
 
 from generators.checkpoint.registry import load_registry
+from generators.checkpoint.sources import Places
 from generators.compute.plan import inputs
-from generators.compute.run import Places, open_model
+from generators.compute.run import open_model
 from generators.findings.heads import FINDING as HEADS
 from generators.findings.stream import FINDING as STREAM
 from tests.conftest import ROOT

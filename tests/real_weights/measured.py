@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from generators.checkpoint.registry import load_registry
+from generators.checkpoint.sources import Places
 from generators.compute.plan import Opened, inputs, plan
-from generators.compute.run import Places, open_model
+from generators.compute.run import open_model
 from generators.findings import FINDINGS
 from generators.findings.judging import Claim
 from generators.findings.measured import Measurements

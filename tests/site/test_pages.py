@@ -14,10 +14,11 @@ from typing_extensions import TypedDict
 
 from generators.base.errors import AtlasError
 from generators.checkpoint.registry import FolderSource, Model, Registry
+from generators.checkpoint.sources import Places
 from generators.compute import judged
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
-from generators.compute.run import Places, compute_model
+from generators.compute.run import compute_model
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import kept_pages, pages, pictures, view

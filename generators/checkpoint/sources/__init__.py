@@ -1,7 +1,7 @@
 """Where a checkpoint's files are: a folder, an installed package, a model hub."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from generators.base.errors import InputError, WeightsUnavailableError
@@ -10,6 +10,7 @@ from generators.checkpoint.registry import FolderSource, HubSource, Model, Packa
 from generators.checkpoint.sources import pickled
 from generators.checkpoint.sources.files import (
     FLOATING,
+    LARGEST_TEXT,
     SHARD_INDEX,
     WEIGHTS,
     Files,
@@ -25,17 +26,27 @@ from generators.checkpoint.sources.package import in_package
 __all__ = [
     "CONFIG",
     "FLOATING",
+    "LARGEST_TEXT",
     "SHARD_INDEX",
     "WEIGHTS",
     "Files",
     "Header",
     "Hub",
     "Origin",
+    "Places",
     "Traffic",
     "check_size",
     "in_folder",
     "locate",
 ]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where weights are looked for, beside a model's own sources."""
+
+    models_dirs: Sequence[Path] = ()
+    hub: Hub = field(default_factory=Hub)
 
 
 def locate(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:

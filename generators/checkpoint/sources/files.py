@@ -82,13 +82,15 @@ class Files:
     """A checkpoint's files, each had when asked for. Tensors are handed out as arrays, other files as bytes.
 
     `fetch` returns None for a file that isn't there. `stack` is the half that is meant where a checkpoint holds two
-    models, an encoder and a decoder or two towers.
+    models, an encoder and a decoder or two towers. `folder` holds all of them where they lie on this machine; None
+    where they come from elsewhere.
     """
 
     origin: Origin
     fetch: Callable[[str], Path | None]
     stack: str | None = field(default=None, kw_only=True)
     traffic: Traffic | None = field(default=None, kw_only=True)
+    folder: Path | None = field(default=None, kw_only=True)
 
     def names(self) -> list[str]:
         """Return the name of every tensor. Raises InputError: no weights, or a damaged file."""

@@ -17,7 +17,7 @@ def in_folder(folder: Path, origin: Origin | None = None, stack: str | None = No
         except OSError as error:  # a name that is too long, a folder that can't be entered
             raise InputError(f"{name} in the folder {folder.name} can't be read: {error.strerror}.") from error
 
-    return Files(origin or Origin("folder", _as_text(folder.name)), fetch, stack=stack)
+    return Files(origin or Origin("folder", _as_text(folder.name)), fetch, stack=stack, folder=folder)
 
 
 def _as_text(name: str) -> str:
