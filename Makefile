@@ -51,7 +51,7 @@ test-training: $(TRAIN)/.train ## the tests of these trainings, which need PyTor
 	$(TRAIN)/bin/python -m pytest -m training tests/models $(PYTEST_ARGS)
 
 cluster-test: $(CLUSTER)/.cluster ## the tests of --scheduler: a Dask scheduler and two workers here, one of them killed
-	$(CLUSTER)/bin/python -m pytest -m cluster tests/compute $(PYTEST_ARGS)
+	$(CLUSTER)/bin/python -m pytest -m cluster tests/compute/test_cluster.py $(PYTEST_ARGS)
 
 nulls: $(VENV)/.dev ## how often each claim holds where there is nothing to find; writes results/nulls.json
 	$(BIN)/python -m tests.nulls $(NULLS_ARGS)

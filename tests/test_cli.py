@@ -294,7 +294,7 @@ def test_a_finding_that_fails_is_exit_1_and_the_rest_is_done(atlas, project, mon
     def breaking(inputs):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("generators.findings.FINDINGS", (toy("broken", measure=breaking), toy("whole")))
+    monkeypatch.setattr("generators.compute.run.FINDINGS", (toy("broken", measure=breaking), toy("whole")))
     write_checkpoint(project / "other")
     run = atlas("compute", "./other")
     assert run.code == SOME_FAILED

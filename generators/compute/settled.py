@@ -37,7 +37,7 @@ def as_it_is(model: Model, files: Files, store: Store, settings: Settings) -> As
         given = digests.of_files(_read(files, files.folder), files.folder)
         counts = "" if model.counts is None else digests.of_folder(model.counts)
         origin = astuple(files.origin)
-        inputs = digests.of_words(_code(), model.model_dump_json(), *astuple(settings), *origin, given, counts)
+        inputs = digests.of_words(_code(), model.model_dump(), *astuple(settings), *origin, given, counts)
         return AsItWas(model.name, inputs, digests.of_folder(store.root / model.name))
     except (OSError, InputError):
         return None  # what is wrong is told where it is opened
