@@ -139,12 +139,16 @@ class Fuzz(Tried):
 
 
 class Many(Kept):
-    """What a site of many made-up models weighs and costs, in seconds of the processor; written by `make many`."""
+    """What a site of many made-up models weighs and costs; written by `make many`.
+
+    `seconds` are of the processor, `clock` by the clock.
+    """
 
     date: str
     commit: str
     models: int
     seconds: dict[str, float]
+    clock: dict[str, float]
     sizes: dict[str, float]
 
 

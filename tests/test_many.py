@@ -1,0 +1,44 @@
+"""`make many`: a site of made-up models can be built, and what is kept of it is told."""
+
+import json
+
+import pytest
+
+from generators.base.errors import InputError
+from generators.site import evidence
+from generators.site.words import environment
+from tests import many
+
+KEPT = {
+    "date": "2026-11-23",
+    "commit": "abc1234",
+    "models": 2,
+    "seconds": {"cold": 12.5, "one_changed": 3.5, "unchanged_build": 1.5},
+    "clock": {"cold": 7.5, "one_changed": 4.5, "unchanged_build": 0.5},
+    "sizes": {"home_kB": 90, "finding_kB": 110, "model_MB": 1.25, "site_MB": 40.5},
+}
+
+
+def test_the_site_of_a_made_up_model_is_built_and_weighed(tmp_path):
+    folder = many.project(tmp_path / "many", 1)
+    processor, clock = many.seconds_of_atlas(folder, "build")
+    assert processor > 0
+    assert clock > 0
+    found = many.sizes(folder / "site", ["made-up-1"])
+    assert found.keys() == KEPT["sizes"].keys()
+    assert all(size > 0 for size in found.values())
+    many.change_one(folder, 1)
+
+
+def test_what_is_kept_is_told(tmp_path):
+    (tmp_path / "many.json").write_text(json.dumps(KEPT))
+    said = str(environment().get_template("of_many.j2").module.costs(evidence.many(tmp_path)))
+    assert "Tried with 2 made-up models" in said
+    assert "12.5 seconds of the processor (7.5 by the clock) when nothing was drawn before" in said
+    assert "1.5 (0.5) when nothing did" in said
+
+
+def test_damage_is_a_sentence(tmp_path):
+    (tmp_path / "many.json").write_text(json.dumps({**KEPT, "clock": None}))
+    with pytest.raises(InputError, match="make many"):
+        evidence.many(tmp_path)
