@@ -75,8 +75,10 @@ def interrupted(place, results):
     """Start two jobs and press Ctrl-C at the fourth; return the process, its workers and what it said after that."""
     with started(place, results, "--jobs", "2") as process:
         until_measuring(process, 4)
+        os.killpg(process.pid, signal.SIGSTOP)  # or all would be done before the workers are looked up
         workers, begin = workers_of(process), time.monotonic()
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: of all processes in front
+        os.killpg(process.pid, signal.SIGCONT)
         process.wait()
         assert time.monotonic() - begin < 10  # many times what it takes, on a machine that has other work
         return process, workers, process.stderr.read()
