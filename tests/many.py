@@ -9,12 +9,9 @@ changed. Seconds are of the processor, all cores together, and by the clock. `--
 import argparse
 import json
 import os
-import resource
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +22,7 @@ import yaml
 
 from generators.base.plain import plain
 from generators.compute.results import Store
+from tests.benchmark.timing import seconds_of_command
 from tests.nulls import commit
 
 ROOT = Path(__file__).parents[1]
@@ -94,17 +92,9 @@ def project(folder: Path, count: int, source: Path = ROOT) -> Path:
 def seconds_of_atlas(folder: Path, *arguments: str) -> tuple[float, float]:
     """Run the command in a project; return the seconds of the processor, its children's too, and of the clock."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ATLAS_")}
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-c", RENDER, *arguments],
-        cwd=folder,
-        env={**environment, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
-        check=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    after, end = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, end - begin
+    command = [sys.executable, "-c", RENDER, *arguments]
+    alone = {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    return seconds_of_command(command, folder, {**environment, **alone})
 
 
 def change_one(folder: Path, count: int) -> None:

@@ -14,7 +14,7 @@ from uuid import uuid4
 from generators.base.board import Board
 from generators.base.errors import AtlasError
 from generators.checkpoint.registry import Model
-from generators.checkpoint.sources import Places, locate
+from generators.checkpoint.sources import Places, locate_here
 from generators.compute import run, settled
 from generators.compute.jobs import Answer, Broken, Given, Job, Look, Measure, Needs, Prepare
 from generators.compute.records import StoredFinding
@@ -36,7 +36,7 @@ class Course:
 
     given: Given
     findings: Sequence[Finding[Any]]
-    all_findings: bool = True
+    may_be_settled: bool = False  # nobody has looked
     before: settled.AsItWas | None = None
     ready: deque[Job] = field(default_factory=deque)
     at_work: int = 0
@@ -102,7 +102,7 @@ class Fleet:
     def _course(self, model: Model, findings: Sequence[Finding[Any]] | None) -> Course:
         given = Given(self._session, model, self._places, self._settings)
         chosen = run.touched(model.name, self._store, self._settings, findings)
-        course = Course(given, chosen, all_findings=findings is None)
+        course = Course(given, chosen, may_be_settled=findings is None)
         course.ready.append(Look(given, course.findings))
         return course
 
@@ -121,12 +121,15 @@ class Fleet:
 
     def _pass_over(self) -> None:
         """Pass over models at the front that are as they were when nothing was left to do."""
-        while self._waiting and self._waiting[0].all_findings and self._waiting[0].before is None:
+        while self._waiting and self._waiting[0].may_be_settled:
             course, model = self._waiting[0], self._waiting[0].given.model
+            course.may_be_settled = False
             try:
-                files = locate(model, self._places.models_dirs, self._places.hub)
+                files = locate_here(model, self._places.models_dirs)
             except AtlasError:
                 return  # a worker tells why
+            if files is None:
+                return
             course.before = settled.as_it_is(model, files, self._store, self._settings)
             known = settled.outcome(course.before, self._store)
             if known is None:
@@ -190,8 +193,7 @@ class Fleet:
         stored = run.nothing_to_do(prepared, self._settings, self._store)
         if stored is not None:
             self._board.done += len(course.findings)
-            if course.before is not None:
-                settled.settle(course.before, stored.stored, self._store, written=False)
+            settled.settle(course.before, stored.stored, self._store, written=False)
             self._finish(course, stored)
         else:
             self._under_way.remove(course)

@@ -268,7 +268,7 @@ class Store:
                 known.add(self._arrays_path(name, record).name)
         return {path.name for path in folder.iterdir()} <= known if folder.is_dir() else False
 
-    def settled(self, name: str) -> "Settled | None":
+    def settled(self, name: str) -> Settled | None:
         """Return from what all of a model was stored when nothing was left to do; None where that isn't known."""
         try:
             return Settled.model_validate_json((self._folder(name) / SETTLED).read_bytes())

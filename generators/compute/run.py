@@ -15,7 +15,7 @@ from generators.base.plain import plain
 from generators.base.progress import Report, TimeLeft, silent
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.registry import Model
-from generators.checkpoint.sources import Places, locate
+from generators.checkpoint.sources import Files, Places, locate
 from generators.compute.plan import Opened, Plan, inputs, plan, prefetch
 from generators.compute.records import ModelRecord, SourceRecord, StoredFinding, TrafficRecord, table_records
 from generators.compute.results import Store
@@ -30,14 +30,15 @@ from generators.runner import CannotRunError
 MEASURING_THREADS = 1  # of BLAS: sums of another order differ in their last digits
 
 
-def open_model(model: Model, places: Places, settings: Settings = AS_USUAL) -> Opened:
-    """Find a model's files and open its checkpoint.
+def open_model(model: Model, places: Places, settings: Settings = AS_USUAL, files: Files | None = None) -> Opened:
+    """Find a model's files, unless they are given, and open its checkpoint.
 
     Raises:
         InputError: the checkpoint can't be used.
         WeightsUnavailableError: it can't be had now.
     """
-    files = locate(model, places.models_dirs, places.hub)
+    if files is None:
+        files = locate(model, places.models_dirs, places.hub)
     return Opened(model, files, open_checkpoint(files, model.family), settings)
 
 
@@ -67,25 +68,25 @@ def compute_model(
     report: Report = silent,
     findings: Sequence[Finding[Any]] | None = None,
     settings: Settings = AS_USUAL,
+    files: Files | None = None,
     as_it_was: AsItWas | None = None,
 ) -> Outcome:
     """Compute every finding of a model that its stored results don't hold already.
 
     Each finding is saved as soon as it is measured, so that a killed run loses one at the most; of one that runs the
     model, one run over its text. Where nothing is left to do, that is remembered with what the model was before
-    (`as_it_was`).
+    (`as_it_was`). `files` are the model's, if they were located before: a hub is asked once.
 
     Raises:
         InputError: the checkpoint can't be used.
         WeightsUnavailableError: it can't be had now.
         AtlasError: results can't be written.
     """
-    opened = open_model(model, places, settings)
+    opened = open_model(model, places, settings, files)
     prepared = prepare(opened, touched(model.name, store, settings, findings), report)
     all_stored = nothing_to_do(prepared, settings, store)
     if all_stored is not None:
-        if as_it_was is not None:
-            settle(as_it_was, all_stored.stored, store, written=False)
+        settle(as_it_was, all_stored.stored, store, written=False)
         return all_stored
     with store.locked(model.name, report):
         known = begun(prepared, settings, store, report)
@@ -103,8 +104,10 @@ def compute_model(
 
 def remember(as_it_was: AsItWas | None, prepared: Prepared, settings: Settings, store: Store) -> None:
     """Remember that nothing is left to do of a model, whose lock is held, if that is so; it may have been written."""
-    all_stored = None if as_it_was is None else nothing_to_do(prepared, settings, store)
-    if as_it_was is not None and all_stored is not None:
+    if as_it_was is None:
+        return
+    all_stored = nothing_to_do(prepared, settings, store)
+    if all_stored is not None:
         settle(as_it_was, all_stored.stored, store, written=True)
 
 

@@ -51,15 +51,17 @@ def outcome(now: AsItWas | None, store: Store) -> Outcome | None:
     return Outcome(now.name, (), kept.findings, {})
 
 
-def settle(before: AsItWas, findings: tuple[str, ...], store: Store, *, written: bool) -> None:
+def settle(before: AsItWas | None, findings: tuple[str, ...], store: Store, *, written: bool) -> None:
     """Remember that nothing is left to do.
 
     Args:
-        before: the model, before anything was read of it.
+        before: the model, before anything was read of it; None: nothing is remembered.
         findings: those that are stored.
         store: where they are.
         written: whether results were written since, under the lock that is held still.
     """
+    if before is None:
+        return
     results = digests.of_folder(store.root / before.name) if written else before.results
     with suppress(AtlasError):  # without it the checkpoint is opened once more, no more
         store.settle(before.name, _both(before.inputs, results), findings)

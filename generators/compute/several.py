@@ -59,12 +59,13 @@ def _computed(
     settings: Settings,
 ) -> Outcome:
     """Compute a model, unless all is as it was when nothing was left to do; what measures is imported only then."""
-    before = None
+    files = before = None
     if findings is None:
-        before = settled.as_it_is(model, locate(model, places.models_dirs, places.hub), store, settings)
+        files = locate(model, places.models_dirs, places.hub)
+        before = settled.as_it_is(model, files, store, settings)
         known = settled.outcome(before, store)
         if known is not None:
             return known
     from generators.compute.run import compute_model
 
-    return compute_model(model, places, store, report, findings, settings, before)
+    return compute_model(model, places, store, report, findings, settings, files, before)

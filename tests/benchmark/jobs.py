@@ -9,7 +9,6 @@ environment. `make bench` has it as a section, which is kept.
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmark.made_up import GPT2, write_models
-from tests.benchmark.timing import machine
+from tests.benchmark.timing import machine, seconds_of_command
 from tests.checkpoints import Sizes
 
 ROOT = Path(__file__).parents[2]
@@ -43,12 +42,9 @@ def timed(place: Path, results: str, *options: str, python: Path | str = sys.exe
 
     Of a cluster those are the command's alone: its workers are no processes of it.
     """
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     command = [str(python), *ATLAS, "--results", results, *options]
-    subprocess.run(command, cwd=place, env=environment(), check=True, capture_output=True)
-    seconds, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"seconds": round(seconds, 2), "processor_seconds": round(used, 2)}
+    processor, clock = seconds_of_command(command, place, environment())
+    return {"seconds": round(clock, 2), "processor_seconds": round(processor, 2)}
 
 
 def timed_apart(place: Path, names: list[str]) -> float:

@@ -2,10 +2,11 @@
 
 import os
 import platform
+import resource
 import subprocess
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,6 +44,18 @@ def seconds_and_peak_of(call: Callable[[], Any]) -> tuple[float, int, Any]:
 def peak_of(call: Callable[[], Any]) -> int:
     """Return how many bytes a call allocates at its peak."""
     return seconds_and_peak_of(call)[1]
+
+
+def seconds_of_command(command: Sequence[str], place: Path, environment: Mapping[str, str]) -> tuple[float, float]:
+    """Run a command in a folder; return the seconds of the processor, its children's too, and of the clock.
+
+    Raises:
+        subprocess.CalledProcessError: it failed.
+    """
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, cwd=place, env=environment, check=True, capture_output=True)
+    clock, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock
 
 
 def machine() -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource
-from generators.checkpoint.sources import Hub, Origin, in_folder, locate
+from generators.checkpoint.sources import Hub, Origin, in_folder, locate, locate_here
 from tests.checkpoint.fake_hub import serving
 from tests.checkpoint.test_hub import at_hub
 from tests.checkpoints import WEIGHTS, write_checkpoint
@@ -105,6 +105,22 @@ def test_a_package_is_read_where_it_is_installed(tmp_path, monkeypatch):
     del installed[1]
     with pytest.raises(InputError, match=r"carrier carries no model\.safetensors"):
         locate(model(PackageSource(package="carrier")), (), Hub())
+
+
+def test_what_is_here_is_found_without_a_hub(fake, tmp_path):
+    there = write_checkpoint(tmp_path / "models" / "tiny")
+    places, nowhere = (tmp_path / "models",), (tmp_path / "none",)
+    absent = PackageSource(package="no-such-package-here")
+    for found in (
+        locate_here(model(on_hub()), places),
+        locate_here(model(absent, on_hub()), places),
+        locate_here(model(FolderSource(folder=there)), nowhere),
+    ):
+        assert found is not None and found.fetch(WEIGHTS) == there / WEIGHTS
+    assert locate_here(model(on_hub(), FolderSource(folder=there)), nowhere) is None
+    with pytest.raises(WeightsUnavailableError, match="isn't installed"):
+        locate_here(model(absent, on_hub()), nowhere)
+    assert fake.asked == []
 
 
 @pytest.mark.real_weights

@@ -12,6 +12,7 @@ from generators.compute import running
 from generators.compute.records import ModelRecord
 from generators.compute.results import Store
 from generators.compute.run import compute_model
+from generators.compute.several import compute_models
 from generators.compute.tally import Outcome
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.contract import Finding
@@ -88,6 +89,15 @@ def test_what_findings_read_comes_and_next_to_nothing_else(fake: HubServer, stor
     assert traffic.fetched == fake.sent
     assert traffic.needed <= traffic.fetched <= MOST_OVER * traffic.needed
     assert traffic.needed < 0.8 * sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+
+
+def test_a_hub_is_asked_once_what_a_repository_holds(fake: HubServer, store):
+    write_checkpoint(fake.repository("owner/tiny"))
+    model = Model(name="tiny", title="tiny", sources=(HubSource(hub="owner/tiny"),))
+    settings = running.Settings(skip=True)
+    compute_models([model], Places(hub=Hub()), store, [].append, lambda: None, named=True, settings=settings)
+    assert store.model("tiny") is not None
+    assert sum(asked.path.startswith("/api/models/") for asked in fake.asked) == 1
 
 
 def test_all_findings_ask_at_once(fake: HubServer, store):

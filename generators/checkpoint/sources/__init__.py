@@ -38,6 +38,7 @@ __all__ = [
     "check_size",
     "in_folder",
     "locate",
+    "locate_here",
 ]
 
 
@@ -61,11 +62,30 @@ def locate(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
     return replace(_found(model, models_dirs, hub), stack=model.stack)
 
 
+def locate_here(model: Model, models_dirs: Sequence[Path]) -> Files | None:
+    """Find a model's files as `locate` does, without asking a hub; None where one would be asked first.
+
+    Raises:
+        InputError, WeightsUnavailableError: as for `locate`.
+    """
+    found = _in_models_dirs(model, models_dirs)
+    first = model.sources[0]
+    if found is None and not isinstance(first, HubSource):
+        found = _open_here(first, of_series=model.only_in_series)
+    return None if found is None else replace(found, stack=model.stack)
+
+
+def _in_models_dirs(model: Model, models_dirs: Sequence[Path]) -> Files | None:
+    if isinstance(model.sources[0], FolderSource):
+        return None
+    there = (folder / model.whole for folder in models_dirs)
+    return next((in_folder(folder) for folder in there if folder.is_dir()), None)
+
+
 def _found(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
-    if not isinstance(model.sources[0], FolderSource):
-        for folder in models_dirs:
-            if (folder / model.whole).is_dir():
-                return in_folder(folder / model.whole)
+    found = _in_models_dirs(model, models_dirs)
+    if found is not None:
+        return found
     reasons, older = [], []
     for source in model.sources:
         try:
@@ -82,8 +102,10 @@ def _found(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
 
 def _open(source: Source, hub: Hub, *, of_series: bool) -> Files:
     """Return a source's files; a model of a series that isn't trained yet, or not kept, is no wrong name."""
-    if isinstance(source, HubSource):
-        return hub.files(source)
+    return hub.files(source) if isinstance(source, HubSource) else _open_here(source, of_series=of_series)
+
+
+def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> Files:
     if isinstance(source, PackageSource):
         return in_package(source)
     if not source.folder.is_dir():
