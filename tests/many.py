@@ -1,9 +1,9 @@
 """`make many`: fifty made-up models, and what a site of them weighs and costs.
 
 They are copies of the stored models under other names, their numbers moved a little, so that no two are alike. The
-site is built from their results four times: cold, with figures drawn before, with one model changed, and with nothing
-changed. Seconds are of the processor, all cores together, and by the clock. `--write` keeps the figures in
-`results/many.json`.
+site is built from their results: cold, from the cache, with one model changed, and with nothing changed; MkDocs' part
+of it is timed by itself. Seconds are of the processor, all cores together, and by the clock. `--write` keeps the
+figures in `results/many.json`.
 """
 
 import argparse
@@ -31,7 +31,7 @@ MODELS = 50
 MOVED = 0.05  # by how much of itself a number is moved, as a standard deviation
 NOWHERE = "0" * 40  # a commit of the hub, which is not asked
 MADE_FROM = ("mkdocs.yml", "site_src")
-RENDER = "from generators.cli import main; main()"
+ATLAS = "from generators.cli import main; main()"
 KILO, MEGA = 1000, 1000**2
 SEED = 0
 
@@ -91,10 +91,19 @@ def project(folder: Path, count: int, source: Path = ROOT) -> Path:
 
 def seconds_of_atlas(folder: Path, *arguments: str) -> tuple[float, float]:
     """Run the command in a project; return the seconds of the processor, its children's too, and of the clock."""
+    return _seconds(folder, "-c", ATLAS, *arguments)
+
+
+def seconds_of_mkdocs(folder: Path) -> tuple[float, float]:
+    """Let MkDocs alone make a site of a project's pages, and throw it away."""
+    with tempfile.TemporaryDirectory() as site:
+        return _seconds(folder, "-m", "mkdocs", "build", "--quiet", "--site-dir", site)
+
+
+def _seconds(folder: Path, *arguments: str) -> tuple[float, float]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ATLAS_")}
-    command = [sys.executable, "-c", RENDER, *arguments]
     alone = {"HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
-    return seconds_of_command(command, folder, {**environment, **alone})
+    return seconds_of_command([sys.executable, *arguments], folder, {**environment, **alone})
 
 
 def change_one(folder: Path, count: int) -> None:
@@ -104,13 +113,14 @@ def change_one(folder: Path, count: int) -> None:
 
 
 def seconds(folder: Path, count: int) -> dict[str, dict[str, float]]:
-    """Return what the site of a project costs: cold, with figures drawn before, with one model changed, with none.
+    """Return what the site of a project costs, by what there is already; and what MkDocs takes of that.
 
     `seconds` are of the processor, `clock` by the clock.
     """
-    found = {"cold": seconds_of_atlas(folder, "render")}
-    shutil.rmtree(folder / ".pages")
-    found["figures_drawn_before"] = seconds_of_atlas(folder, "render")
+    found = {"cold": seconds_of_atlas(folder, "render"), "mkdocs": seconds_of_mkdocs(folder)}
+    for made in (".pages", "site"):
+        shutil.rmtree(folder / made)
+    found["from_cache"] = seconds_of_atlas(folder, "render")
     change_one(folder, count)
     found["one_changed"] = seconds_of_atlas(folder, "render")
     found["unchanged_render"] = seconds_of_atlas(folder, "render")

@@ -9,12 +9,13 @@ from generators.site import evidence
 from generators.site.words import environment
 from tests import many
 
+KINDS = evidence.Costs.model_fields
 KEPT = {
     "date": "2026-11-23",
     "commit": "abc1234",
     "models": 2,
-    "seconds": {"cold": 12.5, "one_changed": 3.5, "unchanged_build": 1.5},
-    "clock": {"cold": 7.5, "one_changed": 4.5, "unchanged_build": 0.5},
+    "seconds": dict(zip(KINDS, (12.5, 2.25, 6.5, 3.5, 1.25, 1.5), strict=True)),
+    "clock": dict(zip(KINDS, (7.5, 2.75, 5.5, 4.5, 0.25, 0.5), strict=True)),
     "sizes": {"home_kB": 90, "finding_kB": 110, "model_MB": 1.25, "site_MB": 40.5},
 }
 
@@ -24,6 +25,7 @@ def test_the_site_of_a_made_up_model_is_built_and_weighed(tmp_path):
     processor, clock = many.seconds_of_atlas(folder, "build")
     assert processor > 0
     assert clock > 0
+    assert many.seconds_of_mkdocs(folder)[1] < clock
     found = many.sizes(folder / "site", ["made-up-1"])
     assert found.keys() == KEPT["sizes"].keys()
     assert all(size > 0 for size in found.values())
@@ -35,7 +37,8 @@ def test_what_is_kept_is_told(tmp_path):
     said = str(environment().get_template("of_many.j2").module.costs(evidence.many(tmp_path)))
     assert "Tried with 2 made-up models" in said
     assert "12.5 seconds of the processor (7.5 by the clock) when nothing was drawn before" in said
-    assert "1.5 (0.5) when nothing did" in said
+    assert "6.5 (5.5) when all was" in said
+    assert "1.5 (0.5) when nothing did; MkDocs takes 2.25 of these (2.75)" in said
 
 
 def test_damage_is_a_sentence(tmp_path):

@@ -33,19 +33,23 @@ class Strongest:
 
 
 def rank_correlations(
-    x: Float[Array, "a n"], y: Float[Array, "b n"], fewest: int
-) -> tuple[Float[Array, "a b"], Int[Array, "a b"]]:
+    x: Float[Array, "*draws a n"], y: Float[Array, "*draws b n"], fewest: int
+) -> tuple[Float[Array, "*draws a b"], Int[Array, "a b"]]:
     """Return Spearman's correlation of each of `x` with each of `y`, and over how many items.
 
-    NaN where fewer items than `fewest` are known of both, or either is constant over them.
+    NaN where fewer items than `fewest` are known of both, or either is constant over them. Of several draws at once
+    the same items are known.
     """
-    rho = np.full((len(x), len(y)), np.nan)
-    n = np.isfinite(x).astype(int) @ np.isfinite(y).astype(int).T
-    for known_x, rows in _by_known(x):
-        for known_y, columns in _by_known(y):
+    known_in_x, known_in_y = _known(x), _known(y)
+    rho = np.full((*x.shape[:-1], y.shape[-2]), np.nan)
+    n = known_in_x.astype(int) @ known_in_y.astype(int).T
+    for known_x, rows in _by_known(known_in_x):
+        for known_y, columns in _by_known(known_in_y):
             both = known_x & known_y
             if both.sum() >= fewest:
-                rho[np.ix_(rows, columns)] = _unit_ranks(x[rows][:, both]) @ _unit_ranks(y[columns][:, both]).T
+                ranks_x = _unit_ranks(x[..., rows, :][..., both])
+                ranks_y = _unit_ranks(y[..., columns, :][..., both])
+                rho[..., np.array(rows)[:, None], columns] = ranks_x @ np.swapaxes(ranks_y, -1, -2)
     return rho, n
 
 
@@ -62,10 +66,10 @@ def strongest(
         return None
     row, column = (int(i) for i in np.unravel_index(np.argmax(sizes), sizes.shape))
     rng = np.random.default_rng(seed)
-    draws = []
-    for _ in range(DRAWS):
-        by_chance, _n = rank_correlations(shuffled(x, rng), shuffled(y, rng), fewest)
-        draws.append(float(_sizes(by_chance, allowed).max()))
+    drawn = [(shuffled(x, rng), shuffled(y, rng)) for _ in range(DRAWS)]
+    all_x, all_y = (np.stack(side) for side in zip(*drawn, strict=True))
+    by_chance, _ = rank_correlations(all_x, all_y, fewest)
+    draws = _sizes(by_chance, allowed).max(axis=(-1, -2))
     return Strongest(
         row=row,
         column=column,
@@ -77,28 +81,31 @@ def strongest(
     )
 
 
-def _sizes(rho: Float[Array, "a b"], allowed: Bool[Array, "a b"]) -> Float[Array, "a b"]:
+def _sizes(rho: Float[Array, "*draws a b"], allowed: Bool[Array, "a b"]) -> Float[Array, "*draws a b"]:
     """Return how strong each pair is, -1 for those that aren't looked at."""
     return np.where(allowed & np.isfinite(rho), np.abs(rho), -1.0)
 
 
-def _by_known(values: Float[Array, "a n"]) -> Iterator[tuple[Bool[Array, " n"], list[int]]]:
+def _known(values: Float[Array, "*draws a n"]) -> Bool[Array, "a n"]:
+    return np.isfinite(values[(0,) * (values.ndim - 2)])
+
+
+def _by_known(known: Bool[Array, "a n"]) -> Iterator[tuple[Bool[Array, " n"], list[int]]]:
     """Yield the different sets of known items, each with the rows that have it."""
     sets: dict[bytes, list[int]] = {}
-    known = np.isfinite(values)
     for row, mask in enumerate(known):
         sets.setdefault(mask.tobytes(), []).append(row)
     for rows in sets.values():
         yield known[rows[0]], rows
 
 
-def _unit_ranks(values: Float[Array, "a n"]) -> Float[Array, "a n"]:
+def _unit_ranks(values: Float[Array, "*draws a n"]) -> Float[Array, "*draws a n"]:
     """Return centred mid-ranks of each row, scaled to length 1; NaN for a constant row."""
     from scipy.stats import rankdata
 
-    ranks = rankdata(values, axis=1)
-    ranks = ranks - ranks.mean(axis=1, keepdims=True)
-    norms = np.linalg.norm(ranks, axis=1, keepdims=True)
+    ranks = rankdata(values, axis=-1)
+    ranks = ranks - ranks.mean(axis=-1, keepdims=True)
+    norms = np.linalg.norm(ranks, axis=-1, keepdims=True)
     return np.divide(ranks, norms, out=np.full_like(ranks, np.nan), where=norms > 0)
 
 

@@ -138,6 +138,17 @@ class Fuzz(Tried):
     limits: Limits
 
 
+class Costs(Kept):
+    """What the site of many models takes: cold, of that MkDocs alone, from the cache, and where little changed."""
+
+    cold: float
+    mkdocs: float
+    from_cache: float
+    one_changed: float
+    unchanged_render: float
+    unchanged_build: float
+
+
 class Many(Kept):
     """What a site of many made-up models weighs and costs; written by `make many`.
 
@@ -147,8 +158,8 @@ class Many(Kept):
     date: str
     commit: str
     models: int
-    seconds: dict[str, float]
-    clock: dict[str, float]
+    seconds: Costs
+    clock: Costs
     sizes: dict[str, float]
 
 

@@ -21,6 +21,7 @@ from generators.site.notebook_markup import as_theme_expects, with_downloads
 from generators.site.policy import scripts_of, with_policy
 from generators.site.previews import PREVIEWS, Preview, plain_text, preview_of, read_previews, tags
 from generators.site.search import ENTRIES, add_entries
+from generators.site.set_aside import put_back, set_aside
 
 # A link to a folder: relative, and ending there or before a query or fragment.
 TO_FOLDER = re.compile(r'(href=")(?!/)((?:[^":?#]+/)?\.\.?|[^":?#]+/)((?:[?#][^"]*)?")')
@@ -56,9 +57,11 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
 
     previews: Mapping[str, Preview]
     has_feed: bool
+    aside: dict[str, list[str]]  # of each page that is being made
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
         """Take over the menu."""
+        self.aside = {}
         folder = self._folder(config)
         if (folder / NAVIGATION).is_file():
             config.nav = read_navigation(folder)
@@ -87,6 +90,11 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
             page.update_date = str(page.meta.get(UPDATED) or max(dates))
         return env
 
+    def on_page_markdown(self, markdown: str, *, page: Any, **_: Any) -> str:
+        """Set aside what is HTML already."""
+        markdown, self.aside[page.file.src_uri] = set_aside(markdown)
+        return markdown
+
     def on_page_content(self, html: str, *, page: Any, **_: Any) -> str:
         """Let the first use of every word of the glossary lead there."""
         if page.url == PAGE:
@@ -99,6 +107,7 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
 
     def on_post_page(self, output: str, *, page: Any, config: MkDocsConfig, **_: Any) -> str:
         """Name the search, take over the palette, say what the page is; let links name files where none serves."""
+        output = put_back(output, self.aside.pop(page.file.src_uri, []))
         output = without_indents(with_its_scripts(with_theme_mended(output)))
         output = output.replace("</head>", f"{self._head(page, config)}</head>", 1)
         return with_links_to_files(output) if self.config.from_disk else output

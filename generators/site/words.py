@@ -14,8 +14,8 @@ from generators.drawing.strip import strip
 from generators.findings import FINDINGS
 from generators.findings.judging import Rule
 from generators.findings.measured import Measurements
-from generators.site.addresses import linked, linked_items
-from generators.site.columns import shown, ties
+from generators.site.cells import body, header
+from generators.site.columns import shown
 from generators.site.locations import packaged
 
 MOST_ROWS = 100  # of a table on a page; its CSV has all
@@ -45,7 +45,6 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"number": number, "brief": brief, "md": in_markdown, "tex": formula, "bytes": in_bytes}
-    made.tests["measured"] = _measured
     by_id = {rule.id: rule for rule in rules()}
     made.globals |= {
         "symbols": SYMBOLS,
@@ -54,9 +53,8 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "most_rows": MOST_ROWS,
         "strip": claim_strip,
         "shown_columns": shown,
-        "ties": ties,
-        "linked": linked,
-        "linked_items": linked_items,
+        "table_header": header,
+        "table_rows": body,
         "whole": whole,
     }
     return made
@@ -83,7 +81,13 @@ def question(finding: str) -> str:
 
 @cache
 def _words(finding: str) -> Any:
-    return environment().get_template(f"findings/{finding}.md.j2").make_module({"root": "../../"})
+    return _shared().get_template(f"findings/{finding}.md.j2").make_module({"root": "../../"})
+
+
+@cache
+def _shared() -> jinja2.Environment:
+    """Return one environment for all findings: what they import is compiled once."""
+    return environment()
 
 
 def brief(value: float | None) -> str:
@@ -92,11 +96,6 @@ def brief(value: float | None) -> str:
         return ""
     text = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return text.replace("-", "−", 1) if text.startswith("-") else text
-
-
-def _measured(value: object) -> bool:
-    """Return whether a cell is a number; yes and no are words."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def threshold_in_words(rule: Rule[Any]) -> str:
