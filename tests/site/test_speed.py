@@ -99,8 +99,8 @@ def test_whether_an_aim_is_reached_is_said(tmp_path, ratio, said):
     ways = {"one after another": {"times_faster": 1.0}, "jobs": {"times_faster": ratio}}
     measured = {**ABOUT, "models": 8, "jobs": 2, "ways": ways, "apart": {"times_faster": 1.9}}
     page = written(tmp_path, {"side_by_side": measured})
-    assert f"<code>--jobs</code> 1.8 times as fast (1.8 {said})." in page
-    assert "2 commands at once that share nothing, 1.9 times as fast as one after the other" in page
+    assert f"<code>--jobs</code> {ratio} times as fast (1.8 {said})." in page
+    assert "2 commands at once that share nothing, 1.90 times as fast as one after the other" in page
 
 
 def test_what_notebooks_take_is_told_with_and_without_chance_and_what_dominates(tmp_path):
