@@ -1,5 +1,8 @@
 """Models to compute side by side, and workers that a test looks at: they do their jobs in this process."""
 
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ FINDINGS = (
 )
 MEASURED = [finding.name for finding in FINDINGS[:3]]
 REAL = ("channels", "gains", "position_scheme")  # processes find these by name
+ATLAS = [sys.executable, "-c", "from generators.cli import main; main()"]
 ONLY = [part for name in REAL for part in ("--only", name)]
 SIZES = Sizes(n_layer=2, n_head=2, d_model=48, n_ctx=256)
 
@@ -111,3 +115,21 @@ def stored(root: Path) -> dict[str, bytes]:
     """Return every file of results but locks."""
     found = (path for path in root.rglob("*") if path.is_file() and path.name != ".lock")
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
+
+
+def started(place: Path, results: str, *options: str) -> "subprocess.Popen[str]":
+    """Start computing a project's models, in a session of its own."""
+    return subprocess.Popen(
+        [*ATLAS, "compute", *ONLY, "--results", results, *options],
+        cwd=place,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+        preexec_fn=heeding_ctrl_c,
+    )
+
+
+def heeding_ctrl_c() -> None:
+    """Begin as a command in front does: what a script starts in the background takes no notice of Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -3,17 +3,16 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
 
 from generators.compute.results import Store
 from generators.compute.verify import verify
-from tests.compute.fleets import ONLY, project, stored
+from tests.compute import fleets
+from tests.compute.fleets import ATLAS, ONLY, project, stored
 
 pytestmark = pytest.mark.cluster
-ATLAS = [sys.executable, "-c", "from generators.cli import main; main()"]
 WORKERS = 2
 
 
@@ -35,8 +34,7 @@ def place(tmp_path_factory):
 
 
 def started(place, cluster, results):
-    command = [*ATLAS, "compute", *ONLY, "--results", results, "--scheduler", cluster.scheduler_address]
-    return subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    return fleets.started(place, results, "--scheduler", cluster.scheduler_address)
 
 
 def busy_worker(cluster, client):
