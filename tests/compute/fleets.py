@@ -111,6 +111,13 @@ def project(place: Path, count: int) -> list[str]:
     return [model.name for model in models]
 
 
+def with_expected(place: Path, count: int) -> Path:
+    """Write a project, and in `expected` its results as computing one model after another leaves them; return it."""
+    project(place, count)
+    subprocess.run([*ATLAS, "compute", *ONLY, "--results", "expected"], cwd=place, check=True, capture_output=True)
+    return place
+
+
 def stored(root: Path) -> dict[str, bytes]:
     """Return every file of results but locks."""
     found = (path for path in root.rglob("*") if path.is_file() and path.name != ".lock")

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import time
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from generators.compute.results import Store
 from generators.compute.verify import verify
 from tests.compute import fleets
-from tests.compute.fleets import ATLAS, ONLY, project, stored
+from tests.compute.fleets import stored, with_expected
 
 pytestmark = pytest.mark.cluster
 WORKERS = 2
@@ -27,10 +26,7 @@ def cluster():
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """Return a project of four models, with the results of computing one after another in `expected`."""
-    place = tmp_path_factory.mktemp("project")
-    project(place, 4)
-    subprocess.run([*ATLAS, "compute", *ONLY, "--results", "expected"], cwd=place, check=True, capture_output=True)
-    return place
+    return with_expected(tmp_path_factory.mktemp("project"), 4)
 
 
 def started(place, cluster, results):

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import time
 
 import psutil
@@ -13,7 +12,7 @@ from generators.compute import processes
 from generators.compute.processes import Processes, threads_of
 from generators.compute.results import Store
 from generators.compute.verify import verify
-from tests.compute.fleets import ATLAS, ONLY, project, started, stored
+from tests.compute.fleets import started, stored, with_expected
 
 MEASURING = re.compile(r"computing (\w+)$")
 
@@ -21,10 +20,7 @@ MEASURING = re.compile(r"computing (\w+)$")
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """Return a project of three models, with the results of computing one after another in `expected`."""
-    place = tmp_path_factory.mktemp("project")
-    project(place, 3)
-    subprocess.run([*ATLAS, "compute", *ONLY, "--results", "expected"], cwd=place, check=True, capture_output=True)
-    return place
+    return with_expected(tmp_path_factory.mktemp("project"), 3)
 
 
 def workers_of(process):
@@ -78,10 +74,7 @@ def interrupted(place, results):
 @pytest.fixture(scope="module")
 def long_place(tmp_path_factory):
     """Return a project of so many models that work is left when the fourth finding is begun, on any machine."""
-    place = tmp_path_factory.mktemp("long-project")
-    project(place, 30)
-    subprocess.run([*ATLAS, "compute", *ONLY, "--results", "expected"], cwd=place, check=True, capture_output=True)
-    return place
+    return with_expected(tmp_path_factory.mktemp("long-project"), 30)
 
 
 def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(long_place):

@@ -101,11 +101,11 @@ def _found(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
 
 
 def _open(source: Source, hub: Hub, *, of_series: bool) -> Files:
-    """Return a source's files; a model of a series that isn't trained yet, or not kept, is no wrong name."""
     return hub.files(source) if isinstance(source, HubSource) else _open_here(source, of_series=of_series)
 
 
 def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> Files:
+    """Return a source's files; a model of a series that isn't trained yet, or not kept, is no wrong name."""
     if isinstance(source, PackageSource):
         return in_package(source)
     if not source.folder.is_dir():
