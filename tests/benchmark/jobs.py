@@ -24,6 +24,7 @@ from tests.checkpoints import Sizes
 
 ROOT = Path(__file__).parents[2]
 OF_CLUSTER = ROOT / ".venv-cluster" / "bin" / "python"
+OF_DASK = ROOT / "docs" / "dask.yaml"  # what is recommended where workers share their cores with the work
 ATLAS = ["-c", "from generators.cli import main; main()", "compute", "--skip-runs"]
 MODELS, JOBS = 8, 2
 SMALL = Sizes(n_layer=2, n_head=4, d_model=128, n_ctx=256, vocab_size=4000)
@@ -59,8 +60,8 @@ def timed_apart(place: Path, names: list[str]) -> float:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a command: this code, and one thread of its own."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    """Return the environment of a command: this code, one thread of its own, and the settings of Dask."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", "DASK_CONFIG": str(OF_DASK)}
 
 
 @contextmanager

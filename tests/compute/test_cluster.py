@@ -3,8 +3,10 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
+import yaml
 
 from generators.compute.results import Store
 from generators.compute.verify import verify
@@ -13,6 +15,7 @@ from tests.compute.fleets import stored, with_expected
 
 pytestmark = pytest.mark.cluster
 WORKERS = 2
+RECOMMENDED = Path(__file__).parents[2] / "docs" / "dask.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +30,22 @@ def cluster():
 def place(tmp_path_factory):
     """Return a project of four models, with the results of computing one after another in `expected`."""
     return with_expected(tmp_path_factory.mktemp("project"), 4)
+
+
+def settings(nested, path=()):
+    """Return the paths of all settings in a file of Dask's."""
+    if not isinstance(nested, dict):
+        return [path]
+    return [one for name, inner in nested.items() for one in settings(inner, (*path, name))]
+
+
+def test_the_recommended_settings_are_settings_of_dask():
+    import distributed
+
+    known = yaml.safe_load(Path(distributed.__file__).with_name("distributed.yaml").read_text())
+    recommended = settings(yaml.safe_load(RECOMMENDED.read_text()))
+    assert recommended
+    assert set(recommended) <= set(settings(known))
 
 
 def started(place, cluster, results):
