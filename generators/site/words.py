@@ -44,7 +44,14 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"number": number, "brief": brief, "md": in_markdown, "tex": formula, "bytes": in_bytes}
+    made.filters |= {
+        "number": number,
+        "brief": brief,
+        "percent": percent,
+        "md": in_markdown,
+        "tex": formula,
+        "bytes": in_bytes,
+    }
     by_id = {rule.id: rule for rule in rules()}
     made.globals |= {
         "symbols": SYMBOLS,
@@ -96,6 +103,11 @@ def brief(value: float | None) -> str:
         return ""
     text = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent with one digit; never a minus nought."""
+    return f"{round(100 * share, 1) + 0:.1f}".replace("-", "−")
 
 
 def threshold_in_words(rule: Rule[Any]) -> str:
