@@ -74,21 +74,28 @@ class Settings:
     """The settings of one model in config.json, and a memory of which were looked at.
 
     `at` is the dotted key under which they stand (`text_config`), empty at the top. `defaults` are what the model's
-    own software takes where the file is silent.
+    own software takes where the file is silent. `second_names`: a key -> what older files call it.
     """
 
     def __init__(
-        self, config: Mapping[str, Any], at: str = "", defaults: Mapping[str, Any] = MappingProxyType({})
+        self,
+        config: Mapping[str, Any],
+        at: str = "",
+        defaults: Mapping[str, Any] = MappingProxyType({}),
+        second_names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         inner = _at(config, at) if at else config
         self._settings: Mapping[str, Any] = inner if isinstance(inner, Mapping) else {}
         self._defaults = defaults
+        self._second_names = second_names
         self._asked: set[str] = set()
 
     def get(self, key: str) -> Any:
         """Return a setting by its dotted key; its default, or None, where the file is silent."""
         self._asked.add(key.split(".")[0])
         value = _at(self._settings, key)
+        if value is SILENT and key in self._second_names:
+            value = _at(self._settings, self._second_names[key])
         return self._defaults.get(key) if value is SILENT else value
 
     def says(self, key: str) -> bool:

@@ -27,7 +27,7 @@ def understood(config: Mapping[str, Any], family: Family) -> tuple[Family, Archi
     Raises:
         InputError: as for `read_architecture`.
     """
-    settings = Settings(config, family.at, family.defaults)
+    settings = Settings(config, family.at, family.defaults, family.second_names)
     chosen = resolved(family, settings)
     sizes = _sizes(settings, chosen)
     fields: dict[str, Any] = {

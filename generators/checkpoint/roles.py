@@ -129,13 +129,15 @@ class Family:
     Args:
         config: field of `Architecture` -> dotted key of config.json.
         slots: roles outside the blocks; `block_slots` those inside block i, without their `blocks.{i}.`;
-            `first_block_slots` where the first block differs (None: it has no such thing).
+            `first_block_slots` where the first block differs (None: it has no such thing), `second_block_slots`
+            where the second does.
         at: where in config.json the settings stand (`text_config`); empty at the top.
         defaults: what the family's own software takes where config.json is silent.
+        second_names: key of config.json -> what older files call it.
         aliases: endings of tensor names, and what older files write instead.
         without: role -> why there is none.
         stack: which half of a pair it is (`encoder`), empty where a checkpoint is one model.
-        ignores: switches that were thought of and change nothing a table tells.
+        ignores: switches that change nothing a table tells, or that the family's own software never reads.
         variant: the table for one config, where its switches change the layout; may refuse it.
         extra: further fields of `Architecture` from the settings and those already read.
         bare_norms: its norms have neither gains nor biases.
@@ -148,6 +150,7 @@ class Family:
     slots: Slots
     block_slots: Slots
     first_block_slots: Mapping[str, Slot | None] = field(default_factory=lambda: EMPTY)
+    second_block_slots: Slots = field(default_factory=lambda: EMPTY)
     causal: bool = True
     post_norm: bool = False
     tied: bool = True  # unless config.json says otherwise
@@ -155,6 +158,7 @@ class Family:
     norm: Norm = "layer"
     at: str = ""
     defaults: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
+    second_names: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     aliases: tuple[tuple[str, str], ...] = ()
     without: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     stack: str = ""
@@ -174,7 +178,8 @@ class Family:
         """Yield every role of a model of `n_layer` layers with its slot, names filled in."""
         yield from self.slots.items()
         for i in range(n_layer):
-            slots = {**self.block_slots, **(self.first_block_slots if i == 0 else {})}
+            differing = self.first_block_slots if i == 0 else self.second_block_slots if i == 1 else EMPTY
+            slots = {**self.block_slots, **differing}
             for role, slot in slots.items():
                 if slot is not None:
                     yield f"blocks.{i}.{role}", slot.in_layer(i)

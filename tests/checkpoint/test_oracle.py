@@ -121,6 +121,12 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], Callable[[Family], Family] | None
     "BLOOM without slopes": ("bloom", {}, None, {"slopes": ()}),
     "T5 scaled": ("t5--encoder", {}, None, {"score_scale": None}),
     "BERT with all in sight": ("bert (decoder)", {}, None, {"causal": False}),
+    "DeBERTa without the norm of its convolution": (
+        "deberta-v2 (convolution)",
+        {},
+        lambda f: changed(f, second_block_slots={}),
+        {},
+    ),
     "RoBERTa from the first row": ("roberta", {}, "unskipped", {}),
     "ViT with its class as a position": ("vit", {}, "unskipped", {}),
     "Llama's embeddings scaled": ("llama", {}, None, {"embedding_scale": 2.0}),

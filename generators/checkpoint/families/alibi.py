@@ -26,6 +26,7 @@ BLOOM = like(
     ("bloom",),
     prefixes=("transformer.", ""),
     config={"n_layer": "n_layer", "n_head": "n_head", "n_ctx": None, "norm_eps": "layer_norm_epsilon"},
+    second_names={"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "hidden_size": "n_embed"},
     slots={
         "token_embedding": Slot("word_embeddings.weight", "V d"),
         "unembedding": Slot("lm_head.weight", "V d"),
@@ -43,7 +44,7 @@ BLOOM = like(
     tied=True,
     positions="alibi",
     without={"position_embedding": FALLS},
-    ignores=("apply_residual_connection_post_layernorm", "n_positions", "seq_length"),
+    ignores=("apply_residual_connection_post_layernorm", "n_positions", "seq_length", "offset_alibi"),
     extra=_slopes,
 )
 
@@ -65,6 +66,7 @@ MPT = like(
     "mpt",
     ("mpt",),
     config={"n_layer": "n_layers", "n_head": "n_heads", "d_model": "d_model", "n_ctx": "max_seq_len"},
+    second_names={},
     slots={
         "token_embedding": Slot("wte.weight", "V d"),
         **norm("final_norm", "norm_f", bias=False),
@@ -125,6 +127,7 @@ FALCON = like(
     "falcon",
     ("falcon",),
     config={"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_ctx": "max_position_embeddings"},
+    second_names={"hidden_size": "n_embed"},
     slots={"embedding_norm.gain": None, "embedding_norm.bias": None},
     block_slots={
         **linear("attn.o", "h.{i}.self_attention.dense", bias="bias"),

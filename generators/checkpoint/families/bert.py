@@ -169,6 +169,7 @@ ALBERT = like(
     },
     first_block_slots=NO_FIRST_NORM,
     defaults={"num_hidden_groups": 1, "inner_group_num": 1, "embedding_size": 128},
+    ignores=("down_scale_factor",),
     variant=_one_group,
 )
 
@@ -280,7 +281,6 @@ MIXED = (
 def _deberta(family: Family, settings: Settings) -> Family:
     """Return the table with or without a table of positions, and of distances."""
     relative, added = settings.flag("relative_attention"), settings.flag("position_biased_input")
-    settings.must_be("conv_kernel_size", 0, None)
     slots: dict[str, Slot | None] = {} if settings.get("type_vocab_size") else dict(NO_TYPES)
     if relative:
         slots["relative_embedding"] = Slot("encoder.rel_embeddings.weight", "r d")
@@ -293,8 +293,17 @@ def _deberta(family: Family, settings: Settings) -> Family:
     if not added:
         slots["position_embedding"], without = None, {"position_embedding": MIXED}
     return changed(
-        family, slots=slots, without=without, positions="relative" if relative else "learned" if added else "none"
+        family,
+        slots=slots,
+        without=without,
+        positions="relative" if relative else "learned" if added else "none",
+        second_block_slots=norm("ln1", "encoder.conv.LayerNorm") if _convolves(settings) else {},
     )
+
+
+def _convolves(settings: Settings) -> bool:
+    """Return whether a convolution of the embeddings is added to what the first block gives, and normed with it."""
+    return settings.get("conv_kernel_size") not in (None, 0) and settings.size("conv_kernel_size") > 0
 
 
 def _deberta_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:

@@ -180,6 +180,7 @@ MARIAN_ENCODER = like(
     slots=COMPUTED,
     first_block_slots=NO_NORM,
     positions="formula",
+    ignores=(*BART_ENCODER.ignores, "static_position_embeddings"),
 )
 MARIAN_DECODER = like(
     BART_DECODER,
@@ -188,6 +189,7 @@ MARIAN_DECODER = like(
     slots=COMPUTED,
     first_block_slots=NO_NORM,
     positions="formula",
+    ignores=(*BART_ENCODER.ignores, "static_position_embeddings"),
     config={"vocab_size": "decoder_vocab_size"},
 )
 

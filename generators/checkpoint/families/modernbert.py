@@ -69,6 +69,7 @@ MODERNBERT = Family(
         "max_position_embeddings": 8192,
     },
     without={"position_embedding": ROTATES},
+    ignores=("position_embedding_type",),
     extra=_numbers,
 )
 

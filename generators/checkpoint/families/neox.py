@@ -86,6 +86,7 @@ GPTJ = Family(
     positions="rotary",
     defaults={"rotary_dim": 64, "layer_norm_epsilon": 1e-5},
     without=NO_TABLE,
+    ignores=("rotary", "scale_attn_weights"),
     extra=_first_channels,
 )
 
@@ -166,6 +167,7 @@ STARCODER2 = like(
     norm="layer",
     tied=True,
     defaults={"use_bias": True, "norm_epsilon": 1e-5, "num_key_value_heads": 2, "max_position_embeddings": 4096},
+    ignores=("scale_attn_weights",),
 )
 
 

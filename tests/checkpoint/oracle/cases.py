@@ -194,6 +194,7 @@ CASES = (
         },
         scores=False,
     ),
+    Case("deberta-v2", note="convolution", config={"conv_kernel_size": 3, "type_vocab_size": 2}),
     Case("modernbert"),
     Case("t5--encoder", act="dense_act_fn"),
     Case("t5--decoder", act="dense_act_fn"),
