@@ -26,8 +26,8 @@ from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.findings.inputs import CAPABILITIES, RUN, Inputs
 from generators.maths.curve_statistics import Name, statistics
-from generators.tokens.frequency import Frequency
-from generators.tokens.vocabulary import Vocabulary
+from generators.tokens.frequency import TokenFrequency
+from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic
 
 ROOT = Path(__file__).parents[1]
@@ -138,11 +138,11 @@ NOT_OPPOSITE: dict[str, dict[str, str]] = {
 }
 
 
-def token_facts(rng: np.random.Generator) -> tuple[Vocabulary, tuple[Frequency, ...]]:
+def token_facts(rng: np.random.Generator) -> tuple[ModelVocabulary, tuple[TokenFrequency, ...]]:
     """Return a vocabulary whose tokens mark a space at random, and counts that fall with the id as they do."""
     words = tuple(f"t{i}" for i in range(V))
     counts = np.sort(rng.zipf(1.4, V).clip(max=10**6))[::-1] * rng.lognormal(0, 0.5, V)
-    vocabulary = Vocabulary(
+    vocabulary = ModelVocabulary(
         texts=tuple(word.encode() for word in words),
         readable=words,
         groups=("mixed",) * V,
@@ -150,7 +150,7 @@ def token_facts(rng: np.random.Generator) -> tuple[Vocabulary, tuple[Frequency, 
         special=np.zeros(V, bool),
         digest="0",
     )
-    return vocabulary, (Frequency("counts", "made-up counts", np.log1p(counts), 1.0, False, "0"),)
+    return vocabulary, (TokenFrequency("counts", "made-up counts", np.log1p(counts), 1.0, False, "0"),)
 
 
 def inputs(null: Null, seed: int) -> Inputs:

@@ -23,17 +23,8 @@ ASKS_ABOUT = {("undertrained", "outliers")}  # are its candidates unspeakable?
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield the modules of ours that a file imports, wherever in it, but not for types alone."""
-    tree = ast.parse(path.read_text("utf-8"))
-    for_types = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in for_types:
-            continue
+    """Yield the modules of ours that a file imports, wherever in it: for types alone, too."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in MODULES)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -69,6 +60,19 @@ def test_no_import_climbs(module):
             assert rank[room(other)] <= rank[room(module)], f"{module} imports {other}"
 
 
+def test_imports_for_types_alone_count(tmp_path):
+    file = tmp_path / "module.py"
+    file.write_text(
+        "from typing import TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n"
+        "    from generators.runner.run import OpenedModel\n"
+        "def late():\n"
+        "    from generators.base import files\n",
+        "utf-8",
+    )
+    assert sorted(imported(file)) == ["generators.base.files", "generators.runner.run"]
+
+
 def test_no_circle_of_imports():
     graph = {module: set(imported(path)) - {module} for module, path in MODULES.items()}
     try:
@@ -97,6 +101,39 @@ def test_no_finding_reads_disks_or_templates_or_other_findings():
                 assert where[2] == parts[2], f"{module} imports another finding: {other}"
             if parts[-1] == "measure":
                 assert where[1] != "drawing", f"{module} draws"
+
+
+# Names of classes that are still defined twice.
+SHARED_NAMES = {
+    "Axis",
+    "Column",
+    "Corpus",
+    "Drawing",
+    "Group",
+    "Kept",
+    "Line",
+    "Needs",
+    "Panel",
+    "Part",
+    "Point",
+    "Section",
+    "Settings",
+    "Settled",
+    "Tally",
+    "Told",
+    "_Lines",
+}
+
+
+def test_a_class_name_means_one_thing():
+    defined: dict[str, set[str]] = {}
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                defined.setdefault(node.name, set()).add(module)
+    several = {name: sorted(places) for name, places in defined.items() if len(places) > 1}
+    assert {name: places for name, places in several.items() if name not in SHARED_NAMES} == {}
+    assert set(several) >= SHARED_NAMES, "no longer shared"
 
 
 def test_tests_of_a_file_share_a_process(request):

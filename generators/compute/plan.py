@@ -24,11 +24,11 @@ from generators.compute import code, running
 from generators.compute.records import Status, TensorEntry
 from generators.findings.contract import Finding, roles
 from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs
-from generators.tokens.frequency import Frequency, token_frequencies
-from generators.tokens.vocabulary import Vocabulary, load_vocabulary
+from generators.tokens.frequency import TokenFrequency, token_frequencies
+from generators.tokens.vocabulary import ModelVocabulary, load_vocabulary
 
 if TYPE_CHECKING:
-    from generators.runner.run import Run
+    from generators.runner.run import OpenedModel
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Opened:
     settings: running.Settings = running.AS_USUAL
 
     @cached_property
-    def vocabulary(self) -> Vocabulary | None:
+    def vocabulary(self) -> ModelVocabulary | None:
         """Return the model's tokens, None where it has none, or no tokenizer."""
         size = self.checkpoint.architecture.vocab_size
         return None if size is None else load_vocabulary(self.files, size)
 
     @cached_property
-    def frequencies(self) -> tuple[Frequency, ...]:
+    def frequencies(self) -> tuple[TokenFrequency, ...]:
         """Return what is known of how often its tokens occur, best source first."""
         size = self.checkpoint.architecture.vocab_size
         if size is None:
@@ -55,7 +55,7 @@ class Opened:
         return token_frequencies(self.files, self.model.frequency, self.vocabulary, size, self.model.counts)
 
     @cached_property
-    def run(self) -> "Run":
+    def run(self) -> "OpenedModel":
         """Return the model itself, ready to be run.
 
         Raises:
@@ -216,7 +216,7 @@ class _Fields:
         raise AttributeError(f"the finding {self._name!r} reads {name!r} of the config without declaring it")
 
 
-def _digest_of_vocabulary(vocabulary: Vocabulary) -> str:
+def _digest_of_vocabulary(vocabulary: ModelVocabulary) -> str:
     digest = hashlib.sha256()
     for text in vocabulary.texts:
         digest.update(len(text).to_bytes(4, "little") + text)
@@ -228,6 +228,6 @@ def _digest_of_vocabulary(vocabulary: Vocabulary) -> str:
     return digest.hexdigest()
 
 
-def _digest_of_frequency(frequency: Frequency) -> str:
+def _digest_of_frequency(frequency: TokenFrequency) -> str:
     said = f"{frequency.source}\0{frequency.label}\0{frequency.proxy}\0{frequency.coverage!r}\0"
     return hashlib.sha256(said.encode() + frequency.log_frequency.astype("<f8").tobytes()).hexdigest()

@@ -18,7 +18,7 @@ from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed, ch
 from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
 
 if TYPE_CHECKING:
-    from generators.runner.run import Run
+    from generators.runner.run import OpenedModel
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
 # What is read of a checkpoint when it is run, beside the tensors.
@@ -121,7 +121,7 @@ def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
     }
 
 
-def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "Run":
+def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedModel":
     """Open the model, ready to be run.
 
     Raises:

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.inputs import Run, Windows
+from generators.base.runs import Run, Windows
 
 WINDOWS = 64  # of text, unless a finding says otherwise
 SEED = 20231204
@@ -24,7 +24,7 @@ class Ran(TypedDict):
     software: dict[str, str]
 
 
-class Mean(TypedDict):
+class WindowMean(TypedDict):
     """A mean over windows with its 95 % interval and standard error."""
 
     mean: float
@@ -45,11 +45,11 @@ def ran(run: Run, windows: Windows) -> Ran:
     )
 
 
-def mean_over_windows(values: Float[Array, " windows"]) -> Mean:
+def mean_over_windows(values: Float[Array, " windows"]) -> WindowMean:
     """Return a mean over windows; its interval comes from resampling them."""
     low, high = np.percentile(_weights(len(values)) @ values, PERCENTILES)
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-    return Mean(mean=float(values.mean()), low=float(low), high=float(high), standard_error=error)
+    return WindowMean(mean=float(values.mean()), low=float(low), high=float(high), standard_error=error)
 
 
 def ratio_over_windows(part: Float[Array, " windows"], whole: Float[Array, " windows"]) -> tuple[float, float, float]:

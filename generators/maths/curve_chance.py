@@ -16,7 +16,7 @@ from numpy import ndarray as Array
 from generators.maths import curve, surrogates, turning
 from generators.maths.curve_statistics import OF_SHAPE, TOP_ENERGY, Name
 from generators.maths.curves import shape_statistics
-from generators.maths.resampling import Chance, Sense, chance
+from generators.maths.resampling import NullSummary, Sense, chance
 
 Null = Literal[
     "smooth",  # as smooth as the curve, in like channels: 64, or as many as a smooth curve uses
@@ -53,16 +53,16 @@ class CurveNulls:
     draws: int
     seed: int
 
-    def chances(self, name: Name) -> dict[Null, Chance]:
+    def chances(self, name: Name) -> dict[Null, NullSummary]:
         """Return what each null that judges a statistic gives; nothing where the curve is too short to have it."""
         return self._chances(name, JUDGES[name])
 
-    def beside(self, name: Name) -> dict[Null, Chance]:
+    def beside(self, name: Name) -> dict[Null, NullSummary]:
         """Return what a random walk and Gaussian rows give, where they don't judge; nothing for some statistics."""
         others = tuple(null for null in BESIDE if null not in JUDGES[name])
         return self._chances(name, others if name in OF_SHAPE else ())
 
-    def _chances(self, name: Name, nulls: tuple[Null, ...]) -> dict[Null, Chance]:
+    def _chances(self, name: Name, nulls: tuple[Null, ...]) -> dict[Null, NullSummary]:
         drawn = {null: self._drawn(name, null) for null in nulls}
         sense = SENSES.get(name, "at least")
         return {null: chance(values, sense) for null, values in drawn.items() if values is not None}

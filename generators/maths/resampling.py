@@ -24,7 +24,7 @@ BATCH_BYTES = 2**22  # of weights held at once
 
 
 @dataclass(frozen=True)
-class Chance:
+class NullSummary:
     """What a null gives for a number of which large values ("at least") or small ones are evidence."""
 
     median: float
@@ -33,7 +33,7 @@ class Chance:
     sense: Sense
 
 
-def chance(draws: Real[Array, " draws"], sense: Sense = "at least") -> Chance:
+def chance(draws: Real[Array, " draws"], sense: Sense = "at least") -> NullSummary:
     """Return the median of draws under a null, and the limit that at most 1 % of further ones lie beyond.
 
     It is the draw that leaves fewer than 1 % of draws + 1 beyond it: the extreme one of 100, the second of 200.
@@ -47,10 +47,10 @@ def chance(draws: Real[Array, " draws"], sense: Sense = "at least") -> Chance:
         raise ValueError(f"{count} draws have no 99th percentile; at least 99 are needed")
     ordered = np.sort(np.asarray(draws, np.float64))
     limit = ordered[-beyond_limit] if sense == "at least" else ordered[beyond_limit - 1]
-    return Chance(float(np.median(ordered)), float(limit), count, sense)
+    return NullSummary(float(np.median(ordered)), float(limit), count, sense)
 
 
-def beyond(value: float, null: Chance) -> bool:
+def beyond(value: float, null: NullSummary) -> bool:
     """Return whether a value passes the limit of a null, on the side that is evidence."""
     return bool(value > null.limit if null.sense == "at least" else value < null.limit)
 

@@ -14,7 +14,7 @@ from generators.runner.errors import CannotRunError
 from generators.runner.positions import add_slopes_once
 
 if TYPE_CHECKING:
-    from generators.runner.run import Run
+    from generators.runner.run import OpenedModel
 
 CONFIG = "config.json"
 FLOAT_BYTES = 4  # everything is run in float32
@@ -34,7 +34,7 @@ def open_model(
     device: str = "cpu",
     threads: int = 1,
     budget_s: float = DEFAULT_BUDGET_S,
-) -> "Run":
+) -> "OpenedModel":
     """Open the model in `folder` (config.json, safetensors, tokenizer) in float32.
 
     Args:
@@ -54,10 +54,10 @@ def open_model(
     _check_installed()
     config = _read_config(folder)
     _check_memory(folder, device)
-    from generators.runner.run import Run
+    from generators.runner.run import OpenedModel
 
     model = _load(folder, config, architecture, device)
-    return Run(
+    return OpenedModel(
         model,
         folder,
         architecture,

@@ -4,16 +4,16 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
+from generators.base.runs import PositionKind
 from generators.runner import modules
 from generators.runner.errors import CannotRunError
 
-Kind = Literal["table", "rotary", "alibi"]
 # How the blocks of an ALiBi model are given their bias; Falcon's rotate where it is not asked for.
 ALIBI_ARGUMENTS = {"bloom": "alibi", "mpt": "position_bias", "falcon": "alibi"}
 MASK = "attention_mask"
@@ -26,7 +26,7 @@ class Positions:
     `table` is the tensor of the position embedding whose row `first_row` belongs to position 0.
     """
 
-    kind: Kind
+    kind: PositionKind
     model: Any
     blocks: tuple[Any, ...] = ()
     table: Any = None

@@ -49,7 +49,7 @@ BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class ModelVocabulary:
     """The tokens of a model by id.
 
     `texts` are their raw bytes without marker (for byte-level tokenizers and those of SentencePiece the leading space
@@ -177,7 +177,7 @@ class Spelling:
         return (string.replace(self.space, " ") if self.space else string).encode()
 
 
-def load_vocabulary(files: Files, size: int) -> Vocabulary | None:
+def load_vocabulary(files: Files, size: int) -> ModelVocabulary | None:
     """Read a model's vocabulary; None where there is no tokenizer file.
 
     Args:
@@ -200,12 +200,12 @@ def load_vocabulary(files: Files, size: int) -> Vocabulary | None:
 
 def assemble(
     tokens: Mapping[int, Token], size: int, merges: Iterable[tuple[int | None, int | None, int | None]] = ()
-) -> Vocabulary:
+) -> ModelVocabulary:
     """Return the vocabulary of `size` ids whose tokens are `tokens`."""
     rows = [tokens.get(i) for i in range(size)]
     known = [m for m in merges if all(i is not None and i < size for i in m)]
     made = np.array(known, np.int64).reshape(-1, 3)
-    return Vocabulary(
+    return ModelVocabulary(
         texts=tuple(b"" if t is None else t.text for t in rows),
         readable=tuple(_told_apart(rows)),
         groups=tuple("unassigned" if t is None else _group(t) for t in rows),
@@ -362,7 +362,7 @@ def _byte_of_character() -> dict[str, int]:
     return {chr(b): b for b in visible} | {chr(0x100 + i): b for i, b in enumerate(others)}
 
 
-def _read_tokenizer(paths: Sequence[Path], files: Files, size: int) -> Vocabulary:
+def _read_tokenizer(paths: Sequence[Path], files: Files, size: int) -> ModelVocabulary:
     """Read tokenizer.json; the library knows its versions and checks it, and writes it out in the newest."""
     from tokenizers import Tokenizer
 
@@ -417,7 +417,7 @@ def _guessed_spelling(ids: Mapping[str, int]) -> Spelling:
     )
 
 
-def _read_byte_pairs(paths: Sequence[Path], files: Files, size: int) -> Vocabulary:
+def _read_byte_pairs(paths: Sequence[Path], files: Files, size: int) -> ModelVocabulary:
     """Read vocab.json and merges.txt, with the special tokens that the files beside them name."""
     from tokenizers.models import BPE
 
@@ -427,7 +427,7 @@ def _read_byte_pairs(paths: Sequence[Path], files: Files, size: int) -> Vocabula
     return assemble(tokens, size, _merges(merges, ids, spelling))
 
 
-def _read_word_pieces(paths: Sequence[Path], files: Files, size: int) -> Vocabulary:
+def _read_word_pieces(paths: Sequence[Path], files: Files, size: int) -> ModelVocabulary:
     """Read vocab.txt, with the special tokens that the files beside it name."""
     from tokenizers.models import WordPiece
 
@@ -435,7 +435,7 @@ def _read_word_pieces(paths: Sequence[Path], files: Files, size: int) -> Vocabul
     return assemble(_as_tokens(ids, Spelling(continuation="##"), _named_special(files)), size)
 
 
-READERS: tuple[tuple[tuple[str, ...], Callable[[Sequence[Path], Files, int], Vocabulary]], ...] = (
+READERS: tuple[tuple[tuple[str, ...], Callable[[Sequence[Path], Files, int], ModelVocabulary]], ...] = (
     ((TOKENIZER,), _read_tokenizer),
     (("vocab.json", "merges.txt"), _read_byte_pairs),
     (("vocab.txt",), _read_word_pieces),

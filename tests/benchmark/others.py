@@ -16,7 +16,7 @@ from sklearn.decomposition import PCA
 
 from generators.findings.outliers import untrained
 from generators.findings.outliers.clump import Clump, crowding, find_clump
-from generators.findings.outliers.tokens import Tokens
+from generators.findings.outliers.tokens import OutlierTokens
 from generators.maths.blocks import norms
 from generators.maths.neighbours import best_match, nearest_distance, neighbours_within
 from generators.maths.spectra import energy_ratio
@@ -121,7 +121,7 @@ def found_and_rated(E: Array) -> tuple[Clump, Array]:
     """Return the clump, found in place of the unused tokens that Magikarp is told, and every token's indicator."""
     clump = find_clump(E, crowding(E))
     assert clump is not None
-    rated = untrained.indicator(Tokens(E, norms(E), None), clump, tied=True)
+    rated = untrained.indicator(OutlierTokens(E, norms(E), None), clump, tied=True)
     assert rated is not None
     return clump, rated.values
 
@@ -133,7 +133,7 @@ def indicators(E: Array, unused: Array) -> dict[str, Any]:
     assert np.array_equal(np.sort(clump.members), unused)
     apart = float(np.abs(values - expected["cosine"]).max())
     assert apart < SAME_INDICATOR, apart
-    alone = processor_seconds_of(lambda: untrained.indicator(Tokens(E, norms(E), None), clump, tied=True))[0]
+    alone = processor_seconds_of(lambda: untrained.indicator(OutlierTokens(E, norms(E), None), clump, tied=True))[0]
     what = "indicators of under-trained tokens, the unused ones found and not told"
     agrees = f"cosine distances agree to {apart:.0e}"
     return {

@@ -12,7 +12,7 @@ from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.attention import with_tokens
 from generators.findings.attention.heads import random_keys
 from generators.findings.inputs import Inputs
-from generators.tokens.frequency import Frequency
+from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.checkpoints import Sizes, tensors_of, write_checkpoint
 
@@ -193,7 +193,7 @@ def test_the_interval_of_the_best_head_draws_draws_again():
 
 
 def frequency(source, log_frequency, proxy=False):
-    return Frequency(source, f"the {source}", log_frequency, 1.0, proxy, "0")
+    return TokenFrequency(source, f"the {source}", log_frequency, 1.0, proxy, "0")
 
 
 def drawn_tokens(frequencies, arch=SMALL):

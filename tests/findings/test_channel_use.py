@@ -4,7 +4,7 @@ import pytest
 from generators.base.architecture import Architecture
 from generators.findings.channel_use import FINDING
 from generators.findings.inputs import Inputs
-from generators.tokens.frequency import Frequency
+from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.findings.stand_in import StandIn
 
@@ -28,7 +28,7 @@ def measured(proxy=False, frequencies=True, **planted):
     from dataclasses import replace
 
     arch = replace(ARCH, vocab_size=V)
-    known = (Frequency("corpus", "a corpus", LOG_FREQUENCY, 1.0, proxy, "0"),) if frequencies else ()
+    known = (TokenFrequency("corpus", "a corpus", LOG_FREQUENCY, 1.0, proxy, "0"),) if frequencies else ()
     run = StandIn(arch, weights_of()["position_embedding"], length=N, log_frequency=LOG_FREQUENCY, **planted)
     return FINDING.measure(Inputs(weights_of(), arch, None, known, run))
 

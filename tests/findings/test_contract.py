@@ -22,8 +22,8 @@ from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, I
 from generators.findings.judging import VERDICTS
 from generators.findings.measured import Measurements, Table
 from generators.site.words import caption, environment
-from generators.tokens.frequency import Frequency
-from generators.tokens.vocabulary import Token, Vocabulary, assemble
+from generators.tokens.frequency import TokenFrequency
+from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
 from tests import synthetic
 from tests.findings.stand_in import StandIn
 
@@ -48,15 +48,15 @@ def weights_of(seed: int, planted: bool) -> dict[str, np.ndarray]:
     return {**synthetic.gaussian_weights(arch, seed), **norm, "token_embedding": E}
 
 
-def vocabulary() -> Vocabulary:
+def vocabulary() -> ModelVocabulary:
     marks = np.random.default_rng(3).random(V) < 0.5
     return assemble({i: Token(f"w{i}".encode(), f"w{i}", bool(marks[i]), special=i < 3) for i in range(V)}, V)
 
 
-def frequencies() -> tuple[Frequency, ...]:
+def frequencies() -> tuple[TokenFrequency, ...]:
     counts = np.random.default_rng(0).zipf(1.4, V).clip(max=10**6).astype(float)
     counts[CLUMP] = 0
-    return (Frequency("counts", "counts", np.log1p(counts), 1.0, False, "0"),)
+    return (TokenFrequency("counts", "counts", np.log1p(counts), 1.0, False, "0"),)
 
 
 @cache

@@ -14,19 +14,19 @@ from generators.findings.frequency.claims import NO_FREQUENCIES, TOO_FEW
 from generators.findings.inputs import NotApplicableError
 from generators.maths.drift import drifting_correlations, unit_ranks
 from generators.site.words import caption, environment
-from generators.tokens.frequency import Frequency
+from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 
 V, D, PLANTED = 2000, 128, 11
 
 
-def frequencies(log_frequency: np.ndarray, proxy: bool = False) -> tuple[Frequency, ...]:
+def frequencies(log_frequency: np.ndarray, proxy: bool = False) -> tuple[TokenFrequency, ...]:
     coverage = float(np.isfinite(log_frequency).mean())
     source = "counts" if coverage == 1 else "wordfreq"  # counts know every token
-    return (Frequency(source, "planted counts", log_frequency, coverage, proxy, "0"),)
+    return (TokenFrequency(source, "planted counts", log_frequency, coverage, proxy, "0"),)
 
 
-def compute(E: np.ndarray, known: tuple[Frequency, ...], gains: dict[int, np.ndarray] | None = None):
+def compute(E: np.ndarray, known: tuple[TokenFrequency, ...], gains: dict[int, np.ndarray] | None = None):
     weights = {"token_embedding": E.astype(np.float32)}
     weights |= {f"blocks.{i}.ln2.gain": gain for i, gain in (gains or {}).items()}
     arch = synthetic.architecture(n_layer=4, d_model=E.shape[1])

@@ -37,7 +37,7 @@ def verdicts() -> Counter[tuple[str, str]]:
 
     What chance gives for a curve of Gaussian rows depends on their number and width: it is drawn once for each.
     """
-    drawn: dict[tuple[int, ...], chance.Drawn] = {}
+    drawn: dict[tuple[int, ...], chance.HelixDraws] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             import_module("generators.findings.helix.measure"),

@@ -15,8 +15,8 @@ from generators.findings.inputs import NotApplicableError
 from generators.findings.outliers import FINDING as OUTLIERS
 from generators.findings.outliers.clump import crowding, find_clump, spread
 from generators.site.words import caption, environment
-from generators.tokens.frequency import Frequency
-from generators.tokens.vocabulary import Token, Vocabulary, assemble, load_vocabulary, readable_form
+from generators.tokens.frequency import TokenFrequency
+from generators.tokens.vocabulary import ModelVocabulary, Token, assemble, load_vocabulary, readable_form
 from tests import synthetic
 
 V, D, PLANTED = 3000, 48, 60
@@ -51,7 +51,7 @@ def compute(E, known=None, frequencies=(), tied=True):
     return synthetic.measure(OUTLIERS, weights, architecture(tied), known, frequencies)
 
 
-def vocabulary(texts: dict[int, str], special=()) -> Vocabulary:
+def vocabulary(texts: dict[int, str], special=()) -> ModelVocabulary:
     """Return a vocabulary of these texts, and words of other ids; `special` ids are special."""
     words = {i: texts.get(i, f"w{i}").encode() for i in range(V)}
     return assemble({i: Token(t, readable_form(t), t.startswith(b" "), i in special) for i, t in words.items()}, V)
@@ -317,7 +317,7 @@ def test_where_the_longest_and_the_shortest_stand():
     E *= 1 + np.arange(V, dtype=np.float32)[:, None] / 100
     E[:, 7] = np.arange(V)[::-1] / 10
     log_frequency = np.arange(V, 0, -1.0) / 100
-    known = (Frequency("counts", "planted", log_frequency, 1.0, False, "0"),)
+    known = (TokenFrequency("counts", "planted", log_frequency, 1.0, False, "0"),)
     result = compute(E, vocabulary({0: "<first>"}), known)
     long, short = result.metrics["ends"]["longest"], result.metrics["ends"]["shortest"]
     rows = result.tables["norms"].named()
@@ -331,7 +331,7 @@ def test_where_the_longest_and_the_shortest_stand():
     ends = result.tables["channel"].named()
     assert [row["id"] for row in ends[:20]] == list(range(V - 1, V - 21, -1))
     assert [row["id"] for row in ends[20:]] == list(range(20))
-    proxy = (Frequency("index", "planted", log_frequency, 1.0, True, "0"),)
+    proxy = (TokenFrequency("index", "planted", log_frequency, 1.0, True, "0"),)
     assert compute(E, None, proxy).metrics["ends"]["longest"]["by_frequency"] is None
 
 
@@ -411,9 +411,9 @@ def test_tokens_named_as_unused_are_counted():
 # Tokens that the training text never has
 
 
-def counted(counts, source="counts") -> tuple[Frequency, ...]:
+def counted(counts, source="counts") -> tuple[TokenFrequency, ...]:
     """Return these counts, from this source."""
-    return (Frequency(source, "planted", np.log1p(np.asarray(counts, float)), 1.0, False, "0"),)
+    return (TokenFrequency(source, "planted", np.log1p(np.asarray(counts, float)), 1.0, False, "0"),)
 
 
 def counts_with(unused, **others) -> np.ndarray:

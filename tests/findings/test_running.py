@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from generators.findings.inputs import Inputs, Loss, Run, Text, Windows, model_of
+from generators.base.runs import Run, Text, WindowLoss, Windows
+from generators.findings.inputs import Inputs, model_of
 from generators.findings.running import mean_over_windows, ratio_over_windows
 from tests import synthetic
 from tests.findings.stand_in import StandIn
@@ -42,4 +43,4 @@ def test_what_stands_in_for_a_model_is_what_findings_run():
     assert isinstance(stand_in, Run)
     assert isinstance(stand_in.text, Text)
     assert isinstance(windows, Windows)
-    assert isinstance(stand_in.loss(windows), Loss)
+    assert isinstance(stand_in.loss(windows), WindowLoss)

@@ -5,8 +5,8 @@ import pytest
 
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
-from generators.tokens.frequency import Frequency
-from generators.tokens.vocabulary import Vocabulary
+from generators.tokens.frequency import TokenFrequency
+from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic
 
 V, D, N = 1200, 40, 256
@@ -24,9 +24,9 @@ def embedding(kind: str, rng: np.random.Generator) -> np.ndarray:
     return E.astype(np.float32)
 
 
-def token_facts(rng: np.random.Generator) -> tuple[Vocabulary, tuple[Frequency, ...]]:
+def token_facts(rng: np.random.Generator) -> tuple[ModelVocabulary, tuple[TokenFrequency, ...]]:
     words = tuple(f"t{i}" for i in range(V))
-    vocabulary = Vocabulary(
+    vocabulary = ModelVocabulary(
         texts=tuple(word.encode() for word in words),
         readable=words,
         groups=("mixed",) * V,
@@ -35,7 +35,7 @@ def token_facts(rng: np.random.Generator) -> tuple[Vocabulary, tuple[Frequency, 
         digest="0",
     )
     counts = rng.zipf(1.4, V).clip(max=10**6).astype(float)
-    return vocabulary, (Frequency("counts", "random counts", np.log1p(counts), 1.0, False, "0"),)
+    return vocabulary, (TokenFrequency("counts", "random counts", np.log1p(counts), 1.0, False, "0"),)
 
 
 @pytest.mark.parametrize("kind", SEEDS)

@@ -12,23 +12,23 @@ from generators.findings.token_svd import FINDING as TOKEN_SVD
 from generators.findings.token_svd.extremes import extremes
 from generators.findings.token_svd.separation import auc
 from generators.site.words import caption, environment
-from generators.tokens.vocabulary import Vocabulary
+from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic
 
 V, D = 1500, 24
 
 
-def vocabulary(marked: np.ndarray, special: np.ndarray | None = None) -> Vocabulary:
+def vocabulary(marked: np.ndarray, special: np.ndarray | None = None) -> ModelVocabulary:
     n = len(marked)
     none = np.zeros(n, bool) if special is None else special
     names = tuple(f"t{i}" for i in range(n))
     texts = tuple(name.encode() for name in names)
-    return Vocabulary(
+    return ModelVocabulary(
         texts=texts, readable=names, groups=("letters",) * n, marks_space=marked, special=none, digest="0"
     )
 
 
-def compute(E: np.ndarray, known: Vocabulary | None = None, P: np.ndarray | None = None):
+def compute(E: np.ndarray, known: ModelVocabulary | None = None, P: np.ndarray | None = None):
     weights = {"token_embedding": E.astype(np.float32)}
     if P is not None:
         weights["position_embedding"] = P.astype(np.float32)

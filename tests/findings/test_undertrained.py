@@ -6,7 +6,7 @@ import pytest
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.undertrained import FINDING
 from generators.findings.undertrained.measure import matched
-from generators.tokens.frequency import Frequency
+from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.findings.stand_in import StandIn
 
@@ -24,7 +24,7 @@ def embedding():
 def measured(never=(), predicts=True, counts=True, E=None):
     numbers = np.random.default_rng(0).integers(1, 1000, V).astype(float)
     numbers[CLUMP] = 0
-    known = (Frequency("counts", "counts", np.log1p(numbers), 1.0, False, "0"),) if counts else ()
+    known = (TokenFrequency("counts", "counts", np.log1p(numbers), 1.0, False, "0"),) if counts else ()
     run = StandIn(ARCH, None, kind="rotary", length=N, never=never, predicts=predicts)
     E = embedding() if E is None else E
     return FINDING.measure(Inputs({"token_embedding": E}, ARCH, None, known, run))

@@ -18,7 +18,7 @@ from generators.findings.zero_layer import FINDING as ZERO_LAYER
 from generators.findings.zero_layer.figures import MOST_PAIRS, PLAIN_GROUPS, pairs_to_draw
 from generators.findings.zero_layer.measure import GROUPS, gaussian_like
 from generators.site.words import caption, environment
-from generators.tokens.vocabulary import PAIR_GROUPS, Token, Vocabulary, assemble, load_vocabulary, readable_form
+from generators.tokens.vocabulary import PAIR_GROUPS, ModelVocabulary, Token, assemble, load_vocabulary, readable_form
 from tests import synthetic
 
 MEASURING = import_module("generators.findings.zero_layer.measure")
@@ -39,7 +39,7 @@ def compute(E, U=None, known=None, tied=None, others=None, **arch):
     return synthetic.measure(ZERO_LAYER, weights, arch, known)
 
 
-def vocabulary(texts: dict[int, bytes], special=()) -> Vocabulary:
+def vocabulary(texts: dict[int, bytes], special=()) -> ModelVocabulary:
     spelled = {i: texts.get(i, f"w{i}x".encode()) for i in range(V)}
     return assemble({i: Token(t, readable_form(t), t.startswith(b" "), i in special) for i, t in spelled.items()}, V)
 

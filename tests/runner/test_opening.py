@@ -144,8 +144,8 @@ def test_half_precision_is_run_in_single(folder):
     save_file({name: array.astype(np.float16) for name, array in tensors.items()}, path, {"format": "pt"})
     change_config(folder, dtype="float16")
     seen = []
-    opened(folder).last_states(random_ids(1, 8), lambda _, states: seen.append(str(states.dtype)))
-    assert seen == ["float32"]
+    opened(folder).states_on_device(random_ids(1, 8), lambda _, states: seen.append(str(states.dtype)))
+    assert seen == ["torch.float32"]
 
 
 def test_shards(folder):

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from generators import options
-from generators.findings import inputs
-from generators.findings.inputs import Loss, Run, Text
+from generators.base import runs
 from generators.runner import CannotRunError, budget, open_model
-from generators.runner.texts import Windows
+from generators.runner.texts import TextWindows
 from tests.runner.models import HEADS, KINDS, LAYERS, D, N, V, architecture, random_ids, write_model
 
 pytest.importorskip("torch", reason="torch isn't installed")
@@ -17,7 +16,7 @@ N_IDS = 24
 
 
 def as_windows(ids):
-    return Windows(ids, (0, ids.shape[1]), mask_id=3)
+    return TextWindows(ids, (0, ids.shape[1]), mask_id=3)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +63,7 @@ def removed(run, n=N_IDS):
 
 def last_states(run, ids):
     parts = []
-    run.last_states(ids, lambda _, states: parts.append(states.copy()))
+    run.states_on_device(ids, lambda _, states: parts.append(states.numpy().copy()))
     return np.concatenate(parts)
 
 
@@ -379,7 +378,12 @@ def test_who_watches_is_told_how_much_is_done(opened):
 def test_it_is_what_findings_run(opened, name):
     run = opened(name)
     windows = run.windows(2, 0)
-    for what, kind in ((run, Run), (run.text, Text), (windows, inputs.Windows), (run.loss(windows), Loss)):
+    for what, kind in (
+        (run, runs.Run),
+        (run.text, runs.Text),
+        (windows, runs.Windows),
+        (run.loss(windows), runs.WindowLoss),
+    ):
         assert isinstance(what, kind)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.sources import Files, in_folder
-from generators.tokens.frequency import COUNTS, Frequency, token_frequencies
+from generators.tokens.frequency import COUNTS, TokenFrequency, token_frequencies
 from generators.tokens.vocabulary import Token, assemble, load_vocabulary, readable_form
 from tests.tokens.test_vocabulary import MINILM_SIZE, in_package, vocabulary_in
 
@@ -26,7 +26,7 @@ def counted(path: Path, counts: object) -> Path:
     return path
 
 
-def sources(found: tuple[Frequency, ...]) -> list[str]:
+def sources(found: tuple[TokenFrequency, ...]) -> list[str]:
     return [frequency.source for frequency in found]
 
 

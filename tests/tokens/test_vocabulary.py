@@ -15,8 +15,8 @@ from generators.checkpoint.sources import Files, Hub, in_folder, locate
 from generators.tokens.vocabulary import (
     GROUPS,
     PAIR_GROUPS,
+    ModelVocabulary,
     Token,
-    Vocabulary,
     assemble,
     load_vocabulary,
     readable_form,
@@ -92,17 +92,17 @@ def in_package(package: str) -> Files:
 
 
 @cache
-def vocabulary_in(folder: Path) -> Vocabulary:
+def vocabulary_in(folder: Path) -> ModelVocabulary:
     return load_vocabulary(in_folder(folder), GPT2_SIZE)
 
 
 @pytest.fixture
-def gpt2(gpt2_weights: Path) -> Vocabulary:
+def gpt2(gpt2_weights: Path) -> ModelVocabulary:
     return vocabulary_in(gpt2_weights)
 
 
 @pytest.fixture(scope="module")
-def minilm_vocabulary(minilm: str) -> Vocabulary:
+def minilm_vocabulary(minilm: str) -> ModelVocabulary:
     return load_vocabulary(in_package(minilm), MINILM_SIZE)
 
 
@@ -161,7 +161,7 @@ def added(i: int, content: str, special: bool = True) -> dict:
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 
 
-def a_vocabulary(*texts: bytes, marked: bool = False) -> Vocabulary:
+def a_vocabulary(*texts: bytes, marked: bool = False) -> ModelVocabulary:
     tokens = [Token(text, readable_form(text), marked or text.startswith(b" ")) for text in texts]
     return assemble(dict(enumerate(tokens)), len(tokens))
 
@@ -211,7 +211,7 @@ def test_any_bytes_can_be_read_back() -> None:
         assert bytes_of(form) == raw
 
 
-def test_all_of_gpt2(gpt2: Vocabulary) -> None:
+def test_all_of_gpt2(gpt2: ModelVocabulary) -> None:
     assert len({*gpt2.readable}) == len(gpt2.texts) == GPT2_SIZE
     assert [bytes_of(form) for form in gpt2.readable] == [*gpt2.texts]
     for form in gpt2.readable:
@@ -229,7 +229,7 @@ def test_all_of_gpt2(gpt2: Vocabulary) -> None:
     assert sum(len(text) == 1 for text in gpt2.texts) == 256
 
 
-def test_groups_of_gpt2(gpt2: Vocabulary) -> None:
+def test_groups_of_gpt2(gpt2: ModelVocabulary) -> None:
     of = dict(zip(gpt2.readable, gpt2.groups, strict=True))
     assert {*gpt2.groups} <= {name for name, _ in GROUPS}
     for name, examples in {
@@ -245,7 +245,7 @@ def test_groups_of_gpt2(gpt2: Vocabulary) -> None:
         assert [of[token] for token in examples] == [name] * len(examples), name
 
 
-def test_texts_of_an_encoding_are_the_text(gpt2: Vocabulary, gpt2_weights: Path) -> None:
+def test_texts_of_an_encoding_are_the_text(gpt2: ModelVocabulary, gpt2_weights: Path) -> None:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(gpt2_weights / "tokenizer.json"))
@@ -253,7 +253,7 @@ def test_texts_of_an_encoding_are_the_text(gpt2: Vocabulary, gpt2_weights: Path)
         assert b"".join(gpt2.texts[i] for i in tokenizer.encode(text).ids) == text.encode()
 
 
-def test_all_of_minilm(minilm_vocabulary: Vocabulary) -> None:
+def test_all_of_minilm(minilm_vocabulary: ModelVocabulary) -> None:
     v = minilm_vocabulary
     assert len({*v.readable}) == len(v.texts) == MINILM_SIZE
     continued = np.array([form.startswith("##") and len(form) > 2 for form in v.readable])
@@ -266,7 +266,7 @@ def test_all_of_minilm(minilm_vocabulary: Vocabulary) -> None:
     assert v.readable[1996] == "the" and v.texts[2075] == b"ing" and v.readable[2075] == "##ing"
 
 
-def test_ids_beyond_the_tokenizer(gpt2_weights: Path, gpt2: Vocabulary) -> None:
+def test_ids_beyond_the_tokenizer(gpt2_weights: Path, gpt2: ModelVocabulary) -> None:
     longer = load_vocabulary(in_folder(gpt2_weights), GPT2_SIZE + 47)
     assert longer.readable[:GPT2_SIZE] == gpt2.readable
     assert longer.readable[GPT2_SIZE] == "[id 50257]"
@@ -280,7 +280,7 @@ def test_ids_beyond_the_tokenizer(gpt2_weights: Path, gpt2: Vocabulary) -> None:
     assert len({gpt2.digest, longer.digest, shorter.digest}) == 3
 
 
-def test_older_files_say_the_same(gpt2_weights: Path, gpt2: Vocabulary, minilm: str, tmp_path: Path) -> None:
+def test_older_files_say_the_same(gpt2_weights: Path, gpt2: ModelVocabulary, minilm: str, tmp_path: Path) -> None:
     for name in ("vocab.json", "merges.txt"):
         (tmp_path / name).write_bytes((gpt2_weights / name).read_bytes())
     old = load_vocabulary(in_folder(tmp_path), GPT2_SIZE)
@@ -383,7 +383,7 @@ def test_tokens_of_the_same_bytes_are_told_apart(tmp_path: Path) -> None:
     assert v.special.tolist() == [False, False, False, True, True]
 
 
-def test_containing_by_merges(gpt2: Vocabulary) -> None:
+def test_containing_by_merges(gpt2: ModelVocabulary) -> None:
     rng = np.random.default_rng(1)
     ids = [*range(10), *rng.choice(GPT2_SIZE, 40, replace=False).tolist()]
     for i in ids:
@@ -399,7 +399,7 @@ def test_containing_by_merges(gpt2: Vocabulary) -> None:
     assert {*every_letter} >= {i for i, t in enumerate(gpt2.texts) if b"q" in t and t != b"q"}
 
 
-def test_containing_by_spelling(minilm_vocabulary: Vocabulary) -> None:
+def test_containing_by_spelling(minilm_vocabulary: ModelVocabulary) -> None:
     v = minilm_vocabulary
     of = {form: i for i, form in enumerate(v.readable)}
     assert {v.readable[i] for i in v.containing(of["magic"], 9)} == {"magical", "magician"}
@@ -435,7 +435,7 @@ def test_pair_groups(u: bytes, v: bytes, group: str) -> None:
     assert a_vocabulary(u, v).pair_group(0, 1) == group
 
 
-def test_pair_groups_of_minilm(minilm_vocabulary: Vocabulary) -> None:
+def test_pair_groups_of_minilm(minilm_vocabulary: ModelVocabulary) -> None:
     v = minilm_vocabulary
     of = {form: i for i, form in enumerate(v.readable)}
     pairs = {("##s", "s"): "leading space", ("extensions", "extension"): "plural", ("[MASK]", "bert"): "other"}

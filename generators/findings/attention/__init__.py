@@ -7,7 +7,7 @@ Adam Yedidia, "The positional embedding matrix and previous-token heads: how do 
 from generators.findings import positional
 from generators.findings.attention.claims import RULES
 from generators.findings.attention.figures import figures
-from generators.findings.attention.measure import Metrics, measure
+from generators.findings.attention.measure import AttentionMetrics, measure
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES
 
@@ -25,7 +25,7 @@ FINDING = Finding(
         FREQUENCIES,
     ),
     config=(*positional.CONFIG, "embedding_scale"),
-    metrics=Metrics,
+    metrics=AttentionMetrics,
     measure=measure,
     rules=RULES,
     figures=figures,

@@ -11,7 +11,7 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.head_grid import ByOffset, Grid, HeadGrid
 from generators.findings.attention.heads import Head
-from generators.findings.attention.measure import ROLES, LayerShare, Matrix, Metrics, Source
+from generators.findings.attention.measure import ROLES, AttentionMetrics, LayerShare, Matrix, Source
 from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
@@ -20,7 +20,7 @@ LARGEST_LOG_RATIO = 0.8  # of squared overlap to chance, beyond which the panels
 NEARBY = 16  # offsets of a chosen head's kernel, on either side
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[AttentionMetrics]) -> list[Figure]:
     """Return the overlap panels, the shares by layer and the positional kernels."""
     metrics, arrays = measured.metrics, measured.arrays
     shares, heads = _shares_of(metrics), metrics["positional_kernels"]["heads"]
@@ -49,7 +49,7 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
     ]
 
 
-def _shares_of(metrics: Metrics) -> dict[Source, dict[Matrix, list[LayerShare]]]:
+def _shares_of(metrics: AttentionMetrics) -> dict[Source, dict[Matrix, list[LayerShare]]]:
     """Return the shares by embedding, of those that are there."""
     of_P, of_E = metrics["shares"]["P"], metrics["shares"]["E"]
     return {"P": of_P, "E": of_E} if of_E else {"P": of_P}
@@ -142,7 +142,7 @@ def draw_kernel_map(heads: list[Head], n_layers: int, n_heads: int) -> Any:
     return figure
 
 
-def choose_kernel(measured: Measurements[Metrics]) -> HeadGrid:
+def choose_kernel(measured: Measurements[AttentionMetrics]) -> HeadGrid:
     """Return the same map, from which a head is chosen to see its kernel, by position alone and with tokens."""
     metrics, arrays = measured.metrics, measured.arrays
     shape = metrics["n_layers"], metrics["n_heads"]

@@ -7,7 +7,7 @@ explain. Here it is asked of positions alone. Nothing is claimed: what a model d
 
 from generators.findings import positional
 from generators.findings.blurred.figures import figures
-from generators.findings.blurred.measure import Metrics, measure
+from generators.findings.blurred.measure import BlurredMetrics, measure
 from generators.findings.contract import Finding
 
 FINDING = Finding(
@@ -17,7 +17,7 @@ FINDING = Finding(
     needs=("position_embedding", "blocks.*.attn.q", "blocks.*.attn.k"),
     uses=positional.ROLES,
     config=positional.CONFIG,
-    metrics=Metrics,
+    metrics=BlurredMetrics,
     measure=measure,
     rules=(),
     figures=figures,

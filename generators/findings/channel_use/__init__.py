@@ -6,7 +6,7 @@ the next token, by frequency.
 
 from generators.findings.channel_use.claims import RULES
 from generators.findings.channel_use.figures import figures
-from generators.findings.channel_use.measure import PASSES, WINDOWS, Metrics, measure
+from generators.findings.channel_use.measure import PASSES, WINDOWS, ChannelUseMetrics, measure
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, RUN
 
@@ -17,7 +17,7 @@ FINDING = Finding(
     needs=(RUN, "token_embedding"),
     uses=("position_embedding", "blocks.*.ln2.gain", FREQUENCIES),
     config=("n_layer", "d_model", "post_norm"),
-    metrics=Metrics,
+    metrics=ChannelUseMetrics,
     measure=measure,
     rules=RULES,
     figures=figures,

@@ -7,7 +7,7 @@ singular vectors).
 
 from generators.findings.channels.claims import RULES
 from generators.findings.channels.figures import figures
-from generators.findings.channels.measure import Metrics, measure
+from generators.findings.channels.measure import ChannelsMetrics, measure
 from generators.findings.contract import Finding
 
 FINDING = Finding(
@@ -16,7 +16,7 @@ FINDING = Finding(
     order=20,
     needs=("position_embedding",),
     uses=("token_embedding",),
-    metrics=Metrics,
+    metrics=ChannelsMetrics,
     measure=measure,
     rules=RULES,
     figures=figures,

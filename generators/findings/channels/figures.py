@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.drawing import style
-from generators.findings.channels.measure import Metrics
+from generators.findings.channels.measure import ChannelsMetrics
 from generators.findings.channels.token_figures import token_figures
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
@@ -16,7 +16,7 @@ from generators.findings.measured import Measurements
 PAIRS = 6  # of channels drawn against each other
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[ChannelsMetrics]) -> list[Figure]:
     """Return the figures of P's channels, the histogram first, and of the tokens in them where they are there."""
     metrics, arrays = measured.metrics, measured.arrays
     k = len(metrics["position_channels"])

@@ -30,7 +30,7 @@ TABLE_ROWS = 20
 SEED = 20211201
 
 
-class ByClaim(TypedDict):
+class ChannelsChances(TypedDict):
     """What turning the stream at random gives, by number; None where there are no tokens or no position channels."""
 
     channels_for_90: StoredChance
@@ -38,7 +38,7 @@ class ByClaim(TypedDict):
     spearman_position_std_token_std: StoredChance | None
 
 
-class Intervals(TypedDict):
+class ChannelsIntervals(TypedDict):
     """95 % intervals, by number: positions are resampled in blocks, channels one by one."""
 
     channels_for_90: Interval
@@ -59,7 +59,7 @@ class BesideTokens(TypedDict):
     low_variance_overlap_chance: float | None
 
 
-class Metrics(BesideTokens):
+class ChannelsMetrics(BesideTokens):
     """Numbers of P's channels; `largest_gap` is None where there are too few channels to divide."""
 
     position_std: list[float]
@@ -72,8 +72,8 @@ class Metrics(BesideTokens):
     channels_for_90_gaussian: int
     participation_ratio: list[float]
     n_channels: int
-    chance: ByClaim
-    intervals: Intervals
+    chance: ChannelsChances
+    intervals: ChannelsIntervals
 
 
 class ChannelRow(TypedDict):
@@ -86,7 +86,7 @@ class ChannelRow(TypedDict):
     position_channel: bool
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
     """Measure how P's variance spreads over channels.
 
     Reads `position_embedding` (n, d), and `token_embedding` (V, d) when there.
@@ -100,7 +100,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     chosen, gap = position_channels(std)
     right = svd(P)[2][:TOP_VECTORS]
     variance = std**2
-    metrics: Metrics = {
+    metrics: ChannelsMetrics = {
         "position_std": std.tolist(),
         "position_channels": chosen.tolist(),
         "largest_gap": gap,
@@ -186,7 +186,7 @@ def _beside_tokens(
     }
 
 
-def _chance(P: Float[Array, "n d"], E: Float[Array, "V d"] | None, k: int) -> ByClaim:
+def _chance(P: Float[Array, "n d"], E: Float[Array, "V d"] | None, k: int) -> ChannelsChances:
     """Return what the same numbers are in axes turned at random: P alone, or P and tokens together."""
     rng = np.random.default_rng(SEED)
     d = P.shape[1]
@@ -204,7 +204,9 @@ def _chance(P: Float[Array, "n d"], E: Float[Array, "V d"] | None, k: int) -> By
     }
 
 
-def _intervals(P: Float[Array, "n d"], std: Float[Array, " d"], token_std: Float[Array, " d"] | None) -> Intervals:
+def _intervals(
+    P: Float[Array, "n d"], std: Float[Array, " d"], token_std: Float[Array, " d"] | None
+) -> ChannelsIntervals:
     rng = np.random.default_rng(SEED)
     rows = P[1:]
     variances = spreads(rows, block_weights(len(rows), RESAMPLES, rng)) ** 2

@@ -9,14 +9,14 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.findings.channels.excerpts import span
-from generators.findings.channels.measure import Metrics
+from generators.findings.channels.measure import ChannelsMetrics
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 
 TOKEN_GREY = "#878d98"  # seen on white and on slate
 
 
-def token_figures(measured: Measurements[Metrics]) -> list[Figure]:
+def token_figures(measured: Measurements[ChannelsMetrics]) -> list[Figure]:
     """Return the figures that show tokens; none without a token embedding."""
     metrics, arrays = measured.metrics, measured.arrays
     if "chunk" not in arrays or metrics["token_mean"] is None or metrics["token_std"] is None:

@@ -7,7 +7,7 @@ direction are three candidates for a unigram frequency feature.
 from generators.findings.contract import Finding
 from generators.findings.frequency.claims import RULES
 from generators.findings.frequency.figures import figures
-from generators.findings.frequency.measure import Metrics, measure
+from generators.findings.frequency.measure import FrequencyMetrics, measure
 from generators.findings.inputs import FREQUENCIES, TOKENS
 
 FINDING = Finding(
@@ -17,7 +17,7 @@ FINDING = Finding(
     needs=("token_embedding",),
     uses=("blocks.*.ln2.gain", TOKENS, FREQUENCIES),
     config=("n_layer",),
-    metrics=Metrics,
+    metrics=FrequencyMetrics,
     measure=measure,
     rules=RULES,
     figures=figures,

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.frequency.tokens import Tokens
+from generators.findings.frequency.tokens import FrequencyTokens
 from generators.findings.measured import Interval, StoredChance
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
 from generators.maths.drift import drifting_correlations, unit_ranks
@@ -21,7 +21,7 @@ DRIFT = "frequencies that only drift along the ids as the real ones do"
 OTHERS = "channels picked at random"
 
 
-class Chances(TypedDict):
+class FrequencyChances(TypedDict):
     """By number that is claimed about; `drift` is the frequency channel's, of frequencies that only drift."""
 
     frequency_channel: StoredChance
@@ -31,11 +31,11 @@ class Chances(TypedDict):
 
 
 @dataclass(frozen=True)
-class Compared:
+class TokenSample:
     """Tokens spread over the ids, at most 5,000, on which channels are compared with chance and resampled."""
 
     E: Float[Array, "V d"]
-    tokens: Tokens
+    tokens: FrequencyTokens
     seed: int
 
     @cached_property
@@ -48,7 +48,7 @@ class Compared:
         """Return the ranks of every channel among them."""
         return unit_ranks(self.E[self.tokens.compared].T)
 
-    def chances(self) -> Chances:
+    def chances(self) -> FrequencyChances:
         """Return what the nulls give."""
         rng = np.random.default_rng(self.seed)
         axes = best_axis_correlations(self.E[self.tokens.compared], self.values, TURNS, rng)

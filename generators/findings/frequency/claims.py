@@ -1,7 +1,7 @@
 """What is claimed of frequency: rules, numbers and sentences."""
 
-from generators.findings.frequency.chances import Chances
-from generators.findings.frequency.measure import Intervals, Metrics
+from generators.findings.frequency.chances import FrequencyChances
+from generators.findings.frequency.measure import FrequencyIntervals, FrequencyMetrics
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements, StoredChance
 from generators.findings.nulls import chance, pair
@@ -19,7 +19,7 @@ NO_FREQUENCIES = Untested("No token frequencies are known for this model; the to
 TOO_FEW = Untested(f"Frequencies are known of fewer than {FEWEST_TOKENS} tokens.")
 
 
-def _judgeable(m: Metrics) -> tuple[Chances, Intervals] | Untested:
+def _judgeable(m: FrequencyMetrics) -> tuple[FrequencyChances, FrequencyIntervals] | Untested:
     if m["proxy"]:
         return NO_FREQUENCIES
     if m["chance"] is None or m["intervals"] is None:
@@ -30,7 +30,7 @@ def _judgeable(m: Metrics) -> tuple[Chances, Intervals] | Untested:
 # One channel
 
 
-def _tracks(measured: Measurements[Metrics]) -> Tested | Untested:
+def _tracks(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
     m = measured.metrics
     known = _judgeable(m)
     if isinstance(known, Untested):
@@ -51,7 +51,7 @@ def _beyond_drift(strength: float, drift: StoredChance) -> bool:
     return strength >= drift["limit"] + CLEARLY
 
 
-def _of_the_channel(m: Metrics, axes: StoredChance, drift: StoredChance) -> str:
+def _of_the_channel(m: FrequencyMetrics, axes: StoredChance, drift: StoredChance) -> str:
     channel, rho = m["frequency_channel"]["channel"], m["frequency_channel"]["rho"]
     tracked = f"Channel {channel} goes with log-frequency at rho {rho:+.2f}, more than any other of the"
     tracked = f"{tracked} {m['n_channels']}"
@@ -63,7 +63,7 @@ def _of_the_channel(m: Metrics, axes: StoredChance, drift: StoredChance) -> str:
     return f"{tracked}; {turned}, which it is beyond."
 
 
-def _spread(m: Metrics) -> str:
+def _spread(m: FrequencyMetrics) -> str:
     """Return where frequency is, if no axis stands out."""
     probe = m["probe"]
     if probe is None or probe["rho"] < PROBE_READS:
@@ -79,7 +79,7 @@ def _only_drift(limit: float) -> str:
 # And the one that ln2 raises
 
 
-def _is_ln2(measured: Measurements[Metrics]) -> Tested | Untested:
+def _is_ln2(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
     m = measured.metrics
     known = _judgeable(m)
     if isinstance(known, Untested):
@@ -122,7 +122,7 @@ def _listed(channels: list[int]) -> str:
 # The norm
 
 
-def _shorter(measured: Measurements[Metrics]) -> Tested | Untested:
+def _shorter(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
     m = measured.metrics
     known = _judgeable(m)
     if isinstance(known, Untested):

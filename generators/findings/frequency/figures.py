@@ -11,7 +11,7 @@ from generators.drawing import style
 from generators.drawing.interactive import Group, Scatter
 from generators.findings.contract import Figure
 from generators.findings.frequency.intervals import FREQUENCY, Correlation
-from generators.findings.frequency.measure import Metrics
+from generators.findings.frequency.measure import FrequencyMetrics
 from generators.findings.frequency.probe import Probe
 from generators.findings.measured import Measurements, StoredChance
 
@@ -23,7 +23,7 @@ QUANTITIES = {
 }
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[FrequencyMetrics]) -> list[Figure]:
     """Return the frequency channel beside a contrast channel, the candidates' correlations, and all channels."""
     m, arrays = measured.metrics, measured.arrays
     channel, contrast = m["frequency_channel"]["channel"], m["contrast_channel"]["channel"]

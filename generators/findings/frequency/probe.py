@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.frequency.tokens import Tokens
+from generators.findings.frequency.tokens import FrequencyTokens
 from generators.findings.measured import Interval
 from generators.findings.nulls import RESAMPLES, interval
 from generators.maths.resampling import Statistic, item_weights, spearman_of
@@ -24,7 +24,7 @@ class Probe(TypedDict):
     folds: int
 
 
-def probe(E: Float[Array, "V d"], tokens: Tokens, seed: int) -> Probe:
+def probe(E: Float[Array, "V d"], tokens: FrequencyTokens, seed: int) -> Probe:
     """Return how well ridge regression on all channels reads the rank by frequency of tokens spread over the ids.
 
     It is fitted on four fifths of them and read on the fifth, five times; of five penalties the best counts.

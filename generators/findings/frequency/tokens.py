@@ -13,7 +13,7 @@ COMPARED = 5000  # tokens, spread over the ids, that nulls and the probe are com
 
 
 @dataclass(frozen=True)
-class Tokens:
+class FrequencyTokens:
     """What is known of every token beside its embedding; NaN stands for a frequency that isn't known."""
 
     vocabulary: Vocabulary | None

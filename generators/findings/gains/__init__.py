@@ -7,7 +7,7 @@ and channel 138 stands out in most LN2 layers.
 from generators.findings.contract import Finding
 from generators.findings.gains.claims import RULES
 from generators.findings.gains.figures import figures
-from generators.findings.gains.measure import Metrics, measure
+from generators.findings.gains.measure import GainsMetrics, measure
 
 FINDING = Finding(
     name="gains",
@@ -16,7 +16,7 @@ FINDING = Finding(
     needs=("blocks.*.ln2.gain",),
     uses=("blocks.*.ln1.gain", "position_embedding", "token_embedding"),
     config=("n_layer",),
-    metrics=Metrics,
+    metrics=GainsMetrics,
     measure=measure,
     rules=RULES,
     figures=figures,

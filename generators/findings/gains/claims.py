@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from generators.findings.gains.measure import SMALLEST_RATIO, Metrics
+from generators.findings.gains.measure import SMALLEST_RATIO, GainsMetrics
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
@@ -15,7 +15,7 @@ MOST_NAMED = 4  # of channels that tie
 LAYERS = {"holds": (3, 2), "partly": (2, 4)}
 
 
-def _dials_down(measured: Measurements[Metrics]) -> Tested | Untested:
+def _dials_down(measured: Measurements[GainsMetrics]) -> Tested | Untested:
     correlations = measured.metrics["correlation"]["ln1"]
     if "0" not in correlations:
         return Untested("No norm stands before the first attention, or its gain isn't here.")
@@ -37,7 +37,7 @@ def _dials_down(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _one_channel(measured: Measurements[Metrics]) -> Tested | Untested:
+def _one_channel(measured: Measurements[GainsMetrics]) -> Tested | Untested:
     found = measured.metrics["consistent_channel"]["ln2"]
     if found is None:
         there = measured.metrics["correlation"]["ln2"]

@@ -8,14 +8,14 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.findings.contract import Figure
-from generators.findings.gains.measure import NORMS, Metrics, Norm
+from generators.findings.gains.measure import NORMS, GainsMetrics, Norm
 from generators.findings.measured import Measurements
 from generators.maths.channels import ConsistentChannel
 
 BEFORE = {"ln1": "attention", "ln2": "the MLP"}
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[GainsMetrics]) -> list[Figure]:
     """Return gain against position std for every layer, ln1 and ln2, and the correlations by layer."""
     metrics, arrays = measured.metrics, measured.arrays
     shown = [

@@ -7,7 +7,7 @@ from generators.findings import positional
 from generators.findings.contract import Finding
 from generators.findings.heads.claims import RULES
 from generators.findings.heads.figures import figures
-from generators.findings.heads.measure import PASSES, Metrics, measure
+from generators.findings.heads.measure import PASSES, HeadsMetrics, measure
 from generators.findings.inputs import RUN
 from generators.findings.running import WINDOWS
 
@@ -18,7 +18,7 @@ FINDING = Finding(
     needs=(RUN,),
     uses=("position_embedding", "blocks.*.attn.q", "blocks.*.attn.k", *positional.ROLES),
     config=positional.CONFIG,
-    metrics=Metrics,
+    metrics=HeadsMetrics,
     measure=measure,
     rules=RULES,
     figures=figures,

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from generators.findings.heads.measure import POSITIONS, HeadRow, Metrics
+from generators.findings.heads.measure import POSITIONS, HeadRow, HeadsMetrics
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
 from generators.findings.running import mean_over_windows, ratio_over_windows
@@ -18,16 +18,16 @@ def name(row: HeadRow) -> str:
     return f"L{row['layer']}H{row['head']}"
 
 
-def _strongest(metrics: Metrics) -> int:
+def _strongest(metrics: HeadsMetrics) -> int:
     return max(range(len(metrics["heads"])), key=lambda i: metrics["heads"][i]["on_text"])
 
 
-def _by_window(measured: Measurements[Metrics], positions: int, heads: list[int]) -> Float[Array, " windows"]:
+def _by_window(measured: Measurements[HeadsMetrics], positions: int, heads: list[int]) -> Float[Array, " windows"]:
     """Return the weight on the previous token, a mean over heads, window by window."""
     return measured.arrays["previous"][positions][:, heads].astype(np.float64).mean(axis=1)
 
 
-def _previous_token(measured: Measurements[Metrics]) -> Tested:
+def _previous_token(measured: Measurements[HeadsMetrics]) -> Tested:
     index = _strongest(measured.metrics)
     row = measured.metrics["heads"][index]
     mean = mean_over_windows(_by_window(measured, 0, [index]))
@@ -39,7 +39,7 @@ def _previous_token(measured: Measurements[Metrics]) -> Tested:
     )
 
 
-def _inexact(measured: Measurements[Metrics]) -> Tested | Untested:
+def _inexact(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     rows = measured.metrics["heads"]
     heads = [i for i, row in enumerate(rows) if row["on_text"] >= PREVIOUS["partly"]]
     if not heads:
@@ -59,7 +59,7 @@ def _inexact(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _foretold(measured: Measurements[Metrics]) -> Tested | Untested:
+def _foretold(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     found = measured.metrics["forecast"]
     if found is None:
         return Untested("There is no kernel by positions alone to compare with.")

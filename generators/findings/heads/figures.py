@@ -10,7 +10,7 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.head_grid import ByOffset, Grid, HeadGrid
 from generators.findings.contract import Figure
-from generators.findings.heads.measure import POSITIONS, HeadRow, Metrics
+from generators.findings.heads.measure import POSITIONS, HeadRow, HeadsMetrics
 from generators.findings.measured import Measurements
 
 KERNELS = "kernel-map"  # the figure of the same heads by their weights alone, where the model has one
@@ -18,7 +18,7 @@ COLUMNS = (("by positions alone", "by_position_alone"), ("on text", "on_text"), 
 MOST_DRAWN = 16  # heads by offset, those that look most at the previous token first
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[HeadsMetrics]) -> list[Figure]:
     """Return attention by offset, the grid of heads, and, where there is a kernel, how well it foretells."""
     rows = measured.metrics["heads"]
     shown = [

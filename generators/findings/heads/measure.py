@@ -9,11 +9,12 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
+from generators.base.runs import Run
 from generators.findings.heads.kernel import weights_on_previous
-from generators.findings.inputs import Inputs, NotApplicableError, Run, model_of
+from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, table_of
+from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.running import GROUP, SEED, WINDOWS, Ran, grouped, ran
-from generators.findings.varying import varying_positions
 from generators.maths.ranks import spearman
 
 Positions = Literal["as they are", "in groups", "removed"]
@@ -56,7 +57,7 @@ class Repeated(TypedDict):
     share: float
 
 
-class Metrics(TypedDict):
+class HeadsMetrics(TypedDict):
     """Numbers of all heads; `uniform` is the weight on the previous token of a head that looks everywhere alike."""
 
     heads: list[HeadRow]
@@ -66,7 +67,7 @@ class Metrics(TypedDict):
     ran: Ran
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[HeadsMetrics]:
     """Measure the mean attention of every head at offsets up to 16, and how repeated tokens are predicted.
 
     Runs the model on 64 windows three times with attention kept, one layer at a time, and three times on random
@@ -93,7 +94,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     rows = _rows(by_positions, first, kernel, offsets, inputs.architecture.n_head)
     previous = int(np.flatnonzero(offsets == 1)[0])
     on_text = by_positions["as they are"][:, :, previous].mean(axis=0)
-    metrics = Metrics(
+    metrics = HeadsMetrics(
         heads=rows,
         uniform=float(np.mean(1 / np.arange(2, n + 1))) if causal else 1 / n,
         forecast=None if kernel is None else _forecast(kernel, on_text),
@@ -111,7 +112,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
 
 
 def _table(inputs: Inputs, run: Run) -> Float[Array, "n d"] | None:
-    return varying_positions(inputs.weights) if run.position_kind == "table" else None
+    return nonconstant_positions(inputs.weights) if run.position_kind == "table" else None
 
 
 def _ways(

@@ -7,7 +7,7 @@ Simon, "Insights into GPT-2's positional encodings" (2024).
 from generators.findings.contract import Finding
 from generators.findings.helix.claims import RULES
 from generators.findings.helix.figures import figures
-from generators.findings.helix.measure import Metrics, measure
+from generators.findings.helix.measure import HelixMetrics, measure
 
 FINDING = Finding(
     name="helix",
@@ -16,7 +16,7 @@ FINDING = Finding(
     needs=("position_embedding",),
     uses=("token_embedding",),
     config=("positions",),
-    metrics=Metrics,
+    metrics=HelixMetrics,
     measure=measure,
     rules=RULES,
     figures=figures,

@@ -15,7 +15,7 @@ from generators.findings.nulls import DRAWS, drawn
 from generators.maths import curve, surrogates, turning
 from generators.maths.curve_chance import CurveNulls, Null, steps_of_others
 from generators.maths.curve_statistics import TOP_ENERGY, Name
-from generators.maths.resampling import Chance
+from generators.maths.resampling import NullSummary
 
 SEED = 20230714
 DRAWS_BESIDE = 100  # of what judges nothing, and of Gaussian rows, which hardly differ
@@ -33,7 +33,7 @@ LASTING, IN_WORDS_LASTING = "own memory", "featureless curves as slow to forget 
 ByNull = dict[str, StoredChance]  # null -> what it gives; empty where P is too short for the number
 
 
-class Chances(TypedDict):
+class HelixChances(TypedDict):
     """What the nulls that judge give for every number that is claimed about."""
 
     explained_variance_3d: ByNull
@@ -45,7 +45,7 @@ class Chances(TypedDict):
     energy_top30: ByNull
 
 
-class Beside(TypedDict):
+class FurtherChances(TypedDict):
     """What random walks and Gaussian rows give where they don't judge, and smooth curves for the energy (median)."""
 
     explained_variance_3d: ByNull
@@ -67,15 +67,15 @@ class Smoothness(TypedDict):
     memory: int
 
 
-class Drawn(TypedDict):
+class HelixDraws(TypedDict):
     """All that chance gives for one P."""
 
     smoothness: Smoothness
-    chance: Chances
-    beside: Beside
+    chance: HelixChances
+    beside: FurtherChances
 
 
-def draw(P: Float[Array, "n d"]) -> Drawn:
+def draw(P: Float[Array, "n d"]) -> HelixDraws:
     """Return what chance gives for the numbers of P that are claimed about."""
     nulls, aside = CurveNulls(P, DRAWS, SEED), CurveNulls(P, DRAWS_BESIDE, SEED)
     outliers, _ = curve.outlier_positions(P)
@@ -117,7 +117,7 @@ def draw(P: Float[Array, "n d"]) -> Drawn:
     }
 
 
-def _stored(found: Chance, null: Null) -> StoredChance:
+def _stored(found: NullSummary, null: Null) -> StoredChance:
     return {"null": IN_WORDS[null], "median": found.median, "limit": found.limit, "draws": found.draws}
 
 

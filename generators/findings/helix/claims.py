@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from generators.base.sentences import listed, many
-from generators.findings.helix.measure import LATE, Metrics, Plane
+from generators.findings.helix.measure import LATE, HelixMetrics, StoredPlane
 from generators.findings.judging import Rule, Sense, Tested, Untested, strictest
 from generators.findings.measured import Measurements
 from generators.findings.nulls import pair
@@ -46,7 +46,7 @@ def _unless_chance_does(said: str, tested: Tested, sense: Sense, holds: float) -
     return replace(tested, chance=None, baseline=null.median, also=False, also_partly=False)
 
 
-def _three_components(measured: Measurements[Metrics]) -> Tested | Untested:
+def _three_components(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, kept = metrics["explained_variance_3d"]["no_first"], metrics["explained_variance_3d_kept"]
     null = strictest(metrics["chance"]["explained_variance_3d"].values())
@@ -74,13 +74,13 @@ def _three_components(measured: Measurements[Metrics]) -> Tested | Untested:
     return _unless_chance_does(f"Three components hold {share}", tested, "at least", THREE)
 
 
-def winding_planes(metrics: Metrics) -> list[Plane]:
+def winding_planes(metrics: HelixMetrics) -> list[StoredPlane]:
     """Return the planes that wind more than the strongest one of a featureless curve does, strongest first."""
     null = strictest(metrics["chance"]["winding"].values())
     return [plane for plane in metrics["planes"] if null is None or plane["winding"] > null.limit]
 
 
-def winds(metrics: Metrics) -> bool:
+def winds(metrics: HelixMetrics) -> bool:
     """Return whether the claim about winding holds."""
     planes = winding_planes(metrics)
     return metrics["sines"] is not None or (
@@ -88,12 +88,12 @@ def winds(metrics: Metrics) -> bool:
     )
 
 
-def _steady(plane: Plane) -> bool:
+def _steady(plane: StoredPlane) -> bool:
     """Return whether a curve turns in a plane rather than to and fro."""
     return plane["steadiness"] >= STEADY
 
 
-def _winding(measured: Measurements[Metrics]) -> Tested | Untested:
+def _winding(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     null, planes = strictest(metrics["chance"]["winding"].values()), metrics["planes"]
     interval = pair(metrics["intervals"]["winding"])
@@ -122,7 +122,7 @@ def _winding(measured: Measurements[Metrics]) -> Tested | Untested:
     return _unless_chance_does(said, tested, "at least", FEWEST_TURNS)
 
 
-def _turns(plane: Plane) -> str:
+def _turns(plane: StoredPlane) -> str:
     period = plane["tokens_per_turn"]
     pace = "" if period is None else f"once every {period:.3g} positions, "
     return (
@@ -131,7 +131,7 @@ def _turns(plane: Plane) -> str:
     )
 
 
-def _others(metrics: Metrics) -> str:
+def _others(metrics: HelixMetrics) -> str:
     """Return whether the strongest plane is alone in winding more than chance."""
     others = winding_planes(metrics)[1:]
     if not others:
@@ -140,7 +140,7 @@ def _others(metrics: Metrics) -> str:
     return f"It also turns {listed(each)}."
 
 
-def _formula(metrics: Metrics) -> str:
+def _formula(metrics: HelixMetrics) -> str:
     computed = metrics["by_formula"] or metrics["sines"]
     return " P is computed by a formula: it does so by construction." if computed else ""
 
@@ -155,7 +155,7 @@ def _many_circles(table: Sines) -> str:
     )
 
 
-def _fraying(measured: Measurements[Metrics]) -> Tested | Untested:
+def _fraying(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     value, null = measured.metrics["fraying"], strictest(measured.metrics["chance"]["fraying"].values())
     if value is None or null is None:
         return Untested(f"With fewer than {FEWEST_FOR_START} positions there is no start to leave out.")
@@ -180,7 +180,7 @@ def _fraying(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _first_position(measured: Measurements[Metrics]) -> Tested:
+def _first_position(measured: Measurements[HelixMetrics]) -> Tested:
     metrics = measured.metrics
     value, null = metrics["first_position_distance"], strictest(metrics["chance"]["first_position_distance"].values())
     far = f"Position 0 lies {value:.1f} median neighbour distances from position 1"
@@ -200,7 +200,7 @@ def _first_position(measured: Measurements[Metrics]) -> Tested:
     )
 
 
-def _constant_norms(measured: Measurements[Metrics]) -> Tested | Untested:
+def _constant_norms(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, null = metrics["norm_cv"], strictest(metrics["chance"]["norm_cv"].values(), "at most")
     spread = f"The norms of later positions vary by {value:.1%} of their mean"
@@ -223,7 +223,7 @@ def _constant_norms(measured: Measurements[Metrics]) -> Tested | Untested:
     return _unless_chance_does(spread, tested, "at most", EVEN)
 
 
-def _look_back(measured: Measurements[Metrics]) -> Tested | Untested:
+def _look_back(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, null = metrics["median_gain"], strictest(metrics["chance"]["median_gain"].values())
     if metrics["sines"]:
@@ -260,7 +260,7 @@ def _look_back(measured: Measurements[Metrics]) -> Tested | Untested:
     return _unless_chance_does(fit, tested, "at least", GAIN)
 
 
-def _low_rank(measured: Measurements[Metrics]) -> Tested | Untested:
+def _low_rank(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, null = metrics["energy_top30"], strictest(metrics["chance"]["energy_top30"].values())
     smooth = metrics["beside"]["energy_top30_smooth"]

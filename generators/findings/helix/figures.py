@@ -11,14 +11,14 @@ from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
 from generators.findings.helix.claims import winding_planes, winds
-from generators.findings.helix.measure import LATE, LookBack, Metrics
+from generators.findings.helix.measure import LATE, HelixMetrics, StoredLookBack
 from generators.findings.measured import Measurements
 
 FIRST_POSITIONS = 30  # drawn once more, large
 TOKEN_GREY = "#878d98"  # seen on white and on slate
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[HelixMetrics]) -> list[Figure]:
     """Return the figures of the position curve, the 3-D curve first."""
     metrics, arrays = measured.metrics, measured.arrays
     cosines = partial(draw_cosine, arrays["cosine_matrix"], arrays["cosine_by_offset"], metrics["n_positions"])
@@ -52,7 +52,7 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
     return shown
 
 
-def turn_helix(measured: Measurements[Metrics]) -> Curve:
+def turn_helix(measured: Measurements[HelixMetrics]) -> Curve:
     """Return the curve in three ranges of rows, coloured by position, by norm and, where it winds, by its angle."""
     metrics, arrays = measured.metrics, measured.arrays
     n = metrics["n_positions"]
@@ -74,7 +74,7 @@ def _three_wide(scores: Float[Array, "rows c"]) -> Float[Array, "rows 3"]:
     return np.pad(scores, ((0, 0), (0, 3 - scores.shape[1])))
 
 
-def draw_helix(measured: Measurements[Metrics]) -> Any:
+def draw_helix(measured: Measurements[HelixMetrics]) -> Any:
     """Draw the top three scores of each row range, coloured by position."""
     arrays, n, shares = measured.arrays, measured.metrics["n_positions"], measured.metrics["explained_variance_3d"]
     ranges: list[tuple[str, float | None, Float[Array, "rows 3"], int]] = [
@@ -91,13 +91,13 @@ def draw_helix(measured: Measurements[Metrics]) -> Any:
     return figure
 
 
-def _positions(metrics: Metrics) -> slice:
+def _positions(metrics: HelixMetrics) -> slice:
     """Return the longest run of positions without an outlier, on which turning is measured."""
     first, last = metrics["rows_without_outliers"]
     return slice(first, last + 1)
 
 
-def draw_planes(measured: Measurements[Metrics]) -> Any:
+def draw_planes(measured: Measurements[HelixMetrics]) -> Any:
     """Draw the curve in its strongest plane and, where two wind more than chance, in the second, by position."""
     metrics, points = measured.metrics, measured.arrays["planes"]
     positions = np.arange(metrics["n_positions"])[_positions(metrics)]
@@ -188,7 +188,7 @@ def draw_steps(steps: Float[Array, " steps"], outliers: list[int]) -> Any:
     return figure
 
 
-def draw_look_back(looks: list[LookBack]) -> Any:
+def draw_look_back(looks: list[StoredLookBack]) -> Any:
     """Draw the share of variance that each of the four maps leaves unexplained, for each offset."""
     figure = style.canvas(width=6.4, height=3.4)
     ax = figure.add_subplot()

@@ -9,7 +9,7 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, TOKENS
 from generators.findings.outliers.claims import RULES
 from generators.findings.outliers.figures import figures
-from generators.findings.outliers.measure import Metrics, measure
+from generators.findings.outliers.measure import OutliersMetrics, measure
 
 FINDING = Finding(
     name="outliers",
@@ -18,7 +18,7 @@ FINDING = Finding(
     needs=("token_embedding",),
     uses=("position_embedding", TOKENS, FREQUENCIES),
     config=("tied",),
-    metrics=Metrics,
+    metrics=OutliersMetrics,
     measure=measure,
     rules=RULES,
     figures=figures,

@@ -13,13 +13,13 @@ from generators.drawing.interactive import Group, Scatter
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements, Table
 from generators.findings.outliers.clump import CLOSE, spread
-from generators.findings.outliers.measure import BINS, Metrics
+from generators.findings.outliers.measure import BINS, OutliersMetrics
 from generators.findings.outliers.members import LABELLED
 from generators.findings.outliers.untrained import Candidates
 from generators.findings.token_cells import name
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[OutliersMetrics]) -> list[Figure]:
     """Return the figures; without a clump, frequencies or candidates those of these are absent."""
     metrics, tables, arrays = measured.metrics, measured.tables, measured.arrays
     n_tokens, channel, candidates = metrics["n_tokens"], metrics["frequency_channel"], metrics["candidates"]

@@ -6,7 +6,7 @@ Rotations are Su et al.'s (RoFormer, 2021), slopes Press et al.'s (ALiBi, 2022),
 
 from generators.findings.contract import Finding
 from generators.findings.position_scheme.figures import figures
-from generators.findings.position_scheme.measure import Metrics, measure
+from generators.findings.position_scheme.measure import PositionSchemeMetrics, measure
 
 FINDING = Finding(
     name="position_scheme",
@@ -26,7 +26,7 @@ FINDING = Finding(
         "buckets",
         "windows",
     ),
-    metrics=Metrics,
+    metrics=PositionSchemeMetrics,
     measure=measure,
     rules=(),
     figures=figures,

@@ -11,7 +11,7 @@ from generators.drawing import style
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 from generators.findings.position_scheme.biases import Biases
-from generators.findings.position_scheme.measure import Metrics, Rotation, Slopes
+from generators.findings.position_scheme.measure import PositionSchemeMetrics, Rotation, Slopes
 
 SEEN_BEYOND_HALF = 6  # half-distances of the furthest-reaching head that are drawn
 MOST_NAMED_HEADS = 32  # rows that bear their number
@@ -19,7 +19,7 @@ MOST_SATURATED = 0.99  # of biases, from which on colours are full
 NAMED_OFFSETS = (0, 1, 2, 4, 8, 16, 32)
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[PositionSchemeMetrics]) -> list[Figure]:
     """Return what there is to see of the scheme: one picture, or none where positions are added to the stream."""
     metrics, arrays = measured.metrics, measured.arrays
     if metrics["biases"] is not None:
@@ -33,7 +33,7 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
     return [Figure("position-scheme", title, draw)]
 
 
-def draw_rotations(metrics: Metrics, arrays: dict[str, Array]) -> Any:
+def draw_rotations(metrics: PositionSchemeMetrics, arrays: dict[str, Array]) -> Any:
     """Draw the period of every rotated pair, the context across it; pairs that never come round are hollow."""
     figure = style.canvas(width=6.4, height=3.6)
     ax = figure.add_subplot()

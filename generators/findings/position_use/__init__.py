@@ -9,7 +9,7 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
 from generators.findings.position_use.claims import RULES
 from generators.findings.position_use.figures import figures
-from generators.findings.position_use.measure import PASSES, Metrics, measure
+from generators.findings.position_use.measure import PASSES, PositionUseMetrics, measure
 from generators.findings.running import WINDOWS
 
 FINDING = Finding(
@@ -18,7 +18,7 @@ FINDING = Finding(
     order=110,
     needs=(RUN,),
     uses=("position_embedding",),
-    metrics=Metrics,
+    metrics=PositionUseMetrics,
     measure=measure,
     rules=RULES,
     figures=figures,

@@ -8,7 +8,7 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
 from generators.findings.stream.claims import RULES
 from generators.findings.stream.figures import figures
-from generators.findings.stream.measure import WINDOWS, Metrics, measure
+from generators.findings.stream.measure import WINDOWS, StreamMetrics, measure
 
 FINDING = Finding(
     name="stream",
@@ -17,7 +17,7 @@ FINDING = Finding(
     needs=(RUN,),
     uses=("position_embedding",),
     config=("n_layer", "d_model"),
-    metrics=Metrics,
+    metrics=StreamMetrics,
     measure=measure,
     rules=RULES,
     figures=figures,

@@ -2,13 +2,13 @@
 
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
-from generators.findings.stream.measure import Metrics, StageRow
+from generators.findings.stream.measure import StageRow, StreamMetrics
 
 RELIABLE = 0.9  # correlation of the curve from one half of the windows with that from the other
 SHARE = {"holds": 0.05, "partly": 0.02}
 
 
-def _middle(metrics: Metrics) -> StageRow:
+def _middle(metrics: StreamMetrics) -> StageRow:
     return metrics["layers"][metrics["middle"]]
 
 
@@ -16,7 +16,7 @@ def _reliable(row: StageRow) -> bool:
     return row["reliability"] is not None and row["reliability"] >= RELIABLE
 
 
-def _last(measured: Measurements[Metrics]) -> Tested:
+def _last(measured: Measurements[StreamMetrics]) -> Tested:
     row = _middle(measured.metrics)
     return Tested(
         row["share"],
@@ -34,7 +34,7 @@ def _halves(row: StageRow) -> str:
     return f"; the curves of both halves of the windows correlate at {row['reliability']:.3f}"
 
 
-def _low_dimensional(measured: Measurements[Metrics]) -> Tested | Untested:
+def _low_dimensional(measured: Measurements[StreamMetrics]) -> Tested | Untested:
     row = _middle(measured.metrics)
     if not _reliable(row):
         return Untested("Half way there is no curve of positions that both halves of the windows agree on.")
@@ -45,7 +45,7 @@ def _low_dimensional(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _apart(measured: Measurements[Metrics]) -> Tested | Untested:
+def _apart(measured: Measurements[StreamMetrics]) -> Tested | Untested:
     row, chance = _middle(measured.metrics), measured.metrics["incoherence_by_chance"]
     if not _reliable(row):
         return Untested("Half way there is no curve of positions that both halves of the windows agree on.")
@@ -59,7 +59,7 @@ def _apart(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _its_own(measured: Measurements[Metrics]) -> Tested | Untested:
+def _its_own(measured: Measurements[StreamMetrics]) -> Tested | Untested:
     if measured.metrics["has_position_embedding"]:
         return Untested("This model has position embeddings.")
     reliable = [row for row in measured.metrics["layers"][1:] if _reliable(row)]

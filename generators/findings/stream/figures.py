@@ -11,7 +11,7 @@ from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.stream.measure import Metrics, StageRow
+from generators.findings.stream.measure import StageRow, StreamMetrics
 
 MOST_PANELS = 8
 LINES = (
@@ -22,7 +22,7 @@ LINES = (
 )
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
     """Return the curve layer by layer, to be turned, and its numbers by layer."""
     rows = measured.metrics["layers"]
     curves = same_signs(measured.arrays["curves"])

@@ -7,9 +7,9 @@ from typing_extensions import TypedDict
 
 from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Measurements, table_of
+from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.running import SEED, Ran, ran
 from generators.findings.stream.moments import FOLDS, Moments, jackknife
-from generators.findings.varying import varying_positions
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
 from generators.maths.spectra import energy_share, right_singular_vectors, subspace_size, variance_ratio
@@ -53,7 +53,7 @@ class Incoherence(TypedDict):
     draws: int
 
 
-class Metrics(TypedDict):
+class StreamMetrics(TypedDict):
     """Numbers by layer; `middle` is the layer at half the depth."""
 
     layers: list[StageRow]
@@ -64,7 +64,7 @@ class Metrics(TypedDict):
     ran: Ran
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
     """Measure the mean hidden state at each position over 256 windows, layer by layer.
 
     Reads `position_embedding` (n, d) where there is one, to compare directions.
@@ -82,7 +82,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         rows.append(row)
         points.append(scores)
     middle = n_layer // 2
-    metrics = Metrics(
+    metrics = StreamMetrics(
         layers=rows,
         middle=middle,
         incoherence_by_chance=_chance(stages[middle]),
@@ -96,7 +96,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
 
 def _basis(inputs: Inputs) -> Float[Array, "d k"] | None:
     """Return the leading directions of P, None without one that tells positions apart."""
-    P = varying_positions(inputs.weights)
+    P = nonconstant_positions(inputs.weights)
     return None if P is None else right_singular_vectors(P, subspace_size(*P.shape))
 
 

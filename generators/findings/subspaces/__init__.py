@@ -7,14 +7,14 @@ Observed by James Simon, "Insights into GPT-2's positional encodings" (capture, 
 from generators.findings.contract import Finding
 from generators.findings.subspaces.claims import RULES
 from generators.findings.subspaces.figures import figures
-from generators.findings.subspaces.measure import Metrics, measure
+from generators.findings.subspaces.measure import SubspacesMetrics, measure
 
 FINDING = Finding(
     name="subspaces",
     title="Subspaces",
     order=50,
     needs=("position_embedding", "token_embedding"),
-    metrics=Metrics,
+    metrics=SubspacesMetrics,
     measure=measure,
     rules=RULES,
     figures=figures,

@@ -3,14 +3,14 @@
 from generators.findings.judging import Rule, Tested, Untested, strictest
 from generators.findings.measured import Measurements, StoredChance
 from generators.findings.nulls import pair
-from generators.findings.subspaces.measure import Metrics, Nulls
+from generators.findings.subspaces.measure import SubspaceNulls, SubspacesMetrics
 
 
-def _both(nulls: Nulls) -> tuple[StoredChance, StoredChance]:
+def _both(nulls: SubspaceNulls) -> tuple[StoredChance, StoredChance]:
     return nulls["turned"], nulls["exchanged"]
 
 
-def _keep_apart(measured: Measurements[Metrics]) -> Tested | Untested:
+def _keep_apart(measured: Measurements[SubspacesMetrics]) -> Tested | Untested:
     rivalry = measured.metrics["rivalry"]
     overlap = f"Tokens and positions overlap {rivalry:.2f} times as much as unrelated ones would"
     return Tested(
@@ -21,7 +21,7 @@ def _keep_apart(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
+def _in_tail(measured: Measurements[SubspacesMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     share = metrics["position_energy_in_tail"]
     return Tested(
@@ -33,7 +33,7 @@ def _in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _tokens_in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
+def _tokens_in_tail(measured: Measurements[SubspacesMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     share = metrics["token_energy_in_tail"]
     return Tested(

@@ -10,13 +10,13 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.subspaces.measure import Metrics
+from generators.findings.subspaces.measure import SubspacesMetrics
 
 LARGEST_LOG_RATIO = 1.0  # of squared overlap to chance, beyond which the heatmap's colours saturate
 FAINTEST = 1e-7  # of the largest singular value, below which one is rounding and not drawn
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[SubspacesMetrics]) -> list[Figure]:
     """Return the capture by index, the spectra and the overlap heatmap."""
     metrics = measured.metrics
     return [

@@ -44,22 +44,22 @@ class FirstCapture(TypedDict):
     mean_in_first: float | None
 
 
-class Nulls(TypedDict):
+class SubspaceNulls(TypedDict):
     """What a number is where one side is turned at random, and where its channels are exchanged at random."""
 
     turned: StoredChance
     exchanged: StoredChance
 
 
-class ByClaim(TypedDict):
+class SubspacesChances(TypedDict):
     """By number that is claimed about."""
 
-    rivalry: Nulls
-    position_energy_in_tail: Nulls
-    token_energy_in_tail: Nulls
+    rivalry: SubspaceNulls
+    position_energy_in_tail: SubspaceNulls
+    token_energy_in_tail: SubspaceNulls
 
 
-class Intervals(TypedDict):
+class SubspacesIntervals(TypedDict):
     """95 % intervals, by number: positions are resampled in blocks, tokens one by one."""
 
     rivalry: Interval
@@ -67,7 +67,7 @@ class Intervals(TypedDict):
     token_energy_in_tail: Interval
 
 
-class Metrics(TypedDict):
+class SubspacesMetrics(TypedDict):
     """Spectra of P and E and how their directions overlap; lists are by index, strongest first."""
 
     k: int
@@ -83,15 +83,15 @@ class Metrics(TypedDict):
     chance_in_tail: float
     rivalry: float
     first_capture: FirstCapture
-    chance: ByClaim
-    intervals: Intervals
+    chance: SubspacesChances
+    intervals: SubspacesIntervals
     n_channels: int
 
 
 CaptureRow = TypedDict("CaptureRow", {"from": int, "to": int, "mean_capture": float, "chance": float})
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
     """Measure how the directions of P and of E share the stream.
 
     Reads `position_embedding` (n, d) and `token_embedding` (V, d).
@@ -117,7 +117,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     spread, right_centred = _spectrum(centred)
     quiet = right_centred[:, -tail:]
     unused, counted = _quiet_of(positions, tail)
-    metrics = Metrics(
+    metrics = SubspacesMetrics(
         k=k,
         chance_share=k / d,
         singular_values_P=s_P.tolist(),
@@ -185,7 +185,7 @@ def _chance(
     quiet: Float[Array, "d tail"],
     unused: Float[Array, "quiet d"],
     counted: float,
-) -> ByClaim:
+) -> SubspacesChances:
     """Return what turning one side at random gives, and what exchanging its channels at random does.
 
     Turned, each side keeps its spectrum; exchanged, also how it spreads over channels: where few are loud on either
@@ -240,7 +240,7 @@ def _intervals(
     token_gram: Float[Array, "d d"],
     quiet: Float[Array, "d tail"],
     of_tokens: Interval,
-) -> Intervals:
+) -> SubspacesIntervals:
     n, d = positions.shape
     weights = block_weights(n, RESAMPLES, np.random.default_rng(SEED))
     energy = np.einsum("ij,ij->i", positions, positions)

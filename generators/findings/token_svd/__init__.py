@@ -8,7 +8,7 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import TOKENS
 from generators.findings.token_svd.claims import RULES
 from generators.findings.token_svd.figures import figures
-from generators.findings.token_svd.measure import Metrics, measure
+from generators.findings.token_svd.measure import TokenSvdMetrics, measure
 
 FINDING = Finding(
     name="token_svd",
@@ -16,7 +16,7 @@ FINDING = Finding(
     order=70,
     needs=("token_embedding",),
     uses=("position_embedding", TOKENS),
-    metrics=Metrics,
+    metrics=TokenSvdMetrics,
     measure=measure,
     rules=RULES,
     figures=figures,

@@ -9,7 +9,7 @@ from generators.drawing import style
 from generators.drawing.interactive import Group, Scatter
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.token_svd.measure import Metrics
+from generators.findings.token_svd.measure import TokenSvdMetrics
 from generators.findings.token_svd.overlap import Overlap
 from generators.findings.token_svd.separation import LEFT_OUT, MARKED, UNMARKED
 
@@ -22,7 +22,7 @@ KINDS = (
 SECOND, THIRD = "projection on the second direction", "projection on the third direction"
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[TokenSvdMetrics]) -> list[Figure]:
     """Return the plane of the second and third directions, and the first against norm and overlap with positions."""
     arrays = measured.arrays
     shown = [

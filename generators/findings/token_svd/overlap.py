@@ -16,7 +16,7 @@ OVERLAPPING = 0.1  # of the tokens: those whose share of energy in P's direction
 RANGE = (0.005, 0.5, 0.995)  # of what turned positions give: both sides count
 
 
-class Compared(TypedDict):
+class ComparedWithTurned(TypedDict):
     """A number, and what P's directions turned at random give: the median, and the range of 99 % of the draws."""
 
     value: float
@@ -36,9 +36,9 @@ class Overlap(TypedDict):
     k: int
     chance_share: float
     first_in_positions: float
-    rho: Compared
-    rho_share: Compared
-    auc: Compared
+    rho: ComparedWithTurned
+    rho_share: ComparedWithTurned
+    auc: ComparedWithTurned
 
 
 def overlap(
@@ -59,7 +59,7 @@ def overlap(
     energies = np.array([_energies(rows, frame) for frame in turned_frames])
     turned = np.quantile(_numbers(along[ids], energies, norms[ids]), RANGE, axis=1).T
     rho, rho_share, auc = (
-        Compared(value=float(value), turned=median, low=low, high=high)
+        ComparedWithTurned(value=float(value), turned=median, low=low, high=high)
         for value, (low, median, high) in zip(found, turned.tolist(), strict=True)
     )
     compared: Overlap = {

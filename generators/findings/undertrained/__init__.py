@@ -8,7 +8,7 @@ from generators.findings.inputs import FREQUENCIES, RUN, TOKENS
 from generators.findings.running import WINDOWS
 from generators.findings.undertrained.claims import RULES
 from generators.findings.undertrained.figures import figures
-from generators.findings.undertrained.measure import PASSES, Metrics, measure
+from generators.findings.undertrained.measure import PASSES, UndertrainedMetrics, measure
 
 FINDING = Finding(
     name="undertrained",
@@ -17,7 +17,7 @@ FINDING = Finding(
     needs=(RUN, "token_embedding"),
     uses=(TOKENS, FREQUENCIES),
     config=("tied", "causal"),
-    metrics=Metrics,
+    metrics=UndertrainedMetrics,
     measure=measure,
     rules=RULES,
     figures=figures,

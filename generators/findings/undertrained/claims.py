@@ -2,12 +2,12 @@
 
 from generators.findings.judging import Rule, Tested
 from generators.findings.measured import Chance, Measurements
-from generators.findings.undertrained.measure import PERCENTILE, Metrics
+from generators.findings.undertrained.measure import PERCENTILE, UndertrainedMetrics
 
 SHARE = 0.8  # of the candidates
 
 
-def _unspeakable(measured: Measurements[Metrics]) -> Tested:
+def _unspeakable(measured: Measurements[UndertrainedMetrics]) -> Tested:
     from scipy.stats import binom, binomtest
 
     m = measured.metrics

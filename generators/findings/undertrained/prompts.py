@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
-from generators.findings.inputs import Run
+from generators.base.runs import Run
 
 # What stands before a token, between it and its repetition, and after that.
 TEMPLATES = (("Input: ", "\nOutput: ", "\n"), ("Say ", ", please. ", "\n"), ('"', '" is the same as "', '"\n'))

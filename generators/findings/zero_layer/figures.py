@@ -14,19 +14,19 @@ from generators.drawing.labels import label
 from generators.findings import token_cells
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements, Table
-from generators.findings.zero_layer.measure import GROUPS, Metrics
-from generators.findings.zero_layer.variants import Variant
+from generators.findings.zero_layer.measure import GROUPS, ZeroLayerMetrics
+from generators.findings.zero_layer.variants import YieldVariant
 
 MOST_PAIRS = 32  # in the picture of pairs
 PLAIN_GROUPS = ("leading space", "byte or unprintable")  # too many and too dull to be drawn pair by pair
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[ZeroLayerMetrics]) -> list[Figure]:
     """Return the exceptions by norm, pair by pair, by group, and the hubs, as far as there are any; the variants."""
     return [*_exceptions(measured), *_variants(measured.metrics["variants"])]
 
 
-def _variants(found: list[Variant]) -> list[Figure]:
+def _variants(found: list[YieldVariant]) -> list[Figure]:
     """Return self shares by treatment, where there is any but the plain one."""
     ways = ["With the final norm"] if any(one["final_norm"] for one in found) else []
     ways += ["at positions"] if any(one["position"] is not None for one in found) else []
@@ -34,7 +34,7 @@ def _variants(found: list[Variant]) -> list[Figure]:
     return [Figure("zero-layer-variants", title, partial(draw_variants, found))] if len(found) > 1 else []
 
 
-def _exceptions(measured: Measurements[Metrics]) -> list[Figure]:
+def _exceptions(measured: Measurements[ZeroLayerMetrics]) -> list[Figure]:
     metrics, arrays = measured.metrics, measured.arrays
     if not metrics["exceptions"]:
         return []
@@ -128,7 +128,7 @@ def draw_norms(arrays: dict[str, Array]) -> Any:
     return figure
 
 
-def draw_variants(found: Sequence[Variant]) -> Any:
+def draw_variants(found: Sequence[YieldVariant]) -> Any:
     """Draw how many tokens yield themselves by every treatment, beside Gaussian ones."""
     figure = style.canvas(width=6.8, height=0.3 * len(found) + 1.0)
     ax = figure.add_subplot()
@@ -147,7 +147,7 @@ def draw_variants(found: Sequence[Variant]) -> Any:
     return figure
 
 
-def treatment(variant: Variant) -> str:
+def treatment(variant: YieldVariant) -> str:
     """Return how a picture names what stands between the embeddings."""
     place = "no position" if variant["position"] is None else f"position {variant['position']}"
     return f"{place}, final norm" if variant["final_norm"] else place

@@ -1,4 +1,4 @@
-"""Position embeddings that tell positions apart; a table that is all alike (held at zero, say) is none."""
+"""Position embeddings whose rows differ; a table with the same row at every position carries no position."""
 
 import numpy as np
 from jaxtyping import Float
@@ -7,8 +7,8 @@ from numpy import ndarray as Array
 from generators.findings.inputs import Weights
 
 
-def varying_positions(weights: Weights) -> Float[Array, "n d"] | None:
-    """Return the position embeddings in float64; None where there are none, or all rows but the first are alike."""
+def nonconstant_positions(weights: Weights) -> Float[Array, "n d"] | None:
+    """Return the position embeddings in float64; None if there are none, or if all rows after the first are equal."""
     if "position_embedding" not in weights:
         return None
     P = np.asarray(weights["position_embedding"], np.float64)
