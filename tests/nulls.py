@@ -148,9 +148,8 @@ def token_facts(rng: np.random.Generator) -> tuple[ModelVocabulary, tuple[TokenF
         groups=("mixed",) * V,
         marks_space=rng.random(V) < 0.5,
         special=np.zeros(V, bool),
-        digest="0",
     )
-    return vocabulary, (TokenFrequency("counts", "made-up counts", np.log1p(counts), 1.0, False, "0"),)
+    return vocabulary, (TokenFrequency("counts", "made-up counts", np.log1p(counts), 1.0, False),)
 
 
 def inputs(null: Null, seed: int) -> Inputs:

@@ -52,7 +52,7 @@ def inputs(planted: Scene) -> Inputs:
     vocabulary, _ = nulls.token_facts(np.random.default_rng(planted.seed))
     words = {name: getattr(vocabulary, name) for name in vocabulary.__dataclass_fields__}
     vocabulary = type(vocabulary)(**{**words, "marks_space": planted.marks_space})
-    known = (TokenFrequency("counts", "made-up counts", 5 + planted.z, 1.0, False, "0"),)
+    known = (TokenFrequency("counts", "made-up counts", 5 + planted.z, 1.0, False),)
     weights = {role: values.astype(np.float32) for role, values in planted.weights.items()}
     return Inputs(weights, SIZES, vocabulary, known)
 

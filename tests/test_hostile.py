@@ -19,7 +19,8 @@ from generators.compute import run as room
 from generators.compute.results import HOLDER, Store
 from generators.compute.run import compute_model
 from generators.tokens.frequency import read_counts, token_frequencies
-from generators.tokens.vocabulary import LONGEST_READABLE, load_vocabulary
+from generators.tokens.tokenizer_files import load_vocabulary
+from generators.tokens.vocabulary import LONGEST_READABLE
 from tests.checkpoints import write_checkpoint
 from tests.conftest import ROOT
 from tests.toy_findings import toy

@@ -25,7 +25,8 @@ from generators.compute.records import Status, TensorEntry
 from generators.findings.contract import Finding, roles
 from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs
 from generators.tokens.frequency import TokenFrequency, token_frequencies
-from generators.tokens.vocabulary import ModelVocabulary, load_vocabulary
+from generators.tokens.tokenizer_files import load_vocabulary
+from generators.tokens.vocabulary import ModelVocabulary
 
 if TYPE_CHECKING:
     from generators.runner.run import OpenedModel

@@ -255,13 +255,3 @@ def turned_gain_tops(
         topped[draw] = np.sum(channels == most)
         ratios[draw] = np.median((top / runner_up)[channels == most])
     return topped, ratios
-
-
-def layers_topped_by_chance(layers: int, d: int, draws: int, rng: np.random.Generator) -> Int[Array, " draws"]:
-    """Return how many layers one channel tops where every layer picks its own among d."""
-    picks = np.sort(rng.integers(d, size=(draws, layers)), axis=1)
-    longest, run = np.ones(draws, int), np.ones(draws, int)
-    for layer in range(1, layers):
-        run = np.where(picks[:, layer] == picks[:, layer - 1], run + 1, 1)
-        longest = np.maximum(longest, run)
-    return longest

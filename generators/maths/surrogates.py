@@ -11,7 +11,6 @@ import scipy.fft
 import scipy.linalg
 from jaxtyping import Float
 from numpy import ndarray as Array
-from scipy.signal import lfilter
 
 from generators.maths.curve import leading_axes, principal_scores
 from generators.maths.turning import COMPONENTS
@@ -166,15 +165,6 @@ def _waves(
     return scipy.fft.irfft((real + 1j * imaginary) * amplitudes, length, axis=1).T
 
 
-def autoregressive(
-    n: int, correlation: float, rng: np.random.Generator, channels: int = CHANNELS
-) -> Float[Array, "n channels"]:
-    """Return AR(1) noise of unit variance: every row is `correlation` times the last plus news."""
-    news = rng.standard_normal((channels, n))
-    news[:, 1:] *= np.sqrt(1 - correlation**2)
-    return lfilter([1.0], [1.0, -correlation], news, axis=1).T
-
-
 def random_walk(n: int, rng: np.random.Generator, channels: int = CHANNELS) -> Float[Array, "n channels"]:
     """Return a walk of independent Gaussian steps."""
     return np.cumsum(rng.standard_normal((channels, n)), axis=1).T
@@ -231,11 +221,3 @@ def at_other_times(
     waves = scipy.fft.rfft(centred @ leading_axes(centred, CHANNELS), axis=0)
     for _ in range(draws):
         yield scipy.fft.irfft(waves * np.exp(2j * np.pi * rng.random(waves.shape)), len(rows), axis=0)
-
-
-def permuted_scores(
-    scores: Float[Array, "n c"], rng: np.random.Generator, draws: int
-) -> Iterator[Float[Array, "n c"]]:
-    """Yield the rows with every column permuted by itself: each keeps its values, no two their relation."""
-    for _ in range(draws):
-        yield rng.permuted(scores, axis=0)

@@ -90,14 +90,6 @@ def winding(found: tuple[Plane, ...]) -> float:
     return max((plane.winding for plane in found), default=0.0)
 
 
-def total_winding(found: tuple[Plane, ...]) -> float:
-    """Return the sum of share x turns x steadiness: how often the average of a curve's variance goes round.
-
-    Many circles of which none holds much, as in a sinusoidal table, show in it, given components enough.
-    """
-    return sum(plane.winding for plane in found)
-
-
 def rotation_planes(rotation: Float[Array, "c c"]) -> list[Float[Array, "c 2"]]:
     """Return orthonormal bases of the planes in which a rotation turns, from its real Schur form."""
     form, vectors = scipy.linalg.schur(rotation, output="real")

@@ -30,7 +30,7 @@ from generators.base.errors import AtlasError, InputError
 from generators.checkpoint.families import choose_family, read_architecture
 from generators.checkpoint.registry import HUB_ID
 from generators.checkpoint.sources import Files
-from generators.tokens.vocabulary import TOKENIZER
+from generators.tokens.tokenizer_files import TOKENIZER
 
 CHUNK_BYTES = 1 << 20  # a worker then takes about 150 MB
 LONGEST_PIECE = 1 << 18

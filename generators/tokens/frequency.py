@@ -1,6 +1,5 @@
 """Token log-frequencies and where they come from, best source first."""
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +21,7 @@ class TokenFrequency:
 
     `log_frequency` is log(count + 1) or a log of relative frequency, NaN for tokens that the source can't speak
     about; `coverage` is the share of tokens that it can. `label` is how a page names the source. A `proxy` is no
-    frequency but something that goes with it (the token index). `digest` is the SHA-256 of the source's own numbers.
+    frequency but something that goes with it (the token index).
     """
 
     source: str
@@ -30,7 +29,6 @@ class TokenFrequency:
     log_frequency: Float[Array, " V"]
     coverage: float
     proxy: bool
-    digest: str
 
     @property
     def training_counts(self) -> Int[Array, " V"] | None:
@@ -98,8 +96,7 @@ def read_counts(path: Path, size: int) -> Int[Array, " V"]:
 
 def _counted(source: str, label: str, path: Path, size: int) -> TokenFrequency:
     counts = read_counts(path, size)
-    digest = _digest(source, counts.astype("<i8").tobytes())
-    return TokenFrequency(source, label, np.log1p(counts.astype(np.float64)), 1.0, False, digest)
+    return TokenFrequency(source, label, np.log1p(counts.astype(np.float64)), 1.0, False)
 
 
 def _of_words(vocabulary: ModelVocabulary) -> TokenFrequency:
@@ -115,10 +112,9 @@ def _of_words(vocabulary: ModelVocabulary) -> TokenFrequency:
     words = map(_word, vocabulary.texts, vocabulary.marks_space & ~vocabulary.special)
     frequencies = np.array([known.get(word, np.nan) for word in words], np.float64)
     release = version("wordfreq")
-    digest = _digest(f"wordfreq {release}", " ".join(f"{f:.4g}" for f in frequencies).encode())
     label = f"frequencies of English words (wordfreq {release})"
     coverage = float(np.isfinite(frequencies).mean()) if len(frequencies) else 0.0
-    return TokenFrequency("wordfreq", label, np.log(frequencies), coverage, False, digest)
+    return TokenFrequency("wordfreq", label, np.log(frequencies), coverage, False)
 
 
 def _word(text: bytes, begins_word: bool) -> str:
@@ -130,8 +126,4 @@ def _word(text: bytes, begins_word: bool) -> str:
 def _index(size: int) -> TokenFrequency:
     label = "token index (a proxy: tokenizers tend to number frequent tokens first)"
     falling = np.arange(0, -size, -1, dtype=np.float64)
-    return TokenFrequency("index", label, falling, 1.0, True, _digest("index", str(size).encode()))
-
-
-def _digest(source: str, content: bytes) -> str:
-    return hashlib.sha256(source.encode() + b"\0" + content).hexdigest()
+    return TokenFrequency("index", label, falling, 1.0, True)

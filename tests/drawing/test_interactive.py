@@ -11,7 +11,7 @@ from generators.compute.results import Store
 from generators.drawing.interactive import MOST_POINTS, Colouring, Curve, Group, Rows, Scatter
 from generators.findings.helix import FINDING as HELIX
 from generators.findings.token_svd import FINDING as TOKEN_SVD
-from generators.tokens.vocabulary import load_vocabulary
+from generators.tokens.tokenizer_files import load_vocabulary
 from tests.synthetic import architecture, embed, helix, measure
 from tests.tokens.test_vocabulary import MINILM_SIZE, in_package
 

@@ -193,7 +193,7 @@ def test_the_interval_of_the_best_head_draws_draws_again():
 
 
 def frequency(source, log_frequency, proxy=False):
-    return TokenFrequency(source, f"the {source}", log_frequency, 1.0, proxy, "0")
+    return TokenFrequency(source, f"the {source}", log_frequency, 1.0, proxy)
 
 
 def drawn_tokens(frequencies, arch=SMALL):

@@ -28,7 +28,7 @@ def measured(proxy=False, frequencies=True, **planted):
     from dataclasses import replace
 
     arch = replace(ARCH, vocab_size=V)
-    known = (TokenFrequency("corpus", "a corpus", LOG_FREQUENCY, 1.0, proxy, "0"),) if frequencies else ()
+    known = (TokenFrequency("corpus", "a corpus", LOG_FREQUENCY, 1.0, proxy),) if frequencies else ()
     run = StandIn(arch, weights_of()["position_embedding"], length=N, log_frequency=LOG_FREQUENCY, **planted)
     return FINDING.measure(Inputs(weights_of(), arch, None, known, run))
 

@@ -56,7 +56,7 @@ def vocabulary() -> ModelVocabulary:
 def frequencies() -> tuple[TokenFrequency, ...]:
     counts = np.random.default_rng(0).zipf(1.4, V).clip(max=10**6).astype(float)
     counts[CLUMP] = 0
-    return (TokenFrequency("counts", "counts", np.log1p(counts), 1.0, False, "0"),)
+    return (TokenFrequency("counts", "counts", np.log1p(counts), 1.0, False),)
 
 
 @cache

@@ -23,7 +23,7 @@ V, D, PLANTED = 2000, 128, 11
 def frequencies(log_frequency: np.ndarray, proxy: bool = False) -> tuple[TokenFrequency, ...]:
     coverage = float(np.isfinite(log_frequency).mean())
     source = "counts" if coverage == 1 else "wordfreq"  # counts know every token
-    return (TokenFrequency(source, "planted counts", log_frequency, coverage, proxy, "0"),)
+    return (TokenFrequency(source, "planted counts", log_frequency, coverage, proxy),)
 
 
 def compute(E: np.ndarray, known: tuple[TokenFrequency, ...], gains: dict[int, np.ndarray] | None = None):

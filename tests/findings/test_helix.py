@@ -642,8 +642,8 @@ def test_claims_at_their_thresholds(claim, number, value, null, also, verdict):
 NULLS = {
     "gaussian": lambda rng: rng.standard_normal((256, 48)),
     "random walk": lambda rng: surrogates.random_walk(256, rng, 48),
-    "AR(1) 0.9": lambda rng: surrogates.autoregressive(256, 0.9, rng, 48),
-    "AR(1) 0.99": lambda rng: surrogates.autoregressive(256, 0.99, rng, 48),
+    "AR(1) 0.9": lambda rng: synthetic.autoregressive(256, 48, int(rng.integers(1000)), 0.9),
+    "AR(1) 0.99": lambda rng: synthetic.autoregressive(256, 48, int(rng.integers(1000)), 0.99),
     **{
         f"noise smoothed over {width}": lambda rng, width=width: surrogates.smooth_noise(256, width, rng, 48)
         for width in (5, 30, 60)

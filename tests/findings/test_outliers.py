@@ -16,7 +16,9 @@ from generators.findings.outliers import FINDING as OUTLIERS
 from generators.findings.outliers.clump import crowding, find_clump, spread
 from generators.site.words import caption, environment
 from generators.tokens.frequency import TokenFrequency
-from generators.tokens.vocabulary import ModelVocabulary, Token, assemble, load_vocabulary, readable_form
+from generators.tokens.readable import readable_form
+from generators.tokens.tokenizer_files import load_vocabulary
+from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
 from tests import synthetic
 
 V, D, PLANTED = 3000, 48, 60
@@ -317,7 +319,7 @@ def test_where_the_longest_and_the_shortest_stand():
     E *= 1 + np.arange(V, dtype=np.float32)[:, None] / 100
     E[:, 7] = np.arange(V)[::-1] / 10
     log_frequency = np.arange(V, 0, -1.0) / 100
-    known = (TokenFrequency("counts", "planted", log_frequency, 1.0, False, "0"),)
+    known = (TokenFrequency("counts", "planted", log_frequency, 1.0, False),)
     result = compute(E, vocabulary({0: "<first>"}), known)
     long, short = result.metrics["ends"]["longest"], result.metrics["ends"]["shortest"]
     rows = result.tables["norms"].named()
@@ -331,7 +333,7 @@ def test_where_the_longest_and_the_shortest_stand():
     ends = result.tables["channel"].named()
     assert [row["id"] for row in ends[:20]] == list(range(V - 1, V - 21, -1))
     assert [row["id"] for row in ends[20:]] == list(range(20))
-    proxy = (TokenFrequency("index", "planted", log_frequency, 1.0, True, "0"),)
+    proxy = (TokenFrequency("index", "planted", log_frequency, 1.0, True),)
     assert compute(E, None, proxy).metrics["ends"]["longest"]["by_frequency"] is None
 
 
@@ -413,7 +415,7 @@ def test_tokens_named_as_unused_are_counted():
 
 def counted(counts, source="counts") -> tuple[TokenFrequency, ...]:
     """Return these counts, from this source."""
-    return (TokenFrequency(source, "planted", np.log1p(np.asarray(counts, float)), 1.0, False, "0"),)
+    return (TokenFrequency(source, "planted", np.log1p(np.asarray(counts, float)), 1.0, False),)
 
 
 def counts_with(unused, **others) -> np.ndarray:

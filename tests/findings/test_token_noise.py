@@ -32,10 +32,9 @@ def token_facts(rng: np.random.Generator) -> tuple[ModelVocabulary, tuple[TokenF
         groups=("mixed",) * V,
         marks_space=rng.random(V) < 0.5,
         special=np.zeros(V, bool),
-        digest="0",
     )
     counts = rng.zipf(1.4, V).clip(max=10**6).astype(float)
-    return vocabulary, (TokenFrequency("counts", "random counts", np.log1p(counts), 1.0, False, "0"),)
+    return vocabulary, (TokenFrequency("counts", "random counts", np.log1p(counts), 1.0, False),)
 
 
 @pytest.mark.parametrize("kind", SEEDS)

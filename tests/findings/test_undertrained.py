@@ -24,7 +24,7 @@ def embedding():
 def measured(never=(), predicts=True, counts=True, E=None):
     numbers = np.random.default_rng(0).integers(1, 1000, V).astype(float)
     numbers[CLUMP] = 0
-    known = (TokenFrequency("counts", "counts", np.log1p(numbers), 1.0, False, "0"),) if counts else ()
+    known = (TokenFrequency("counts", "counts", np.log1p(numbers), 1.0, False),) if counts else ()
     run = StandIn(ARCH, None, kind="rotary", length=N, never=never, predicts=predicts)
     E = embedding() if E is None else E
     return FINDING.measure(Inputs({"token_embedding": E}, ARCH, None, known, run))

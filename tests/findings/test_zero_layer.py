@@ -18,7 +18,9 @@ from generators.findings.zero_layer import FINDING as ZERO_LAYER
 from generators.findings.zero_layer.figures import MOST_PAIRS, PLAIN_GROUPS, pairs_to_draw
 from generators.findings.zero_layer.measure import GROUPS, gaussian_like
 from generators.site.words import caption, environment
-from generators.tokens.vocabulary import PAIR_GROUPS, ModelVocabulary, Token, assemble, load_vocabulary, readable_form
+from generators.tokens.readable import readable_form
+from generators.tokens.tokenizer_files import load_vocabulary
+from generators.tokens.vocabulary import PAIR_GROUPS, ModelVocabulary, Token, assemble
 from tests import synthetic
 
 MEASURING = import_module("generators.findings.zero_layer.measure")

@@ -247,13 +247,6 @@ def test_turned_gains_as_full_rotations_give_them():
     assert same_distribution(topped, plain)
 
 
-def test_layers_topped_by_chance():
-    found = rotations.layers_topped_by_chance(3, 4, 20_000, rng())
-    shares = np.bincount(found, minlength=4) / 20_000
-    np.testing.assert_allclose(shares[1:], [24 / 64, 36 / 64, 4 / 64], atol=0.015)
-    assert rotations.layers_topped_by_chance(1, 5, 10, rng()).tolist() == [1] * 10
-
-
 @pytest.mark.parametrize(
     "sample",
     [

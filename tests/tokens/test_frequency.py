@@ -9,7 +9,9 @@ import pytest
 from generators.base.errors import InputError
 from generators.checkpoint.sources import Files, in_folder
 from generators.tokens.frequency import COUNTS, TokenFrequency, token_frequencies
-from generators.tokens.vocabulary import Token, assemble, load_vocabulary, readable_form
+from generators.tokens.readable import readable_form
+from generators.tokens.tokenizer_files import load_vocabulary
+from generators.tokens.vocabulary import Token, assemble
 from tests.tokens.test_vocabulary import MINILM_SIZE, in_package, vocabulary_in
 
 WORDS = (b" the", b" The", b"the", b" magikarp", b" qqqzzzqqq", b" 2015", b" don't", b" \xe2", b" na\xc3\xafve", b" ")
@@ -53,7 +55,7 @@ def test_best_source_first(tmp_path: Path) -> None:
     assert sources(found) == ["counts", "corpus", "wordfreq", "index"]
     assert [f.proxy for f in found] == [False, False, False, True]
     assert "mine.npy" in found[1].label
-    assert len({f.digest for f in found}) == len({f.label for f in found}) == 4
+    assert len({f.label for f in found}) == 4
 
 
 def test_counts(tmp_path: Path) -> None:
@@ -61,8 +63,6 @@ def test_counts(tmp_path: Path) -> None:
     found = token_frequencies(in_folder(tmp_path), "counts", None, 3)[0]
     np.testing.assert_allclose(found.log_frequency, [0, np.log(2), np.log(2**40 + 1)])
     assert found.coverage == 1.0
-    counted(tmp_path / COUNTS, [0, 1, 2**40 + 1])
-    assert token_frequencies(in_folder(tmp_path), "counts", None, 3)[0].digest != found.digest
 
 
 def test_only_counts_that_come_with_the_model_are_of_its_training_text(tmp_path: Path) -> None:
@@ -103,7 +103,6 @@ def test_word_frequencies_of_minilm(minilm: str) -> None:
     assert words.coverage == pytest.approx(0.719, abs=0.002)
     known = np.isfinite(words.log_frequency)
     assert not any(vocabulary.readable[i].startswith("##") for i in np.flatnonzero(known))
-    assert token_frequencies(files, "wordfreq", vocabulary, MINILM_SIZE)[0].digest == words.digest
 
 
 def test_every_word_is_looked_up_as_wordfreq_itself_would(minilm: str) -> None:
