@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int, Real
 from numpy import ndarray as Array
 
 Sense = Literal["at least", "at most"]
-Statistic = Callable[[Float[Array, "draws n"]], Float[Array, " draws"]]
+Statistic = Callable[[Float[Array, "draws n"]], Float[Array, "draws ..."]]
 
 LEVEL = 0.01  # share of draws of a null that may lie beyond the limit
 COVERAGE = 0.95
@@ -91,7 +91,7 @@ def _counts(drawn: Iterable[Int[Array, " m"]], n: int, draws: int) -> Float[Arra
     return counts
 
 
-def resample_items(statistic: Statistic, n: int, draws: int, rng: np.random.Generator) -> Float[Array, " draws"]:
+def resample_items(statistic: Statistic, n: int, draws: int, rng: np.random.Generator) -> Float[Array, "draws ..."]:
     """Return a statistic of weights for many resamplings of n items, a batch of them at a time."""
     return np.concatenate([statistic(weights) for weights in _batches(n, draws, rng)])
 
@@ -123,24 +123,24 @@ def pearson_of(x: Float[Array, " n"], y: Float[Array, " n"]) -> Statistic:
     x, y = x - x.mean(), y - y.mean()
 
     def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
-        return _correlation(weights, np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape))
+        return weighted_correlation(weights, np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape))
 
     return statistic
 
 
 def spearman_of(x: Float[Array, " n"], y: Float[Array, " n"]) -> Statistic:
     """Return the statistic Spearman's correlation: every resampling is ranked anew, without sorting it."""
-    ranked_x, ranked_y = _ranking(x), _ranking(y)
+    ranked_x, ranked_y = ranking(x), ranking(y)
 
     def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
-        return _correlation(weights, ranked_x(weights), ranked_y(weights))
+        return weighted_correlation(weights, ranked_x(weights), ranked_y(weights))
 
     return statistic
 
 
 def auc_of(scores: Float[Array, " n"], positive: Bool[Array, " n"]) -> Statistic:
     """Return the statistic area under the ROC curve: how often a positive item outscores another, ties half."""
-    ranked = _ranking(scores)
+    ranked = ranking(scores)
 
     def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
         ours = weights * positive
@@ -152,7 +152,7 @@ def auc_of(scores: Float[Array, " n"], positive: Bool[Array, " n"]) -> Statistic
     return statistic
 
 
-def _ranking(values: Float[Array, " n"]) -> Callable[[Float[Array, "draws n"]], Float[Array, "draws n"]]:
+def ranking(values: Float[Array, " n"]) -> Callable[[Float[Array, "draws n"]], Float[Array, "draws n"]]:
     """Return a function that gives every item's mid-rank among as many copies of items as weights say."""
     order = np.argsort(values, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(values[order]) != 0, True))
@@ -167,9 +167,10 @@ def _ranking(values: Float[Array, " n"]) -> Callable[[Float[Array, "draws n"]], 
     return ranks
 
 
-def _correlation(
+def weighted_correlation(
     weights: Float[Array, "draws n"], x: Float[Array, "draws n"], y: Float[Array, "draws n"]
 ) -> Float[Array, " draws"]:
+    """Return Pearson's correlation of x with y in every resampling; 0 where a side is constant."""
     total = weights.sum(axis=1, keepdims=True)
     x = x - np.sum(weights * x, axis=1, keepdims=True) / total
     y = y - np.sum(weights * y, axis=1, keepdims=True) / total

@@ -12,7 +12,8 @@ from generators.findings.frequency import FINDING as FREQUENCY
 from generators.findings.frequency.chances import rank_of_any
 from generators.findings.frequency.claims import NO_FREQUENCIES, TOO_FEW
 from generators.findings.inputs import NotApplicableError
-from generators.maths.drift import drifting_correlations, unit_ranks
+from generators.maths.drift import drifting_correlations
+from generators.maths.ranks import unit_ranks
 from generators.site.words import caption, environment
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
@@ -218,7 +219,7 @@ def test_a_walk_correlates_with_falling_values_no_more_than_drift_does():
         rng = np.random.default_rng(seed)
         walk, values = np.cumsum(rng.standard_normal(400)), -np.arange(400.0)
         rho = spearmanr(walk, values)[0]
-        drawn = drifting_correlations(unit_ranks(walk[None]), values, 200, rng)[:, 0]
+        drawn = drifting_correlations(unit_ranks(walk[None], np.float32), values, 200, rng)[:, 0]
         plain += abs(rho) > 0.3
         held += rho > np.sort(drawn)[-2] + 0.01
         assert np.median(drawn) == 0
@@ -229,7 +230,7 @@ def test_a_walk_correlates_with_falling_values_no_more_than_drift_does():
 def test_drifting_correlations_are_those_of_values_with_waves_turned_round():
     rng = np.random.default_rng(9)
     rows, values = rng.standard_normal((3, 200)), rng.standard_normal(200)
-    found = drifting_correlations(unit_ranks(rows), values, 2, np.random.default_rng(4))
+    found = drifting_correlations(unit_ranks(rows, np.float32), values, 2, np.random.default_rng(4))
     signs = np.where(np.random.default_rng(4).random((1, 200), dtype=np.float32) < 0.5, -1, 1)[0]
     ranks = rankdata(values) - 100.5
     turned = idct(signs * dct(ranks, norm="ortho"), norm="ortho")

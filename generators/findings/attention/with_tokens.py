@@ -22,7 +22,7 @@ from generators.findings.attention.heads import (
     random_keys,
 )
 from generators.findings.inputs import Frequency, Inputs, Weights
-from generators.findings.nulls import RESAMPLES
+from generators.findings.nulls import RESAMPLES, interval
 from generators.findings.positional import score_scale, scoring, window_of
 from generators.maths.kernels import Scoring, first_query
 from generators.maths.resampling import item_weights
@@ -239,4 +239,4 @@ def _described(mean: Float[Array, " offsets"], offsets: Int[Array, " offsets"], 
 def _interval(values: Float[Array, " draws"]) -> list[float]:
     """Return the 95 % interval of a mean over draws of tokens."""
     weights = item_weights(len(values), RESAMPLES, np.random.default_rng(SEED))
-    return np.percentile(weights @ values / weights.sum(axis=1), [2.5, 97.5]).tolist()
+    return interval(weights @ values / len(values))

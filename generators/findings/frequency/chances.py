@@ -11,7 +11,8 @@ from typing_extensions import TypedDict
 from generators.findings.frequency.tokens import FrequencyTokens
 from generators.findings.measured import Interval, StoredChance
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
-from generators.maths.drift import drifting_correlations, unit_ranks
+from generators.maths.drift import drifting_correlations
+from generators.maths.ranks import unit_ranks
 from generators.maths.resampling import LEVEL, item_weights
 from generators.maths.rotations import best_axis_correlations
 
@@ -46,7 +47,7 @@ class TokenSample:
     @cached_property
     def ranks(self) -> Float[Array, "d n"]:
         """Return the ranks of every channel among them."""
-        return unit_ranks(self.E[self.tokens.compared].T)
+        return unit_ranks(self.E[self.tokens.compared].T, np.float32)
 
     def chances(self) -> FrequencyChances:
         """Return what the nulls give."""
@@ -55,7 +56,7 @@ class TokenSample:
         known = self.tokens.known
         norms, frequencies = self.tokens.norms[known], self.tokens.log_frequency[known]
         drifting = np.abs(drifting_correlations(self.ranks, self.values, DRAWS, rng)).max(axis=1)
-        drifting_norms = drifting_correlations(unit_ranks(norms[None]), frequencies, DRAWS, rng)[:, 0]
+        drifting_norms = drifting_correlations(unit_ranks(norms[None], np.float32), frequencies, DRAWS, rng)[:, 0]
         return {
             "frequency_channel": drawn(AXES, axes),
             "drift": drawn(DRIFT, drifting),
@@ -69,7 +70,7 @@ class TokenSample:
         Their ranks are those among all tokens compared in every resampling.
         """
         weights = item_weights(len(self.values), RESAMPLES, np.random.default_rng(self.seed)).astype(np.float32)
-        y = unit_ranks(self.values[None])[0]
+        y = unit_ranks(self.values[None], np.float32)[0]
         strength = np.abs(_weighted_correlations(self.ranks, y, weights))
         return interval(np.sum(strength > strength[:, [channel]], axis=1) + 1.0)
 

@@ -14,16 +14,16 @@ from generators.findings.heads.kernel import weights_on_previous
 from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, table_of
 from generators.findings.nonconstant_rows import nonconstant_positions
+from generators.findings.nulls import RESAMPLES, interval
 from generators.findings.running import GROUP, SEED, WINDOWS, Ran, grouped, ran
 from generators.maths.ranks import spearman
+from generators.maths.resampling import resample_items, spearman_of
 
 Positions = Literal["as they are", "in groups", "removed"]
 POSITIONS: tuple[Positions, ...] = ("as they are", "in groups", "removed")
 REACH = 16  # offsets on either side
 PASSES = 7
 PERMUTATIONS = 999  # of heads, for the correlation that chance gives
-RESAMPLES = 400
-PERCENTILES = (2.5, 97.5)
 
 
 class HeadRow(TypedDict):
@@ -191,15 +191,11 @@ def _forecast(kernel: Float[Array, " heads"], on_text: Float[Array, " heads"]) -
         return None
     rng = np.random.default_rng(SEED)
     shuffled = [spearman(kernel, rng.permutation(on_text)) or 0.0 for _ in range(PERMUTATIONS)]
-    drawn = []
-    for _ in range(RESAMPLES):
-        heads = rng.integers(len(kernel), size=len(kernel))
-        drawn.append(spearman(kernel[heads], on_text[heads]) or 0.0)
-    low, high = np.percentile(drawn, PERCENTILES)
+    low, high = interval(resample_items(spearman_of(kernel, on_text), len(kernel), RESAMPLES, rng))
     return Forecast(
         rho=rho,
-        low=float(low),
-        high=float(high),
+        low=low,
+        high=high,
         chance_median=float(np.median(shuffled)),
         chance_limit=float(np.percentile(shuffled, 99)),
         draws=PERMUTATIONS,

@@ -6,7 +6,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.maths.blocks import spread_ids
-from generators.maths.drift import unit_ranks
+from generators.maths.ranks import areas_under_curve, unit_ranks
 from generators.maths.rotations import frames
 from generators.maths.spectra import right_singular_vectors, subspace_size
 
@@ -87,15 +87,15 @@ def _numbers(
 ) -> Float[Array, "3 draws"]:
     """Return the rank correlations with energies and with shares, and the areas, for every draw of energies."""
     shares = _shares(energies, norms)
-    ranks = unit_ranks(along[None])[0].astype(np.float64)
-    return np.stack([unit_ranks(energies) @ ranks, unit_ranks(shares) @ ranks, _areas(along, shares)])
+    ranks = unit_ranks(along[None], np.float32)[0].astype(np.float64)
+    rhos = (unit_ranks(quantity, np.float32) @ ranks for quantity in (energies, shares))
+    return np.stack([*rhos, _areas(along, shares)])
 
 
 def _areas(along: Float[Array, " n"], shares: Float[Array, "draws n"]) -> Float[Array, " draws"]:
     """Return how often one of the tenth with the largest shares lies further along than another token."""
-    from scipy.stats import rankdata
-
-    ranks, n = rankdata(along), len(along)
+    n = len(along)
     count = max(1, int(OVERLAPPING * n))
-    largest = np.argpartition(shares, n - count, axis=1)[:, n - count :]
-    return (ranks[largest].sum(axis=1) - count * (count + 1) / 2) / (count * (n - count))
+    overlapping = np.zeros(shares.shape, bool)
+    np.put_along_axis(overlapping, np.argpartition(shares, n - count, axis=1)[:, n - count :], True, axis=1)
+    return areas_under_curve(along[None], overlapping)
