@@ -143,7 +143,7 @@ def token_facts(rng: np.random.Generator) -> tuple[ModelVocabulary, tuple[TokenF
     words = tuple(f"t{i}" for i in range(V))
     counts = np.sort(rng.zipf(1.4, V).clip(max=10**6))[::-1] * rng.lognormal(0, 0.5, V)
     vocabulary = ModelVocabulary(
-        texts=tuple(word.encode() for word in words),
+        raw_bytes=tuple(word.encode() for word in words),
         readable=words,
         groups=("mixed",) * V,
         marks_space=rng.random(V) < 0.5,

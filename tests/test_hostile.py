@@ -71,7 +71,7 @@ def test_a_token_of_150_000_characters_costs_no_memory(tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(tokens))
     vocabulary = load_vocabulary(in_folder(tmp_path), 2000)
     assert vocabulary.readable[7] == f"[id 7] {'x' * LONGEST_READABLE}…"
-    assert len(vocabulary.texts[7]) == 150_000
+    assert len(vocabulary.raw_bytes[7]) == 150_000
     assert np.array(vocabulary.readable, np.str_).nbytes < 6_000_000
 
 

@@ -219,7 +219,7 @@ class _Fields:
 
 def _digest_of_vocabulary(vocabulary: ModelVocabulary) -> str:
     digest = hashlib.sha256()
-    for text in vocabulary.texts:
+    for text in vocabulary.raw_bytes:
         digest.update(len(text).to_bytes(4, "little") + text)
     for words in (vocabulary.readable, vocabulary.groups):
         digest.update("\0".join(words).encode("utf-8", "surrogatepass") + b"\0\0")

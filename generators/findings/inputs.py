@@ -30,7 +30,7 @@ class Vocabulary(Protocol):
     """The tokens of a model by id, as far as findings look at them; `tokens/vocabulary.py` makes it."""
 
     @property
-    def texts(self) -> tuple[bytes, ...]:
+    def raw_bytes(self) -> tuple[bytes, ...]:
         """Return the raw bytes of every token."""
 
     @property

@@ -128,11 +128,11 @@ def norm_cv(rows: Float[Array, "n d"], outliers: Int[Array, " outliers"]) -> flo
     return coefficient_of_variation(np.linalg.norm(rows[late_positions(len(rows), outliers)], axis=1))
 
 
-def late_positions(n: int, outliers: Int[Array, " outliers"]) -> Int[Array, " kept"]:
+def late_positions(n: int, outliers: Int[Array, " outliers"]) -> Int[Array, " inliers"]:
     """Return the late positions that are no outliers; all late ones where each is."""
     late = np.arange(n)[late_rows(n)]
-    kept = np.setdiff1d(late, outliers)
-    return kept if len(kept) else late
+    inliers = np.setdiff1d(late, outliers)
+    return inliers if len(inliers) else late
 
 
 def coefficient_of_variation(values: Float[Array, " n"]) -> float:

@@ -191,11 +191,13 @@ def both_channel_variances(
     return found[0] + left, found[1]
 
 
-def loud_and_quiet(loud: Float[Array, "draws d"], quiet: Float[Array, "draws d"], k: int) -> Int[Array, " draws"]:
-    """Return how many of the k channels where one side varies most are among the k where the other varies least."""
-    most = np.argpartition(-loud, k - 1, axis=1)[:, :k]
-    least = np.argpartition(quiet, k - 1, axis=1)[:, :k]
-    there = np.zeros(quiet.shape, bool)
+def low_variance_overlaps(
+    first: Float[Array, "draws d"], second: Float[Array, "draws d"], k: int
+) -> Int[Array, " draws"]:
+    """Return how many of the k channels where `first` is largest are among the k where `second` is smallest."""
+    most = np.argpartition(-first, k - 1, axis=1)[:, :k]
+    least = np.argpartition(second, k - 1, axis=1)[:, :k]
+    there = np.zeros(second.shape, bool)
     np.put_along_axis(there, least, True, axis=1)
     return np.take_along_axis(there, most, axis=1).sum(axis=1)
 

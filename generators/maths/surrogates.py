@@ -26,7 +26,7 @@ SMALLEST_AMPLITUDE = 1e-6  # of a Fourier coefficient, against the largest; roun
 USED = 0.99  # share of variance in the channels that a curve is said to use
 LEFT_OUT = 1e-3  # share of variance in channels so quiet that they count as constant
 ROUNDING = 1e-15
-ALIKE = np.ones(CHANNELS)
+EQUAL_SPREADS = np.ones(CHANNELS)
 
 
 # How smooth a curve is
@@ -54,7 +54,11 @@ def width(correlation: float, n: int) -> float:
 
 
 def matched_widths(
-    correlation: float, n: int, draws: int, rng: np.random.Generator, spreads: Float[Array, " channels"] = ALIKE
+    correlation: float,
+    n: int,
+    draws: int,
+    rng: np.random.Generator,
+    spreads: Float[Array, " channels"] = EQUAL_SPREADS,
 ) -> Float[Array, " draws"]:
     """Return widths at which `smooth_curve` has this lag-1 correlation in its own leading components.
 
@@ -85,7 +89,7 @@ def _seen_correlation(
     return lag_one(principal_scores(smooth_curve(n, smoothing, rng, spreads), COMPONENTS).values)
 
 
-def channel_spreads(rows: Float[Array, "n d"]) -> Float[Array, " loud"]:
+def channel_spreads(rows: Float[Array, "n d"]) -> Float[Array, " strong"]:
     """Return the spread of each channel among those that hold all but a thousandth of the variance, loudest first."""
     variances = np.sort(rows.var(axis=0))[::-1]
     return np.sqrt(variances[: _strong(variances)])
@@ -112,7 +116,7 @@ def _strong(variances: Float[Array, " d"]) -> int:
 
 
 def smooth_curve(
-    n: int, smoothing: float, rng: np.random.Generator, spreads: Float[Array, " channels"] = ALIKE
+    n: int, smoothing: float, rng: np.random.Generator, spreads: Float[Array, " channels"] = EQUAL_SPREADS
 ) -> Float[Array, "n columns"]:
     """Return a featureless curve: smoothed noise in channels of these standard deviations, in some orthonormal axes.
 
@@ -203,10 +207,12 @@ def with_channels_of(
     """
     mean, spread = rows.mean(axis=0), rows.std(axis=0)
     order = np.argsort(spread)[::-1]
-    loud, quiet = np.split(order, [_strong(spread[order] ** 2)])
-    still = np.sqrt(np.sum(mean[quiet] ** 2) + np.sum(spread[quiet] ** 2))
+    strong_channels, weak_channels = np.split(order, [_strong(spread[order] ** 2)])
+    still = np.sqrt(np.sum(mean[weak_channels] ** 2) + np.sum(spread[weak_channels] ** 2))
     for _ in range(draws):
-        moving = mean[loud] + spread[loud] * smooth_noise(len(rows), smoothing, rng, len(loud))
+        moving = mean[strong_channels] + spread[strong_channels] * smooth_noise(
+            len(rows), smoothing, rng, len(strong_channels)
+        )
         yield np.column_stack([moving, np.full(len(rows), still)])
 
 

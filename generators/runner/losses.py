@@ -101,22 +101,23 @@ class Drift:
 
 
 class StoredLoss:
-    """A loss whose every measurement is kept in a folder, so that a run that was interrupted loses one at the most.
+    """A loss that stores every measurement in a folder, so that an interrupted run loses one measurement at most.
 
-    The folder belongs to one result that isn't finished: what is measured, and in which order, is the same each time.
+    The folder belongs to one unfinished result. Every attempt measures the same things in the same order, so the
+    number of a measurement names its file.
     """
 
     def __init__(self, loss: WindowLoss, folder: Path, passed: Callable[[int], None]) -> None:
         self.unit = loss.unit
         self._loss, self._folder, self._passed = loss, folder, passed
-        self._asked = 0
+        self._count = 0
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
         """Measure what was not measured before the interruption; what is to be seen is seen anew."""
-        self._asked += 1
+        self._count += 1
         if see is not None:
             return self._loss.per_window(see)
-        file = self._folder / f"{self._asked}.npy"
+        file = self._folder / f"{self._count}.npy"
         found = _read(file)
         if found is not None:
             self._passed(len(found))

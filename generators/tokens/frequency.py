@@ -109,7 +109,7 @@ def _of_words(vocabulary: ModelVocabulary) -> TokenFrequency:
     from wordfreq import get_frequency_dict
 
     known = get_frequency_dict("en")
-    words = map(_word, vocabulary.texts, vocabulary.marks_space & ~vocabulary.special)
+    words = map(_word, vocabulary.raw_bytes, vocabulary.marks_space & ~vocabulary.special)
     frequencies = np.array([known.get(word, np.nan) for word in words], np.float64)
     release = version("wordfreq")
     label = f"frequencies of English words (wordfreq {release})"

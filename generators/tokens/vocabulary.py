@@ -32,15 +32,15 @@ LONGEST_READABLE = 512  # characters; the longest tokens of real vocabularies, r
 class ModelVocabulary:
     """The tokens of a model by id.
 
-    `texts` are their raw bytes without marker (for byte-level tokenizers and those of SentencePiece the leading space
-    is part of them), `readable` a form in which every character can be seen and no two tokens look alike,
+    `raw_bytes` leave out the marker (in byte-level tokenizers and those of SentencePiece the leading space is part of
+    them), `readable` is a form in which every character can be seen and that no two tokens share,
     `marks_space` whether a token carries the tokenizer's space marker (in WordPiece: whether it lacks `##`; in GPT-1:
     whether it ends a word), `special` whether it is none of the text's own, which ids without a token aren't either.
     `groups` names what kind of text each is. `merges` are the ids of two tokens and of the one that they make, where
     the tokenizer says so.
     """
 
-    texts: tuple[bytes, ...]
+    raw_bytes: tuple[bytes, ...]
     readable: tuple[str, ...]
     groups: tuple[str, ...]
     marks_space: Bool[Array, " V"]
@@ -52,7 +52,7 @@ class ModelVocabulary:
 
         Where the tokenizer has merges, those that it is a part of by merges; elsewhere those spelled with it.
         """
-        if self.special[token_id] or not self.texts[token_id]:
+        if self.special[token_id] or not self.raw_bytes[token_id]:
             return ()
         if len(self.merges):
             return tuple(sorted(self._made_with(token_id))[:limit])
@@ -66,10 +66,10 @@ class ModelVocabulary:
             return "leading space"
         if "byte" in (self.groups[u], self.groups[v]):
             return "byte or unprintable"
-        return _word_pair_group(*(self.texts[i].removeprefix(b" ").decode() for i in (u, v)))
+        return _word_pair_group(*(self.raw_bytes[i].removeprefix(b" ").decode() for i in (u, v)))
 
     def _differ_by_space(self, u: int, v: int) -> bool:
-        a, b = self.texts[u], self.texts[v]
+        a, b = self.raw_bytes[u], self.raw_bytes[v]
         return a == b" " + b or b == b" " + a or (a == b and self.marks_space[u] != self.marks_space[v])
 
     @cached_property
@@ -90,8 +90,8 @@ class ModelVocabulary:
         return found - {token_id}
 
     def _spelled_with(self, token_id: int) -> Iterator[int]:
-        part = self.texts[token_id]
-        for i, text in enumerate(self.texts):
+        part = self.raw_bytes[token_id]
+        for i, text in enumerate(self.raw_bytes):
             if part in text and len(text) > len(part) and not self.special[i]:
                 yield i
 
@@ -115,7 +115,7 @@ def assemble(
     known = [m for m in merges if all(i is not None and i < size for i in m)]
     made = np.array(known, np.int64).reshape(-1, 3)
     return ModelVocabulary(
-        texts=tuple(b"" if t is None else t.text for t in rows),
+        raw_bytes=tuple(b"" if t is None else t.text for t in rows),
         readable=tuple(_distinct_forms(rows)),
         groups=tuple("unassigned" if t is None else _group(t) for t in rows),
         marks_space=np.array([t is not None and t.marks_space for t in rows], bool),

@@ -26,7 +26,7 @@ from tests.benchmark.timing import processor_seconds_of, ratio, seconds_and_peak
 from tests.checkpoints import Sizes
 
 FEW = 5
-COUNTS = ("DRAWS", "DRAWS_BESIDE", "RESAMPLES", "TURNS", "PAIRINGS", "PERMUTATIONS")  # how often chance is drawn
+COUNTS = ("DRAWS", "FURTHER_DRAWS", "RESAMPLES", "TURNS", "PAIRINGS", "PERMUTATIONS")  # how often chance is drawn
 FEWER = {**dict.fromkeys(COUNTS, FEW), "LEVEL": 0.5}  # so few draws have no 99th percentile, but they have a median
 SEED = 0
 

@@ -53,9 +53,9 @@ def compute(E, known=None, frequencies=(), tied=True):
     return synthetic.measure(OUTLIERS, weights, architecture(tied), known, frequencies)
 
 
-def vocabulary(texts: dict[int, str], special=()) -> ModelVocabulary:
+def vocabulary(raw_bytes: dict[int, str], special=()) -> ModelVocabulary:
     """Return a vocabulary of these texts, and words of other ids; `special` ids are special."""
-    words = {i: texts.get(i, f"w{i}").encode() for i in range(V)}
+    words = {i: raw_bytes.get(i, f"w{i}").encode() for i in range(V)}
     return assemble({i: Token(t, readable_form(t), t.startswith(b" "), i in special) for i, t in words.items()}, V)
 
 
@@ -341,8 +341,8 @@ def test_tokens_that_the_sources_name_are_told_where_they_are():
     rng = np.random.default_rng(38)
     E, ids = planted(rng, NOISE["Gaussian"](rng))
     E[5] *= 10
-    texts = {5: "BuyableInstoreAndOnline", int(ids[0]): " natureconservancy", 9: "\u00c3\u00c2" * 4, 11: "\u00c3"}
-    rows = {row["id"]: row for row in compute(E, vocabulary(texts)).tables["named"].named()}
+    raw_bytes = {5: "BuyableInstoreAndOnline", int(ids[0]): " natureconservancy", 9: "\u00c3\u00c2" * 4, 11: "\u00c3"}
+    rows = {row["id"]: row for row in compute(E, vocabulary(raw_bytes)).tables["named"].named()}
     assert set(rows) == {5, int(ids[0]), 9}
     assert rows[5]["place_by_norm"] == 1
     assert rows[int(ids[0])]["in_clump"]
@@ -395,7 +395,9 @@ def test_bytes_and_special_tokens_are_counted_apart_and_longer_tokens_named():
     listed = dict(zip(column(result, "candidates", "id"), column(result, "candidates", "contained_in"), strict=True))
     assert set(listed) == set(ids[2:].tolist())
     assert listed[ids[3]] == ["forward", "␠awkward"]
-    assert column(result, "candidates", "raw_bytes")[0] == known.texts[column(result, "candidates", "id")[0]].hex(" ")
+    assert column(result, "candidates", "raw_bytes")[0] == known.raw_bytes[column(result, "candidates", "id")[0]].hex(
+        " "
+    )
 
 
 def test_tokens_named_as_unused_are_counted():
@@ -518,8 +520,8 @@ def test_every_figure_is_drawn_whatever_the_tokens(clumped, tied, named, recwarn
     if not clumped:
         E = NOISE["Gaussian"](rng).astype(np.float32)
     extremes = np.argsort(np.linalg.norm(E, axis=1))[-len(HOSTILE) :]
-    texts = dict(zip([*ids.tolist()[: len(HOSTILE)], *extremes.tolist()], HOSTILE * 2, strict=True))
-    result = compute(E, vocabulary(texts) if named else None, tied=tied)
+    raw_bytes = dict(zip([*ids.tolist()[: len(HOSTILE)], *extremes.tolist()], HOSTILE * 2, strict=True))
+    result = compute(E, vocabulary(raw_bytes) if named else None, tied=tied)
     shown = OUTLIERS.figures(result)
     assert {figure.name for figure in shown} == {
         OUTLIERS.signature,
@@ -550,8 +552,8 @@ def test_what_the_pictures_show_is_told(clumped, named):
     E, ids = planted(rng, NOISE["Gaussian"](rng))
     if not clumped:
         E = NOISE["Gaussian"](rng).astype(np.float32)
-    texts = dict(zip(ids.tolist(), HOSTILE, strict=False))
-    result = compute(E, vocabulary(texts) if named else None, counted(counts_with(ids)))
+    raw_bytes = dict(zip(ids.tolist(), HOSTILE, strict=False))
+    result = compute(E, vocabulary(raw_bytes) if named else None, counted(counts_with(ids)))
     m, alts = result.metrics, {f.name: caption("outliers", f.name, result).alt for f in OUTLIERS.figures(result)}
     norms, channel = np.linalg.norm(E, axis=1), m["frequency_channel"]
     place = "There is no clump."

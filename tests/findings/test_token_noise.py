@@ -27,7 +27,7 @@ def embedding(kind: str, rng: np.random.Generator) -> np.ndarray:
 def token_facts(rng: np.random.Generator) -> tuple[ModelVocabulary, tuple[TokenFrequency, ...]]:
     words = tuple(f"t{i}" for i in range(V))
     vocabulary = ModelVocabulary(
-        texts=tuple(word.encode() for word in words),
+        raw_bytes=tuple(word.encode() for word in words),
         readable=words,
         groups=("mixed",) * V,
         marks_space=rng.random(V) < 0.5,

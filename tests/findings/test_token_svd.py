@@ -22,8 +22,10 @@ def vocabulary(marked: np.ndarray, special: np.ndarray | None = None) -> ModelVo
     n = len(marked)
     none = np.zeros(n, bool) if special is None else special
     names = tuple(f"t{i}" for i in range(n))
-    texts = tuple(name.encode() for name in names)
-    return ModelVocabulary(texts=texts, readable=names, groups=("letters",) * n, marks_space=marked, special=none)
+    raw_bytes = tuple(name.encode() for name in names)
+    return ModelVocabulary(
+        raw_bytes=raw_bytes, readable=names, groups=("letters",) * n, marks_space=marked, special=none
+    )
 
 
 def compute(E: np.ndarray, known: ModelVocabulary | None = None, P: np.ndarray | None = None):

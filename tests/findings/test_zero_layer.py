@@ -41,8 +41,8 @@ def compute(E, U=None, known=None, tied=None, others=None, **arch):
     return synthetic.measure(ZERO_LAYER, weights, arch, known)
 
 
-def vocabulary(texts: dict[int, bytes], special=()) -> ModelVocabulary:
-    spelled = {i: texts.get(i, f"w{i}x".encode()) for i in range(V)}
+def vocabulary(raw_bytes: dict[int, bytes], special=()) -> ModelVocabulary:
+    spelled = {i: raw_bytes.get(i, f"w{i}x".encode()) for i in range(V)}
     return assemble({i: Token(t, readable_form(t), t.startswith(b" "), i in special) for i, t in spelled.items()}, V)
 
 
@@ -150,9 +150,9 @@ def test_an_untied_model_without_its_output_embedding():
 
 def test_groups_say_how_tokens_differ():
     E = planted()
-    texts = {10: b" word", 900: b"word", 20: b"cats", 30: b"cat", 1499: b"\xff\xfe", 0: b"\xff"}
-    texts |= {HUB: b"HUB", 5: b"hub", 500: b"hubs", 501: b"12", 502: b"special"}
-    result = compute(E, known=vocabulary(texts, special=[502]))
+    raw_bytes = {10: b" word", 900: b"word", 20: b"cats", 30: b"cat", 1499: b"\xff\xfe", 0: b"\xff"}
+    raw_bytes |= {HUB: b"HUB", 5: b"hub", 500: b"hubs", 501: b"12", 502: b"special"}
+    result = compute(E, known=vocabulary(raw_bytes, special=[502]))
     groups = {row["id"]: row["group"] for row in rows_of(result, "exceptions")}
     assert groups == {
         10: "leading space",
@@ -317,9 +317,9 @@ def test_tokens_that_share_an_embedding_yield_themselves_by_all_ways():
 @pytest.mark.parametrize("tied", [True, False])
 def test_every_figure_is_drawn_whatever_the_tokens(named, tied, recwarn):
     hostile = (b"$x^2$", b"\\alpha$", b"a_b^c", b"<b>&amp;</b>", "漢字".encode(), "שלום".encode(), b"{}%s", b"\xff")
-    texts = dict(zip([*PAIRS, *PAIRS.values(), HUB, 500], hostile, strict=True))
+    raw_bytes = dict(zip([*PAIRS, *PAIRS.values(), HUB, 500], hostile, strict=True))
     E = planted()
-    result = compute(E, None if tied else E.copy(), vocabulary(texts) if named else None, others=with_the_rest())
+    result = compute(E, None if tied else E.copy(), vocabulary(raw_bytes) if named else None, others=with_the_rest())
     shown = ZERO_LAYER.figures(result)
     assert shown[0].name == ZERO_LAYER.signature
     assert {f.name for f in shown} >= {"zero-layer-pairs", "zero-layer-hubs", "zero-layer-variants"}
@@ -346,8 +346,8 @@ def test_the_pairs_that_are_told_are_the_first_in_the_picture():
 
 
 def test_plain_pairs_are_not_drawn():
-    texts = {10: b" word", 900: b"word", 20: b"cats", 30: b"cat", 1499: b"\xff\xfe", 0: b"\xff"}
-    result = compute(planted(), known=vocabulary({**texts, HUB: b"averyverylongnameofatoken"}))
+    raw_bytes = {10: b" word", 900: b"word", 20: b"cats", 30: b"cat", 1499: b"\xff\xfe", 0: b"\xff"}
+    result = compute(planted(), known=vocabulary({**raw_bytes, HUB: b"averyverylongnameofatoken"}))
     told = alts(result)
     assert set(pairs_to_draw(result.arrays)) == {
         ("cats", "cat"),

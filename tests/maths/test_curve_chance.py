@@ -27,18 +27,18 @@ def test_every_statistic_has_its_nulls(helix):
         assert tuple(found) == judges
         assert {null.draws for null in found.values()} == {N - 2 if name == "first_position_distance" else 99}
         assert {null.sense for null in found.values()} == {"at most" if name == "norm_cv" else "at least"}
-    assert {name: tuple(helix.beside(name)) for name in OF_SHAPE} == {
+    assert {name: tuple(helix.further(name)) for name in OF_SHAPE} == {
         "explained_variance_3d": ("gaussian",),
         "winding": ("walk", "gaussian"),
         "median_gain": ("walk", "gaussian"),
     }
-    assert helix.beside("fraying") == helix.beside("norm_cv") == {}
+    assert helix.further("fraying") == helix.further("norm_cv") == {}
 
 
 def test_a_planted_helix_is_beyond_chance(helix):
     values = statistics(helix.rows)
     for name in ("explained_variance_3d", "winding", "median_gain", "energy_top30"):
-        for null, found in {**helix.chances(name), **helix.beside(name)}.items():
+        for null, found in {**helix.chances(name), **helix.further(name)}.items():
             assert beyond(values[name][0], found), (name, null)
 
 

@@ -194,11 +194,11 @@ def test_both_sides_turned_alike_as_full_rotations_give_them():
     assert same_distribution(found, plain)
 
 
-def test_loud_and_quiet_channels_are_counted():
+def test_channels_where_one_side_varies_most_and_the_other_least_are_counted():
     loud = np.array([[9.0, 8, 7, 1, 2, 3], [1, 2, 3, 4, 5, 6]])
     quiet = np.array([[0.1, 5, 0.2, 4, 3, 0.3], [6, 5, 4, 3, 2, 1]])
-    assert rotations.loud_and_quiet(loud, quiet, 3).tolist() == [2, 3]
-    assert rotations.loud_and_quiet(loud, quiet, 1).tolist() == [1, 1]
+    assert rotations.low_variance_overlaps(loud, quiet, 3).tolist() == [2, 3]
+    assert rotations.low_variance_overlaps(loud, quiet, 1).tolist() == [1, 1]
 
 
 def test_correlations_row_by_row():

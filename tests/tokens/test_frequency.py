@@ -20,7 +20,7 @@ WORD_VOCABULARY = assemble(
     | {len(WORDS): Token(b" of", "of", True, special=True)},
     len(WORDS) + 2,
 )
-SIZE = len(WORD_VOCABULARY.texts)
+SIZE = len(WORD_VOCABULARY.raw_bytes)
 
 
 def counted(path: Path, counts: object) -> Path:
@@ -88,11 +88,11 @@ def test_only_words_have_word_frequencies(tmp_path: Path) -> None:
 
 def test_word_frequencies_of_gpt2(gpt2_weights: Path) -> None:
     vocabulary = vocabulary_in(gpt2_weights)
-    words, index = token_frequencies(in_folder(gpt2_weights), "wordfreq", vocabulary, len(vocabulary.texts))
+    words, index = token_frequencies(in_folder(gpt2_weights), "wordfreq", vocabulary, len(vocabulary.raw_bytes))
     assert words.coverage == pytest.approx(0.617, abs=0.002)
     assert index.coverage == 1.0
     known = np.isfinite(words.log_frequency)
-    assert all(vocabulary.texts[i].startswith(b" ") for i in np.flatnonzero(known))
+    assert all(vocabulary.raw_bytes[i].startswith(b" ") for i in np.flatnonzero(known))
     assert words.log_frequency[262] == pytest.approx(np.log(0.0537), abs=0.01)
 
 
@@ -112,7 +112,7 @@ def test_every_word_is_looked_up_as_wordfreq_itself_would(minilm: str) -> None:
     vocabulary = load_vocabulary(files, MINILM_SIZE)
     found = token_frequencies(files, "wordfreq", vocabulary, MINILM_SIZE)[0].log_frequency
     for i in np.flatnonzero(vocabulary.marks_space & ~vocabulary.special)[::7]:
-        word = vocabulary.texts[i].decode()
+        word = vocabulary.raw_bytes[i].decode()
         if word.isalpha():
             assert np.nan_to_num(np.exp(found[i])) == pytest.approx(word_frequency(word, "en"), rel=0.006)
 

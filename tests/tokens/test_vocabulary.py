@@ -155,8 +155,8 @@ def added(i: int, content: str, special: bool = True) -> dict:
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 
 
-def a_vocabulary(*texts: bytes, marked: bool = False) -> ModelVocabulary:
-    tokens = [Token(text, readable_form(text), marked or text.startswith(b" ")) for text in texts]
+def a_vocabulary(*raw_bytes: bytes, marked: bool = False) -> ModelVocabulary:
+    tokens = [Token(text, readable_form(text), marked or text.startswith(b" ")) for text in raw_bytes]
     return assemble(dict(enumerate(tokens)), len(tokens))
 
 
@@ -206,8 +206,8 @@ def test_any_bytes_can_be_read_back() -> None:
 
 
 def test_all_of_gpt2(gpt2: ModelVocabulary) -> None:
-    assert len({*gpt2.readable}) == len(gpt2.texts) == GPT2_SIZE
-    assert [bytes_of(form) for form in gpt2.readable] == [*gpt2.texts]
+    assert len({*gpt2.readable}) == len(gpt2.raw_bytes) == GPT2_SIZE
+    assert [bytes_of(form) for form in gpt2.readable] == [*gpt2.raw_bytes]
     for form in gpt2.readable:
         assert_visible(form)
     assert {i: gpt2.readable[i] for i in (0, 198, 220, 262, 628, 50256)} == {
@@ -219,8 +219,8 @@ def test_all_of_gpt2(gpt2: ModelVocabulary) -> None:
         50256: "<|endoftext|>",
     }
     assert np.flatnonzero(gpt2.special).tolist() == [50256]
-    assert gpt2.marks_space.tolist() == [text.startswith(b" ") for text in gpt2.texts]
-    assert sum(len(text) == 1 for text in gpt2.texts) == 256
+    assert gpt2.marks_space.tolist() == [text.startswith(b" ") for text in gpt2.raw_bytes]
+    assert sum(len(text) == 1 for text in gpt2.raw_bytes) == 256
 
 
 def test_groups_of_gpt2(gpt2: ModelVocabulary) -> None:
@@ -244,20 +244,20 @@ def test_texts_of_an_encoding_are_the_text(gpt2: ModelVocabulary, gpt2_weights: 
 
     tokenizer = Tokenizer.from_file(str(gpt2_weights / "tokenizer.json"))
     for text in (MULTILINGUAL, *(t for t in HOSTILE if isinstance(t, str))):
-        assert b"".join(gpt2.texts[i] for i in tokenizer.encode(text).ids) == text.encode()
+        assert b"".join(gpt2.raw_bytes[i] for i in tokenizer.encode(text).ids) == text.encode()
 
 
 def test_all_of_minilm(minilm_vocabulary: ModelVocabulary) -> None:
     v = minilm_vocabulary
-    assert len({*v.readable}) == len(v.texts) == MINILM_SIZE
+    assert len({*v.readable}) == len(v.raw_bytes) == MINILM_SIZE
     continued = np.array([form.startswith("##") and len(form) > 2 for form in v.readable])
     assert (v.marks_space == ~continued).all()
-    for form, text, inside in zip(v.readable, v.texts, continued, strict=True):
+    for form, text, inside in zip(v.readable, v.raw_bytes, continued, strict=True):
         assert_visible(form)
         assert bytes_of(form.removeprefix("##") if inside else form) == text
     assert {v.readable[i] for i in np.flatnonzero(v.special)} == {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
     assert sum(form.startswith("[unused") for form in v.readable) == UNUSED
-    assert v.readable[1996] == "the" and v.texts[2075] == b"ing" and v.readable[2075] == "##ing"
+    assert v.readable[1996] == "the" and v.raw_bytes[2075] == b"ing" and v.readable[2075] == "##ing"
 
 
 def test_ids_beyond_the_tokenizer(gpt2_weights: Path, gpt2: ModelVocabulary) -> None:
@@ -269,12 +269,12 @@ def test_ids_beyond_the_tokenizer(gpt2_weights: Path, gpt2: ModelVocabulary) -> 
     assert longer.containing(GPT2_SIZE, 5) == ()
     assert len({*longer.readable}) == GPT2_SIZE + 47
     shorter = load_vocabulary(in_folder(gpt2_weights), 300)
-    assert shorter.texts == gpt2.texts[:300]
+    assert shorter.raw_bytes == gpt2.raw_bytes[:300]
     assert shorter.merges.max() < 300
 
 
 def said_by(v: ModelVocabulary) -> tuple[object, ...]:
-    return v.texts, v.readable, v.groups, v.marks_space.tolist(), v.special.tolist(), v.merges.tolist()
+    return v.raw_bytes, v.readable, v.groups, v.marks_space.tolist(), v.special.tolist(), v.merges.tolist()
 
 
 def test_older_files_say_the_same(gpt2_weights: Path, gpt2: ModelVocabulary, minilm: str, tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_gpt1_marks_the_end_of_words(tmp_path: Path) -> None:
     strings = ["<unk>", "t", "h", "e", "t</w>", "e</w>", "th", "the", "the</w>", "</w>", "\n</w>"]
     model = bpe(strings, [["t", "h"], ["th", "e"], ["th", "e</w>"]], end_of_word_suffix="</w>", unk_token="<unk>")
     v = load_vocabulary(write_tokenizer(tmp_path, model), len(strings))
-    assert v.texts == (b"<unk>", b"t", b"h", b"e", b"t", b"e", b"th", b"the", b"the", b"</w>", b"\n")
+    assert v.raw_bytes == (b"<unk>", b"t", b"h", b"e", b"t", b"e", b"th", b"the", b"the", b"</w>", b"\n")
     assert v.readable[7:] == ("the", "the</w>", "</w>", "␊</w>")
     assert v.marks_space.tolist() == [s.endswith("</w>") and s != "</w>" for s in strings]
     assert v.special.tolist() == [True] + [False] * 10
@@ -326,11 +326,11 @@ def test_sentencepiece(kind: str, tmp_path: Path) -> None:
         model = {"type": kind, "unk_id": 0, "vocab": scores, "byte_fallback": True}
     specials = [added(0, "<unk>"), added(1, "<s>")]
     v = load_vocabulary(write_tokenizer(tmp_path, model, added_tokens=specials), len(SENTENCE_PIECES))
-    assert v.texts[258:] == (b" ", b"A", b" the", b"the", b"  ", b"\n", b"a b")
+    assert v.raw_bytes[258:] == (b" ", b"A", b" the", b"the", b"  ", b"\n", b"a b")
     assert v.readable[258:] == ("␠", "A", "␠the", "the", "␠␠", "␊", "a␠b")
     assert v.marks_space[258:].tolist() == [True, False, True, False, True, False, False]
     assert v.special.tolist() == [True, True] + [False] * 263
-    assert [v.texts[i][0] for i in range(2, 258)] == [*range(256)]
+    assert [v.raw_bytes[i][0] for i in range(2, 258)] == [*range(256)]
     assert (v.readable[2 + 0x0A], v.readable[2 + 0x41], v.readable[2 + 0xE2]) == (r"\x0A", r"\x41", r"\xE2")
     assert {*v.groups[2:258]} == {"byte"}
     assert len({*v.readable}) == len(SENTENCE_PIECES)
@@ -343,7 +343,7 @@ def test_clip_marks_ends_of_words_and_is_byte_level(tmp_path: Path) -> None:
     model = bpe(strings, end_of_word_suffix="</w>")
     files = write_tokenizer(tmp_path, model, pre_tokenizer=BYTE_LEVEL, added_tokens=[added(2, "<|endoftext|>")])
     v = load_vocabulary(files, 3)
-    assert v.texts == ("é".encode(), "é".encode(), b"<|endoftext|>")
+    assert v.raw_bytes == ("é".encode(), "é".encode(), b"<|endoftext|>")
     assert v.readable == ("é", "é</w>", "<|endoftext|>")
     assert v.marks_space.tolist() == [False, True, False]
 
@@ -352,7 +352,7 @@ def test_hostile_tokens(tmp_path: Path) -> None:
     strings = [byte_level(text) for text in HOSTILE_BYTES]
     files = write_tokenizer(tmp_path, bpe(strings), pre_tokenizer=BYTE_LEVEL, decoder=BYTE_LEVEL)
     v = load_vocabulary(files, len(strings))
-    assert v.texts == HOSTILE_BYTES
+    assert v.raw_bytes == HOSTILE_BYTES
     assert [bytes_of(form) for form in v.readable] == [*HOSTILE_BYTES]
     assert len({*v.readable}) == len(strings)
     for form in v.readable:
@@ -375,7 +375,7 @@ def test_tokens_of_the_same_bytes_are_told_apart(tmp_path: Path) -> None:
     more = [added(2, " the", special=False), added(3, "é")]
     model = bpe([byte_level(b" the"), byte_level("é".encode())])
     v = load_vocabulary(write_tokenizer(tmp_path, model, decoder=BYTE_LEVEL, added_tokens=more), 5)
-    assert v.texts == (b" the", "é".encode(), b" the", "é".encode(), b"")
+    assert v.raw_bytes == (b" the", "é".encode(), b" the", "é".encode(), b"")
     assert v.readable == ("␠the", "é", "[id 2] ␠the", "[id 3] é", "[id 4]")
     assert v.special.tolist() == [False, False, False, True, True]
 
@@ -386,14 +386,16 @@ def test_containing_by_merges(gpt2: ModelVocabulary) -> None:
     for i in ids:
         longer = gpt2.containing(i, 20)
         assert [*longer] == sorted(longer)
-        assert all(gpt2.texts[i] in gpt2.texts[j] and len(gpt2.texts[j]) > len(gpt2.texts[i]) for j in longer)
+        assert all(
+            gpt2.raw_bytes[i] in gpt2.raw_bytes[j] and len(gpt2.raw_bytes[j]) > len(gpt2.raw_bytes[i]) for j in longer
+        )
     of = {form: i for i, form in enumerate(gpt2.readable)}
     gold = gpt2.containing(of["GoldMagikarp"], 5)
     assert [gpt2.readable[i] for i in gold] == ["␠SolidGoldMagikarp"]
     assert gpt2.containing(of["␠SolidGoldMagikarp"], 5) == ()
     assert len(gpt2.containing(of["e"], 7)) == 7
     every_letter = gpt2.containing(of["q"], GPT2_SIZE)
-    assert {*every_letter} >= {i for i, t in enumerate(gpt2.texts) if b"q" in t and t != b"q"}
+    assert {*every_letter} >= {i for i, t in enumerate(gpt2.raw_bytes) if b"q" in t and t != b"q"}
 
 
 def test_containing_by_spelling(minilm_vocabulary: ModelVocabulary) -> None:

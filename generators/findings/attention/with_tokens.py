@@ -207,11 +207,11 @@ class _Projected:
         from scipy.special import softmax
 
         n = len(tokens)
-        kept = architecture.n_kv_head or architecture.n_head
-        keys = self._rows(self.keys, tokens, np.arange(n)).reshape(n, kept, -1)
-        keys = np.repeat(keys, architecture.n_head // kept, axis=1)  # where several heads share one's keys
-        asked = self._rows(self.queries, tokens[queries], queries).reshape(len(queries), architecture.n_head, -1)
-        scores = np.matmul(asked.transpose(1, 0, 2), keys.transpose(1, 2, 0)) * np.float32(self.score_scale)
+        key_heads = architecture.n_kv_head or architecture.n_head
+        keys = self._rows(self.keys, tokens, np.arange(n)).reshape(n, key_heads, -1)
+        keys = np.repeat(keys, architecture.n_head // key_heads, axis=1)  # where several heads share one's keys
+        projected = self._rows(self.queries, tokens[queries], queries).reshape(len(queries), architecture.n_head, -1)
+        scores = np.matmul(projected.transpose(1, 0, 2), keys.transpose(1, 2, 0)) * np.float32(self.score_scale)
         return softmax(self.scoring.of(scores, queries[:, None] - np.arange(n)), axis=2)
 
     def _rows(

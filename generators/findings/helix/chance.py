@@ -18,7 +18,7 @@ from generators.maths.curve_statistics import TOP_ENERGY, Name
 from generators.maths.resampling import NullSummary
 
 SEED = 20230714
-DRAWS_BESIDE = 100  # of what judges nothing, and of Gaussian rows, which hardly differ
+FURTHER_DRAWS = 100  # of what judges nothing, and of Gaussian rows, which hardly differ
 HALF = 0.5  # correlation at the distance that is a curve's memory
 IN_WORDS: dict[Null, str] = {
     "smooth": "featureless curves as smooth as P",
@@ -77,7 +77,7 @@ class HelixDraws(TypedDict):
 
 def draw(P: Float[Array, "n d"]) -> HelixDraws:
     """Return what chance gives for the numbers of P that are claimed about."""
-    nulls, aside = CurveNulls(P, DRAWS, SEED), CurveNulls(P, DRAWS_BESIDE, SEED)
+    nulls, further_nulls = CurveNulls(P, DRAWS, SEED), CurveNulls(P, FURTHER_DRAWS, SEED)
     outliers, _ = curve.outlier_positions(P)
     run = P[curve.longest_run(len(P), outliers)]
     memory = half_life(curve.principal_scores(run, turning.COMPONENTS).values)
@@ -86,9 +86,9 @@ def draw(P: Float[Array, "n d"]) -> HelixDraws:
     def judging(name: Name) -> ByNull:
         return {null: _stored(found, null) for null, found in nulls.chances(name).items() if null != "walk"}
 
-    def beside(name: Name) -> ByNull:
+    def further(name: Name) -> ByNull:
         walks = {null: found for null, found in nulls.chances(name).items() if null == "walk"}
-        return {null: _stored(found, null) for null, found in (walks | nulls.beside(name)).items()}
+        return {null: _stored(found, null) for null, found in (walks | nulls.further(name)).items()}
 
     return {
         "smoothness": {"lag_one": nulls.lag_one, "width": float(np.median(nulls.like_widths)), "memory": memory},
@@ -106,12 +106,14 @@ def draw(P: Float[Array, "n d"]) -> HelixDraws:
                     IN_WORDS_LASTING, norm_cvs(P[curve.late_positions(len(P), outliers)], lasting), "at most"
                 )
             },
-            "energy_top30": {null: _stored(found, null) for null, found in aside.chances("energy_top30").items()},
+            "energy_top30": {
+                null: _stored(found, null) for null, found in further_nulls.chances("energy_top30").items()
+            },
         },
         "beside": {
-            "explained_variance_3d": beside("explained_variance_3d"),
-            "winding": beside("winding"),
-            "median_gain": beside("median_gain"),
+            "explained_variance_3d": further("explained_variance_3d"),
+            "winding": further("winding"),
+            "median_gain": further("median_gain"),
             "energy_top30_smooth": _energy_of_smooth(len(P), float(np.median(nulls.like_widths))),
         },
     }
@@ -141,7 +143,7 @@ def width_of(memory: int) -> float:
 def others_of(P: Float[Array, "n d"]) -> Float[Array, " draws"]:
     """Return how far other positions are from the next; drawn from them anew where too few for a percentile."""
     others = steps_of_others(P)
-    return others if len(others) >= DRAWS_BESIDE else np.random.default_rng([SEED, 3]).choice(others, DRAWS)
+    return others if len(others) >= FURTHER_DRAWS else np.random.default_rng([SEED, 3]).choice(others, DRAWS)
 
 
 def wandering(P: Float[Array, "n d"], run: Float[Array, "rows d"], width: float) -> Float[Array, " draws"]:
@@ -161,6 +163,6 @@ def norm_cvs(rows: Float[Array, "rows d"], width: float) -> Float[Array, " draws
 def _energy_of_smooth(n: int, width: float) -> float:
     rng = np.random.default_rng([SEED, 2])
     shares = [
-        curve.energy_share(surrogates.smooth_curve(n, width, rng), TOP_ENERGY) for _ in range(DRAWS_BESIDE // 5)
+        curve.energy_share(surrogates.smooth_curve(n, width, rng), TOP_ENERGY) for _ in range(FURTHER_DRAWS // 5)
     ]
     return float(np.median([share or 0.0 for share in shares]))

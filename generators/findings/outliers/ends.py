@@ -169,7 +169,7 @@ class TokenPlaces:
 
 def named_by_sources(vocabulary: Vocabulary | None) -> list[int]:
     """Return the tokens that the sources name, in vocabularies that have them."""
-    return [] if vocabulary is None else [i for i, text in enumerate(vocabulary.texts) if BY_NAME.fullmatch(text)]
+    return [] if vocabulary is None else [i for i, text in enumerate(vocabulary.raw_bytes) if BY_NAME.fullmatch(text)]
 
 
 def _places(order: Int[Array, " V"]) -> Int[Array, " V"]:

@@ -76,7 +76,7 @@ def _groups(members: list[int], vocabulary: Vocabulary) -> dict[str, int]:
 
 
 def _named_unused(members: list[int], vocabulary: Vocabulary) -> NamedUnused:
-    unused = {i for i, text in enumerate(vocabulary.texts) if UNUSED.fullmatch(text)}
+    unused = {i for i, text in enumerate(vocabulary.raw_bytes) if UNUSED.fullmatch(text)}
     return {"tokens": len(unused), "in_clump": len(unused.intersection(members))}
 
 

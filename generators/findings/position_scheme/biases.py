@@ -94,7 +94,7 @@ def relative_biases(table: Float[Array, "rows heads"], buckets: Buckets) -> tupl
     low, high = permuted(used)
     heads = [_described(head, biases[head], used, low, high) for head in range(len(biases))]
     peaks = [head["peak_offset"] for head in heads]
-    told: Biases = {
+    summary: Biases = {
         "buckets": buckets.count,
         "max_distance": buckets.max_distance,
         "both_ways": buckets.both_ways,
@@ -107,7 +107,7 @@ def relative_biases(table: Float[Array, "rows heads"], buckets: Buckets) -> tupl
         "peaks": [{"offset": offset, "heads": count} for offset, count in Counter(sorted(peaks)).most_common()],
         "heads": heads,
     }
-    return told, {"bias_offsets": used["nearest"].astype(np.int32), "biases": biases.astype(np.float32)}
+    return summary, {"bias_offsets": used["nearest"].astype(np.int32), "biases": biases.astype(np.float32)}
 
 
 def permuted(used: Bucketed) -> tuple[float, float]:

@@ -95,9 +95,9 @@ def draw_slopes(slopes: Slopes) -> Any:
     return figure
 
 
-def draw_biases(told: Biases, arrays: dict[str, Array]) -> Any:
+def draw_biases(summary: Biases, arrays: dict[str, Array]) -> Any:
     """Draw every head's biases by bucket of offsets, less the head's mean; those that prefer near on top."""
-    order = [head["head"] for head in sorted(told["heads"], key=lambda head: head["rho"])]
+    order = [head["head"] for head in sorted(summary["heads"], key=lambda head: head["rho"])]
     offsets, biases = arrays["bias_offsets"], arrays["biases"][order]
     shown = biases - biases.mean(axis=1, keepdims=True)
     limit = max(float(np.quantile(np.abs(shown), MOST_SATURATED)), 1e-6)

@@ -62,8 +62,8 @@ def of_table(P: Float[Array, "n d"], m: int) -> Iterator[ChangedPositions]:
         yield ChangedPositions("random groups", GROUP, grouped(used[places], GROUP)[np.argsort(places)])
     random = np.linalg.qr(rng.standard_normal((P.shape[1], CLAIM_COMPONENTS)))[0].T
     yield ChangedPositions("random directions", CLAIM_COMPONENTS, projected(used, mean, random))
-    kept = rng.permutation(P.shape[1])[: _share(CLAIM_PERCENT, P.shape[1])]
-    yield ChangedPositions("random channels", CLAIM_PERCENT, with_channels(used, kept))
+    chosen = rng.permutation(P.shape[1])[: _share(CLAIM_PERCENT, P.shape[1])]
+    yield ChangedPositions("random channels", CLAIM_PERCENT, with_channels(used, chosen))
 
 
 def of_ids(m: int) -> Iterator[ChangedPositions]:
@@ -101,9 +101,9 @@ def projected(
 
 def with_channels(rows: Float[Array, "m d"], channels: Int[Array, " k"]) -> Float[Array, "m d"]:
     """Return rows with only these channels; the others are held at their mean."""
-    kept = np.tile(rows.mean(axis=0), (len(rows), 1))
-    kept[:, channels] = rows[:, channels]
-    return kept
+    changed = np.tile(rows.mean(axis=0), (len(rows), 1))
+    changed[:, channels] = rows[:, channels]
+    return changed
 
 
 def _share(percent: float, d: int) -> int:

@@ -157,8 +157,8 @@ def _chance(moments: Moments) -> Incoherence:
     rng = np.random.default_rng(SEED)
     # Turning acts on the span alone: random orthonormal directions take the place of its own.
     u, s, _ = np.linalg.svd(positions, full_matrices=False)
-    kept = s > s[0] * 1e-12 if len(s) and s[0] > 0 else np.zeros(len(s), bool)
-    span = u[:, kept] * s[kept]
+    nonzero = s > s[0] * 1e-12 if len(s) and s[0] > 0 else np.zeros(len(s), bool)
+    span = u[:, nonzero] * s[nonzero]
     drawn = []
     for _ in range(ROTATIONS):
         turned = np.linalg.qr(rng.standard_normal((positions.shape[1], span.shape[1])))[0]

@@ -44,8 +44,8 @@ class Moments:
 
     def position_means(self, without: int | None = None) -> Float[Array, "n d"]:
         """Return the mean hidden state at each position, of all windows or without one fold."""
-        kept = _without(self.sums, without).sum(axis=0, dtype=np.float64)
-        return kept / _without(self.counts(), without).sum()
+        remaining = _without(self.sums, without).sum(axis=0, dtype=np.float64)
+        return remaining / _without(self.counts(), without).sum()
 
     def halves(self) -> tuple[Float[Array, "n d"], Float[Array, "n d"]]:
         """Return the mean hidden state at each position from either half of the windows."""

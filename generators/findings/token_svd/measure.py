@@ -93,7 +93,7 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
     scores = (E @ leading.astype(np.float32)).astype(np.float64)
     kinds = kinds_of(inputs.vocabulary, len(E))
     lengths = norms(E)
-    told_apart = min(int(np.sum(kinds == kind)) for kind in (MARKED, UNMARKED)) >= FEWEST
+    both_kinds = min(int(np.sum(kinds == kind)) for kind in (MARKED, UNMARKED)) >= FEWEST
     P = nonconstant_positions(inputs.weights)
     overlapping, shares = (None, None) if P is None else overlap(E, P, leading[:, 0], lengths, SEED)
     metrics = TokenSvdMetrics(
@@ -101,17 +101,17 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
         mean_energy=float(mean @ mean / variances.mean()),
         singular_values=np.sqrt(np.clip(energies[:SINGULAR_VALUES], 0, None)).tolist(),
         energy_first=float(energies[0] / energies.sum()),
-        space_share=float(np.mean(kinds[kinds >= 0] == MARKED)) if told_apart else None,
-        auc=areas(E, scores[:, 1:3], kinds) if told_apart else None,
+        space_share=float(np.mean(kinds[kinds >= 0] == MARKED)) if both_kinds else None,
+        auc=areas(E, scores[:, 1:3], kinds) if both_kinds else None,
         extremes=extremes(scores[:, 0], lengths, SEED),
         overlap=overlapping,
         chance={
             **_of_the_mean(variances, mean, len(E)),
-            "plane": other_planes(E, kinds, SEED) if told_apart else None,
+            "plane": other_planes(E, kinds, SEED) if both_kinds else None,
         },
         intervals={
             "cosine_first_mean": _cosine_interval(scores, mean - leading @ (leading.T @ mean)),
-            "plane": area_interval(best_line(scores[:, 1:3], kinds), kinds, SEED) if told_apart else None,
+            "plane": area_interval(best_line(scores[:, 1:3], kinds), kinds, SEED) if both_kinds else None,
         },
         n_channels=len(energies),
         n_tokens=len(E),
