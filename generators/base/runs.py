@@ -13,8 +13,8 @@ from numpy import ndarray as Array
 from generators.base.architecture import Architecture
 
 PositionKind = Literal["table", "rotary", "alibi"]
-# What is called with results as they come: with the first window of the batch, before it the stage or the layer where
-# there are several.
+# Callbacks for results, batch by batch. The integer before the array is the first window of the batch; a stage or a
+# layer comes before it where there are several.
 SeePredictions = Callable[[int, Float[Array, "tokens V"], Int[Array, " tokens"]], None]
 SeeStates = Callable[[int, int, Float[Array, "batch n d"]], None]
 SeeAttention = Callable[[int, int, Float[Array, "batch heads n n"]], None]
@@ -56,19 +56,19 @@ class Windows(Protocol):
 
     @property
     def mask_id(self) -> int | None:
-        """Return the token that stands for a masked one."""
+        """Return the token that replaces a masked one."""
 
 
 @runtime_checkable
 class WindowLoss(Protocol):
-    """One number per window, measured anew each time under what is replaced or held then."""
+    """One number per window, measured under whatever is replaced or held at the time."""
 
     @property
     def unit(self) -> str:
         """Return what the number is: "nats per token", for example."""
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure; `see` is shown log-probabilities and the tokens that stand there, where any are predicted."""
+        """Measure; `see` is called with log-probabilities and the actual tokens, if the model predicts any."""
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ from generators.base.architecture import Architecture
 from generators.base.runs import Run
 
 Weights = Mapping[str, Array]
-# Capabilities that a finding may need or use beside roles of tensors.
+# Capabilities that a finding may need or use, in addition to roles of tensors.
 TOKENS = "tokens"
 FREQUENCIES = "frequencies"
 RUN = "run"
@@ -35,7 +35,7 @@ class Vocabulary(Protocol):
 
     @property
     def readable(self) -> tuple[str, ...]:
-        """Return a form of every token in which each character can be seen; no two are alike."""
+        """Return a form of every token in which each character can be seen; no two are equal."""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ class Vocabulary(Protocol):
 
 @runtime_checkable
 class Frequency(Protocol):
-    """How often each token occurs, as far as one source can tell; `tokens/frequency.py` makes it."""
+    """How often each token occurs according to one source; `tokens/frequency.py` makes it."""
 
     @property
     def source(self) -> str:
@@ -70,15 +70,15 @@ class Frequency(Protocol):
 
     @property
     def log_frequency(self) -> Float[Array, " V"]:
-        """Return log(count + 1) or the log of a relative frequency; NaN where the source can't tell."""
+        """Return log(count + 1) or the log of a relative frequency; NaN where the source has none."""
 
     @property
     def coverage(self) -> float:
-        """Return the share of tokens that the source can speak about."""
+        """Return the share of tokens for which the source has a frequency."""
 
     @property
     def proxy(self) -> bool:
-        """Return whether it is no frequency but something that goes with it."""
+        """Return whether it is not a frequency but correlates with it."""
 
     @property
     def training_counts(self) -> Int[Array, " V"] | None:

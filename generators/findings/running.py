@@ -10,7 +10,7 @@ from generators.maths.resampling import interval, item_weights
 
 WINDOWS = 64  # of text, unless a finding says otherwise
 SEED = 20231204
-GROUP = 10  # positions: what is asked of every finding that makes positions coarser
+GROUP = 10  # positions, in every finding that makes positions coarser
 RESAMPLES = 1000
 
 

@@ -50,6 +50,8 @@ def principal_scores(rows: Float[Array, "rows d"], count: int) -> Scores:
 
 def leading_axes(rows: Float[Array, "rows d"], count: int) -> Float[Array, "d count"]:
     """Return the leading right singular vectors of uncentred rows, those without energy left out."""
+    # The Gram matrices of rows and of columns have the same nonzero eigenvalues, so the smaller one is decomposed. If
+    # it is that of the rows, its eigenvectors u are left singular vectors, and rows^T u / s are the right ones.
     energies, vectors = np.linalg.eigh(smaller_gram(rows))
     there = np.flatnonzero(energies > NO_VARIANCE * max(energies[-1], 0.0))[::-1][:count]
     if rows.shape[1] == len(vectors):

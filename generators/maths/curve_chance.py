@@ -1,8 +1,8 @@
-"""What chance gives for the statistics of a curve: each doubt has its null.
+"""Null distributions for the statistics of a curve.
 
-*Would any smooth curve do?* Featureless curves as smooth as this one, in like channels and in channels that differ as
-much as its own; a random walk in such channels; Gaussian rows. *Would any stretch do?* The same waves at other times,
-the same rows in another order, another position than the first.
+Would any smooth curve do? Featureless curves as smooth as this one, in channels of equal spread and in channels that
+differ as much as its own; random walks in such channels; Gaussian rows. Would any stretch of it do? The same waves
+at other times, the same rows in another order, other positions than the first.
 """
 
 from dataclasses import dataclass

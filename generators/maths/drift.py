@@ -1,9 +1,9 @@
-"""Would anything do that drifts along an order of items as these values do?
+"""A null for correlations with values that drift along an order of items.
 
-Values are taken apart into waves along the order (half cosines, DCT-II), and every wave gets a random sign. What
-comes out drifts as much, and as slowly, in directions of its own. For a random walk and, nearly, for whatever is
-stationary along the order, the waves are independent and either sign is as likely: then the null is exact. Signs are
-random and not phases (Theiler et al. 1992), since a drift need not come back to where it began.
+Values are decomposed into waves along the order (half cosines, DCT-II), and every wave gets a random sign. The result
+drifts as much and as slowly, in another direction. For a random walk, and nearly for any stationary series, the waves
+are independent and both signs are equally likely, so the null is exact. Signs are random rather than phases (Theiler
+et al. 1992), since a drift need not return to where it began.
 """
 
 import numpy as np

@@ -93,10 +93,9 @@ def strongest_channel(E: Float[Array, "V d"], values: Float[Array, " V"]) -> int
 
 
 def channel_correlations(E: Float[Array, "V d"], targets: list[Ranked]) -> Float[Array, "targets d"]:
-    """Return Spearman's correlation of every channel with every target, sorting each channel once.
-
-    A constant channel correlates with nothing: 0.
-    """
+    """Return Spearman's correlation of every channel with every target; 0 for a constant channel."""
+    # Sorting a channel is the slow step, so each is sorted once. Targets that are known for other rows need other
+    # ranks, and those follow from the same order by counting the known rows up to each place.
     blocks = [slice(a, a + BLOCK) for a in range(0, E.shape[1], BLOCK)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         parts = list(

@@ -1,9 +1,11 @@
-"""What chance gives for a number, and how sure the number is.
+"""Null distributions and bootstrap intervals.
 
-Chance is a set of draws under a null, kept as their median and the limit that a value has to pass. Intervals come
-from resampling: positions in blocks, since neighbours go together (Künsch 1989; blocks wrap around as in Politis and
-Romano 1992, so that every position is drawn as often), tokens and windows of text one by one. A resampling is a row
-of weights, how often each item was drawn, so that whatever is a sum over items is a matrix product.
+A null distribution is summarized by its median and by the limit that a value must pass. Intervals come from
+resampling. Positions are drawn in blocks, because neighbours are correlated (Künsch 1989); blocks wrap around, so
+that every position is equally likely (Politis and Romano 1992). Tokens and windows of text are drawn one by one.
+
+A resampling is a row of weights: how often each item was drawn. A sum over the items of every resampling is then one
+matrix product.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -84,7 +86,7 @@ def item_weights(n: int, draws: int, rng: np.random.Generator) -> Float[Array, "
 
 
 def _counts(drawn: Iterable[Int[Array, " m"]], n: int, draws: int) -> Float[Array, "draws n"]:
-    """Count one draw after another, so that only one is here beside the counts."""
+    """Count the draws one at a time, so that only one of them is in memory."""
     counts = np.empty((draws, n))
     for row, items in zip(counts, drawn, strict=True):
         row[:] = np.bincount(items, minlength=n)
@@ -108,7 +110,7 @@ def _batches(n: int, draws: int, rng: np.random.Generator) -> Iterator[Float[Arr
 def ratio_of(inside: Float[Array, " n"], whole: Float[Array, " n"]) -> Statistic:
     """Return the statistic sum(inside) / sum(whole): a share of energy, or a covariance product over a trace.
 
-    Items are to be about their mean already; how little a mean moves by resampling is left out.
+    Items must be centred already. That resampling also moves the mean a little is ignored.
     """
 
     def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
@@ -153,7 +155,9 @@ def auc_of(scores: Float[Array, " n"], positive: Bool[Array, " n"]) -> Statistic
 
 
 def ranking(values: Float[Array, " n"]) -> Callable[[Float[Array, "draws n"]], Float[Array, "draws n"]]:
-    """Return a function that gives every item's mid-rank among as many copies of items as weights say."""
+    """Return a function that gives every item's mid-rank in a sample with `weights` copies of each item."""
+    # The order of the values never changes, so they are sorted once. A resampling changes only how many copies come
+    # before a value, and a cumulative sum of the weights in sorted order counts these.
     order = np.argsort(values, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(values[order]) != 0, True))
     group = np.empty(len(values), np.intp)

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 EXACT = 1e-3  # of a channel's bends, what may remain of them under its recurrence
 ROUNDING = 1e-6  # of a channel's size; float32 has 6e-8, a few of which add up
-ROUNDING_OF_HALF = 2e-3  # the same of a table that is kept in 16 bits: float16 has 5e-4
+ROUNDING_OF_HALF = 2e-3  # the same for a table stored in 16 bits: float16 has 5e-4
 FEWEST_ROWS = 8
 FEWEST = 3  # circles that make a table
 SAME_PERIOD = 1e-3  # relative difference of two periods that are one
@@ -71,7 +71,7 @@ def channel_periods(P: Float[Array, "n d"]) -> Float[Array, " d"] | None:
     factor = np.divide(np.sum(here * neighbours, axis=0), size, out=np.full(P.shape[1], 2.0), where=size > 0)
     remaining = np.sum((neighbours - factor * here) ** 2, axis=0)
     bends = np.sum((neighbours - 2 * here) ** 2, axis=0)
-    with np.errstate(over="ignore", under="ignore"):  # beyond what 16 bits hold it is not kept in them
+    with np.errstate(over="ignore", under="ignore"):  # what 16 bits can't hold differs after the conversion
         in_half = np.array_equal(P, P.astype(np.float16))
     rounding = ROUNDING_OF_HALF if in_half else ROUNDING
     if np.any(remaining > EXACT**2 * bends + rounding**2 * size):

@@ -1,4 +1,4 @@
-"""What a change costs a model: nats per token, or how far its last hidden states move."""
+"""Losses: nats per token, or how far the last hidden states move under a change."""
 
 import io
 from collections.abc import Callable
@@ -45,7 +45,7 @@ class NextToken:
 
 
 class MaskedTokens:
-    """Nats that masked tokens cost, a mean over those of each window; the same ones are masked every time."""
+    """Nats that masked tokens cost, a mean over those of each window; always the same ones."""
 
     unit = "nats per masked token"
 
@@ -92,7 +92,7 @@ class Drift:
         losses = np.empty(len(self._ids))
 
         def measure(begin: int, states: Any) -> None:
-            # Half the squared distance of unit vectors: no digits are lost where both are nearly alike.
+            # Half the squared distance of unit vectors is 1 - cosine, but loses no digits where the two are close.
             apart = (_unit(states).cpu() - self._before[begin]).square().sum(dim=-1) / 2
             losses[begin : begin + len(states)] = apart.double().mean(dim=1).numpy()
 
@@ -113,7 +113,7 @@ class StoredLoss:
         self._count = 0
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure what was not measured before the interruption; what is to be seen is seen anew."""
+        """Measure, or read what was measured before an interruption; with `see`, always measure."""
         self._count += 1
         if see is not None:
             return self._loss.per_window(see)

@@ -14,7 +14,7 @@ from generators.base.runs import PositionKind
 from generators.runner import modules
 from generators.runner.errors import CannotRunError
 
-# How the blocks of an ALiBi model are given their bias; Falcon's rotate where it is not asked for.
+# How the blocks of an ALiBi model are given their bias; Falcon's rotate if they are given none.
 ALIBI_ARGUMENTS = {"bloom": "alibi", "mpt": "position_bias", "falcon": "alibi"}
 MASK = "attention_mask"
 
@@ -58,7 +58,7 @@ class Positions:
 
     @contextmanager
     def ids(self, ids: Float[Array, " n"]) -> Iterator[None]:
-        """Run with token t at position `ids[t]`, which may be a fraction; all alike is no positions at all.
+        """Run with token t at position `ids[t]`, which may be a fraction; equal ids remove all positions.
 
         Raises:
             CannotRunError: the model has a table, whose rows only whole ids could name.

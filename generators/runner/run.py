@@ -66,8 +66,8 @@ class OpenedModel:
 
         Args:
             budget_s: what it may take, in seconds.
-            watch: who is told how much of it is done.
-            unfinished: a folder of this result's own, in which losses are kept until it is finished.
+            watch: is called with the share that is done.
+            unfinished: a folder for this result alone, in which losses are stored until it is finished.
         """
         self.budget_s, self._watch, self._unfinished = budget_s, watch, unfinished
         self._losses = 0
@@ -83,7 +83,7 @@ class OpenedModel:
 
     @property
     def record(self) -> dict[str, str]:
-        """What a result depends on beside the weights and the text: versions, dtype, device, threads."""
+        """What a result depends on in addition to the weights and the text: versions, dtype, device, threads."""
         return {
             "torch": torch.__version__,
             "transformers": metadata.version("transformers"),
@@ -315,7 +315,7 @@ class OpenedModel:
         return kind(self.logits_on_device, windows)
 
     def _pass(self, windows: int) -> None:
-        """Count windows as run, and tell who watches."""
+        """Count windows as run, and report progress."""
         self._done += windows
         if self._watch is not None and self._due:
             self._watch(min(1.0, self._done / self._due))

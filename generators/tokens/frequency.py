@@ -17,11 +17,11 @@ COUNTS = "token_counts.npy"
 
 @dataclass(frozen=True)
 class TokenFrequency:
-    """How often each token occurs, as far as one source can tell.
+    """How often each token occurs, according to one source.
 
-    `log_frequency` is log(count + 1) or a log of relative frequency, NaN for tokens that the source can't speak
-    about; `coverage` is the share of tokens that it can. `label` is how a page names the source. A `proxy` is no
-    frequency but something that goes with it (the token index).
+    `log_frequency` is log(count + 1) or a log of relative frequency, NaN for tokens that the source lacks;
+    `coverage` is the share of tokens that it has. `label` is how a page names the source. A `proxy` is
+    not a frequency but correlates with it (the token index).
     """
 
     source: str
@@ -102,7 +102,7 @@ def _counted(source: str, label: str, path: Path, size: int) -> TokenFrequency:
 def _of_words(vocabulary: ModelVocabulary) -> TokenFrequency:
     """Return the frequency in English of tokens that begin a word and are all letters (in GPT-1: that end one).
 
-    wordfreq tells no case apart: " The" gets the frequency of " the".
+    wordfreq ignores case: " The" gets the frequency of " the".
     """
     from importlib.metadata import version
 

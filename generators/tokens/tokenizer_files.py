@@ -30,9 +30,9 @@ BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 class Spelling:
     """How a tokenizer spells text in its token strings.
 
-    `byte_level`: each character stands for a byte, as in GPT-2. `continuation` stands before what doesn't begin a
+    `byte_level`: each character represents a byte, as in GPT-2. `continuation` comes before what doesn't begin a
     word (WordPiece: `##`), `word_end` after what ends one (GPT-1: `</w>`), `space` for a space (SentencePiece: `▁`).
-    `byte_tokens`: `<0x0A>` stands for a byte.
+    `byte_tokens`: `<0x0A>` represents a byte.
     """
 
     byte_level: bool = False
@@ -56,7 +56,7 @@ class Spelling:
         return Token(text, readable_form(text), text.startswith(b" "))
 
     def read_added(self, content: str, special: bool) -> Token:
-        """Return an added token: its content stands as it is, in no tokenizer's spelling."""
+        """Return an added token: its content is literal, in no tokenizer's spelling."""
         text = content.encode()
         marks_space = text.startswith(b" ") or bool(self.continuation)
         return Token(text, readable_form(text), marks_space, special)

@@ -1,8 +1,8 @@
 """What every head attends to if it sees positions with tokens on them, drawn by how often they occur.
 
-Positions alone are a caricature even in layer 0: the norm blows a lone P up to the size of a whole input. With tokens
-the input is E[u] + P (and the row that BERT's kin add for the type of a token). A norm of a sum is linear but for one
-number per input, so every token and every position is projected once, and their sums only scaled.
+Positions alone are a caricature even in layer 0, because the norm scales a lone P up to the size of a whole input.
+With tokens the input is E[u] + P (and the row that BERT-like models add for the type of a token). A norm of a sum is
+linear but for one number per input, so every token and every position is projected once, and their sums only scaled.
 """
 
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class _Sample:
-    """Which token of a pool stands at each position in every draw, and from which positions one looks."""
+    """Which token of a pool is at each position in every draw, and the query positions."""
 
     pool: Float[Array, "pool d"]
     tokens: Int[Array, "draws n"]
@@ -203,7 +203,7 @@ class _Projected:
     def attention(
         self, tokens: Int[Array, " n"], queries: Int[Array, " queries"], architecture: Architecture
     ) -> Float[Array, "heads queries n"]:
-        """Return what each head attends to from some positions when these tokens stand on all of them."""
+        """Return what each head attends to from some query positions when these tokens fill all positions."""
         from scipy.special import softmax
 
         n = len(tokens)

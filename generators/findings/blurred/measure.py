@@ -35,7 +35,7 @@ class BlurredHeadRow(TypedDict):
 
 
 class Reduction(TypedDict):
-    """How many components are kept, their share of P's variance, and the median and largest error of heads."""
+    """How many components are used, their share of P's variance, and the median and largest error of heads."""
 
     components: int
     variance: float
@@ -44,7 +44,7 @@ class Reduction(TypedDict):
 
 
 class BlurredMetrics(TypedDict):
-    """Every head, and the reduction; `uniform` is what looking everywhere alike gives the previous token."""
+    """Every head, and the reduction; `uniform` is the weight on the previous token under uniform attention."""
 
     group: int
     queries: int
@@ -102,7 +102,7 @@ def in_groups(rows: Float[Array, "n m"], size: int) -> Float[Array, "n m"]:
 def looks(
     queries: Float[Array, "m a"], keys: Float[Array, "n a"], at: Int[Array, " m"], scored: Scoring, head: int = 0
 ) -> Float[Array, "m n"]:
-    """Return the attention of queries that stand at some positions."""
+    """Return the attention of queries at some positions."""
     from scipy.special import softmax
 
     offsets = at[:, None] - np.arange(len(keys))

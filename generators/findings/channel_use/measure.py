@@ -1,4 +1,4 @@
-"""What it costs a model to hold a channel of its stream still, and what its predictions lose by that."""
+"""What it costs a model to hold a channel of its stream constant, and how its predictions change."""
 
 from collections.abc import Sequence
 from typing import Literal

@@ -1,4 +1,4 @@
-"""How channels, the norm and the first singular direction of token embeddings go with how often tokens occur."""
+"""How channels, the norm and the first singular direction of token embeddings correlate with token frequency."""
 
 import numpy as np
 from jaxtyping import Float, Int

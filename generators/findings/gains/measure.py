@@ -27,7 +27,7 @@ TURNS = 100  # of the whole stream, each of which costs a rotation
 
 
 class Ranks(TypedDict):
-    """Where ln2's channel stands among all, 1 for the largest: the spread of positions, |mean| and spread of tokens.
+    """Ranks of ln2's channel among all, 1 for the largest: by spread of positions, |mean| and spread of tokens.
 
     `share_of_first_direction` is its share of the first right singular vector of E, 1 / d on average.
     """
@@ -141,7 +141,7 @@ def log_correlation(std: Float[Array, " d"], gain: Float[Array, " d"]) -> float 
 
 
 def _ranks(channel: int, std: Float[Array, " d"] | None, weights: Weights) -> Ranks:
-    """Return where a channel stands among all, as far as P and E are there."""
+    """Return the ranks of a channel among all, as far as P and E are present."""
     E = weights.get("token_embedding")
     ranks: Ranks = {
         "channel": channel,

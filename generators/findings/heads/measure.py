@@ -58,7 +58,7 @@ class Repeated(TypedDict):
 
 
 class HeadsMetrics(TypedDict):
-    """Numbers of all heads; `uniform` is the weight on the previous token of a head that looks everywhere alike."""
+    """Numbers of all heads; `uniform` is the weight on the previous token of a head that attends uniformly."""
 
     heads: list[HeadRow]
     uniform: float
@@ -121,7 +121,7 @@ def _ways(
     """Yield the contexts of running with positions as they are, in groups, and removed."""
     yield "as they are", nullcontext()
     if run.position_kind is None or (run.position_kind == "table" and P is None):
-        return  # a table that is all alike takes part in nothing
+        return  # equal rows carry no position
     for name, size in (("in groups", GROUP), ("removed", m)):
         if P is None:
             yield name, run.replaced(ids=grouped(np.arange(m, dtype=np.float64), size))  # type: ignore[misc]

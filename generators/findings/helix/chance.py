@@ -141,13 +141,13 @@ def width_of(memory: int) -> float:
 
 
 def others_of(P: Float[Array, "n d"]) -> Float[Array, " draws"]:
-    """Return how far other positions are from the next; drawn from them anew where too few for a percentile."""
+    """Return how far other positions are from the next; resampled if there are too few for a percentile."""
     others = steps_of_others(P)
     return others if len(others) >= FURTHER_DRAWS else np.random.default_rng([SEED, 3]).choice(others, DRAWS)
 
 
 def wandering(P: Float[Array, "n d"], run: Float[Array, "rows d"], width: float) -> Float[Array, " draws"]:
-    """Return the variance in three components of smoothed noise in channels as loud as those of a run of P."""
+    """Return the variance in three components of smoothed noise in channels with the spreads of a run of P."""
     rng, spreads = np.random.default_rng([SEED, 4]), surrogates.channel_spreads(run)
     curves = (surrogates.smooth_curve(len(P), width, rng, spreads) for _ in range(DRAWS))
     return np.array([curve.explained_variance(rows[1:]) or 0.0 for rows in curves])

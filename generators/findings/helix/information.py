@@ -1,4 +1,4 @@
-"""How much of where a position stands its distance from the centre tells, and how much its angle."""
+"""How well a position is predicted by its distance from the center, and by its angle."""
 
 import numpy as np
 from jaxtyping import Float

@@ -70,7 +70,7 @@ class StoredLookBack(TypedDict):
     r2_affine: float
     r2_translation: float
     r2_identity: float
-    gain: float  # of the rotation over standing still
+    gain: float  # of the rotation over predicting no movement
     translation_gain: float
     tokens_per_turn: list[float]  # of the rotation's planes, fastest first
 

@@ -71,7 +71,7 @@ class NamedRow(TokenCells):
 
 
 class TokenPlaces:
-    """Where every token stands by norm, along the frequency channel and by frequency, and which huddle."""
+    """The rank of every token by norm, along the frequency channel and by frequency, and which are in the clump."""
 
     def __init__(
         self,

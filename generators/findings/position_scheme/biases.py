@@ -1,4 +1,4 @@
-"""T5's relative biases: a table of heads and distances, which is the kernel itself where all content is alike."""
+"""T5's relative biases: a table of heads and distances, which is the kernel itself if all content is equal."""
 
 from collections import Counter
 from typing import Literal
@@ -40,7 +40,7 @@ class Peak(TypedDict):
 
 
 class Biases(TypedDict):
-    """What relative biases give each head if all content is alike; distances in tokens, biases in nats.
+    """What relative biases give each head if all content is equal; distances in tokens, biases in nats.
 
     `rho` of a head is Spearman's correlation over buckets of its bias with distance (0 where all biases are equal);
     99 % of permutations of buckets give more than `permuted_low`, as many less than `permuted_high`. Heads below and

@@ -154,7 +154,7 @@ def _is_formula(weights: Weights) -> bool:
 
 
 def _held(weights: Weights) -> bool:
-    """Return whether there is a table whose rows are all alike: held at zero, say."""
+    """Return whether there is a table with equal rows, such as one held at zero."""
     return "position_embedding" in weights and nonconstant_positions(weights) is None
 
 

@@ -25,8 +25,8 @@ class StageRow(TypedDict):
     """The stream at one depth: `layer` i is what block i is given, the last is what the model returns.
 
     `share` is that of the variance between positions, `winding` how often the curve goes round (the strongest plane's
-    share x turns x steadiness), `look_back_gain` that of a rotation over standing still, ten tokens back, `in_P` the
-    share of the curve's energy in the leading directions of P.
+    share x turns x steadiness), `look_back_gain` that of a rotation over predicting no movement, ten tokens back,
+    `in_P` the share of the curve's energy in the leading directions of P.
     """
 
     layer: int
@@ -95,7 +95,7 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
 
 
 def _basis(inputs: Inputs) -> Float[Array, "d k"] | None:
-    """Return the leading directions of P, None without one that tells positions apart."""
+    """Return the leading directions of P; None if there is no P, or if its rows are equal."""
     P = nonconstant_positions(inputs.weights)
     return None if P is None else right_singular_vectors(P, subspace_size(*P.shape))
 

@@ -1,4 +1,4 @@
-"""Sums over windows of one stage of the stream, from which all else follows; single hidden states are not kept."""
+"""Sums over windows of one stage of the stream; all else follows, and single hidden states are not stored."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ RIDGE = 1e-3  # of the mean variance of a channel
 
 @dataclass(kw_only=True)
 class Moments:
-    """What is kept of the hidden states (windows, n, d) of one stage."""
+    """What is stored of the hidden states (windows, n, d) of one stage."""
 
     windows: int
     n: int

@@ -30,7 +30,7 @@ from generators.maths.resampling import first_direction_cosine_of, resample_item
 from generators.maths.rotations import accidental_mean_cosines, turned_mean_cosines
 from generators.maths.spectra import gram
 
-SINGULAR_VALUES = 10  # that are told
+SINGULAR_VALUES = 10  # that are stored
 RESAMPLED_IN = 8  # leading directions in which the first of a resampling is sought
 SAMPLE = 6000  # tokens drawn in figures
 SEED = 20211201

@@ -29,8 +29,8 @@ class Overlap(TypedDict):
     """The first direction and a token's energy in P's top k directions.
 
     `rho` is the rank correlation of the projection with that energy, `rho_share` with its share of the token's own.
-    `auc` is how well the projection tells the tenth of the tokens with the largest share from the others; 0.5 is not
-    at all, and below it they are the ones that lie less far along.
+    `auc` is how well the projection separates the tenth of the tokens with the largest share from the others: 0.5 is
+    chance, and below it those tokens have the smaller projections.
     """
 
     k: int
@@ -44,9 +44,9 @@ class Overlap(TypedDict):
 def overlap(
     E: Float[Array, "V d"], P: Float[Array, "n d"], first: Float[Array, " d"], norms: Float[Array, " V"], seed: int
 ) -> tuple[Overlap, Float[Array, " V"]]:
-    """Return how projections on the first direction go with energy in P's top directions, and in turned ones.
+    """Return how projections on the first direction correlate with energy in P's top directions, and in turned ones.
 
-    Beside it every token's share of energy in P's top directions.
+    The second value is every token's share of energy in P's top directions.
     """
     k = subspace_size(*P.shape)
     top = right_singular_vectors(P, k).astype(np.float32)

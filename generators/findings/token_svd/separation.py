@@ -1,4 +1,4 @@
-"""How well directions tell tokens with the space marker from those without; what any other plane would do."""
+"""How well directions separate tokens with the space marker from those without; the same for random planes."""
 
 import numpy as np
 from jaxtyping import Float, Int8
@@ -49,7 +49,7 @@ def areas(E: Float[Array, "V d"], plane: Float[Array, "V 2"], kinds: Kinds) -> A
 
 
 def best_line(plane: Float[Array, "V 2"], kinds: Kinds) -> Float[Array, " V"]:
-    """Return the projections on the line of a plane that tells both kinds apart best (Fisher's discriminant)."""
+    """Return the projections on the line of a plane that separates both kinds best (Fisher's discriminant)."""
     return plane @ _lda(plane, kinds)
 
 

@@ -1,4 +1,4 @@
-"""How probable the model ever makes the tokens that look under-trained, beside others as rare."""
+"""The largest probability the model gives tokens that look under-trained, compared with others as rare."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int

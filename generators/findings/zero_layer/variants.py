@@ -36,7 +36,7 @@ class YieldVariant(TypedDict):
 
 
 class Treatment(NamedTuple):
-    """Whether the final norm is applied, and at which position tokens stand, if at any."""
+    """Whether the final norm is applied, and the position of the tokens, if any."""
 
     final_norm: bool
     position: int | None

@@ -21,7 +21,7 @@ LANGUAGE_REFERENCE = Path(__file__).parent / "language-reference.txt"
 LANGUAGE_REFERENCE_SHA256 = "f645602aa630381e9aed465dfee8c9a6ea2a7a93fe46c4da6618ac4bc763d7b5"
 LONGEST_WINDOW = 256  # tokens
 MASK_TOKENS = ("[MASK]", "<mask>")
-PROBE = "a"  # any text that is one word: what a tokenizer puts around it stands around every window
+PROBE = "a"  # any text that is one word: what a tokenizer puts around it also surrounds every window
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class TokenizedText:
     """A text in a model's tokens, and what the tokenizer puts before and after every piece of it."""
 
     name: str
-    sha256: str  # of the text's bytes, or of the ids where it is kept as those
+    sha256: str  # of the text's bytes, or of the ids where it is stored as ids
     ids: Int[Array, " tokens"]
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
@@ -103,7 +103,7 @@ def _carried(path: Path) -> TokenizedText:
 
 
 def digest_of_ids(ids: Int[Array, " tokens"]) -> str:
-    """Return the SHA-256 of token ids, whatever type they are kept in."""
+    """Return the SHA-256 of token ids, whatever their type."""
     return hashlib.sha256(ids.astype("<u4").tobytes()).hexdigest()
 
 
