@@ -141,7 +141,7 @@ def accidental_mean_cosines(
 def _first_with_mean(variances: Float[Array, " d"], means: Float[Array, "draws d"]) -> Float[Array, " draws"]:
     """Return |cos| of each mean m with the first eigenvector of diag(variances) + m m^T."""
     # The eigenvalues of this matrix are the roots x of sum_j m_j^2 / (x - variance_j) = 1. The largest root lies
-    # above the largest variance, where bisection finds it, and its eigenvector has the entries m_j / (x - variance_j).
+    # above the largest variance, where bisection finds it; its eigenvector has the entries m_j / (x - variance_j).
     squares = means**2
     lengths = squares.sum(axis=1)
     largest = float(variances.max())
