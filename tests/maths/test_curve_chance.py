@@ -55,7 +55,7 @@ def test_a_planted_start_that_frays_is_beyond_chance(helix):
 
 
 def test_a_first_position_is_beyond_chance_where_it_alone_stands_apart():
-    rows = shapes.walk(N, 24, 0)
+    rows = shapes.random_walk(N, 24, 0)
     rows[0] += 50
     assert passed(rows, "first_position_distance")
     heavy = np.random.default_rng(1).standard_cauchy((N, 24))
@@ -67,7 +67,7 @@ def test_a_first_position_is_beyond_chance_where_it_alone_stands_apart():
     [
         (shapes.smoothed(N, 48, 0, 20), ("winding", "median_gain", "fraying", "norm_cv")),
         (np.random.default_rng(0).standard_normal((N, 48)), ("winding", "norm_cv", "energy_top30")),
-        (shapes.walk(N, 48, 0), ("explained_variance_3d", "winding", "fraying")),
+        (shapes.random_walk(N, 48, 0), ("explained_variance_3d", "winding", "fraying")),
     ],
 )
 def test_featureless_curves_are_not_beyond_chance(rows, names):
@@ -77,14 +77,14 @@ def test_featureless_curves_are_not_beyond_chance(rows, names):
 
 
 def test_short_curves_lack_what_they_are_too_short_for():
-    rows = shapes.walk(40, 8, 0)
+    rows = shapes.random_walk(40, 8, 0)
     nulls = CurveNulls(rows, 99, 0)
     assert nulls.chances("fraying") == {}
     assert set(nulls.chances("winding")) == {"smooth", "own channels"}
 
 
 def test_the_same_seed_gives_the_same_chances():
-    rows = shapes.walk(210, 8, 0)
+    rows = shapes.random_walk(210, 8, 0)
     first, again, other = (CurveNulls(rows, 99, seed).chances("fraying") for seed in (0, 0, 1))
     assert first == again != other
 
@@ -100,7 +100,7 @@ def test_smoothness_is_taken_where_no_outlier_stands_between():
 
 
 def test_reordered_frayings_as_the_rows_themselves_give_them():
-    rows = shapes.walk(210, 20, 0) * np.geomspace(2, 1, 210)[:, None]
+    rows = shapes.random_walk(210, 20, 0) * np.geomspace(2, 1, 210)[:, None]
     found = reordered_frayings(rows, 99, np.random.default_rng(5))
     generator = np.random.default_rng(5)
     plain = [curve.fraying(rows[generator.permutation(210)]) for _ in range(99)]

@@ -37,8 +37,8 @@ def plain(rows):
     "rows",
     [
         frayed_helix(),
-        shapes.walk(N, 60, 0),
-        shapes.walk(N + 1, 12, 1),
+        shapes.random_walk(N, 60, 0),
+        shapes.random_walk(N + 1, 12, 1),
         np.random.default_rng(0).standard_cauchy((N, 9)),
     ],
 )

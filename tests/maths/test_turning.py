@@ -122,7 +122,7 @@ def test_what_does_not_turn_does_not_wind(rows):
 def test_featureless_curves_hardly_wind(seed):
     for rows in (
         np.random.default_rng(seed).standard_normal((N, 48)),
-        shapes.walk(N, 48, seed),
+        shapes.random_walk(N, 48, seed),
         shapes.autoregressive(N, 48, seed, 0.9),
         shapes.smoothed(N, 48, seed, 20),
     ):
@@ -233,7 +233,7 @@ def test_the_median_gain_of_known_curves():
     assert gain(shapes.embedded(np.hstack([shapes.circle(N, 5), shapes.circle(N, 9)]), 40, noise=0.01)) > 0.9
     assert gain(shapes.embedded(shapes.line(N), 40)) < 0.1
     assert abs(gain(np.random.default_rng(0).standard_normal((2000, 40)))) < 0.05
-    assert gain(shapes.walk(N, 40, 0)) < 0.1
+    assert gain(shapes.random_walk(N, 40, 0)) < 0.1
     assert gain(shapes.smoothed(N, 40, 0, 5)) < 0.1
 
 
