@@ -1,4 +1,4 @@
-"""Outliers: the longest and shortest tokens, the spot where unused tokens huddle, and what else looks untrained.
+"""Outliers: the longest and shortest tokens, the cluster of unused tokens, and what else looks untrained.
 
 Observed by Adam Scherlis, "An exploration of GPT-2's embedding weights": a crowded spot in embedding space, a sort of
 wastebasket for tokens that the model never saw. Candidates for under-trained tokens follow Land and Bartolo, "Fishing

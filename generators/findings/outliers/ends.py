@@ -21,7 +21,7 @@ BY_NAME = re.compile(rb" ?(BuyableInstoreAndOnline|natureconservancy|conservancy
 
 
 class EndByNorm(TypedDict):
-    """The tokens at one end by norm: the first of them, their kinds, how many huddle, where they are in the channel.
+    """The tokens at one end by norm: the first, their kinds, how many are in the clump, their place in the channel.
 
     `on_channel` and `by_frequency` are medians of the share of all tokens that lie lower on the frequency channel,
     and that are rarer; None where no frequency is known.

@@ -1,4 +1,4 @@
-"""Which token embeddings are longest and shortest, where tokens huddle, and which look under-trained."""
+"""Which token embeddings are longest and shortest, which form a clump, and which look under-trained."""
 
 import numpy as np
 from numpy import ndarray as Array
@@ -55,7 +55,7 @@ class OutliersMetrics(TypedDict):
 
 
 def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
-    """Measure the extremes by norm, the clump of tokens that huddle, and candidates for under-trained tokens.
+    """Measure the extremes by norm, the clump, and candidates for under-trained tokens.
 
     Reads `token_embedding` (V, d), whether outputs are another matrix, the vocabulary, for names, groups, and what
     contains a token, and frequencies, for the channel that the picture shows norms against and, where they are counts

@@ -188,8 +188,8 @@ def _chance(
 ) -> SubspacesChances:
     """Return what turning one side at random gives, and what exchanging its channels at random does.
 
-    Turned, each side keeps its spectrum; exchanged, also how it spreads over channels: where few are loud on either
-    side, the loud ones hardly ever meet.
+    Turning preserves each side's spectrum; exchanging channels also preserves how it spreads over channels. If few
+    channels are strong on either side, the strong ones rarely coincide.
     """
     rng, d = np.random.default_rng(SEED), len(token_gram)
     tail, energy = weak.shape[1], np.linalg.svd(positions, compute_uv=False) ** 2

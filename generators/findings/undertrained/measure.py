@@ -81,7 +81,7 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
     tokens = OutlierTokens(E, norms(E), inputs.vocabulary)
     crowd = crowding(E)
     indicator = untrained.indicator(tokens, find_clump(E, crowd), inputs.architecture.tied)
-    if indicator is None:  # no tokens huddle: the shortest are the next best guess
+    if indicator is None:  # without a clump, the shortest tokens are the next best guess
         indicator = untrained.Indicator("norm of the input embedding", tokens.norms)
     best = inputs.frequencies[0] if inputs.frequencies else None
     counts = None if best is None else best.training_counts
