@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 
+import httpx2
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
@@ -11,7 +13,7 @@ from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import HubSource, Model
 from generators.checkpoint.sources import Hub, Origin, files, in_folder, locate, network
-from generators.checkpoint.sources.kept import Kept
+from generators.checkpoint.sources.tensor_cache import TensorCache
 from tests.checkpoint.fake_hub import COMMIT, Fault, HubServer, serving
 from tests.checkpoints import WEIGHTS, Sizes, _write_shards, edit_header, tensors_of, write_checkpoint, write_json
 
@@ -218,18 +220,17 @@ def test_a_shape_that_its_bytes_do_not_fill_is_a_sentence(fake, kept):
         _ = checkpoint["position_embedding"]
 
 
-def test_what_was_not_used_longest_is_let_go(tmp_path):
-    import os
-
-    kept = Kept(tmp_path)
+def test_the_least_recently_used_tensors_leave_the_cache_first(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATLAS_CACHE_GB", "250e-9")
+    cache = TensorCache(tmp_path)
     for age, name in enumerate("abc"):
-        kept.keep_tensor("file", name, name.encode() * 100)
-        (path,) = kept._tensors("file", name).glob("*")
+        cache.store_tensor("file", name, name.encode() * 100)
+        (path,) = cache._tensors("file", name).glob("*")
         os.utime(path, (age, age))
-    with kept.tensor("file", "a") as file:  # now used last
+    with cache.tensor("file", "a") as file:  # now the most recently used
         assert file.read() == b"a" * 100
-    kept.prune(250)
-    assert [name for name in "abc" if kept.has_tensor("file", name)] == ["a", "c"]
+    cache.prune()
+    assert [name for name in "abc" if cache.has_tensor("file", name)] == ["a", "c"]
 
 
 def test_offline_main_is_found_again(fake, monkeypatch):
@@ -295,21 +296,38 @@ def test_trouble_that_does_not_pass_is_said_and_is_one_model_s(fake, waits):
     assert opened("owner/other", hub=hub)["position_embedding"].shape == (64, 24)
 
 
-def test_a_hub_that_cannot_be_reached_is_asked_once_only(fake, monkeypatch):
-    import httpx2
-
+@pytest.mark.parametrize("kind", [httpx2.ConnectError, httpx2.ConnectTimeout])
+def test_a_hub_that_cannot_be_reached_is_asked_once_only(fake, monkeypatch, waits, kind):
     calls = []
 
-    def no_route(*arguments, **options):
-        calls.append(arguments)
-        raise httpx2.ConnectError("no route")
+    def no_route(*arguments, timeout, **options):
+        calls.append(timeout)
+        raise kind("no route")
 
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", no_route)
     hub = Hub()
     for repo in ("owner/one", "owner/two", "owner/three"):
         with pytest.raises(WeightsUnavailableError, match=f"can't be reached and {repo} isn't in its local cache"):
             opened(repo, hub=hub)
-    assert len(calls) == 1
+    assert len(calls) == 1 and calls[0] <= 10
+    assert waits == []
+
+
+@pytest.mark.parametrize("kind", [httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError])
+def test_a_server_of_bytes_that_cannot_be_reached_is_a_sentence(fake, monkeypatch, waits, kind):
+    published(fake)
+    checkpoint = opened()
+
+    def no_route(*arguments, **options):
+        raise kind("no route")
+
+    monkeypatch.setattr("httpx2.HTTPTransport.handle_request", no_route)
+    unreachable = r"model\.safetensors of owner/tiny can't be downloaded: (its server can't be reached|no route)"
+    with pytest.raises(WeightsUnavailableError, match=unreachable):
+        _ = checkpoint["position_embedding"]
+    with pytest.raises(WeightsUnavailableError, match=unreachable):
+        checkpoint.prefetch(list(checkpoint))
+    assert waits == []
 
 
 @pytest.mark.parametrize(

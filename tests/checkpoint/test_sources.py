@@ -103,7 +103,7 @@ def test_a_package_is_read_where_it_is_installed(tmp_path, monkeypatch):
     assert files.origin == Origin("package", "carrier", "1.2")
     assert files.fetch(WEIGHTS) == tmp_path / "inside" / "model" / WEIGHTS
     del installed[1]
-    with pytest.raises(InputError, match=r"carrier carries no model\.safetensors"):
+    with pytest.raises(InputError, match=r"carrier contains no model\.safetensors"):
         locate(model(PackageSource(package="carrier")), (), Hub())
 
 

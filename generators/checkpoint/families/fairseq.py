@@ -9,7 +9,6 @@ from generators.checkpoint.roles import Family, Slot, changed, like, linear, nor
 from generators.checkpoint.rotation import Fields
 
 OFFSET = 2  # rows before the first position
-FIXED_EPS = {"layer_norm_eps": 1e-5}
 
 
 def attention(layer: str) -> dict[str, Slot]:

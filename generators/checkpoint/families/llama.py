@@ -226,11 +226,6 @@ OLMO = like(
 )
 
 
-def _unclipped(family: Family, settings: Settings) -> Family:
-    settings.ignore("clip_qkv")  # bounds what came out of the matrices; scores of ordinary size are the same
-    return family
-
-
 NORMS_OUTPUTS = "OLMo 2 normalises what attention and MLP put out: they read the residual stream as it is."
 
 OLMO2 = like(

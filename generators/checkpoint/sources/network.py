@@ -1,4 +1,9 @@
-"""One file on the hub, read by byte ranges through the hub client's own session: resumed, retried, never mixed up."""
+"""One file on the hub, read by byte ranges through the hub client's own session: resumed, retried, never mixed up.
+
+The client's own readers don't fit here. `HfFileSystem` takes a whole file for the range that it asked for, doesn't
+notice a replaced file, waits as long as a server demands, and counts nothing; `parse_safetensors_file_metadata` reads
+100 kB of every file and never retries.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,12 +14,11 @@ from generators.base.errors import WeightsUnavailableError
 from generators.checkpoint.sources.files import Traffic
 
 T = TypeVar("T")
-TIMEOUT_S = 30.0
+TIMEOUT_S, CONNECT_S = 30.0, 10.0
 MOST_FAILURES = 5  # in a row, without one more byte
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 RETRIED = (408, 429, 500, 502, 503, 504)  # HTTP statuses that may pass
 PARTIAL, WHOLE = 206, 200
-TOO_FAR = 416
 
 
 class NoRangesError(Exception):
@@ -70,25 +74,26 @@ class RemoteFile:
         return got if len(got) == end - start else got[: end - start]
 
     def _chunks(self, start: int, end: int) -> Iterator[bytes]:
+        import httpx2
         from huggingface_hub.utils import get_session  # type: ignore[attr-defined]  # exported, but lazily
 
         asked = {**self.headers, "Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "identity"}
         if self._etag is not None:
             asked["If-Range"] = self._etag
+        timeout = httpx2.Timeout(TIMEOUT_S, connect=CONNECT_S)
         try:
-            with get_session().stream("GET", self.url, headers=asked, timeout=TIMEOUT_S) as response:
+            with get_session().stream("GET", self.url, headers=asked, timeout=timeout) as response:
                 self._check(response, start)
                 for chunk in response.iter_raw():
                     self.traffic.came(len(chunk))
                     yield chunk
         except ConnectionError:  # offline mode
-            raise WeightsUnavailableError(f"{self.named} isn't kept here, and the hub may not be asked.") from None
-        except Exception as error:
-            if isinstance(error, _TryAgainError | NoRangesError | WeightsUnavailableError):
-                raise
-            if not is_passing(error):
-                raise
-            raise _TryAgainError(first_line(error)) from error
+            raise WeightsUnavailableError(f"{self.named} isn't cached here, and the hub may not be asked.") from None
+        except httpx2.HTTPError as error:
+            if is_passing(error):
+                raise _TryAgainError(first_line(error)) from error
+            why = f"its server can't be reached ({first_line(error)})" if is_no_route(error) else first_line(error)
+            raise WeightsUnavailableError(f"{self.named} can't be downloaded: {why}.") from error
 
     def _check(self, response: Any, start: int) -> None:
         """Refuse answers that are no part of this file, and notice when it isn't the same file any more."""
@@ -148,25 +153,25 @@ def is_passing(error: Exception) -> bool:
     import httpx2
 
     passing = (httpx2.TimeoutException, httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError, TimeoutError)
-    return isinstance(error, passing)
+    return isinstance(error, passing) and not is_no_route(error)
 
 
 def is_no_route(error: Exception) -> bool:
-    """Return whether a failure says that the hub can't be reached at all."""
+    """Return whether no connection could be made at all; to wait for one again would only take as long again."""
     import httpx2
 
-    return isinstance(error, httpx2.ConnectError | ConnectionError)
+    return isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | ConnectionError)
 
 
-def waiting(failures: int, told: float | None = None) -> float:
-    """Return how many seconds to wait after that many failures: as told, otherwise twice as long each time."""
-    return min(told if told is not None else FIRST_WAIT_S * 2 ** (failures - 1), LONGEST_WAIT_S)
+def waiting(failures: int, asked: float | None = None) -> float:
+    """Return how many seconds to wait after that many failures: as asked, otherwise twice as long each time."""
+    return min(asked if asked is not None else FIRST_WAIT_S * 2 ** (failures - 1), LONGEST_WAIT_S)
 
 
 def retry_after(response: Any) -> float | None:
     """Return how long the hub asks to wait, in seconds."""
-    told = None if response is None else response.headers.get("Retry-After")
-    return float(told) if told is not None and told.isdigit() else None
+    asked = None if response is None else response.headers.get("Retry-After")
+    return float(asked) if asked is not None and asked.isdigit() else None
 
 
 def refusal(response: Any) -> str:

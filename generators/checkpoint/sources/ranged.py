@@ -24,8 +24,8 @@ from generators.checkpoint.sources.files import (
     rows_at_once,
     weight_map,
 )
-from generators.checkpoint.sources.kept import Kept, largest
 from generators.checkpoint.sources.network import NoRangesError, RemoteFile
+from generators.checkpoint.sources.tensor_cache import TensorCache, capacity
 
 LENGTH = 8  # bytes before the header, which say how long it is
 LONGEST_HEADER = 100_000_000  # bytes; the format allows no more
@@ -57,14 +57,14 @@ class RangedFiles(Files):
 
     Args:
         remote: gives a file of the repository, to be read by ranges.
-        kept: what was read before.
+        cache: what was read before.
         key: names repository and commit.
         ranged: False where there are older files only, which are read whole.
         here: says whether a whole file lies on this machine, so that nothing of it need come.
     """
 
     remote: Callable[[str, Traffic], RemoteFile] = field(kw_only=True)
-    kept: Kept = field(kw_only=True)
+    cache: TensorCache = field(kw_only=True)
     key: str = field(kw_only=True)
     ranged: bool = field(default=True, kw_only=True)
     here: Callable[[str], bool] = field(default=lambda file: False, kw_only=True)
@@ -96,7 +96,7 @@ class RangedFiles(Files):
         check_dtype(name, place.header.dtype, place.file)
         dtype = np.dtype(DTYPES[place.header.dtype])
         self.traffic.was_needed(name, place.end - place.start)
-        kept = self.kept.tensor(self._content_of(place.file), name)
+        kept = self.cache.tensor(self._content_of(place.file), name)
         if kept is None:
             try:
                 (came,) = self._fetch([place])
@@ -104,7 +104,7 @@ class RangedFiles(Files):
                 self._whole.add(place.file)
                 yield from self._whole_file(name)
                 return
-            self.kept.prune(largest())
+            self.cache.prune()
             yield np.frombuffer(came, dtype).reshape(place.header.shape)
             return
         with kept:
@@ -120,14 +120,14 @@ class RangedFiles(Files):
             KeyError, InputError, WeightsUnavailableError: as for reading them.
         """
         places = [place for name in dict.fromkeys(names) if (place := self._place(name)) is not None]
-        missing = [p for p in places if not self.kept.has_tensor(self._content_of(p.file), p.name)]
+        missing = [p for p in places if not self.cache.has_tensor(self._content_of(p.file), p.name)]
         if whole and missing:
             return self._fetch_whole(report)
         for place in places:
             self.traffic.was_needed(place.name, place.end - place.start)
         groups = joined(missing)
         total = sum(group[-1].end - group[0].start for group in groups)
-        if not 0 < total <= largest():
+        if not 0 < total <= capacity():
             return None
         with (
             transfer(report, f"{self.origin.place}: reading from the hub", total) as came,
@@ -136,7 +136,7 @@ class RangedFiles(Files):
         ):
             for _ in pool.map(self._get, groups):
                 pass
-        return self.kept.prune(largest())
+        return self.cache.prune()
 
     def _whole_file(self, name: str) -> Iterator[Array]:
         """Hand out a tensor of a file that is on the disk, or comes there for it."""
@@ -184,14 +184,14 @@ class RangedFiles(Files):
             if self.here(file):
                 self._whole.add(file)
                 return None
-            note = self.kept.note("headers", self.key, file)
+            note = self.cache.note("headers", self.key, file)
             if note is None:
                 try:
                     note = self._fetch_header(file)
                 except NoRangesError:
                     self._whole.add(file)
                     return None
-                self.kept.keep_note(note, "headers", self.key, file)
+                self.cache.store_note(note, "headers", self.key, file)
             self._headers[file] = note
         return self._headers[file]
 
@@ -230,7 +230,7 @@ class RangedFiles(Files):
         data = memoryview(self._same(file).read(start, places[-1].end))
         parts = [data[place.start - start : place.end - start] for place in places]
         for place, part in zip(places, parts, strict=True):
-            self.kept.keep_tensor(self._content_of(file), place.name, part)
+            self.cache.store_tensor(self._content_of(file), place.name, part)
         return parts
 
     def _same(self, file: str) -> RemoteFile:
