@@ -13,12 +13,11 @@ from numpy import ndarray as Array
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
 from generators.base.progress import Report, silent
-from generators.checkpoint.families import UnknownFamilyError, choose_family
+from generators.checkpoint.families import UnknownFamilyError, choose_family, without_a_table
 from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Family, Slot
 from generators.checkpoint.sources import FLOATING, Files, Header, Origin, Traffic
-from generators.checkpoint.untabled import without_a_table
 
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # as safetensors calls them
 LARGEST = 1e18  # of a weight: squares of it, summed over any matrix, are still numbers in float32

@@ -13,7 +13,7 @@ CONFIG = "config.json"
 LARGEST_SIZE = 10_000_000  # no width or vocabulary is larger; a config that says so is damaged
 MOST_LAYERS = 10_000  # every role of every layer is looked up: more would keep a damaged config busy for minutes
 
-# Settings whose names say that they may change how positions are read or scores are scaled.
+# ModelConfig whose names say that they may change how positions are read or scores are scaled.
 DECIDING = re.compile(
     r"position|rope|rotary|alibi|relative|scal|multiplier|softcap|window|sink|causal|is_decoder|"
     r"bidirectional|qk_|clip_qkv|norm_before|norm_after|post_?layer|parallel|attention_types|layer_types"
@@ -70,7 +70,7 @@ def parse_object(content: bytes, place: str) -> dict[str, Any]:
 SILENT = object()  # a file that says null says something
 
 
-class Settings:
+class ModelConfig:
     """The settings of one model in config.json, and a memory of which were looked at.
 
     `at` is the dotted key under which they stand (`text_config`), empty at the top. `defaults` are what the model's

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.base.architecture import Norm, Positions
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 Sizes = Mapping[str, int]  # of the axes that `Architecture.sizes` names
@@ -25,7 +25,7 @@ NORMED_AFTER = {"attn.q": "attn.q_norm", "attn.k": "attn.k_norm"}
 
 
 @dataclass(frozen=True)
-class Part:
+class FusedPart:
     """One of several matrices that are fused along their output channels.
 
     `sizes` names the widths of all of them by axis, in the order of the file (`a b b`); `index` is ours. The
@@ -88,7 +88,7 @@ class Slot:
     tensor: str
     shape: str
     transposed: bool = False
-    part: Part | None = None
+    part: FusedPart | None = None
     skip: int = 0
     plus: float = 0.0
     when: str = ""
@@ -159,8 +159,8 @@ class Family:
     without: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     stack: str = ""
     ignores: tuple[str, ...] = ()
-    variant: Callable[["Family", Settings], "Family"] | None = None
-    extra: Callable[[Settings, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    variant: Callable[["Family", ModelConfig], "Family"] | None = None
+    extra: Callable[[ModelConfig, Mapping[str, Any]], Mapping[str, Any]] | None = None
     bare_norms: bool = False
 
     def spellings(self, tensor: str) -> Iterator[str]:
@@ -221,7 +221,7 @@ def changed(base: Family, **changes: Any) -> Family:
     return like(base, base.name, base.model_types, **changes)
 
 
-def resolved(family: Family, settings: Settings) -> Family:
+def resolved(family: Family, settings: ModelConfig) -> Family:
     """Return the table for one config: its variant, with the roles that its switches leave out left out.
 
     Raises:
@@ -238,7 +238,7 @@ def resolved(family: Family, settings: Settings) -> Family:
     )
 
 
-def _is_on(slot: Slot, settings: Settings) -> bool:
+def _is_on(slot: Slot, settings: ModelConfig) -> bool:
     if not slot.when:
         return True
     return settings.flag(slot.when.removeprefix("!")) is not slot.when.startswith("!")
@@ -287,7 +287,7 @@ def fused(
     """Return the roles of queries, keys and values that one matrix holds; `parts` are their widths in its order."""
     slots = {}
     for index, name in enumerate(order):
-        axis, part = parts.split()[index], Part(index, parts, groups)
+        axis, part = parts.split()[index], FusedPart(index, parts, groups)
         slots[f"attn.{name}"] = Slot(f"{tensor}.weight", f"d {axis}", transposed=stored == "out in", part=part)
         if bias:
             when = bias if isinstance(bias, str) else ""
@@ -297,7 +297,7 @@ def fused(
 
 def part_of(role: str, tensor: str, parts: str, index: int, bias: bool | str = False) -> dict[str, Slot]:
     """Return the roles of one of several matrices of a block that torch's Linear holds as one."""
-    part = Part(index, parts)
+    part = FusedPart(index, parts)
     slots = {role: Slot(f"{tensor}.weight", f"d {AXES[role]}", transposed=True, part=part)}
     if bias:
         slots[f"{role}.bias"] = Slot(

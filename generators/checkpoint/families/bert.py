@@ -6,7 +6,7 @@ from typing import Any
 
 from generators.base.architecture import Buckets
 from generators.base.errors import InputError
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
 from generators.checkpoint.rotation import Fields, rotation
 
@@ -14,7 +14,7 @@ LAYER = "encoder.layer.{i}"
 LARGEST_PADDING = 1000  # rows; an id of padding beyond it stands somewhere in the vocabulary, not before positions
 
 
-def _as_set(family: Family, settings: Settings) -> Family:
+def _as_set(family: Family, settings: ModelConfig) -> Family:
     """Return the table for an encoder, or for one whose words see only those before them."""
     settings.must_be("position_embedding_type", "absolute", None)
     return changed(family, causal=settings.flag("is_decoder"))
@@ -56,13 +56,13 @@ BERT = Family(
 )
 
 
-def after_padding(family: Family, settings: Settings, rows: int) -> Family:
+def after_padding(family: Family, settings: ModelConfig, rows: int) -> Family:
     """Return the table with `rows` rows of padding before the first position."""
     table = replace(family.slots["position_embedding"], skip=rows)
     return changed(family, slots={"position_embedding": table})
 
 
-def padding_rows(settings: Settings) -> int:
+def padding_rows(settings: ModelConfig) -> int:
     """Return how many rows stand before the first position: up to that of the padding token, and it.
 
     Raises:
@@ -74,11 +74,11 @@ def padding_rows(settings: Settings) -> int:
     return pad + 1
 
 
-def _padded(family: Family, settings: Settings) -> Family:
+def _padded(family: Family, settings: ModelConfig) -> Family:
     return after_padding(_as_set(family, settings), settings, padding_rows(settings))
 
 
-def positions_after_padding(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def positions_after_padding(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the number of positions: config.json counts the padding's rows with them."""
     return {"n_ctx": fields["n_ctx"] - padding_rows(settings)}
 
@@ -143,7 +143,7 @@ OWN_WIDTH = {
 NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection stands between it and attention
 
 
-def _one_group(family: Family, settings: Settings) -> Family:
+def _one_group(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a model whose layers all share one set of weights."""
     settings.must_be("num_hidden_groups", 1)
     settings.must_be("inner_group_num", 1)
@@ -173,7 +173,7 @@ ALBERT = like(
 )
 
 
-def _electra(family: Family, settings: Settings) -> Family:
+def _electra(family: Family, settings: ModelConfig) -> Family:
     """Return the table for embeddings of a width of their own, or of that of the stream."""
     chosen = _as_set(family, settings)
     if settings.get("embedding_size") == settings.get("hidden_size"):
@@ -196,11 +196,11 @@ MPNET_PADDING = 2  # its software counts from 2 whatever the config says of padd
 BUCKETS = Buckets(count=32, max_distance=128, both_ways=True)  # likewise, whatever it says of buckets
 
 
-def _mpnet(family: Family, settings: Settings) -> Family:
+def _mpnet(family: Family, settings: ModelConfig) -> Family:
     return after_padding(_as_set(family, settings), settings, MPNET_PADDING)
 
 
-def _mpnet_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _mpnet_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.must_be("relative_attention_num_buckets", BUCKETS.count)
     return {"n_ctx": fields["n_ctx"] - MPNET_PADDING, "buckets": BUCKETS}
 
@@ -227,7 +227,7 @@ MPNET = like(
 KEPT = 1 - 0.15 * 0.8  # of embeddings, as after the masking that ESM was trained with
 
 
-def _esm(family: Family, settings: Settings) -> Family:
+def _esm(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a model that rotates, or adds a table of positions."""
     kind = settings.one_of("position_embedding_type", ("absolute", "rotary"))
     chosen = changed(family, causal=settings.flag("is_decoder"), slots=_esm_norms(settings))
@@ -240,12 +240,12 @@ def _esm(family: Family, settings: Settings) -> Family:
     )
 
 
-def _esm_norms(settings: Settings) -> dict[str, Slot]:
+def _esm_norms(settings: ModelConfig) -> dict[str, Slot]:
     before = norm("embedding_norm", "embeddings.layer_norm") if settings.flag("emb_layer_norm_before") else {}
     return {**before, **norm("final_norm", "encoder.emb_layer_norm_after")}
 
 
-def _esm_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _esm_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.must_be("is_folding_model", False, None)
     numbers: dict[str, Any] = {"embedding_scale": KEPT if settings.flag("token_dropout") else 1.0}
     if settings.get("position_embedding_type") == "rotary":
@@ -277,7 +277,7 @@ MIXED = (
 )
 
 
-def _deberta(family: Family, settings: Settings) -> Family:
+def _deberta(family: Family, settings: ModelConfig) -> Family:
     """Return the table with or without a table of positions, and of distances."""
     relative, added = settings.flag("relative_attention"), settings.flag("position_biased_input")
     settings.must_be("conv_kernel_size", 0, None)
@@ -297,7 +297,7 @@ def _deberta(family: Family, settings: Settings) -> Family:
     )
 
 
-def _deberta_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _deberta_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the scale of scores that are sums of up to three parts."""
     width = settings.get("embedding_size")
     if width not in (None, fields["d_model"]):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
 from generators.checkpoint.rotation import Fields
 
@@ -23,7 +23,7 @@ def attention(layer: str) -> dict[str, Slot]:
     }
 
 
-def _scaled(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _scaled(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     return {"embedding_scale": fields["d_model"] ** 0.5 if settings.flag("scale_embedding") else 1.0}
 
 
@@ -67,7 +67,7 @@ XGLM = like(
 )
 
 
-def _opt(family: Family, settings: Settings) -> Family:
+def _opt(family: Family, settings: ModelConfig) -> Family:
     """Return the table for norms before or after, and for embeddings of a width of their own (the 350m layout)."""
     settings.must_be("enable_bias", True)
     settings.must_be("layer_norm_elementwise_affine", True)
@@ -191,7 +191,7 @@ MARIAN_DECODER = like(
 )
 
 
-def _one_size_fits(family: Family, settings: Settings) -> Family:
+def _one_size_fits(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a vocabulary of the decoder's own, or the one that both share."""
     if settings.get("decoder_vocab_size") is not None:
         return family

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from generators.base.errors import InputError
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.gpt2 import GPT_CONFIG
 from generators.checkpoint.families.llama import ATTN, BIASED, LLAMA, MLP, ROTATES, attention, gated
 from generators.checkpoint.positions import BASE, rotary
@@ -14,7 +14,7 @@ from generators.checkpoint.rotation import Fields, rotation, same_in_all_layers
 NO_TABLE = {"position_embedding": ROTATES}
 
 
-def _neox(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _neox(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     turns = rotation(settings, fields, base_key="rotary_emb_base", part_key="rotary_pct")
     return {"rotary": (turns,) * fields["n_layer"]}
 
@@ -53,7 +53,7 @@ NEOX = Family(
 )
 
 
-def _first_channels(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _first_channels(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the rotation of neighbouring channels among the first of every head, as GPT-J makes it."""
     if settings.get("rotary_dim") is None:
         raise InputError("config.json gives no rotary_dim; without one the atlas can't read this family.")
@@ -121,7 +121,7 @@ PHI = like(
 )
 
 
-def _stablelm(family: Family, settings: Settings) -> Family:
+def _stablelm(family: Family, settings: ModelConfig) -> Family:
     """Return the table for one norm in front of attention and MLP, or two."""
     settings.must_be("qk_layernorm", False, None)
     if not settings.flag("use_parallel_residual"):
@@ -169,7 +169,7 @@ STARCODER2 = like(
 )
 
 
-def _cohere(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _cohere(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.ignore("logit_scale")
     return same_in_all_layers(settings, fields, adjacent=True)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from generators.base.errors import InputError
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.roles import Family, Slot, like, linear, norm
 from generators.checkpoint.rotation import Fields
 
@@ -12,7 +12,7 @@ LAYER = "encoder.layer.{i}"
 SEES = {"token_embedding": "This model sees images: it has no tokens."}
 
 
-def _patches(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _patches(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the number of positions: patches of an image, row by row."""
     image, patch = settings.size("image_size"), settings.size("patch_size")
     if image < patch:
@@ -60,7 +60,7 @@ DEIT = like(
 )
 
 
-def _plain_mlp(family: Family, settings: Settings) -> Family:
+def _plain_mlp(family: Family, settings: ModelConfig) -> Family:
     settings.must_be("use_swiglu_ffn", False, None)
     return family
 

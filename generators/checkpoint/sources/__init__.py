@@ -9,10 +9,10 @@ from generators.checkpoint.sources.files import (
     Files,
     Header,
     Origin,
-    Traffic,
     check_size,
 )
 from generators.checkpoint.sources.hub import Hub
+from generators.checkpoint.sources.network import Traffic
 from generators.checkpoint.sources.places import Places, in_folder, locate, locate_here
 
 __all__ = [

@@ -1,12 +1,10 @@
 """A checkpoint's files: its tensors by name, and its small text files."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from numpy import ndarray as Array
@@ -15,6 +13,7 @@ import generators.checkpoint.sources.pickled as pickled
 from generators.base.errors import InputError
 from generators.base.progress import Report, silent
 from generators.checkpoint.config import CONFIG, parse_object
+from generators.checkpoint.sources.network import Traffic
 
 WEIGHTS = "model.safetensors"
 SHARD_INDEX = "model.safetensors.index.json"
@@ -31,42 +30,6 @@ class Origin:
     place: str
     revision: str | None = None
     commit: str | None = None
-
-
-@dataclass
-class Traffic:
-    """Bytes of weights that came over the network, headers of files included; several threads may count."""
-
-    fetched: int = 0
-    _needed: dict[str, int] = field(default_factory=dict, repr=False)
-    _watch: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
-    _counting: Lock = field(default_factory=Lock, repr=False, compare=False)
-
-    @property
-    def needed(self) -> int:
-        """Return the bytes of all tensors that were asked for, each once, wherever they came from."""
-        return sum(self._needed.values())
-
-    def came(self, count: int) -> None:
-        """Count bytes that came."""
-        with self._counting:
-            self.fetched += count
-            if self._watch is not None:
-                self._watch(count)
-
-    def was_needed(self, tensor: str, count: int) -> None:
-        """Count a tensor of so many bytes that was asked for."""
-        with self._counting:
-            self._needed[tensor] = count
-
-    @contextmanager
-    def watched(self, watch: Callable[[int], None]) -> Iterator[None]:
-        """Tell of all bytes that come meanwhile, a few at a time."""
-        self._watch = watch
-        try:
-            yield
-        finally:
-            self._watch = None
 
 
 @dataclass(frozen=True)

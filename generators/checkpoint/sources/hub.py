@@ -9,9 +9,10 @@ from typing import Any
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import HubSource
-from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Origin, Traffic
+from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Origin
 from generators.checkpoint.sources.network import (
     RemoteFile,
+    Traffic,
     first_line,
     is_no_route,
     patiently,

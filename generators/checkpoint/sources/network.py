@@ -1,4 +1,4 @@
-"""One file on the hub, read by byte ranges through the hub client's own session: resumed, retried, never mixed up.
+"""A file on the hub, read by byte ranges through the hub client's own session: resumed, retried, never mixed up.
 
 The client's own readers don't fit here. `HfFileSystem` takes a whole file for the range that it asked for, doesn't
 notice a replaced file, waits as long as a server demands, and counts nothing; `parse_safetensors_file_metadata` reads
@@ -7,11 +7,12 @@ notice a replaced file, waits as long as a server demands, and counts nothing; `
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, TypeVar
 
 from generators.base.errors import WeightsUnavailableError
-from generators.checkpoint.sources.files import Traffic
 
 T = TypeVar("T")
 TIMEOUT_S, CONNECT_S = 30.0, 10.0
@@ -19,6 +20,42 @@ MOST_FAILURES = 5  # in a row, without one more byte
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 RETRIED = (408, 429, 500, 502, 503, 504)  # HTTP statuses that may pass
 PARTIAL, WHOLE = 206, 200
+
+
+@dataclass
+class Traffic:
+    """Bytes of weights that came over the network, headers of files included; several threads may count."""
+
+    fetched: int = 0
+    _needed: dict[str, int] = field(default_factory=dict, repr=False)
+    _watch: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
+    _counting: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    @property
+    def needed(self) -> int:
+        """Return the bytes of all tensors that were asked for, each once, wherever they came from."""
+        return sum(self._needed.values())
+
+    def came(self, count: int) -> None:
+        """Count bytes that came."""
+        with self._counting:
+            self.fetched += count
+            if self._watch is not None:
+                self._watch(count)
+
+    def was_needed(self, tensor: str, count: int) -> None:
+        """Count a tensor of so many bytes that was asked for."""
+        with self._counting:
+            self._needed[tensor] = count
+
+    @contextmanager
+    def watched(self, watch: Callable[[int], None]) -> Iterator[None]:
+        """Call `watch` with the size of each piece that arrives meanwhile."""
+        self._watch = watch
+        try:
+            yield
+        finally:
+            self._watch = None
 
 
 class NoRangesError(Exception):

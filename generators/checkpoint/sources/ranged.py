@@ -19,12 +19,11 @@ from generators.checkpoint.sources.files import (
     WEIGHTS,
     Files,
     Header,
-    Traffic,
     check_dtype,
     rows_at_once,
     weight_map,
 )
-from generators.checkpoint.sources.network import NoRangesError, RemoteFile
+from generators.checkpoint.sources.network import NoRangesError, RemoteFile, Traffic
 from generators.checkpoint.sources.tensor_cache import TensorCache, capacity
 
 LENGTH = 8  # bytes before the header, which say how long it is
