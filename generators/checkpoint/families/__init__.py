@@ -41,7 +41,7 @@ TOKEN_MATRIX = re.compile(
 )
 PLAIN = re.compile(r"[\w.-]{1,60}")  # of a model_type that can stand on a page
 INSIDE = ("", "text_config")
-OF_ENCODERS = ("encoder_layers", "num_encoder_layers")  # of a pair, the encoder is described: both halves read the matrix
+OF_ENCODERS = ("encoder_layers", "num_encoder_layers")  # of a pair, the encoder is meant: both read the matrix
 OF_DECODERS = ("decoder_layers", "num_decoder_layers")
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", *OF_ENCODERS, *OF_DECODERS)
 HEADS = (
