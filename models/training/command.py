@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 Device = Annotated[str, typer.Option(help="cpu, cuda or mps. The published weights were made on cpu.")]
 Library = Annotated[Path | None, typer.Option(help="The folder of a standard library; this Python's own.")]
 Out = Annotated[Path, typer.Option(help="Where the model is written.")]
-Work = Annotated[Path, typer.Option(help="Where the checkpoint is kept.")]
+Work = Annotated[Path, typer.Option(help="Where the checkpoint is stored.")]
 
 
 @contextmanager

@@ -22,7 +22,7 @@ TOKENIZER_ONLY = ("test", "encodings", "idlelib", "pydoc_data")
 # What an installation adds to the library: other people's packages, and files that name the machine.
 NOT_LIBRARY = ("site-packages", "dist-packages", "__pycache__")
 NAMES_THE_MACHINE = ("config-", "_sysconfigdata")
-# One file in so many is kept from the model to measure it on.
+# One file in so many is held out, to measure the model on.
 HELD_OUT_ONE_IN = 25
 
 

@@ -114,20 +114,20 @@ def test_all_files_of_the_model_are_written(trained):
     assert (trained / "model.safetensors").stat().st_mode & 0o044 == 0o044  # others can read it
 
 
-def test_the_course_ends_with_the_model_and_changes_nothing(train, trained, tmp_path):
+def test_the_trajectory_ends_with_the_model_and_changes_nothing(train, trained, tmp_path):
     """Killed at step 7, it writes the steps after its checkpoint again, and the first ones stay."""
-    course = tmp_path / "course"
-    run, _ = train(tmp_path / "work", "--course", course, kill_at=7)
-    assert {path.name for path in course.iterdir()} == {f"step-{step}" for step in range(8)}
-    before = files(course / "step-6")
-    run, out = train(tmp_path / "work", "--course", course)
+    trajectory = tmp_path / "trajectory"
+    run, _ = train(tmp_path / "work", "--trajectory", trajectory, kill_at=7)
+    assert {path.name for path in trajectory.iterdir()} == {f"step-{step}" for step in range(8)}
+    before = files(trajectory / "step-6")
+    run, out = train(tmp_path / "work", "--trajectory", trajectory)
     assert run.returncode == 0, run.stderr
-    assert {path.name for path in course.iterdir()} == {f"step-{step}" for step in range(STEPS + 1)}
-    assert files(course / "step-6") == before
+    assert {path.name for path in trajectory.iterdir()} == {f"step-{step}" for step in range(STEPS + 1)}
+    assert files(trajectory / "step-6") == before
     assert files(out) == files(trained)
-    last = files(course / f"step-{STEPS}")
+    last = files(trajectory / f"step-{STEPS}")
     assert last == {name: files(trained)[name] for name in last}
-    assert files(course / "step-0")["model.safetensors"] != last["model.safetensors"]
+    assert files(trajectory / "step-0")["model.safetensors"] != last["model.safetensors"]
 
 
 def test_the_held_out_loss_is_that_of_a_plain_loop(trained):

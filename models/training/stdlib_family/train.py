@@ -26,7 +26,7 @@ WINDOW = RECIPE.n_ctx
 
 
 def begin(member: Member, corpus: Corpus, work: Path, device: str) -> Run:
-    """Return the training of `member` before its first step; its checkpoint is kept in a folder of its name."""
+    """Return the training of `member` before its first step; its checkpoint is in a folder of its name."""
     model = SCHEMES[member.scheme](member.recipe)
     return Run(member.recipe, model, {"corpus": corpus.sha256, "scheme": member.scheme}, work / member.name, device)
 

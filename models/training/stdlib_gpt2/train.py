@@ -1,7 +1,7 @@
 """Train `stdlib-gpt2`, the atlas's own GPT-2, on the source of Python's standard library; write its folder.
 
-Run by `make demo-model`. It takes about an hour and a half on two cores; stopped, it goes on where it was. The same
-library, versions, seed and number of threads give the same model.
+Run by `make demo-model`. It takes about an hour and a half on two cores; interrupted, it continues where it was.
+The same library, versions, seed and number of threads give the same model.
 """
 
 import math
@@ -23,7 +23,7 @@ from models.training.losses import held_out_loss
 from models.training.recipe import Recipe
 from models.training.run import Run, train
 from models.training.stdlib_gpt2.card import FOLDER, write_card
-from models.training.stdlib_gpt2.course import steps_of, write_step
+from models.training.stdlib_gpt2.trajectory import steps_of, write_step
 
 WORK = command.ROOT / ".cache" / "stdlib-gpt2"
 # How the sample on the model's card is drawn.
@@ -80,8 +80,8 @@ def main(
     library: command.Library = None,
     out: command.Out = FOLDER,
     work: command.Work = WORK,
-    course: Annotated[
-        Path | None, typer.Option(help="Where the model is also written as it is at some steps of its training.")
+    trajectory: Annotated[
+        Path | None, typer.Option(help="Where the model is also written at some steps of its training.")
     ] = None,
 ) -> None:
     """Train stdlib-gpt2, or go on with it, and write it."""
@@ -93,7 +93,7 @@ def main(
         run = Run(recipe, new_gpt2(recipe), {"corpus": corpus.sha256}, work, device)
         if run.resume():
             console.print(f"Going on from step {run.step}.")
-    see = None if course is None else partial(write_step, text=text, steps=steps_of(steps), folder=course)
+    see = None if trajectory is None else partial(write_step, text=text, steps=steps_of(steps), folder=trajectory)
     train(run, text.trained, text.held_out, console, see)
     publish(run, corpus, text, out)
     console.print(f"Written to {out}")
