@@ -11,7 +11,7 @@ from generators.base.errors import InputError
 
 CONFIG = "config.json"
 LARGEST_SIZE = 10_000_000  # no width or vocabulary is larger; a config that says so is damaged
-MOST_LAYERS = 10_000  # every role of every layer is looked up: more would keep a damaged config busy for minutes
+MOST_LAYERS = 10_000  # every role of every layer is looked up: with more, a damaged config would take minutes
 
 # ModelConfig whose names say that they may change how positions are read or scores are scaled.
 DECIDING = re.compile(
@@ -71,9 +71,9 @@ SILENT = object()  # a file that says null says something
 
 
 class ModelConfig:
-    """The settings of one model in config.json, and a memory of which were looked at.
+    """The settings of one model in config.json, and a record of which were read.
 
-    `at` is the dotted key under which they stand (`text_config`), empty at the top. `defaults` are what the model's
+    `at` is the dotted key that they are under (`text_config`), empty at the top. `defaults` are what the model's
     own software takes where the file is silent.
     """
 
@@ -150,11 +150,11 @@ class ModelConfig:
         self.one_of(key, known)
 
     def ignore(self, *keys: str) -> None:
-        """Say of settings that they were thought of and change nothing that a table tells."""
+        """Mark settings as known, and as changing nothing that a table describes."""
         self._asked.update(keys)
 
     def refuse_unread(self, family: str) -> None:
-        """Refuse switches that nobody looked at though they may change how positions are read or scores scaled.
+        """Refuse switches that nothing read, though they may change how positions are read or scores scaled.
 
         Raises:
             InputError: there is one that is on.

@@ -229,7 +229,7 @@ def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 def progress(corpus: TextCorpus) -> Iterator[Report]:
     """Yield what shows how far counting is: a bar on a terminal, a line now and then elsewhere."""
     total = corpus.n_bytes()
-    shown: int | None = None  # until the first call, which tells what an earlier run counted
+    shown: int | None = None  # until the first call, which reports what an earlier run counted
     with reporting.progress(None) as (report, _):
         bytes_counted = (
             _without_total(report) if total is None else reporting.transfer(report, "counting", total, time.monotonic)
@@ -248,7 +248,7 @@ def progress(corpus: TextCorpus) -> Iterator[Report]:
 
 @contextmanager
 def _without_total(report: reporting.Report) -> Iterator[Callable[[int], None]]:
-    """Yield how to tell that so many bytes more are counted, where nobody knows how many there are."""
+    """Yield a function to call with the number of bytes counted since the last call; the total isn't known."""
     counted, shown_at = 0, time.monotonic()
 
     def count(n_bytes: int) -> None:

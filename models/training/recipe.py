@@ -1,4 +1,4 @@
-"""Everything that is chosen when a model is trained, but how it tells positions apart."""
+"""Everything that is chosen when a model is trained, except how it knows positions."""
 
 import math
 from dataclasses import dataclass

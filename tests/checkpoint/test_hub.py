@@ -28,7 +28,7 @@ def at_hub(server: HubServer, folder, monkeypatch) -> None:
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr("huggingface_hub.file_download.HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "client-cache"))
-    monkeypatch.setenv("ATLAS_CACHE", str(folder / "kept"))
+    monkeypatch.setenv("ATLAS_CACHE", str(folder / "cache"))
     monkeypatch.setattr(network, "FIRST_WAIT_S", 0.01)
     monkeypatch.setattr(network, "TIMEOUT_S", 1.0)
 
@@ -151,7 +151,7 @@ def test_what_the_client_has_whole_is_read_there(fake, tmp_path):
             assert checkpoint[role].size
         assert checkpoint.traffic.fetched == 0
     assert fake.weights_asked() == []
-    assert not (tmp_path / "kept" / "tensors").exists()
+    assert not (tmp_path / "cache" / "tensors").exists()
 
 
 def test_files_that_are_needed_whole_come_whole_and_are_counted(fake):
@@ -165,7 +165,7 @@ def test_files_that_are_needed_whole_come_whole_and_are_counted(fake):
     assert fake.sent == sent
 
 
-def test_what_would_not_be_kept_is_not_fetched_beforehand(fake, monkeypatch):
+def test_what_would_not_fit_in_the_cache_is_not_fetched_beforehand(fake, monkeypatch):
     published(fake)
     monkeypatch.setenv("ATLAS_CACHE_GB", "0")
     checkpoint = opened()
@@ -177,7 +177,7 @@ def test_what_would_not_be_kept_is_not_fetched_beforehand(fake, monkeypatch):
     assert checkpoint.traffic.needed > table.nbytes  # all that was asked for
 
 
-def test_what_comes_is_told_in_bytes(fake):
+def test_progress_is_reported_in_bytes(fake):
     published(fake)
     lines: list[str] = []
     checkpoint = opened()
@@ -187,11 +187,11 @@ def test_what_comes_is_told_in_bytes(fake):
     assert len(lines) == 1
 
 
-def test_what_is_kept_damaged_is_read_again(fake, tmp_path):
+def test_what_is_damaged_in_the_cache_is_read_again(fake, tmp_path):
     published(fake)
     first = opened()["position_embedding"]
-    (kept,) = [path for path in (tmp_path / "kept" / "tensors").rglob("*") if path.is_file()]
-    kept.write_bytes(kept.read_bytes()[:-1] + b"\x7f")
+    (cached,) = [path for path in (tmp_path / "cache" / "tensors").rglob("*") if path.is_file()]
+    cached.write_bytes(cached.read_bytes()[:-1] + b"\x7f")
     np.testing.assert_array_equal(opened()["position_embedding"], first)
 
 
@@ -201,7 +201,7 @@ def test_a_tensor_read_in_parts_is_the_tensor(fake, tmp_path, monkeypatch, numbe
     monkeypatch.setattr(files, "NUMBERS_AT_ONCE", numbers)
     whole = load_file(folder / WEIGHTS)
     here = open_checkpoint(in_folder(folder))
-    for checkpoint in (here, opened(), opened()):  # from a folder, from the hub, from what was kept
+    for checkpoint in (here, opened(), opened()):  # from a folder, from the hub, from the cache
         for role in checkpoint:
             record = checkpoint.record(role)
             stored = whole[record.name]
@@ -209,13 +209,13 @@ def test_a_tensor_read_in_parts_is_the_tensor(fake, tmp_path, monkeypatch, numbe
             np.testing.assert_array_equal(checkpoint[role], here[role], strict=True)
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_a_shape_that_its_bytes_do_not_fill_is_a_sentence(fake, kept):
+@pytest.mark.parametrize("prefetched", [False, True])
+def test_a_shape_that_its_bytes_do_not_fill_is_a_sentence(fake, prefetched):
     folder = published(fake)
     edit_header(folder / WEIGHTS, lambda header: header["wpe.weight"].update(shape=[10**15, 24]))
     checkpoint = opened()
     with pytest.raises(InputError, match="has not the size that its shape asks for"):
-        if kept:
+        if prefetched:
             checkpoint.prefetch(["position_embedding"])
         _ = checkpoint["position_embedding"]
 
@@ -260,7 +260,7 @@ def test_what_may_pass_is_asked_again(fake, waits, where, status):
     assert waits == sorted(waits)
 
 
-def test_the_wait_that_is_asked_for_is_kept(fake, waits):
+def test_the_wait_that_is_asked_for_is_made(fake, waits):
     published(fake)
     fake.faults += [Fault("429", "/cdn/", retry_after="7"), Fault("503", "/api/", retry_after="100000")]
     assert opened()["position_embedding"].shape == (64, 24)

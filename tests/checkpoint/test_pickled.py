@@ -134,7 +134,7 @@ def test_without_pytorch_a_repository_of_older_files_is_not_had(fake, monkeypatc
 
 
 def converted(fake, repo: str = "owner/older", **pull) -> Pull:
-    """Have a pull request stand at a repository; its weights are told from the repository's by their seed."""
+    """Open a pull request at a repository; its weights differ from the repository's by their seed."""
     folder = write_checkpoint(fake.root.parent / "pulls" / str(len(fake.pulls.get(repo, ()))), seed=7)
     pull = Pull(**{"number": 3, "folder": folder, **pull})
     fake.pulls.setdefault(repo, []).append(pull)

@@ -1,4 +1,4 @@
-"""Where weights are looked for, in which order, and what is said when they can't be had."""
+"""Where weights are looked for, in which order, and what is said when they can't be found."""
 
 import os
 from importlib import metadata
@@ -74,7 +74,7 @@ def test_a_folder_that_is_not_there_is_wrong_input(tmp_path):
         locate(model(FolderSource(folder=tmp_path / "none")), (), Hub())
 
 
-def test_a_model_of_a_series_may_not_be_trained_yet_or_not_be_kept(tmp_path):
+def test_a_model_of_a_series_may_not_be_trained_yet_or_not_be_stored(tmp_path):
     absent = model(FolderSource(folder=tmp_path / "absent")).model_copy(update={"only_in_series": True})
     with pytest.raises(WeightsUnavailableError, match="There is no folder"):
         locate(absent, (), Hub())

@@ -92,7 +92,7 @@ def made_up(member: Member, losses: np.ndarray) -> dict:
 
 @pytest.fixture
 def records() -> list[dict]:
-    """All members: windows that vary much and alike, and a tenth of a nat from one member to the next."""
+    """All members: windows that vary much and together, and a tenth of a nat from one member to the next."""
     windows = np.random.default_rng(0).normal(3, 1, 400)
     noise = np.random.default_rng(1).normal(0, 0.01, (len(MEMBERS), 400))
     return [made_up(member, windows + 0.1 * i + noise[i]) for i, member in enumerate(MEMBERS)]

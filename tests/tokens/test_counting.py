@@ -219,14 +219,14 @@ def test_partial_counts_of_something_else_are_refused(model: Path, texts: list[P
     partial = tmp_path / "counts.npy.partial.npz"
     mine = tmp_path / "mine.txt"
     mine.write_text(some_text(50))
-    kept: list[bytes] = []
+    stored: list[bytes] = []
     count_corpus(
         corpus_of(model, [mine]),
         output,
         1,
-        lambda so_far: kept.append(partial.read_bytes()) if so_far.n_bytes else None,
+        lambda so_far: stored.append(partial.read_bytes()) if so_far.n_bytes else None,
     )
-    partial.write_bytes(kept[0])
+    partial.write_bytes(stored[0])
     others = [
         corpus_of(model, texts),
         corpus_of(model, [mine, mine]),
@@ -235,11 +235,11 @@ def test_partial_counts_of_something_else_are_refused(model: Path, texts: list[P
     for other in others:
         with pytest.raises(InputError, match="delete it to begin anew"):
             count_corpus(other, output, 1)
-    assert partial.read_bytes() == kept[0]
+    assert partial.read_bytes() == stored[0]
     mine.write_text(some_text(50) + "more")
     with pytest.raises(InputError, match="changed since"):
         count_corpus(corpus_of(model, [mine]), output, 1)
-    for damaged in (b"", b"PK\x03\x04", kept[0][:-200], b"\x80\x04N."):
+    for damaged in (b"", b"PK\x03\x04", stored[0][:-200], b"\x80\x04N."):
         partial.write_bytes(damaged)
         with pytest.raises(InputError, match="can't be read"):
             count_corpus(corpus_of(model, [mine]), output, 1)

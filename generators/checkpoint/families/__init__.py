@@ -34,12 +34,12 @@ __all__ = [
 FIRST_NAMED = ("gpt2", "openai-gpt", "bert", "llama")  # in sentences: those that most readers will know
 NEAR = 3
 
-# How the matrix that turns tokens into vectors is called, whatever stands before.
+# What the matrix that turns tokens into vectors is called, after any prefix.
 TOKEN_MATRIX = re.compile(
     r"(^|\.)(embed_tokens|wte|tokens_embed|word_embeddings|tok_embeddings|token_embedding|token_embeddings|embed_in|"
     r"embedding|embeddings|shared|embed|emb)\.weight"
 )
-PLAIN = re.compile(r"[\w.-]{1,60}")  # of a model_type that can stand on a page
+PLAIN = re.compile(r"[\w.-]{1,60}")  # a model_type that can be shown on a page
 INSIDE = ("", "text_config")
 OF_ENCODERS = ("encoder_layers", "num_encoder_layers")  # of a pair, the encoder is meant: both read the matrix
 OF_DECODERS = ("decoder_layers", "num_decoder_layers")
@@ -52,7 +52,7 @@ HEADS = (
     "encoder_attention_heads",
     "decoder_attention_heads",
 )
-SHARED = re.compile(r"(^|\.)shared\.weight")  # what is tied under several names
+SHARED = re.compile(r"(^|\.)shared\.weight")  # the name of a matrix that several parts share
 
 
 class UnknownFamilyError(InputError):

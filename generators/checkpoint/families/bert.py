@@ -7,11 +7,11 @@ from typing import Any
 from generators.base.architecture import Buckets
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, norm
 from generators.checkpoint.rotation import Fields, rotation
 
 LAYER = "encoder.layer.{i}"
-LARGEST_PADDING = 1000  # rows; an id of padding beyond it stands somewhere in the vocabulary, not before positions
+LARGEST_PADDING = 1000  # rows; a padding id beyond it is somewhere in the vocabulary, not before the positions
 
 
 def _as_set(family: Family, settings: ModelConfig) -> Family:
@@ -24,14 +24,7 @@ BERT = Family(
     name="bert",
     model_types=("bert",),
     prefixes=("", "bert."),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-        "norm_eps": "layer_norm_eps",
-    },
+    config={**SIZES, "norm_eps": "layer_norm_eps"},
     slots={
         "position_embedding": Slot("embeddings.position_embeddings.weight", "n d"),
         "token_embedding": Slot("embeddings.word_embeddings.weight", "V d"),
@@ -63,7 +56,7 @@ def after_padding(family: Family, settings: ModelConfig, rows: int) -> Family:
 
 
 def padding_rows(settings: ModelConfig) -> int:
-    """Return how many rows stand before the first position: up to that of the padding token, and it.
+    """Return how many rows come before the first position: up to and including that of the padding token.
 
     Raises:
         InputError: config.json names no padding token.
@@ -140,7 +133,7 @@ OWN_WIDTH = {
     "token_type_embedding": Slot("embeddings.token_type_embeddings.weight", "t e"),
     **_embedding_norm("embeddings.LayerNorm"),
 }
-NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection stands between it and attention
+NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection is between it and attention
 
 
 def _one_group(family: Family, settings: ModelConfig) -> Family:
@@ -224,7 +217,7 @@ MPNET = like(
     extra=_mpnet_numbers,
 )
 
-KEPT = 1 - 0.15 * 0.8  # of embeddings, as after the masking that ESM was trained with
+UNMASKED = 1 - 0.15 * 0.8  # share of embeddings left by the masking that ESM was trained with
 
 
 def _esm(family: Family, settings: ModelConfig) -> Family:
@@ -247,7 +240,7 @@ def _esm_norms(settings: ModelConfig) -> dict[str, Slot]:
 
 def _esm_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.must_be("is_folding_model", False, None)
-    numbers: dict[str, Any] = {"embedding_scale": KEPT if settings.flag("token_dropout") else 1.0}
+    numbers: dict[str, Any] = {"embedding_scale": UNMASKED if settings.flag("token_dropout") else 1.0}
     if settings.get("position_embedding_type") == "rotary":
         return {**numbers, "rotary": (rotation(settings, fields),) * fields["n_layer"]}
     settings.ignore("rope_theta", "rope_parameters")

@@ -1,11 +1,11 @@
-"""What came out of fairseq: BART, Marian, Whisper, and decoders alone (OPT, XGLM, BioGPT)."""
+"""Models that come from fairseq: BART, Marian, Whisper, and decoders alone (OPT, XGLM, BioGPT)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, norm
 from generators.checkpoint.rotation import Fields
 
 OFFSET = 2  # rows before the first position
@@ -31,13 +31,7 @@ BIOGPT = Family(
     name="biogpt",
     model_types=("biogpt",),
     prefixes=("biogpt.", ""),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-    },
+    config=SIZES,
     slots={
         "position_embedding": Slot("embed_positions.weight", "n d", skip=OFFSET),
         "token_embedding": Slot("embed_tokens.weight", "V d"),
@@ -217,7 +211,7 @@ WHISPER_ENCODER = like(
     },
     first_block_slots=norm("ln1", f"{ENCODER}.self_attn_layer_norm"),
     post_norm=False,
-    positions="formula",  # sines, kept in the file
+    positions="formula",  # sines, stored in the file
     without={"token_embedding": "Whisper's encoder hears sound: it has no tokens."},
     aliases=(),
     ignores=("max_target_positions",),

@@ -5,7 +5,7 @@ from typing import Any
 
 from generators.base.architecture import Rotary
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import Family, Slot, fused, like, linear, norm, part_of
+from generators.checkpoint.roles import SIZES, Family, Slot, fused, like, linear, norm, part_of
 from generators.checkpoint.rotation import (
     FULL,
     SLIDING,
@@ -57,14 +57,7 @@ LLAMA = Family(
     name="llama",
     model_types=("llama",),
     prefixes=("model.", ""),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-        "norm_eps": "rms_norm_eps",
-    },
+    config={**SIZES, "norm_eps": "rms_norm_eps"},
     slots={
         "token_embedding": Slot("embed_tokens.weight", "V d"),
         "unembedding": Slot("lm_head.weight", "V d"),

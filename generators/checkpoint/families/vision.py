@@ -5,7 +5,7 @@ from typing import Any
 
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import Family, Slot, like, linear, norm
+from generators.checkpoint.roles import SIZES, Family, Slot, like, linear, norm
 from generators.checkpoint.rotation import Fields
 
 LAYER = "encoder.layer.{i}"
@@ -55,7 +55,7 @@ DEIT = like(
     "deit",
     ("deit",),
     prefixes=("deit.", ""),
-    # a class token and one for distillation stand before the patches
+    # a class token and a distillation token come before the patches
     slots={"position_embedding": Slot("embeddings.position_embeddings", "n d", flat=True, skip=2)},
 )
 
@@ -89,14 +89,7 @@ CLIP_TEXT = Family(
     name="clip--text",
     model_types=("clip",),
     prefixes=("text_model.", ""),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-        "norm_eps": "layer_norm_eps",
-    },
+    config={**SIZES, "norm_eps": "layer_norm_eps"},
     slots={
         "position_embedding": Slot("embeddings.position_embedding.weight", "n d"),
         "token_embedding": Slot("embeddings.token_embedding.weight", "V d"),

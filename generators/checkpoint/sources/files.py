@@ -42,11 +42,10 @@ class Header:
 
 @dataclass(frozen=True)
 class Files:
-    """A checkpoint's files, each had when asked for. Tensors are handed out as arrays, other files as bytes.
+    """A checkpoint's files, each fetched when asked for. Tensors are handed out as arrays, other files as bytes.
 
-    `fetch` returns None for a file that isn't there. `stack` is the half that is meant where a checkpoint holds two
-    models, an encoder and a decoder or two towers. `folder` holds all of them where they lie on this machine; None
-    where they come from elsewhere.
+    `fetch` returns None for a file that isn't there. `stack` names one half where a checkpoint holds two models, an
+    encoder and a decoder or two towers. `folder` holds all files if they are on this machine, else it is None.
     """
 
     origin: Origin
@@ -73,7 +72,7 @@ class Files:
             return _header(file, name, path.name)
 
     def parts(self, name: str) -> Iterator[Array]:
-        """Hand out a tensor as it is stored, from its first row to its last, as many rows at a time as are no burden.
+        """Hand out a tensor as it is stored, from its first row to its last, a limited number of rows at a time.
 
         No file stays open between two parts, so that no page of it stays mapped.
 
@@ -95,7 +94,7 @@ class Files:
 
         Args:
             names: which.
-            report: told how many bytes are read.
+            report: called with how many bytes are read.
             whole: whether the files that hold them will be needed as they are, all of them.
         """
 
@@ -200,10 +199,10 @@ def rows_at_once(shape: Sequence[int]) -> Iterator[tuple[Any, tuple[int, ...]]]:
 
 
 def check_size(path: Path) -> None:
-    """Look at a file's size before it is read, where it should hold text.
+    """Check the size of a text file before it is read.
 
     Raises:
-        InputError: it is far larger than any such file; or it can't be had.
+        InputError: it is far larger than any such file, or it can't be read.
     """
     try:
         size = path.stat().st_size
@@ -211,7 +210,7 @@ def check_size(path: Path) -> None:
         raise InputError(f"{path} can't be read: {error}.") from error
     if size > LARGEST_TEXT:
         raise InputError(
-            f"{path} has {size / 2**20:.0f} MiB where a config or a tokenizer is due; nothing beyond "
+            f"{path} has {size / 2**20:.0f} MiB where a config or a tokenizer was expected; nothing beyond "
             f"{LARGEST_TEXT / 2**20:.0f} MiB is read."
         )
 
@@ -233,7 +232,7 @@ def _is_file_name(name: object) -> bool:
 
 
 def check_dtype(name: str, dtype: str, file: str) -> None:
-    """Refuse numbers of a kind that are not read as they stand.
+    """Refuse numbers that are not floating point.
 
     Raises:
         InputError: they aren't floating.

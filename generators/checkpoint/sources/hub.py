@@ -59,7 +59,7 @@ class Hub:
             older: take files that are no safetensors.
 
         Raises:
-            InputError: the hub allows no such name.
+            InputError: no repository can have such a name.
             OlderFilesError: there are only older files, and those are not taken.
             WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such repository.
         """
@@ -99,7 +99,7 @@ class Hub:
         return state
 
     def _converted(self, source: HubSource, older: "_State") -> "_State | None":
-        """Return the pull request in which the hub's own bot converted just these older files; None without one."""
+        """Return the pull request in which the hub's own bot converted these older files; None without one."""
         note = self.cache.note("conversions", source.hub, older.commit)
         if note is not None:
             return _State.from_note(note)
@@ -115,7 +115,7 @@ class Hub:
         return state
 
     def _after(self, error: Exception, source: HubSource) -> "_State":
-        """Return the state known of old, after the hub could not say which it is; or say why there is none."""
+        """Return the last known state after the hub failed to say what it is now; or say why there is none."""
         response = getattr(error, "response", None)
         status = getattr(response, "status_code", None)
         if status is not None and REFUSED <= status < 500 and status != 429:
@@ -127,7 +127,7 @@ class Hub:
         return self._known_state(source, why)
 
     def _known_state(self, source: HubSource, why: str) -> "_State":
-        """Return what a revision meant when it was last asked for, here or by the hub's own client."""
+        """Return what a revision meant when last asked for, by the atlas or by the hub's own client."""
         state = _State.from_note(self.cache.note("revisions", source.hub, source.revision))
         if state is not None:
             return state

@@ -88,10 +88,10 @@ class RemoteFile:
     _etag: str | None = field(default=None, init=False)  # of the server that holds the bytes
 
     def read(self, start: int, end: int) -> bytearray:
-        """Return the bytes from `start` up to `end`, going on after a cut where it was.
+        """Return the bytes from `start` up to `end`, resuming after a cut.
 
         Raises:
-            WeightsUnavailableError: they can't be had now; says why.
+            WeightsUnavailableError: they can't be read now; says why.
             NoRangesError: the server has only whole files.
         """
         got = bytearray()
@@ -162,7 +162,7 @@ class RemoteFile:
 
 
 def patiently(ask: Callable[[], T]) -> T:
-    """Return what a call to the hub's client gives, asked again where its failure may pass."""
+    """Return the result of a call to the hub's client; a failure that may pass is retried."""
     for failures in range(1, MOST_FAILURES + 1):
         try:
             return ask()

@@ -1,4 +1,4 @@
-"""Safetensors files on the hub of which only headers and the tensors asked for are read."""
+"""Safetensors files on the hub, of which only the headers and the requested tensors are read."""
 
 import json
 import struct
@@ -52,14 +52,14 @@ class Place:
 
 @dataclass(frozen=True)
 class RangedFiles(Files):
-    """The files of a repository at a commit, of which tensors are read alone.
+    """The files of a repository at a commit, from which single tensors are read.
 
     Args:
         remote: gives a file of the repository, to be read by ranges.
         cache: what was read before.
-        key: names repository and commit.
+        key: names the repository and commit.
         ranged: False where there are older files only, which are read whole.
-        here: says whether a whole file lies on this machine, so that nothing of it need come.
+        here: says whether a whole file is on this machine, so that nothing of it has to be fetched.
     """
 
     remote: Callable[[str, Traffic], RemoteFile] = field(kw_only=True)
@@ -77,13 +77,13 @@ class RangedFiles(Files):
 
         Raises:
             KeyError: there is none of that name.
-            InputError, WeightsUnavailableError: its file is damaged, or can't be had now.
+            InputError, WeightsUnavailableError: its file is damaged, or can't be read now.
         """
         place = self._place(name)
         return super().header(name) if place is None else place.header
 
     def parts(self, name: str) -> Iterator[Array]:
-        """Hand out a tensor as it is stored, some rows at a time, from what is kept or from the hub.
+        """Hand out a tensor as it is stored, some rows at a time, from the cache or from the hub.
 
         Raises:
             KeyError, InputError, WeightsUnavailableError: as for its header.
@@ -95,8 +95,8 @@ class RangedFiles(Files):
         check_dtype(name, place.header.dtype, place.file)
         dtype = np.dtype(DTYPES[place.header.dtype])
         self.traffic.was_needed(name, place.end - place.start)
-        kept = self.cache.tensor(self._content_of(place.file), name)
-        if kept is None:
+        cached = self.cache.tensor(self._content_of(place.file), name)
+        if cached is None:
             try:
                 (came,) = self._fetch([place])
             except NoRangesError:
@@ -106,14 +106,14 @@ class RangedFiles(Files):
             self.cache.prune()
             yield np.frombuffer(came, dtype).reshape(place.header.shape)
             return
-        with kept:
+        with cached:
             for _, shape in rows_at_once(place.header.shape):
-                yield np.frombuffer(kept.read(prod(shape) * N_BYTES[place.header.dtype]), dtype).reshape(shape)
+                yield np.frombuffer(cached.read(prod(shape) * N_BYTES[place.header.dtype]), dtype).reshape(shape)
 
     def prefetch(self, names: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
-        """Read tensors that are not kept yet, neighbours in one request, a few requests at a time.
+        """Read tensors that are not cached yet, neighbors in one request, a few requests at a time.
 
-        Where they are more than may be kept, nothing is read: the first would be gone before it is asked for.
+        If they don't fit in the cache, nothing is read: the first would be gone before it is asked for.
 
         Raises:
             KeyError, InputError, WeightsUnavailableError: as for reading them.
@@ -138,7 +138,7 @@ class RangedFiles(Files):
         return self.cache.prune()
 
     def _whole_file(self, name: str) -> Iterator[Array]:
-        """Hand out a tensor of a file that is on the disk, or comes there for it."""
+        """Hand out a tensor of a file that is on disk, or is downloaded for it."""
         size = 0
         for part in super().parts(name):
             size += part.nbytes
@@ -146,7 +146,7 @@ class RangedFiles(Files):
         self.traffic.was_needed(name, size)
 
     def _fetch_whole(self, report: Report) -> None:
-        """Have the client of the hub get every file of tensors, and read them there from now on."""
+        """Have the hub's client download every file of tensors, and read them there from now on."""
         for file in self.weight_files():
             if not self.here(file):
                 report(f"{self.origin.place}: getting {file}")
@@ -164,7 +164,7 @@ class RangedFiles(Files):
         return dict.fromkeys(header["tensors"], WEIGHTS)
 
     def _place(self, name: str) -> Place | None:
-        """Return where a tensor lies, None if its file can only be had whole."""
+        """Return where a tensor lies, None if its file can only be fetched whole."""
         file = self._file_of[name]
         header = self._header(file)
         if header is None:
@@ -213,14 +213,14 @@ class RangedFiles(Files):
         return self._files[file]
 
     def _get(self, places: list[Place]) -> None:
-        """Read neighbours in one go and hold on to none."""
+        """Read neighbors in one request, into the cache only."""
         try:
             self._fetch(places)
         except NoRangesError:
             self._whole.add(places[0].file)
 
     def _fetch(self, places: list[Place]) -> list[memoryview]:
-        """Read neighbours in one go, keep each, and return them.
+        """Read neighbors in one request, cache each, and return them.
 
         Raises:
             WeightsUnavailableError, NoRangesError: as for reading any part of their file.
@@ -233,7 +233,7 @@ class RangedFiles(Files):
         return parts
 
     def _same(self, file: str) -> RemoteFile:
-        """Return a file that must have the content that its header was read from."""
+        """Return a file; it must still have the content that its header was read from."""
         remote, header = self._remote(file), self._header(file) or {}
         remote.size = remote.size or header.get("size")
         if remote.digest is None and not str(header["content"]).startswith(self.key):

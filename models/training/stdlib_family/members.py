@@ -11,7 +11,7 @@ RECIPE = Recipe(steps=3_000, threads=1, precision="bfloat16")
 
 @dataclass(frozen=True)
 class Member:
-    """One training: its folder's name, how it tells positions apart, its recipe, and in words what differs."""
+    """One training: its folder's name, how it knows positions, its recipe, and in words what differs."""
 
     name: str
     scheme: str  # a key of schemes.SCHEMES

@@ -68,21 +68,21 @@ class Oracle:
 
     def compare(self) -> Findings:
         found = Findings()
-        trace = run(self.case, self.model, alike=False)
+        trace = run(self.case, self.model, constant=False)
         for layer in range(self.architecture.n_layer):
             self._matrices(found, trace, layer)
             self._norms(found, trace, layer)
             self._attention(found, trace, layer)
             self._mlp(found, trace, layer)
         self._end(found, trace)
-        alike = run(self.case, self.model, alike=True)
-        self._positions(found, alike)
+        constant = run(self.case, self.model, constant=True)
+        self._positions(found, constant)
         self._kernel(found)
         return found
 
-    def seen(self, kept: Mapping[str, list[Array]], role: str, layer: int) -> Array | None:
+    def seen(self, recorded: Mapping[str, list[Array]], role: str, layer: int) -> Array | None:
         """Return what the module of a role saw in a layer; a module that several layers share was called for each."""
-        calls = kept.get(self.owner.get(role, ""), [])
+        calls = recorded.get(self.owner.get(role, ""), [])
         if not calls:
             return None
         return calls[layer] if len(calls) == self.architecture.n_layer else calls[0]
@@ -228,7 +228,7 @@ class Oracle:
         if self.architecture.positions in ("rotary", "none") or not self.case.scores:
             return
         self._silence_all_but_positions()
-        trace = run(self.case, self.model, alike=True)
+        trace = run(self.case, self.model, constant=True)
         given = self.seen(trace.given, "blocks.0.attn.q", 0)
         assert given is not None
         P = self.roles.get("position_embedding")
@@ -290,6 +290,6 @@ def _norm_before(model: Any, attention: str, mlp: str) -> str:
 
 
 def _scaled_like(said: Array, seen: Array) -> Array:
-    """Return `said` times the one factor that fits best: none of what is told depends on it (T5 has one)."""
+    """Return `said` times the one factor that fits best: nothing that is compared depends on it (T5 has one)."""
     factor = float(np.vdot(said, seen) / np.vdot(said, said))
     return said * factor if factor > 0 else said

@@ -80,33 +80,33 @@ class Trace:
     attention: list[Array] = field(default_factory=list)
 
 
-def inputs_of(case: Case, model: Any, *, alike: bool) -> dict[str, Any]:
+def inputs_of(case: Case, model: Any, *, constant: bool) -> dict[str, Any]:
     """Return inputs: random ones, or such that every position holds the same."""
     import torch
 
     generator = torch.Generator().manual_seed(1)
     ids = torch.randint(5, 50, (1, TOKENS), generator=generator)
-    if alike:
+    if constant:
         ids = torch.full_like(ids, 7)
     if case.type in ("vit", "deit", "dinov2"):
-        return {"pixel_values": _pixels(alike, generator)}
+        return {"pixel_values": _pixels(constant, generator)}
     if case.type in ("clip", "siglip"):
-        return {"pixel_values": _pixels(alike, generator), "input_ids": ids}
+        return {"pixel_values": _pixels(constant, generator), "input_ids": ids}
     if case.type == "whisper":
-        sound = torch.zeros(1, 8, 40) if alike else torch.randn(1, 8, 40, generator=generator)
+        sound = torch.zeros(1, 8, 40) if constant else torch.randn(1, 8, 40, generator=generator)
         return {"input_features": sound, "decoder_input_ids": ids}
     if case.type in ("t5", "bart", "marian"):
         return {"input_ids": ids, "decoder_input_ids": ids}
     return {"input_ids": ids}
 
 
-def _pixels(alike: bool, generator: Any) -> Any:
+def _pixels(constant: bool, generator: Any) -> Any:
     import torch
 
-    return torch.zeros(1, 3, 16, 16) if alike else torch.randn(1, 3, 16, 16, generator=generator)
+    return torch.zeros(1, 3, 16, 16) if constant else torch.randn(1, 3, 16, 16, generator=generator)
 
 
-def run(case: Case, model: Any, *, alike: bool) -> Trace:
+def run(case: Case, model: Any, *, constant: bool) -> Trace:
     """Run the model once and return what every module saw."""
     import torch
 
@@ -122,7 +122,7 @@ def run(case: Case, model: Any, *, alike: bool) -> Trace:
 
         handles.append(module.register_forward_hook(record, with_kwargs=True))
     with torch.no_grad():
-        output = model(**inputs_of(case, model, alike=alike), output_attentions=case.eager)
+        output = model(**inputs_of(case, model, constant=constant), output_attentions=case.eager)
     for handle in handles:
         handle.remove()
     if case.eager:
