@@ -19,10 +19,9 @@ from generators.findings.helix import chance
 from generators.site.build import Workshop, make_pages, run_mkdocs
 from generators.site.locations import packaged
 from generators.site.pages import Rendered
-from tests.checkpoint.fake_hub import COMMIT, HubServer, serving
+from tests.checkpoint.fake_hub import COMMIT, HubServer, at_hub, serving
 from tests.checkpoint.oracle import cases
 from tests.checkpoint.oracle.cases import CASES, Case
-from tests.checkpoint.test_hub import at_hub
 from tests.conftest import without_figures
 from tests.test_cli import results_of
 

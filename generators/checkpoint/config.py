@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -35,19 +34,6 @@ HARMLESS = frozenset(
         "reorder_and_upcast_attn",
     }
 )
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """Read a checkpoint's config.json.
-
-    Raises:
-        InputError: it can't be read or isn't a JSON object.
-    """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error}.") from error
-    return parse_object(content, str(path))
 
 
 def parse_object(content: bytes, place: str) -> dict[str, Any]:

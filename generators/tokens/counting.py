@@ -22,7 +22,8 @@ from numpy import ndarray as Array
 import generators.base.progress as reporting
 from generators.base.errors import AtlasError, InputError
 from generators.base.files import replacing
-from generators.checkpoint.families import choose_family, read_architecture
+from generators.checkpoint.families import choose_family
+from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import Files
 from generators.tokens.corpus import TextCorpus, TextSource
 from generators.tokens.vocabulary import TOKENIZER

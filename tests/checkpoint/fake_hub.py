@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from generators.checkpoint.sources import network
+
 COMMIT = "c0ffee" * 6 + "c0ff"
 DATE = "2023-03-01T00:00:00.000Z"
 LARGE = (".safetensors", ".bin")
@@ -250,6 +252,21 @@ class Handler(BaseHTTPRequestHandler):
             with self.hub.lock:
                 self.hub.sent += len(body)
         self.wfile.write(body)
+
+
+def at_hub(server: HubServer, folder, monkeypatch) -> None:
+    """Make the server the hub that the client knows, with caches of the test's own, and waiting short."""
+    import huggingface_hub.constants as constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", server.url)
+    template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr("huggingface_hub.file_download.HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "client-cache"))
+    monkeypatch.setenv("ATLAS_CACHE", str(folder / "cache"))
+    monkeypatch.setattr(network, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(network, "TIMEOUT_S", 1.0)
 
 
 @contextmanager

@@ -14,30 +14,8 @@ from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import HubSource, Model
 from generators.checkpoint.sources import Hub, Origin, files, in_folder, locate, network
 from generators.checkpoint.sources.tensor_cache import TensorCache
-from tests.checkpoint.fake_hub import COMMIT, Fault, HubServer, serving
+from tests.checkpoint.fake_hub import COMMIT, Fault
 from tests.checkpoints import WEIGHTS, Sizes, _write_shards, edit_header, tensors_of, write_checkpoint, write_json
-
-
-def at_hub(server: HubServer, folder, monkeypatch) -> None:
-    """Make the server the hub that the client knows, with caches of the test's own, and waiting short."""
-    import huggingface_hub.constants as constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "ENDPOINT", server.url)
-    template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-    monkeypatch.setattr("huggingface_hub.file_download.HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "client-cache"))
-    monkeypatch.setenv("ATLAS_CACHE", str(folder / "cache"))
-    monkeypatch.setattr(network, "FIRST_WAIT_S", 0.01)
-    monkeypatch.setattr(network, "TIMEOUT_S", 1.0)
-
-
-@pytest.fixture
-def fake(tmp_path, monkeypatch):
-    with serving(tmp_path / "hub") as server:
-        at_hub(server, tmp_path, monkeypatch)
-        yield server
 
 
 @pytest.fixture

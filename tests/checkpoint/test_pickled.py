@@ -10,8 +10,7 @@ from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import HubSource, Model
 from generators.checkpoint.sources import Hub, Origin, in_folder, locate, pickled
-from tests.checkpoint.fake_hub import Fault, Pull, serving
-from tests.checkpoint.test_hub import at_hub
+from tests.checkpoint.fake_hub import Fault, Pull
 from tests.checkpoints import WEIGHTS, tensors_of, write_checkpoint, write_json
 
 OLDER = "pytorch_model.bin"
@@ -97,13 +96,6 @@ def test_without_pytorch_it_is_a_sentence(tmp_path, monkeypatch):
     (write_checkpoint(tmp_path) / WEIGHTS).rename(tmp_path / OLDER)
     with pytest.raises(InputError, match=r"only PyTorch's weights-only reader may open"):
         open_checkpoint(in_folder(tmp_path))
-
-
-@pytest.fixture
-def fake(tmp_path, monkeypatch):
-    with serving(tmp_path / "hub") as server:
-        at_hub(server, tmp_path, monkeypatch)
-        yield server
 
 
 def found(*repos: str):

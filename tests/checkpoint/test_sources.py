@@ -10,8 +10,6 @@ from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource
 from generators.checkpoint.sources import Hub, Origin, in_folder, locate, locate_here
-from tests.checkpoint.fake_hub import serving
-from tests.checkpoint.test_hub import at_hub
 from tests.checkpoints import WEIGHTS, write_checkpoint
 
 
@@ -21,13 +19,6 @@ def model(*sources, name="tiny"):
 
 def on_hub(repo="owner/tiny", **revision):
     return HubSource(hub=repo, **revision)
-
-
-@pytest.fixture
-def fake(tmp_path, monkeypatch):
-    with serving(tmp_path / "hub") as server:
-        at_hub(server, tmp_path, monkeypatch)
-        yield server
 
 
 def test_the_second_source_is_tried_when_the_first_has_no_weights(fake):

@@ -20,8 +20,8 @@ from generators.findings.gains import FINDING as GAINS
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.measured import Measurements
 from generators.findings.stream import FINDING as STREAM
-from tests.checkpoint.fake_hub import HubServer, serving
-from tests.checkpoint.test_hub import at_hub, gpt2_like, llama_like
+from tests.checkpoint.fake_hub import HubServer, at_hub, serving
+from tests.checkpoint.test_hub import gpt2_like, llama_like
 from tests.checkpoints import write_checkpoint
 from tests.test_cli import results_of
 

@@ -14,22 +14,9 @@ from typing import Any
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
-from generators.checkpoint.config import MOST_LAYERS, ModelConfig, read_config
-from generators.checkpoint.reading import read_architecture
+from generators.checkpoint.config import MOST_LAYERS, ModelConfig
 from generators.checkpoint.roles import Family, Slot
 from generators.checkpoint.sources import Files
-
-__all__ = [
-    "Family",
-    "NoRoles",
-    "Slot",
-    "UnknownFamilyError",
-    "choose_family",
-    "families",
-    "read_architecture",
-    "read_config",
-    "without_a_table",
-]
 
 FIRST_NAMED = ("gpt2", "openai-gpt", "bert", "llama")  # in sentences: those that most readers will know
 NEAR = 3
