@@ -266,7 +266,6 @@ def at_hub(server: HubServer, folder, monkeypatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "client-cache"))
     monkeypatch.setenv("ATLAS_CACHE", str(folder / "cache"))
     monkeypatch.setattr(network, "FIRST_WAIT_S", 0.01)
-    monkeypatch.setattr(network, "TIMEOUT_S", 1.0)
 
 
 @contextmanager

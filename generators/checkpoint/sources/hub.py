@@ -17,6 +17,7 @@ from generators.checkpoint.sources.network import (
     is_no_route,
     patiently,
     refusal,
+    timeout,
 )
 from generators.checkpoint.sources.pickled import PICKLED, PICKLED_INDEX
 from generators.checkpoint.sources.ranged import RangedFiles
@@ -90,7 +91,8 @@ class Hub:
         from huggingface_hub import HfApi
 
         try:
-            info = patiently(lambda: HfApi().model_info(source.hub, revision=source.revision, timeout=HUB_TIMEOUT_S))
+            wait = timeout(HUB_TIMEOUT_S)
+            info = patiently(lambda: HfApi().model_info(source.hub, revision=source.revision, timeout=wait))
         except Exception as error:  # whatever the network library of the day raises
             return self._after(error, source)
         names = frozenset(file.rfilename for file in info.siblings or ())

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 from generators.base.errors import WeightsUnavailableError
 
 T = TypeVar("T")
-TIMEOUT_S, CONNECT_S = 30.0, 10.0
+TIMEOUT_S = 30.0
+CONNECT_S = 5.0  # for each address that a server has
 MOST_FAILURES = 5  # in a row, without one more byte
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 RETRIED = (408, 429, 500, 502, 503, 504)  # HTTP statuses that may pass
@@ -117,9 +118,8 @@ class RemoteFile:
         asked = {**self.headers, "Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "identity"}
         if self._etag is not None:
             asked["If-Range"] = self._etag
-        timeout = httpx2.Timeout(TIMEOUT_S, connect=CONNECT_S)
         try:
-            with get_session().stream("GET", self.url, headers=asked, timeout=timeout) as response:
+            with get_session().stream("GET", self.url, headers=asked, timeout=timeout(TIMEOUT_S)) as response:
                 self._check(response, start)
                 for chunk in response.iter_raw():
                     self.traffic.came(len(chunk))
@@ -159,6 +159,13 @@ class RemoteFile:
             raise WeightsUnavailableError(f"{self.named} changed while it was read; nothing of it is used.")
         self.digest = self.digest or digest
         self._etag = self._etag or (etag if etag and not etag.startswith("W/") else None)
+
+
+def timeout(seconds: float) -> Any:
+    """Return how long to wait for an answer; where no connection can be made, that is known sooner."""
+    import httpx2
+
+    return httpx2.Timeout(seconds, connect=min(seconds, CONNECT_S))
 
 
 def patiently(ask: Callable[[], T]) -> T:

@@ -41,9 +41,10 @@ Entry = tuple[str, list[int], int, int]  # dtype, shape, first byte, byte after 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor lies: its file, its bytes in it, and what they are."""
+    """Where a tensor lies: its file, what names that file's content, its bytes in it, and what they are."""
 
     file: str
+    content: str
     name: str
     start: int
     end: int
@@ -95,16 +96,14 @@ class RangedFiles(Files):
         check_dtype(name, place.header.dtype, place.file)
         dtype = np.dtype(DTYPES[place.header.dtype])
         self.traffic.was_needed(name, place.end - place.start)
-        cached = self.cache.tensor(self._content_of(place.file), name)
+        cached = self.cache.tensor(place.content, name)
         if cached is None:
-            try:
-                (came,) = self._fetch([place])
-            except NoRangesError:
-                self._whole.add(place.file)
+            fetched = self._fetch([place])
+            if fetched is None:
                 yield from self._whole_file(name)
                 return
             self.cache.prune()
-            yield np.frombuffer(came, dtype).reshape(place.header.shape)
+            yield np.frombuffer(fetched[0], dtype).reshape(place.header.shape)
             return
         with cached:
             for _, shape in rows_at_once(place.header.shape):
@@ -119,7 +118,7 @@ class RangedFiles(Files):
             KeyError, InputError, WeightsUnavailableError: as for reading them.
         """
         places = [place for name in dict.fromkeys(names) if (place := self._place(name)) is not None]
-        missing = [p for p in places if not self.cache.has_tensor(self._content_of(p.file), p.name)]
+        missing = [p for p in places if not self.cache.has_tensor(p.content, p.name)]
         if whole and missing:
             return self._fetch_whole(report)
         for place in places:
@@ -174,7 +173,7 @@ class RangedFiles(Files):
         dtype, shape, start, end = header["tensors"][name]
         if dtype in N_BYTES and end - start != prod(shape) * N_BYTES[dtype]:
             raise InputError(f"{name} in {file} has not the size that its shape asks for.")
-        return Place(file, name, start, end, Header(dtype, tuple(shape)))
+        return Place(file, header["content"], name, start, end, Header(dtype, tuple(shape)))
 
     def _header(self, file: str) -> dict[str, Any] | None:
         if file in self._whole or not self.ranged:
@@ -204,47 +203,43 @@ class RangedFiles(Files):
         tensors = parsed_header(header, f"{file} of {self.origin.place}", remote.size)
         return {"content": remote.digest or f"{self.key}-{file}", "size": remote.size, "tensors": tensors}
 
-    def _content_of(self, file: str) -> str:
-        return str((self._header(file) or {})["content"])
-
     def _remote(self, file: str) -> RemoteFile:
         if file not in self._files:
             self._files[file] = self.remote(file, self.traffic)
         return self._files[file]
 
     def _get(self, places: list[Place]) -> None:
-        """Read neighbors in one request, into the cache only."""
-        try:
-            self._fetch(places)
-        except NoRangesError:
-            self._whole.add(places[0].file)
+        """Read neighbors in one request, into the cache only: their bytes needn't wait in memory for the others'."""
+        self._fetch(places)
 
-    def _fetch(self, places: list[Place]) -> list[memoryview]:
-        """Read neighbors in one request, cache each, and return them.
+    def _fetch(self, places: list[Place]) -> list[memoryview] | None:
+        """Read neighbors in one request, cache each, and return them; None where the server has only whole files.
 
         Raises:
-            WeightsUnavailableError, NoRangesError: as for reading any part of their file.
+            WeightsUnavailableError: as for reading any part of their file.
         """
         file, start = places[0].file, places[0].start
-        data = memoryview(self._same(file).read(start, places[-1].end))
+        try:
+            data = memoryview(self._same(places[0]).read(start, places[-1].end))
+        except NoRangesError:
+            self._whole.add(file)
+            return None
         parts = [data[place.start - start : place.end - start] for place in places]
         for place, part in zip(places, parts, strict=True):
-            self.cache.store_tensor(self._content_of(file), place.name, part)
+            self.cache.store_tensor(place.content, place.name, part)
         return parts
 
-    def _same(self, file: str) -> RemoteFile:
-        """Return a file; it must still have the content that its header was read from."""
-        remote, header = self._remote(file), self._header(file) or {}
-        remote.size = remote.size or header.get("size")
-        if remote.digest is None and not str(header["content"]).startswith(self.key):
-            remote.digest = header["content"]
+    def _same(self, place: Place) -> RemoteFile:
+        """Return a tensor's file; it must still have the content that its header was read from."""
+        remote = self._remote(place.file)
+        remote.size = remote.size or self._headers[place.file].get("size")
+        if remote.digest is None and not place.content.startswith(self.key):
+            remote.digest = place.content
         return remote
 
 
-def parsed_header(
-    header: bytes | bytearray, named: str, size: int | None
-) -> dict[str, tuple[str, list[int], int, int]]:
-    """Return {tensor: (dtype, shape, first byte, byte after the last)} from the header of a safetensors file.
+def parsed_header(header: bytes | bytearray, named: str, size: int | None) -> dict[str, Entry]:
+    """Return where each tensor is, from the header of a safetensors file.
 
     Raises:
         InputError: it is none, or says what can't be.
