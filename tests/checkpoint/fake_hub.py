@@ -1,7 +1,7 @@
 """A model hub on loopback that speaks what the installed huggingface_hub asks: for models, files, and parts of files.
 
 Weights are answered as the hub answers large files: a redirect that names content and size, then the bytes from
-elsewhere. What goes wrong is planned: `hub.faults.append(Fault("cut", "model.safetensors", times=2))`.
+elsewhere. What goes wrong is planned: `hub.faults.append(HubFault("cut", "model.safetensors", times=2))`.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ ERRORS = {"gated": (403, "GatedRepo"), "absent": (404, "RepoNotFound"), "private
 
 
 @dataclass
-class Fault:
+class HubFault:
     """What goes wrong: with which addresses, how often, and what is done first."""
 
     kind: str  # a status, "cut", "html", "stall", "shift", "whole", "changed", "gated", "absent", "private"
@@ -66,7 +66,7 @@ class HubServer:
     """The server: repositories are folders under `root`; `pulls` holds those of pull requests, by repository."""
 
     root: Path
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[HubFault] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     sent: int = 0  # bytes of weights
     pulls: dict[str, list[Pull]] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class HubServer:
         """Return the address of the server that holds the bytes: the same, by another name."""
         return self.url.replace("127.0.0.1", "localhost")
 
-    def fault(self, path: str, *kinds: str) -> Fault | None:
+    def fault(self, path: str, *kinds: str) -> HubFault | None:
         with self.lock:
             for fault in self.faults:
                 if fault.where in path and fault.times > 0 and (not kinds or fault.kind in kinds):
@@ -135,7 +135,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.content(self.hub.at(match[1], match[2])[0] / match[3], path)
         return self.send(404, b"")
 
-    def fail(self, fault: Fault) -> None:
+    def fail(self, fault: HubFault) -> None:
         if fault.kind == "html":
             return self.send(200, b"<html>Please sign in</html>", {"Content-Type": "text/html; charset=utf-8"})
         if fault.kind == "stall":

@@ -14,7 +14,7 @@ from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import HubSource, Model
 from generators.checkpoint.sources import Hub, Origin, files, in_folder, locate, network
 from generators.checkpoint.sources.tensor_cache import TensorCache
-from tests.checkpoint.fake_hub import COMMIT, Fault
+from tests.checkpoint.fake_hub import COMMIT, HubFault
 from tests.checkpoints import WEIGHTS, Sizes, _write_shards, edit_header, tensors_of, write_checkpoint, write_json
 
 
@@ -232,7 +232,7 @@ def test_offline_main_is_found_again(fake, monkeypatch):
 @pytest.mark.parametrize("where", ["/api/", "config.json", "/cdn/"])
 def test_what_may_pass_is_asked_again(fake, waits, where, status):
     published(fake)
-    fake.faults.append(Fault(status, where, times=2))
+    fake.faults.append(HubFault(status, where, times=2))
     assert opened()["position_embedding"].shape == (64, 24)
     assert waits  # for small files the hub's own client waits too
     assert waits == sorted(waits)
@@ -240,7 +240,7 @@ def test_what_may_pass_is_asked_again(fake, waits, where, status):
 
 def test_the_wait_that_is_asked_for_is_made(fake, waits):
     published(fake)
-    fake.faults += [Fault("429", "/cdn/", retry_after="7"), Fault("503", "/api/", retry_after="100000")]
+    fake.faults += [HubFault("429", "/cdn/", retry_after="7"), HubFault("503", "/api/", retry_after="100000")]
     assert opened()["position_embedding"].shape == (64, 24)
     assert waits == [network.LONGEST_WAIT_S, 7]
 
@@ -248,7 +248,7 @@ def test_the_wait_that_is_asked_for_is_made(fake, waits):
 def test_after_a_cut_reading_goes_on_where_it_was(fake, waits):
     published(fake)
     checkpoint = opened()
-    fake.faults.append(Fault("cut", "/cdn/", times=3))
+    fake.faults.append(HubFault("cut", "/cdn/", times=3))
     np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
     spans = [a.span.removeprefix("bytes=").split("-") for a in fake.weights_asked()[-4:]]
     assert [int(first) for first, _ in spans] == sorted({int(first) for first, _ in spans})
@@ -258,18 +258,18 @@ def test_after_a_cut_reading_goes_on_where_it_was(fake, waits):
 def test_a_server_that_stalls_is_asked_again(fake, monkeypatch):
     monkeypatch.setattr(network, "TIMEOUT_S", 1.0)
     published(fake)
-    fake.faults.append(Fault("stall", "/cdn/"))
+    fake.faults.append(HubFault("stall", "/cdn/"))
     assert opened()["position_embedding"].shape == (64, 24)
 
 
 def test_trouble_that_does_not_pass_is_said_and_is_one_model_s(fake, waits):
     published(fake)
     published(fake, "owner/other")
-    fake.faults.append(Fault("503", "/cdn/owner/tiny", times=100))
+    fake.faults.append(HubFault("503", "/cdn/owner/tiny", times=100))
     hub = Hub()
     with pytest.raises(WeightsUnavailableError, match=r"model\.safetensors of owner/tiny .*the hub answers 503"):
         _ = opened(hub=hub)["position_embedding"]
-    fake.faults.append(Fault("500", "/api/models/owner/tiny", times=100))
+    fake.faults.append(HubFault("500", "/api/models/owner/tiny", times=100))
     with pytest.raises(WeightsUnavailableError, match=r"answers 503"):
         _ = opened(hub=hub)["token_embedding"]
     assert opened("owner/other", hub=hub)["position_embedding"].shape == (64, 24)
@@ -320,7 +320,7 @@ def test_a_server_of_bytes_that_cannot_be_reached_is_a_sentence(fake, monkeypatc
 @pytest.mark.parametrize("where", ["/api/", "config.json", WEIGHTS])
 def test_refusals_say_what_to_do(fake, kind, said, where):
     published(fake)
-    fake.faults.append(Fault(kind, where, times=10))
+    fake.faults.append(HubFault(kind, where, times=10))
     with pytest.raises(WeightsUnavailableError, match=said):
         _ = opened()["position_embedding"]
 
@@ -332,7 +332,7 @@ def test_refusals_say_what_to_do(fake, kind, said, where):
 def test_what_is_not_the_file_is_not_used(fake, kind, said):
     published(fake)
     checkpoint = opened()
-    fake.faults.append(Fault(kind, WEIGHTS, times=1))
+    fake.faults.append(HubFault(kind, WEIGHTS, times=1))
     with pytest.raises(WeightsUnavailableError, match=f"owner/tiny .*{said}"):
         _ = checkpoint["position_embedding"]
     np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
@@ -356,7 +356,7 @@ def test_a_file_replaced_under_its_commit_is_noticed_another_day(fake):
 
 def test_a_server_without_parts_gives_files_whole(fake):
     published(fake)
-    fake.faults.append(Fault("whole", "/cdn/", times=100))
+    fake.faults.append(HubFault("whole", "/cdn/", times=100))
     np.testing.assert_array_equal(opened()["position_embedding"], tensors_of("gpt2")["wpe.weight"])
 
 

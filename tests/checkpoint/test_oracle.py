@@ -13,8 +13,8 @@ from generators.checkpoint.families import families
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Slot, changed, fused, norm, part_of
 from generators.checkpoint.sources import in_folder
-from tests.checkpoint.oracle.cases import CASES, Case
-from tests.checkpoint.oracle.comparison import TOLERANCE, Oracle
+from tests.checkpoint.oracle.cases import CASES, OracleCase
+from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
 from tests.checkpoint.oracle.model import build
 from tests.checkpoint.oracle.table import COLUMNS, table_row
 
@@ -35,8 +35,8 @@ def _torch(request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_table_agrees_with_the_model(case: Case):
-    oracle = Oracle(case)
+def test_a_table_agrees_with_the_model(case: OracleCase):
+    oracle = ModelOracle(case)
     found = oracle.compare()
     assert {what: off for what, off in found.worst.items() if off > TOLERANCE} == {}
     row = table_row(case, found, oracle)
@@ -51,7 +51,7 @@ def test_a_table_agrees_with_the_model(case: Case):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_every_role_is_there_and_nothing_is_missing(case: Case, tmp_path):
+def test_every_role_is_there_and_nothing_is_missing(case: OracleCase, tmp_path):
     build(case).save_pretrained(tmp_path)
     checkpoint = open_checkpoint(in_folder(tmp_path, stack=case.stack))
     roles = dict(checkpoint.family.roles(checkpoint.architecture.n_layer))
@@ -111,13 +111,13 @@ def test_a_wrong_table_does_not_pass(fault):
             family = changed(family, slots={"position_embedding": replace(table, skip=0)})
         return Checkpoint(files, family, replace(architecture, **fields))
 
-    found = Oracle(case, open_it).compare()
+    found = ModelOracle(case, open_it).compare()
     assert max(found.worst.values()) > 30 * TOLERANCE, found.worst
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", [case for case in CASES if not case.note], ids=lambda case: case.name)
-def test_silence_in_a_config_is_read_as_the_software_reads_it(case: Case):
+def test_silence_in_a_config_is_read_as_the_software_reads_it(case: OracleCase):
     """Every setting is left out in turn: what the atlas then reads is what transformers takes, or is refused."""
     from transformers import CONFIG_MAPPING
 

@@ -31,12 +31,12 @@ from models.training import run
 from models.training.stdlib_gpt2 import train
 run.NOTE_EVERY = run.MEASURE_EVERY = run.SAVE_EVERY = 5
 kill_at, sys.argv = int(sys.argv[1]), ["train.py", *sys.argv[2:]]
-advance = run.Run.advance
+advance = run.TrainingRun.advance
 def killed(self, ids):
     if self.step == kill_at:
         os.kill(os.getpid(), signal.SIGKILL)
     return advance(self, ids)
-run.Run.advance = killed
+run.TrainingRun.advance = killed
 train.xz_bits_per_byte = lambda *texts: 1.0  # seconds and much memory, and tested without PyTorch
 train.typer.run(train.main)
 """
@@ -201,8 +201,8 @@ def test_the_checkpoint_of_another_recipe_is_refused_with_a_sentence(train, trai
 def test_what_is_no_checkpoint_is_refused_with_a_sentence(trained, tmp_path, content):
     from models.training.gpt2 import new_gpt2
     from models.training.recipe import Recipe
-    from models.training.run import Run
+    from models.training.run import TrainingRun
 
     (tmp_path / "checkpoint.pt").write_bytes(content)
     with pytest.raises(ValueError, match=r"checkpoint\.pt is no checkpoint that can be read: remove it\."):
-        Run(Recipe(), new_gpt2(Recipe()), {}, tmp_path, "cpu").resume()
+        TrainingRun(Recipe(), new_gpt2(Recipe()), {}, tmp_path, "cpu").resume()

@@ -294,19 +294,19 @@ def test_refusals_are_a_sentence(model: Path, texts: list[Path], tmp_path: Path,
     assert not Path("token_counts.npy").exists()
 
 
-class Rows(list[dict[str, object]]):
+class StreamedRows(list[dict[str, object]]):
     """Stands in for a streamed dataset."""
 
-    def skip(self, n: int) -> "Rows":
-        return Rows(self[n:])
+    def skip(self, n: int) -> "StreamedRows":
+        return StreamedRows(self[n:])
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, Rows]:
+def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, StreamedRows]:
     """Stand in for the library `datasets` and the hub: datasets by their name, config and split."""
-    rows: dict[str, Rows] = {}
+    rows: dict[str, StreamedRows] = {}
 
-    def load_dataset(name: str, config: str | None, *, split: str, streaming: bool, revision: str) -> Rows:
+    def load_dataset(name: str, config: str | None, *, split: str, streaming: bool, revision: str) -> StreamedRows:
         assert streaming and revision == f"commit of {name}"
         return rows[f"{name}:{config}:{split}"]
 
@@ -318,10 +318,10 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, Rows]:
     return rows
 
 
-def test_datasets(model: Path, hub: dict[str, Rows], tmp_path: Path) -> None:
+def test_datasets(model: Path, hub: dict[str, StreamedRows], tmp_path: Path) -> None:
     lines = some_text(60).splitlines(keepends=True)
-    hub["owner/plain:None:train"] = Rows({"id": "x", "text": line} for line in lines)
-    hub["owner/other:en:test"] = Rows({"n": 1, "content": line} for line in lines)
+    hub["owner/plain:None:train"] = StreamedRows({"id": "x", "text": line} for line in lines)
+    hub["owner/other:en:test"] = StreamedRows({"n": 1, "content": line} for line in lines)
     sources = open_sources(["owner/plain", "owner/other:en:test"])
     corpus = TextCorpus(sources, model / "tokenizer.json", VOCABULARY)
     assert corpus.n_bytes() is None
@@ -331,10 +331,10 @@ def test_datasets(model: Path, hub: dict[str, Rows], tmp_path: Path) -> None:
     assert [*sources[0].pieces(57)] == [(line.encode(), 58 + i) for i, line in enumerate(lines[57:])]
 
 
-def test_datasets_that_cannot_be_read_are_refused(hub: dict[str, Rows]) -> None:
-    hub["owner/numbers:None:train"] = Rows([{"n": 1}])
-    hub["owner/two:None:train"] = Rows([{"a": "x", "b": "y"}])
-    hub["owner/empty:None:train"] = Rows()
+def test_datasets_that_cannot_be_read_are_refused(hub: dict[str, StreamedRows]) -> None:
+    hub["owner/numbers:None:train"] = StreamedRows([{"n": 1}])
+    hub["owner/two:None:train"] = StreamedRows([{"a": "x", "b": "y"}])
+    hub["owner/empty:None:train"] = StreamedRows()
     for name, why in [
         ("owner/numbers", "no column `text`"),
         ("owner/two", "a, b"),

@@ -16,12 +16,12 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
 from models.training import command
-from models.training.corpus import Corpus, Encoded, xz_bits_per_byte
+from models.training.corpus import Encoded, LibraryFiles, xz_bits_per_byte
 from models.training.files import record_of, write_model, write_record
 from models.training.gpt2 import new_gpt2
 from models.training.losses import held_out_loss
 from models.training.recipe import Recipe
-from models.training.run import Run, train
+from models.training.run import TrainingRun, train
 from models.training.stdlib_gpt2.card import FOLDER, write_card
 from models.training.stdlib_gpt2.trajectory import steps_of, write_step
 
@@ -47,7 +47,7 @@ def continuation(model: PreTrainedModel, tokenizer: Tokenizer, prompt: str, n_to
     return tokenizer.decode(ids[0].tolist(), skip_special_tokens=True)
 
 
-def publish(run: Run, corpus: Corpus, text: Encoded, out: Path) -> None:
+def publish(run: TrainingRun, corpus: LibraryFiles, text: Encoded, out: Path) -> None:
     """Write the model's folder: what others load, how it came about, and its card."""
     published = write_model(run, text, out)
     held_out = "".join(corpus.held_out.values())
@@ -90,7 +90,7 @@ def main(
     command.steady(threads, device)
     with command.sentences(console):
         corpus, text = command.read(library, console)
-        run = Run(recipe, new_gpt2(recipe), {"corpus": corpus.sha256}, work, device)
+        run = TrainingRun(recipe, new_gpt2(recipe), {"corpus": corpus.sha256}, work, device)
         if run.resume():
             console.print(f"Going on from step {run.step}.")
     see = None if trajectory is None else partial(write_step, text=text, steps=steps_of(steps), folder=trajectory)

@@ -6,7 +6,7 @@ import numpy as np
 
 from models.training.corpus import Encoded
 from models.training.files import write_model
-from models.training.run import Run
+from models.training.run import TrainingRun
 
 COUNT = 24
 
@@ -21,7 +21,7 @@ def folder_of(step: int, folder: Path) -> Path:
     return folder / f"step-{step}"
 
 
-def write_step(run: Run, *, text: Encoded, steps: list[int], folder: Path) -> None:
+def write_step(run: TrainingRun, *, text: Encoded, steps: list[int], folder: Path) -> None:
     """Write the model if it is at one of those steps."""
     if run.step in steps:
         write_model(run, text, folder_of(run.step, folder))

@@ -10,7 +10,7 @@ import numpy as np
 
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.sources import in_folder
-from tests.checkpoint.oracle.cases import Case
+from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoint.oracle.model import Trace, build, run
 from tests.checkpoint.oracle.said import Loaded, heads_of, normed, probabilities, projected
 
@@ -18,7 +18,7 @@ Array = np.ndarray
 TOLERANCE = 3e-4  # of the largest number compared; everything is float32
 
 
-def _opened(case: Case) -> Callable[[Path], Checkpoint]:
+def _opened(case: OracleCase) -> Callable[[Path], Checkpoint]:
     return lambda folder: open_checkpoint(in_folder(folder, stack=case.stack))
 
 
@@ -36,10 +36,10 @@ class Findings:
         self.worst[what] = max(self.worst.get(what, 0.0), difference if np.isfinite(difference) else float("inf"))
 
 
-class Oracle:
+class ModelOracle:
     """One case: its model, its checkpoint as the atlas reads it, and where each role's tensor is used."""
 
-    def __init__(self, case: Case, open_it: Callable[[Path], Checkpoint] | None = None) -> None:
+    def __init__(self, case: OracleCase, open_it: Callable[[Path], Checkpoint] | None = None) -> None:
         self.case = case
         self.model = build(case)
         with tempfile.TemporaryDirectory() as folder:
