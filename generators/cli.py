@@ -274,24 +274,27 @@ def count_tokens(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where the counts are written.")
     ] = Path("token_counts.npy"),
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; by default, all cores.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Threads; by default, one per core.")
+    ] = None,
     models_dir: ModelsDir = None,
     registry: RegistryFile = DEFAULT_REGISTRY,
     offline: Offline = False,
 ) -> None:
     """Count how often each token of a model occurs in a corpus.
 
-    Beside a model's weights, as token_counts.npy, the counts are its frequencies. A run that was ended goes on when
-    it is started again.
+    Beside a model's weights, as token_counts.npy, the counts are its frequencies. A run that was interrupted
+    continues when it is started again.
     """
     from generators.checkpoint.registry import find_model
     from generators.checkpoint.sources import locate
     from generators.tokens import counting
+    from generators.tokens.corpus import TextCorpus, open_sources
 
     chosen, places = find_model(model, _registry(registry, named=True)), _places(models_dir, offline)
     files = locate(chosen, places.models_dirs, places.hub)
     tokenizer, size = counting.tokenizer_of(files), counting.vocabulary_size(files, chosen.family)
-    text = counting.Corpus(counting.open_sources(corpus, offline=offline), tokenizer, size)
+    text = TextCorpus(open_sources(corpus, offline=offline), tokenizer, size)
     with counting.progress(text) as report_counted:
         counts = counting.count_corpus(text, output, jobs or os.cpu_count() or 1, report_counted)
     terminal.line(f"{counts.sum()} tokens, {(counts > 0).sum()} of {size} different ones: {output}")

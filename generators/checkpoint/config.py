@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -11,9 +10,9 @@ from generators.base.errors import InputError
 
 CONFIG = "config.json"
 LARGEST_SIZE = 10_000_000  # no width or vocabulary is larger; a config that says so is damaged
-MOST_LAYERS = 10_000  # every role of every layer is looked up: more would keep a damaged config busy for minutes
+MOST_LAYERS = 10_000  # every role of every layer is looked up: with more, a damaged config would take minutes
 
-# Settings whose names say that they may change how positions are read or scores are scaled.
+# ModelConfig whose names say that they may change how positions are read or scores are scaled.
 DECIDING = re.compile(
     r"position|rope|rotary|alibi|relative|scal|multiplier|softcap|window|sink|causal|is_decoder|"
     r"bidirectional|qk_|clip_qkv|norm_before|norm_after|post_?layer|parallel|attention_types|layer_types"
@@ -37,19 +36,6 @@ HARMLESS = frozenset(
 )
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """Read a checkpoint's config.json.
-
-    Raises:
-        InputError: it can't be read or isn't a JSON object.
-    """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error}.") from error
-    return parse_object(content, str(path))
-
-
 def parse_object(content: bytes, place: str) -> dict[str, Any]:
     """Return a JSON object from the bytes of a file that is called `place`.
 
@@ -70,10 +56,10 @@ def parse_object(content: bytes, place: str) -> dict[str, Any]:
 SILENT = object()  # a file that says null says something
 
 
-class Settings:
-    """The settings of one model in config.json, and a memory of which were looked at.
+class ModelConfig:
+    """The settings of one model in config.json, and a record of which were read.
 
-    `at` is the dotted key under which they stand (`text_config`), empty at the top. `defaults` are what the model's
+    `at` is the dotted key that they are under (`text_config`), empty at the top. `defaults` are what the model's
     own software takes where the file is silent.
     """
 
@@ -150,11 +136,11 @@ class Settings:
         self.one_of(key, known)
 
     def ignore(self, *keys: str) -> None:
-        """Say of settings that they were thought of and change nothing that a table tells."""
+        """Mark settings as known, and as changing nothing that a table describes."""
         self._asked.update(keys)
 
     def refuse_unread(self, family: str) -> None:
-        """Refuse switches that nobody looked at though they may change how positions are read or scores scaled.
+        """Refuse switches that nothing read, though they may change how positions are read or scores scaled.
 
         Raises:
             InputError: there is one that is on.

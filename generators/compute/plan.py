@@ -17,9 +17,9 @@ from generators.base.architecture import Architecture
 from generators.base.plain import content_digest
 from generators.base.progress import Report, silent
 from generators.checkpoint.checkpoint import Checkpoint
+from generators.checkpoint.families import NoRoles
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files
-from generators.checkpoint.untabled import Nothing
 from generators.compute import code, running
 from generators.compute.records import Status, TensorEntry
 from generators.findings.contract import Finding, roles
@@ -164,7 +164,7 @@ def roles_read(finding: Finding[Any], checkpoint: Checkpoint) -> list[str]:
 
 def _blocked(finding: Finding[Any], checkpoint: Checkpoint) -> tuple[Status, str] | None:
     """Return why a finding can't be measured in this checkpoint, None if it can."""
-    if not finding.needs and isinstance(checkpoint.family.without, Nothing):
+    if not finding.needs and isinstance(checkpoint.family.without, NoRoles):
         return "not_applicable", checkpoint.family.without["*"]  # what the table alone would tell
     n_layer = checkpoint.architecture.n_layer
     of_family = dict(checkpoint.family.roles(n_layer))

@@ -17,7 +17,7 @@ from generators.site.held_out import Mean
 from generators.site.learned import Lesson
 from generators.site.series import SeriesPage
 
-FAMILY, SEEDS, COURSE = "stdlib-family", "stdlib-seeds", "stdlib-gpt2-course"
+FAMILY, SEEDS, COURSE = "stdlib-family", "stdlib-seeds", "stdlib-gpt2-trajectory"
 SCHEMES = ("stdlib-sinusoidal", "stdlib-rotary", "stdlib-alibi", "stdlib-none")  # other than a table that is learned
 WITHOUT = "stdlib-none"
 SURVIVAL = {  # of what is learned still, with one change

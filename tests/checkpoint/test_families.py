@@ -4,11 +4,11 @@ import pytest
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
-from generators.checkpoint.config import read_config
 from generators.checkpoint.families import choose_family, families
 from generators.checkpoint.families.bert import BERT
 from generators.checkpoint.families.gpt2 import GPT1, GPT2
 from generators.checkpoint.reading import read_architecture
+from generators.checkpoint.sources import in_folder
 from tests.checkpoints import config_of
 
 ARCHITECTURE = {"n_layer": 2, "n_head": 2, "d_model": 24, "n_ctx": 64, "vocab_size": 50, "d_head": 12}
@@ -26,12 +26,6 @@ ARCHITECTURE = {"n_layer": 2, "n_head": 2, "d_model": 24, "n_ctx": 64, "vocab_si
 def test_architecture_is_what_the_config_says(family, particular):
     read = read_architecture(config_of(family.name), family)
     assert read == Architecture(family=family.name, **ARCHITECTURE, **particular)
-
-
-def test_scores_scaled_by_layer_are_noticed():
-    config = {**config_of("gpt2"), "scale_attn_by_inverse_layer_idx": True}
-    assert read_architecture(config, GPT2).scaled_by_layer
-    assert not read_architecture(config_of("gpt2"), GPT2).scaled_by_layer
 
 
 @pytest.mark.parametrize(
@@ -74,10 +68,9 @@ def test_sizes_that_cannot_be_are_refused(changed, said):
     ids=["empty", "open", "list", "string", "deep-list", "deep-object", "endless-number", "not-utf8"],
 )
 def test_a_config_that_is_no_json_object_is_refused(tmp_path, text, said):
-    path = tmp_path / "config.json"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    (tmp_path / "config.json").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(InputError, match=said):
-        read_config(path)
+        in_folder(tmp_path).config()
 
 
 @pytest.mark.parametrize("family", families(), ids=lambda family: family.name)

@@ -10,14 +10,12 @@ from safetensors.numpy import save_file
 
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
-from generators.checkpoint.families import choose_family
-from generators.checkpoint.reading import understood
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places, in_folder
 from generators.compute.plan import plan
 from generators.compute.run import open_model
 from generators.findings import FINDINGS
-from tests.checkpoints import config_of, tensors_of, write_checkpoint
+from tests.checkpoints import tensors_of, write_checkpoint
 
 D, HEADS, HEAD, N, V, F = 24, 3, 8, 10, 30, 8
 HF = {
@@ -39,36 +37,6 @@ def opened(folder: Path, config: dict[str, Any], tensors: dict[str, np.ndarray])
     (folder / "config.json").write_text(json.dumps(config))
     save_file(tensors, folder / "model.safetensors")
     return open_checkpoint(in_folder(folder))
-
-
-def architecture(config: dict[str, Any]) -> Any:
-    return understood(config, choose_family(config, None))[1]
-
-
-# Switches
-
-
-def test_a_bert_that_decodes_is_masked():
-    assert architecture({**config_of("bert"), "is_decoder": True}).causal
-
-
-def test_scores_that_are_not_scaled_are_not():
-    assert architecture({**config_of("gpt2"), "scale_attn_weights": False}).scale(0) == 1
-
-
-def test_positions_that_are_relative_are_refused_not_computed_from_a_table_that_is_never_added():
-    with pytest.raises(InputError, match="'relative_key' as position_embedding_type"):
-        architecture({**config_of("bert"), "position_embedding_type": "relative_key"})
-
-
-# What is missing
-
-
-@pytest.mark.parametrize("ending", ["ln_1.weight", "ln_1.bias", "attn.c_attn.bias"])
-def test_a_file_without_a_gain_or_a_bias_is_not_computed_with_as_if_the_model_had_none(tmp_path, ending):
-    checkpoint = open_checkpoint(in_folder(write_checkpoint(tmp_path, without=(f"h.1.{ending}",))))
-    assert "blocks.1.attn.q" in checkpoint
-    assert checkpoint.missing_for("blocks.1.attn.q")
 
 
 # Rows that are no position

@@ -1,4 +1,4 @@
-"""What comes over the network for a model's results: just what its findings read, told in bytes, and once."""
+"""What comes over the network for a model's results: just what its findings read, counted in bytes, and once."""
 
 from dataclasses import replace
 
@@ -20,8 +20,8 @@ from generators.findings.gains import FINDING as GAINS
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.measured import Measurements
 from generators.findings.stream import FINDING as STREAM
-from tests.checkpoint.fake_hub import HubServer, serving
-from tests.checkpoint.test_hub import at_hub, gpt2_like, llama_like
+from tests.checkpoint.fake_hub import HubServer, at_hub, serving
+from tests.checkpoint.test_hub import gpt2_like, llama_like
 from tests.checkpoints import write_checkpoint
 from tests.test_cli import results_of
 
@@ -52,9 +52,13 @@ def store(tmp_path) -> Store:
 
 def computed(store: Store, *findings: Finding, lines: list[str] | None = None, **settings) -> Outcome:
     model = Model(name="tiny", title="tiny", sources=(HubSource(hub="owner/tiny"),))
-    told = [] if lines is None else lines
     return compute_model(
-        model, Places(hub=Hub()), store, told.append, findings or None, running.Settings(**{"skip": True, **settings})
+        model,
+        Places(hub=Hub()),
+        store,
+        (lines if lines is not None else []).append,
+        findings or None,
+        running.Settings(**{"skip": True, **settings}),
     )
 
 
@@ -122,7 +126,7 @@ def test_what_is_stored_stays_as_it_is_stored(fake: HubServer, store, tmp_path, 
     assert results_of(tmp_path) == before
 
 
-def test_of_what_is_computed_anew_from_what_is_kept_the_bytes_that_came_stay(fake: HubServer, store):
+def test_computed_anew_from_the_cache_the_bytes_that_came_stay(fake: HubServer, store):
     write_checkpoint(fake.repository("owner/tiny"))
     computed(store, GAINS)
     first = record(store).traffic
@@ -136,7 +140,7 @@ def test_of_what_is_computed_anew_from_what_is_kept_the_bytes_that_came_stay(fak
     assert now.fetched == fake.sent - first.fetched
 
 
-def test_of_a_folder_nothing_is_told(store, tmp_path):
+def test_of_a_folder_no_traffic_is_recorded(store, tmp_path):
     write_checkpoint(tmp_path / "tiny")
     model = Model(name="tiny", title="tiny", sources=(FolderSource(folder=tmp_path / "tiny"),))
     compute_model(model, Places(), store, findings=(GAINS,))

@@ -198,7 +198,7 @@ def test_when_claims_appear_is_told_beside_the_loss():
         for i in range(4)
     ]
     losses = Losses(tuple(Loss(i, Mean(loss, None)) for i, loss in enumerate([10.0, 9.0, 3.0, 2.0])), "text", "nats")
-    found = answers(page("stdlib-gpt2-course", "step", *steps, losses=losses))[WHEN]
+    found = answers(page("stdlib-gpt2-trajectory", "step", *steps, losses=losses))[WHEN]
     assert found.answer == (
         "Half of the loss's fall is done by step 2 of 3. Of the 2 claims that hold at the last step, but not at "
         "every step before that can test them, 1 has held without interruption since a step before that one, 1 since "
@@ -206,12 +206,13 @@ def test_when_claims_appear_is_told_beside_the_loss():
     )
     assert [ids(part) for part in found.parts] == [["winding"], ["clump"]]
     held = [SimpleNamespace(**{**vars(one), "place": i}) for i, one in enumerate(steps[1:])]
-    always = answers(page("stdlib-gpt2-course", "step", *held, losses=replace(losses, rows=losses.rows[:3])))[WHEN]
+    early = replace(losses, rows=losses.rows[:3])
+    always = answers(page("stdlib-gpt2-trajectory", "step", *held, losses=early))[WHEN]
     assert (always.parts[-1].words, ids(always.parts[-1])) == (
         "Hold at step 0 already, and at every other",
         ["winding"],
     )
-    assert WHEN not in answers(page("stdlib-gpt2-course", "step", *steps))  # no losses
+    assert WHEN not in answers(page("stdlib-gpt2-trajectory", "step", *steps))  # no losses
 
 
 def test_what_we_learned_has_the_family_only_where_it_has_results():

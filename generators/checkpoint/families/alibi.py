@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.llama import ROTATES
 from generators.checkpoint.families.neox import NEOX
 from generators.checkpoint.positions import alibi_slopes
@@ -16,7 +16,7 @@ FALLS = (
 )
 
 
-def _slopes(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _slopes(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     return {"slopes": alibi_slopes(fields["n_head"])}
 
 
@@ -48,7 +48,7 @@ BLOOM = like(
 )
 
 
-def _mpt(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _mpt(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.must_be("attn_config.alibi", True)
     settings.must_be("attn_config.qk_ln", False, None)
     settings.must_be("attn_config.prefix_lm", False, None)
@@ -86,7 +86,7 @@ MPT = like(
 )
 
 
-def _falcon(family: Family, settings: Settings) -> Family:
+def _falcon(family: Family, settings: ModelConfig) -> Family:
     """Return the table of one of three layouts: grouped keys, one head of keys, or heads one after another."""
     grouped, one, side_by_side = (
         settings.flag(key) for key in ("new_decoder_architecture", "multi_query", "parallel_attn")
@@ -106,7 +106,7 @@ def _falcon(family: Family, settings: Settings) -> Family:
     )
 
 
-def _falcon_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _falcon_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return heads of keys, and slopes or rotations; Falcon scales its slopes as it scales scores."""
     grouped, one = settings.flag("new_decoder_architecture"), settings.flag("multi_query")
     kv = settings.get("num_kv_heads") if grouped else None

@@ -6,15 +6,15 @@ from typing import Any
 
 from generators.base.architecture import Buckets
 from generators.base.errors import InputError
-from generators.checkpoint.config import Settings
-from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
+from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, norm
 from generators.checkpoint.rotation import Fields, rotation
 
 LAYER = "encoder.layer.{i}"
-LARGEST_PADDING = 1000  # rows; an id of padding beyond it stands somewhere in the vocabulary, not before positions
+LARGEST_PADDING = 1000  # rows; a padding id beyond it is somewhere in the vocabulary, not before the positions
 
 
-def _as_set(family: Family, settings: Settings) -> Family:
+def _as_set(family: Family, settings: ModelConfig) -> Family:
     """Return the table for an encoder, or for one whose words see only those before them."""
     settings.must_be("position_embedding_type", "absolute", None)
     return changed(family, causal=settings.flag("is_decoder"))
@@ -24,14 +24,7 @@ BERT = Family(
     name="bert",
     model_types=("bert",),
     prefixes=("", "bert."),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-        "norm_eps": "layer_norm_eps",
-    },
+    config={**SIZES, "norm_eps": "layer_norm_eps"},
     slots={
         "position_embedding": Slot("embeddings.position_embeddings.weight", "n d"),
         "token_embedding": Slot("embeddings.word_embeddings.weight", "V d"),
@@ -56,14 +49,14 @@ BERT = Family(
 )
 
 
-def after_padding(family: Family, settings: Settings, rows: int) -> Family:
+def after_padding(family: Family, settings: ModelConfig, rows: int) -> Family:
     """Return the table with `rows` rows of padding before the first position."""
     table = replace(family.slots["position_embedding"], skip=rows)
     return changed(family, slots={"position_embedding": table})
 
 
-def padding_rows(settings: Settings) -> int:
-    """Return how many rows stand before the first position: up to that of the padding token, and it.
+def padding_rows(settings: ModelConfig) -> int:
+    """Return how many rows come before the first position: up to and including that of the padding token.
 
     Raises:
         InputError: config.json names no padding token.
@@ -74,11 +67,11 @@ def padding_rows(settings: Settings) -> int:
     return pad + 1
 
 
-def _padded(family: Family, settings: Settings) -> Family:
+def _padded(family: Family, settings: ModelConfig) -> Family:
     return after_padding(_as_set(family, settings), settings, padding_rows(settings))
 
 
-def positions_after_padding(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def positions_after_padding(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the number of positions: config.json counts the padding's rows with them."""
     return {"n_ctx": fields["n_ctx"] - padding_rows(settings)}
 
@@ -140,10 +133,10 @@ OWN_WIDTH = {
     "token_type_embedding": Slot("embeddings.token_type_embeddings.weight", "t e"),
     **_embedding_norm("embeddings.LayerNorm"),
 }
-NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection stands between it and attention
+NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection is between it and attention
 
 
-def _one_group(family: Family, settings: Settings) -> Family:
+def _one_group(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a model whose layers all share one set of weights."""
     settings.must_be("num_hidden_groups", 1)
     settings.must_be("inner_group_num", 1)
@@ -173,7 +166,7 @@ ALBERT = like(
 )
 
 
-def _electra(family: Family, settings: Settings) -> Family:
+def _electra(family: Family, settings: ModelConfig) -> Family:
     """Return the table for embeddings of a width of their own, or of that of the stream."""
     chosen = _as_set(family, settings)
     if settings.get("embedding_size") == settings.get("hidden_size"):
@@ -196,11 +189,11 @@ MPNET_PADDING = 2  # its software counts from 2 whatever the config says of padd
 BUCKETS = Buckets(count=32, max_distance=128, both_ways=True)  # likewise, whatever it says of buckets
 
 
-def _mpnet(family: Family, settings: Settings) -> Family:
+def _mpnet(family: Family, settings: ModelConfig) -> Family:
     return after_padding(_as_set(family, settings), settings, MPNET_PADDING)
 
 
-def _mpnet_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _mpnet_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.must_be("relative_attention_num_buckets", BUCKETS.count)
     return {"n_ctx": fields["n_ctx"] - MPNET_PADDING, "buckets": BUCKETS}
 
@@ -224,10 +217,10 @@ MPNET = like(
     extra=_mpnet_numbers,
 )
 
-KEPT = 1 - 0.15 * 0.8  # of embeddings, as after the masking that ESM was trained with
+UNMASKED = 1 - 0.15 * 0.8  # share of embeddings left by the masking that ESM was trained with
 
 
-def _esm(family: Family, settings: Settings) -> Family:
+def _esm(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a model that rotates, or adds a table of positions."""
     kind = settings.one_of("position_embedding_type", ("absolute", "rotary"))
     chosen = changed(family, causal=settings.flag("is_decoder"), slots=_esm_norms(settings))
@@ -240,14 +233,14 @@ def _esm(family: Family, settings: Settings) -> Family:
     )
 
 
-def _esm_norms(settings: Settings) -> dict[str, Slot]:
+def _esm_norms(settings: ModelConfig) -> dict[str, Slot]:
     before = norm("embedding_norm", "embeddings.layer_norm") if settings.flag("emb_layer_norm_before") else {}
     return {**before, **norm("final_norm", "encoder.emb_layer_norm_after")}
 
 
-def _esm_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _esm_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.must_be("is_folding_model", False, None)
-    numbers: dict[str, Any] = {"embedding_scale": KEPT if settings.flag("token_dropout") else 1.0}
+    numbers: dict[str, Any] = {"embedding_scale": UNMASKED if settings.flag("token_dropout") else 1.0}
     if settings.get("position_embedding_type") == "rotary":
         return {**numbers, "rotary": (rotation(settings, fields),) * fields["n_layer"]}
     settings.ignore("rope_theta", "rope_parameters")
@@ -277,7 +270,7 @@ MIXED = (
 )
 
 
-def _deberta(family: Family, settings: Settings) -> Family:
+def _deberta(family: Family, settings: ModelConfig) -> Family:
     """Return the table with or without a table of positions, and of distances."""
     relative, added = settings.flag("relative_attention"), settings.flag("position_biased_input")
     settings.must_be("conv_kernel_size", 0, None)
@@ -297,7 +290,7 @@ def _deberta(family: Family, settings: Settings) -> Family:
     )
 
 
-def _deberta_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _deberta_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the scale of scores that are sums of up to three parts."""
     width = settings.get("embedding_size")
     if width not in (None, fields["d_model"]):

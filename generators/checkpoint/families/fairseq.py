@@ -1,15 +1,14 @@
-"""What came out of fairseq: BART, Marian, Whisper, and decoders alone (OPT, XGLM, BioGPT)."""
+"""Models that come from fairseq: BART, Marian, Whisper, and decoders alone (OPT, XGLM, BioGPT)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from generators.checkpoint.config import Settings
-from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
+from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, norm
 from generators.checkpoint.rotation import Fields
 
 OFFSET = 2  # rows before the first position
-FIXED_EPS = {"layer_norm_eps": 1e-5}
 
 
 def attention(layer: str) -> dict[str, Slot]:
@@ -24,7 +23,7 @@ def attention(layer: str) -> dict[str, Slot]:
     }
 
 
-def _scaled(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _scaled(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     return {"embedding_scale": fields["d_model"] ** 0.5 if settings.flag("scale_embedding") else 1.0}
 
 
@@ -32,13 +31,7 @@ BIOGPT = Family(
     name="biogpt",
     model_types=("biogpt",),
     prefixes=("biogpt.", ""),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-    },
+    config=SIZES,
     slots={
         "position_embedding": Slot("embed_positions.weight", "n d", skip=OFFSET),
         "token_embedding": Slot("embed_tokens.weight", "V d"),
@@ -68,7 +61,7 @@ XGLM = like(
 )
 
 
-def _opt(family: Family, settings: Settings) -> Family:
+def _opt(family: Family, settings: ModelConfig) -> Family:
     """Return the table for norms before or after, and for embeddings of a width of their own (the 350m layout)."""
     settings.must_be("enable_bias", True)
     settings.must_be("layer_norm_elementwise_affine", True)
@@ -192,7 +185,7 @@ MARIAN_DECODER = like(
 )
 
 
-def _one_size_fits(family: Family, settings: Settings) -> Family:
+def _one_size_fits(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a vocabulary of the decoder's own, or the one that both share."""
     if settings.get("decoder_vocab_size") is not None:
         return family
@@ -218,7 +211,7 @@ WHISPER_ENCODER = like(
     },
     first_block_slots=norm("ln1", f"{ENCODER}.self_attn_layer_norm"),
     post_norm=False,
-    positions="formula",  # sines, kept in the file
+    positions="formula",  # sines, stored in the file
     without={"token_embedding": "Whisper's encoder hears sound: it has no tokens."},
     aliases=(),
     ignores=("max_target_positions",),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from generators.base.errors import InputError
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, norm
 
 GPT_CONFIG = {
@@ -18,7 +18,7 @@ GPT_CONFIG = {
 UNSCALED = 1.0
 
 
-def _scores(settings: Settings, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _scores(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         "score_scale": None if settings.flag("scale_attn_weights") else UNSCALED,
         "scaled_by_layer": settings.flag("scale_attn_by_inverse_layer_idx"),
@@ -65,14 +65,14 @@ GPT1 = like(
 )
 
 
-def _one_key_head(family: Family, settings: Settings) -> Family:
+def _one_key_head(family: Family, settings: ModelConfig) -> Family:
     """Return the table for one head of keys that all queries share, or for fused heads one after another."""
     if settings.flag("multi_query"):
         return family
     return changed(family, block_slots=fused("h.{i}.attn.c_attn", "a a a", groups="h"))
 
 
-def _bigcode(settings: Settings, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _bigcode(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     settings.ignore("num_key_value_heads", "scale_attention_softmax_in_fp32")
     settings.must_be("scale_attn_weights", True)
     return {"n_kv_head": 1 if settings.flag("multi_query") else None}
@@ -94,7 +94,7 @@ GPT_BIGCODE = like(
 )
 
 
-def _alternating(settings: Settings, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _alternating(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the windows of layers that see only near keys; GPT-Neo's scores are not scaled at all."""
     kinds = [kind for block, count in _attention_types(settings) for _ in range(count) for kind in block]
     n_layer = fields["n_layer"]
@@ -105,7 +105,7 @@ def _alternating(settings: Settings, fields: Mapping[str, Any]) -> Mapping[str, 
     return {"score_scale": UNSCALED, "windows": local if "local" in kinds else ()}
 
 
-def _attention_types(settings: Settings) -> list[tuple[list[str], int]]:
+def _attention_types(settings: ModelConfig) -> list[tuple[list[str], int]]:
     given = settings.get("attention_types")
     try:
         return [([str(kind) for kind in kinds], int(count)) for kinds, count in given]

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from generators.base.architecture import Rotary
-from generators.checkpoint.config import Settings
-from generators.checkpoint.roles import Family, Slot, fused, like, linear, norm, part_of
+from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.roles import SIZES, Family, Slot, fused, like, linear, norm, part_of
 from generators.checkpoint.rotation import (
     FULL,
     SLIDING,
@@ -57,14 +57,7 @@ LLAMA = Family(
     name="llama",
     model_types=("llama",),
     prefixes=("model.", ""),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-        "norm_eps": "rms_norm_eps",
-    },
+    config={**SIZES, "norm_eps": "rms_norm_eps"},
     slots={
         "token_embedding": Slot("embed_tokens.weight", "V d"),
         "unembedding": Slot("lm_head.weight", "V d"),
@@ -103,7 +96,7 @@ MIXTRAL = like(
 )
 
 
-def _windows_above(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _windows_above(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     turns = rotation(settings, fields)
     return {"rotary": (turns,) * fields["n_layer"], "windows": windows_above(settings, fields["n_layer"])}
 
@@ -132,7 +125,7 @@ QWEN3 = like(
 )
 
 
-def _every_layer_routes(family: Family, settings: Settings) -> Family:
+def _every_layer_routes(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a model whose layers all send tokens to experts."""
     settings.must_be("decoder_sparse_step", 1, None)
     if settings.get("mlp_only_layers"):
@@ -151,7 +144,7 @@ QWEN3_MOE = like(
 )
 
 
-def _smollm3(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _smollm3(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the rotations of a model in which every fourth layer has none."""
     turns, n_layer = rotation(settings, fields), fields["n_layer"]
     interval = settings.get("no_rope_layer_interval") or 4
@@ -176,7 +169,7 @@ SMOLLM3 = like(
 )
 
 
-def _granite(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _granite(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.ignore("residual_multiplier", "logits_scaling")  # what is added back, what comes out
     return {
         **same_in_all_layers(settings, fields),
@@ -226,11 +219,6 @@ OLMO = like(
 )
 
 
-def _unclipped(family: Family, settings: Settings) -> Family:
-    settings.ignore("clip_qkv")  # bounds what came out of the matrices; scores of ordinary size are the same
-    return family
-
-
 NORMS_OUTPUTS = "OLMo 2 normalises what attention and MLP put out: they read the residual stream as it is."
 
 OLMO2 = like(
@@ -251,7 +239,7 @@ OLMO2 = like(
 )
 
 
-def _gpt_oss(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _gpt_oss(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     n_layer = fields["n_layer"]
     alternating = [SLIDING if i % 2 == 0 else FULL for i in range(n_layer)]
     turns = rotation(settings, fields)

@@ -1,20 +1,20 @@
-"""GPT-NeoX and other rotary decoders with layer norms: in several, attention and MLP stand side by side."""
+"""GPT-NeoX and other rotary decoders with layer norms: in several, attention and MLP run in parallel."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from generators.base.errors import InputError
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.gpt2 import GPT_CONFIG
 from generators.checkpoint.families.llama import ATTN, BIASED, LLAMA, MLP, ROTATES, attention, gated
 from generators.checkpoint.positions import BASE, rotary
-from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, norm
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, fused, like, linear, norm
 from generators.checkpoint.rotation import Fields, rotation, same_in_all_layers
 
 NO_TABLE = {"position_embedding": ROTATES}
 
 
-def _neox(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _neox(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     turns = rotation(settings, fields, base_key="rotary_emb_base", part_key="rotary_pct")
     return {"rotary": (turns,) * fields["n_layer"]}
 
@@ -23,14 +23,7 @@ NEOX = Family(
     name="gpt_neox",
     model_types=("gpt_neox",),
     prefixes=("gpt_neox.", ""),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-        "norm_eps": "layer_norm_eps",
-    },
+    config={**SIZES, "norm_eps": "layer_norm_eps"},
     slots={
         "token_embedding": Slot("embed_in.weight", "V d"),
         "unembedding": Slot("embed_out.weight", "V d"),
@@ -53,7 +46,7 @@ NEOX = Family(
 )
 
 
-def _first_channels(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _first_channels(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the rotation of neighbouring channels among the first of every head, as GPT-J makes it."""
     if settings.get("rotary_dim") is None:
         raise InputError("config.json gives no rotary_dim; without one the atlas can't read this family.")
@@ -74,7 +67,7 @@ GPTJ = Family(
     },
     block_slots={
         **norm("ln1", "h.{i}.ln_1"),
-        **norm("ln2", "h.{i}.ln_1"),  # one norm for both: attention and MLP stand side by side
+        **norm("ln2", "h.{i}.ln_1"),  # one norm for both: attention and MLP run in parallel
         **linear("attn.q", "h.{i}.attn.q_proj", bias=False),
         **linear("attn.k", "h.{i}.attn.k_proj", bias=False),
         **linear("attn.v", "h.{i}.attn.v_proj", bias=False),
@@ -121,7 +114,7 @@ PHI = like(
 )
 
 
-def _stablelm(family: Family, settings: Settings) -> Family:
+def _stablelm(family: Family, settings: ModelConfig) -> Family:
     """Return the table for one norm in front of attention and MLP, or two."""
     settings.must_be("qk_layernorm", False, None)
     if not settings.flag("use_parallel_residual"):
@@ -169,7 +162,7 @@ STARCODER2 = like(
 )
 
 
-def _cohere(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _cohere(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.ignore("logit_scale")
     return same_in_all_layers(settings, fields, adjacent=True)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from generators.base.architecture import Buckets
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
 from generators.checkpoint.rotation import Fields
 
@@ -15,7 +15,7 @@ BIASES = (
 )
 
 
-def _gated(family: Family, settings: Settings) -> Family:
+def _gated(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a gated MLP, where config.json names one."""
     mlp = "layer.2" if family.stack == "decoder" else "layer.1"
     dense = f"{family.stack}.block.{{i}}.{mlp}.DenseReluDense"
@@ -30,7 +30,7 @@ def _gated(family: Family, settings: Settings) -> Family:
     )
 
 
-def _numbers(settings: Settings, fields: Fields, both_ways: bool) -> Mapping[str, Any]:
+def _numbers(settings: ModelConfig, fields: Fields, both_ways: bool) -> Mapping[str, Any]:
     settings.ignore("is_decoder", "scale_decoder_outputs", "n_positions")
     count, furthest = (settings.size(f"relative_attention_{what}") for what in ("num_buckets", "max_distance"))
     return {"score_scale": UNSCALED, "buckets": Buckets(count, furthest, both_ways)}
@@ -88,7 +88,7 @@ T5_ENCODER = Family(
 )
 
 
-def _decoder(family: Family, settings: Settings) -> Family:
+def _decoder(family: Family, settings: ModelConfig) -> Family:
     own = settings.get("num_decoder_layers") is not None
     return changed(_gated(family, settings), config={"n_layer": "num_decoder_layers" if own else "num_layers"})
 

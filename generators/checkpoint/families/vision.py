@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from generators.base.errors import InputError
-from generators.checkpoint.config import Settings
-from generators.checkpoint.roles import Family, Slot, like, linear, norm
+from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.roles import SIZES, Family, Slot, like, linear, norm
 from generators.checkpoint.rotation import Fields
 
 LAYER = "encoder.layer.{i}"
 SEES = {"token_embedding": "This model sees images: it has no tokens."}
 
 
-def _patches(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _patches(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the number of positions: patches of an image, row by row."""
     image, patch = settings.size("image_size"), settings.size("patch_size")
     if image < patch:
@@ -55,12 +55,12 @@ DEIT = like(
     "deit",
     ("deit",),
     prefixes=("deit.", ""),
-    # a class token and one for distillation stand before the patches
+    # a class token and a distillation token come before the patches
     slots={"position_embedding": Slot("embeddings.position_embeddings", "n d", flat=True, skip=2)},
 )
 
 
-def _plain_mlp(family: Family, settings: Settings) -> Family:
+def _plain_mlp(family: Family, settings: ModelConfig) -> Family:
     settings.must_be("use_swiglu_ffn", False, None)
     return family
 
@@ -89,14 +89,7 @@ CLIP_TEXT = Family(
     name="clip--text",
     model_types=("clip",),
     prefixes=("text_model.", ""),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-        "norm_eps": "layer_norm_eps",
-    },
+    config={**SIZES, "norm_eps": "layer_norm_eps"},
     slots={
         "position_embedding": Slot("embeddings.position_embedding.weight", "n d"),
         "token_embedding": Slot("embeddings.token_embedding.weight", "V d"),

@@ -71,7 +71,7 @@ def _opened(path: Path) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=OPEN_AT_ONCE)
 def _loaded(path: Path, changed: int, size: int) -> Mapping[str, Any]:
-    """Open a file as it is now: `changed` and `size` tell it from what it was before."""
+    """Open a file as it is now: `changed` and `size` distinguish it from what it was before."""
     import torch
 
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.checkpoint.oracle.cases import CASES
-from tests.checkpoint.oracle.comparison import TOLERANCE, Oracle
+from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
 from tests.checkpoint.oracle.table import COLUMNS, table_row
 
 
@@ -17,7 +17,7 @@ def main() -> int:
     transformers.logging.set_verbosity_error()
     rows = []
     for case in CASES:
-        oracle = Oracle(case)
+        oracle = ModelOracle(case)
         row = table_row(case, oracle.compare(), oracle)
         rows.append(row)
         print(f"{case.name}: {'agrees' if row['largest_difference'] <= TOLERANCE else 'DIFFERS'}", file=sys.stderr)

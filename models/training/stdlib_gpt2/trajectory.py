@@ -1,4 +1,4 @@
-"""The course of the model's training: as it is at its start, and at steps evenly apart on a logarithmic scale."""
+"""The training trajectory: the model at its start, and at steps evenly spaced on a logarithmic scale."""
 
 from pathlib import Path
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from models.training.corpus import Encoded
 from models.training.files import write_model
-from models.training.run import Run
+from models.training.run import TrainingRun
 
 COUNT = 24
 
 
 def steps_of(last: int) -> list[int]:
-    """Return the steps at which the model is looked at, from 0 to the last; about 24 where there are as many."""
+    """Return the steps at which the model is written, from 0 to the last; about 24 if there are that many."""
     return [0, *sorted({int(step) for step in np.geomspace(1, last, COUNT).round()})]
 
 
@@ -21,7 +21,7 @@ def folder_of(step: int, folder: Path) -> Path:
     return folder / f"step-{step}"
 
 
-def write_step(run: Run, *, text: Encoded, steps: list[int], folder: Path) -> None:
-    """Write the model if the step that it has come to is one of those."""
+def write_step(run: TrainingRun, *, text: Encoded, steps: list[int], folder: Path) -> None:
+    """Write the model if it is at one of those steps."""
     if run.step in steps:
         write_model(run, text, folder_of(run.step, folder))

@@ -1,4 +1,4 @@
-"""What was read from the hub, kept on this machine: tensors and headers by the file they are of, pruned by size."""
+"""A cache of what was read from the hub: tensors and headers by the file that they belong to, limited in size."""
 
 import hashlib
 import json
@@ -13,53 +13,53 @@ from generators.base.files import replace_file
 
 Bytes = bytes | bytearray | memoryview
 GIGABYTE = 10**9
-MOST_KEPT_GB = 20.0
+DEFAULT_GB = 20.0
 FOLDER_VARIABLE = "ATLAS_CACHE"
 SIZE_VARIABLE = "ATLAS_CACHE_GB"
 
 
 def default_folder() -> Path:
-    """Return where what was read is kept: the folder in ATLAS_CACHE, or one in the user's cache."""
+    """Return the cache's folder: the one in ATLAS_CACHE, or one in the user's cache."""
     named = os.environ.get(FOLDER_VARIABLE)
     return Path(named) if named else Path.home() / ".cache" / "helix-atlas"
 
 
-def largest() -> int:
-    """Return how many bytes may be kept (ATLAS_CACHE_GB)."""
+def capacity() -> int:
+    """Return how many bytes of tensors the cache may hold (ATLAS_CACHE_GB)."""
     try:
-        return int(float(os.environ.get(SIZE_VARIABLE, MOST_KEPT_GB)) * GIGABYTE)
+        return int(float(os.environ.get(SIZE_VARIABLE, DEFAULT_GB)) * GIGABYTE)
     except ValueError:
-        return int(MOST_KEPT_GB * GIGABYTE)
+        return int(DEFAULT_GB * GIGABYTE)
 
 
 @dataclass(frozen=True)
-class Kept:
+class TensorCache:
     """A folder of tensors and headers. A tensor's file is named by its SHA-256, which is checked when it is read."""
 
     folder: Path
 
     def tensor(self, file: str, name: str) -> BinaryIO | None:
-        """Open a tensor's bytes, if they are kept and whole. `file` names the content of the file it came from."""
+        """Open a tensor's bytes, if they are here and whole. `file` names the content of the file it came from."""
         for path in self._tensors(file, name).glob("*"):
             try:
-                kept = path.open("rb")
+                cached = path.open("rb")
             except OSError:
                 continue
-            if hashlib.file_digest(kept, "sha256").hexdigest() == path.name:
-                os.utime(path)  # used last: pruned last
-                kept.seek(0)
-                return kept
-            kept.close()
+            if hashlib.file_digest(cached, "sha256").hexdigest() == path.name:
+                os.utime(path)  # the most recently used is removed last
+                cached.seek(0)
+                return cached
+            cached.close()
             path.unlink(missing_ok=True)
         return None
 
     def has_tensor(self, file: str, name: str) -> bool:
-        """Return whether a tensor is kept, unread."""
+        """Return whether a tensor is here, without reading it."""
         return any(self._tensors(file, name).glob("*"))
 
-    def keep_tensor(self, file: str, name: str, data: Bytes) -> None:
-        """Keep a tensor's bytes, unless they alone are too many. `prune` lets go of others for them."""
-        if len(data) > largest():
+    def store_tensor(self, file: str, name: str, data: Bytes) -> None:
+        """Store a tensor's bytes, unless they alone are too many. `prune` makes room by removing others."""
+        if len(data) > capacity():
             return
         _put(self._tensors(file, name) / hashlib.sha256(data).hexdigest(), data)
 
@@ -71,12 +71,13 @@ class Kept:
             return None
         return found if isinstance(found, dict) else None
 
-    def keep_note(self, content: dict[str, Any], *place: str) -> None:
-        """Keep a note under its place."""
+    def store_note(self, content: dict[str, Any], *place: str) -> None:
+        """Store a note under its place."""
         replace_file(self._note(place), json.dumps(content).encode())
 
-    def prune(self, most: int) -> None:
-        """Remove tensors, those unused longest first, until no more than `most` bytes are kept."""
+    def prune(self) -> None:
+        """Remove tensors, the least recently used first, until the rest fit in the cache."""
+        most = capacity()
         files = [found for path in (self.folder / "tensors").rglob("*") if (found := _size_and_use(path)) is not None]
         total = sum(size for _, size, _ in files)
         for _, size, path in sorted(files):
@@ -93,7 +94,7 @@ class Kept:
 
 
 def _put(path: Path, data: Bytes) -> None:
-    """Write a file at once, without waiting for the disk: what isn't whole is noticed when it is read."""
+    """Write a file at once, without waiting for the disk: a file that isn't whole is noticed when it is read."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -104,7 +105,7 @@ def _put(path: Path, data: Bytes) -> None:
 
 
 def _size_and_use(path: Path) -> tuple[int, int, Path] | None:
-    """Return when a file was used last, its size and itself; None where it is gone, or no file."""
+    """Return when a file was last used, its size, and its path; None if it is gone or isn't a file."""
     try:
         stat = path.stat()
     except OSError:
