@@ -42,7 +42,7 @@ from generators.site.view import model_page
 from generators.site.words import environment
 from tests.checkpoints import Sizes, write_checkpoint
 from tests.nulls import commit
-from tests.process_memory import in_status
+from tests.processes import in_status
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "fuzz.json"

@@ -18,7 +18,7 @@ from generators.checkpoint.registry import Model, Registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.site import citing, data, evidence, notebooks
+from generators.site import citing, data, notebooks, quality_reports
 from generators.site.alike import FEWEST, alike
 from generators.site.by_scheme import askable
 from generators.site.family import FamilyLesson, family_lessons, what_readers_asked
@@ -37,7 +37,6 @@ from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
 from generators.site.series import series_of, write_series
 from generators.site.special import special
-from generators.site.speed import write_speed
 from generators.site.staging import Staging
 from generators.site.things import Notable
 from generators.site.view import Absent, ModelPage, Section, all_models
@@ -95,8 +94,7 @@ def render(
         with_page = [page.name for page in (*rendered.pages, *rendered.in_series)]
         series = write_series(registry, store, staging, templates, with_page)
     _write_pages(rendered, registry, staging, templates, listed, store.root, family_lessons(series or ()))
-    has_speed = whole and write_speed(store.root, staging, templates)
-    write_navigation(staging, rendered.pages, listed, series, whole=whole, has_speed=has_speed)
+    write_navigation(staging, rendered.pages, listed, series, whole=whole)
     data.write(rendered.pages, staging)
     if whole:
         write_search(rendered.pages, rendered.things, staging)
@@ -213,12 +211,7 @@ def _write_pages(
     write(
         "about.md",
         "about.md.j2",
-        nulls=evidence.nulls(results),
-        planted=evidence.planted(results),
-        oracle=evidence.oracle(results),
-        robustness=evidence.robustness(results),
-        lighthouse=evidence.lighthouse(results),
-        many=evidence.many(results),
+        **quality_reports.read_all(results),
         bibtex=citing.bibtex(os.environ.get("SITE_URL", "").strip() or None),
     )
     write("glossary.md", "glossary.md.j2", glossary=glossary())
