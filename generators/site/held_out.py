@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, Model, Place, explain
 from generators.site.claims_along import SeriesMember
+from generators.site.locations import TRAINING_RECORD
 
-RECORD = "training.json"
 MEASURED_IN = "position_use"
 STANDARD_ERRORS = 1.96  # to either side of a mean: 95 % of a normal distribution
 
@@ -100,7 +100,7 @@ def record_of(model: Model) -> Recorded | None:
         InputError: it is there but damaged.
     """
     for source in model.sources:
-        if isinstance(source, FolderSource) and (path := source.folder / RECORD).is_file():
+        if isinstance(source, FolderSource) and (path := source.folder / TRAINING_RECORD).is_file():
             try:
                 return Recorded.model_validate(json.loads(path.read_bytes()))
             except ValidationError as error:

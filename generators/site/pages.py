@@ -26,17 +26,17 @@ from generators.site.feed import write_entries
 from generators.site.generality import generality
 from generators.site.glossary import glossary
 from generators.site.groups import grouped
-from generators.site.kept_pages import Drawn, draw_ahead, page_of
 from generators.site.learned import lessons
 from generators.site.navigation import DATA, write_navigation
 from generators.site.neighbours import neighbours
 from generators.site.openings import openings
+from generators.site.outlier_models import outlier_model
+from generators.site.page_cache import DrawnPage, drawing, page_of
 from generators.site.pictures import Picture
 from generators.site.previews import write_previews
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
 from generators.site.series import series_of, write_series
-from generators.site.special import special
 from generators.site.staging import Staging
 from generators.site.things import Notable
 from generators.site.view import Absent, ModelPage, Section, all_models
@@ -112,32 +112,21 @@ def _model_pages(
     templates: jinja2.Environment,
     report: Report,
 ) -> Rendered:
-    made: list[tuple[Model, Drawn]] = []
-    rendered = Rendered([], [], [])
-    models, whole = list(all_models(registry, store)), bool(templates.globals["whole"])
-    draw_ahead(models, store, staging, PROCESSES, report, whole=whole)
-    for model in models:
-        with _costing_only(model, rendered, report):
-            found = page_of(model, store, staging, unavailable, report, whole=whole)
-            if found is None and not model.only_in_series:
-                rendered.absent.append(Absent(model, unavailable.get(model.name, "It has no results yet.")))
-            elif found is not None:
-                made.append((model, found))
+    rendered, whole = Rendered([], [], []), bool(templates.globals["whole"])
+    made = _drawn(registry, store, staging, unavailable, rendered, report, whole=whole)
     everyone = [each.page for _, each in made]
     counted = [each.page for model, each in made if not model.only_in_series]
     for model, each in made:
         page = each.page
         with _costing_only(model, rendered, report):
-            beside = everyone if model.only_in_series else counted
-            apart = special(page, [page, *(other for other in beside if other is not page)])
-            in_series = series_of(model, registry, store) if whole else []
+            others = everyone if model.only_in_series else counted
             text = templates.get_template("model.md.j2").render(
                 root="../../",
                 page=page,
-                special=apart,
+                outlier=outlier_model(page, others),
                 beside_series=model.only_in_series,
                 things=each.things,
-                in_series=in_series,
+                in_series=series_of(model, registry, store) if whole else [],
             )
             staging.write(f"models/{page.name}.md", text)
             (rendered.in_series if model.only_in_series else rendered.pages).append(page)
@@ -146,20 +135,48 @@ def _model_pages(
     return rendered
 
 
+def _drawn(
+    registry: Registry,
+    store: Store,
+    staging: Staging,
+    unavailable: Mapping[str, str],
+    rendered: Rendered,
+    report: Report,
+    *,
+    whole: bool,
+) -> list[tuple[Model, DrawnPage]]:
+    """Draw what has results; return it by model. Models without a page go into `rendered`."""
+    made: list[tuple[Model, DrawnPage]] = []
+    models = list(all_models(registry, store))
+    with drawing(models, store, staging, PROCESSES, report, whole=whole) as draw:
+        for model in models:
+            with _costing_only(model, rendered, report):
+                draw(model)
+                found = page_of(model, store, staging, unavailable.get(model.name), whole=whole)
+                if found is not None:
+                    made.append((model, found))
+                elif not model.only_in_series:
+                    rendered.absent.append(Absent(model, unavailable.get(model.name, "It has no results yet.")))
+    return made
+
+
 @contextmanager
 def _costing_only(model: Model, rendered: Rendered, report: Report) -> Iterator[None]:
     """Let a model whose results no page can be made from cost no other its page; what is wrong is told."""
     try:
         yield
     except InputError as error:
-        rendered.damaged.append(str(error))
-        rendered.absent.append(Absent(model, str(error)))
+        sentence = reason = str(error)
     except AtlasError:
         raise
     except Exception as error:
         report(f"{model.name}: no page can be made from its results\n{traceback.format_exc()}")
         reason = f"No page can be made from its results ({type(error).__name__})."
-        rendered.damaged.append(f"{model.name}: {reason}")
+        sentence = f"{model.name}: {reason}"
+    else:
+        return
+    rendered.damaged.append(sentence)
+    if not model.only_in_series:  # the others stand in no list of models
         rendered.absent.append(Absent(model, reason))
 
 

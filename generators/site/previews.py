@@ -1,6 +1,5 @@
 """The picture by which a page's link is shown elsewhere, and what its `<head>` says for that (Open Graph)."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,6 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from generators.base import digests
+from generators.base.cache import key
 from generators.base.plain import as_json, canonical_json
 from generators.base.sentences import many
 from generators.compute import code
@@ -40,7 +41,7 @@ class Preview:
 def write_model_preview(page: ModelPage, staging: Staging) -> None:
     """Write the picture of a model's page; its figure is drawn only if the cache has no such picture."""
     picture = _picture(page)
-    made_from = b"" if picture is None else (staging.folder / picture.light).read_bytes()
+    made_from = "" if picture is None else digests.of_folder(staging.folder / picture.light)
     _write(_of_model(page.name), model_card(page), staging, _figure(page), made_from)
 
 
@@ -148,15 +149,11 @@ def _figure(page: ModelPage) -> Figure | None:
     return next(one for one in section.finding.figures(section.measured) if one.name == section.finding.signature)
 
 
-def _write(path: str, card: Card, staging: Staging, figure: Figure | None = None, made_from: bytes = b"") -> None:
+def _write(path: str, card: Card, staging: Staging, figure: Figure | None = None, made_from: str = "") -> None:
     """Write a card's picture; `made_from` is its figure as the page has it, by which a changed one is known."""
-    parts = (canonical_json(asdict(card)), code.digest(cards.__name__), hashlib.sha256(made_from).hexdigest())
-    name = f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:32]}.png"
-    picture = staging.kept(name)
-    if picture is None:
-        picture = cards.png(card, None if figure is None else figure.draw)
-        staging.keep(name, picture)
-    staging.write(path, picture)
+    name = key(canonical_json(asdict(card)), code.digest(cards.__name__), made_from, ending=".png")
+    draw = None if figure is None else figure.draw
+    staging.write(path, staging.cache.get_or_make(name, lambda: cards.png(card, draw)))
 
 
 def _told(path: str, card: Card) -> Preview:

@@ -11,8 +11,8 @@ from generators.compute.results import Store
 from generators.compute.run import compute_model
 from generators.compute.running import AS_USUAL, Settings
 from generators.site.build import make_pages, run_mkdocs
+from generators.site.build_cache import Workshop
 from generators.site.locations import packaged
-from generators.site.standing import Workshop
 
 
 def write_report(

@@ -1,6 +1,5 @@
 """What a series of models shows: claims along it, where verdicts settle, whether seeds agree. Reads no weights."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from generators.maths.spread import beyond_spread
 from generators.site.changes import Change, change
 from generators.site.claims_along import Along, SeriesMember, Settled
 from generators.site.held_out import Losses, losses
-from generators.site.pictures import Drawing, drawn
+from generators.site.pictures import DrawnFile, drawn
 from generators.site.series_curves import shown_curves
 from generators.site.staging import Staging
 
@@ -192,16 +191,16 @@ def write_series(
     return found
 
 
-def _picture(one: SeriesPage, finding: Finding[Any], staging: Staging) -> Drawing:
+def _picture(one: SeriesPage, finding: Finding[Any], staging: Staging) -> DrawnFile:
     return _drawn_along(one, finding.name, one.panels(finding), staging)
 
 
-def _drawn_along(one: SeriesPage, name: str, panels: Sequence[Panel], staging: Staging) -> Drawing:
+def _drawn_along(one: SeriesPage, name: str, panels: Sequence[Panel], staging: Staging) -> DrawnFile:
     draw = partial(along.draw_along, steps=one.series.along == "step")
     return _drawn(one, name, draw, (panels, [member.place for member in one.members], one.axis), staging)
 
 
-def _losses(one: SeriesPage, staging: Staging) -> Drawing | None:
+def _losses(one: SeriesPage, staging: Staging) -> DrawnFile | None:
     """Draw the losses along the series."""
     if one.losses is None:
         return None
@@ -210,7 +209,7 @@ def _losses(one: SeriesPage, staging: Staging) -> Drawing | None:
     return _drawn_along(one, "losses", [panel], staging)
 
 
-def _emergence(one: SeriesPage, staging: Staging) -> Drawing | None:
+def _emergence(one: SeriesPage, staging: Staging) -> DrawnFile | None:
     """Draw all verdicts along a training, below its loss."""
     lines = [line for line in map(_line, one.rows) if line is not None] if one.series.along == "step" else []
     if not lines or not one.ends:
@@ -227,11 +226,9 @@ def _line(row: Along) -> Line | None:
     return Line(row.rule.statement.rstrip("."), row.settled.place, verdicts)
 
 
-def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], staging: Staging) -> Drawing:
-    parts = f"{name} {drawn_from} {code.digest(along.__name__)}"
-    key = hashlib.sha256(parts.encode()).hexdigest()[:32]
-    path = f"figures/series/{one.series.name}/{name}"
-    return drawn(path, key, partial(draw, *drawn_from), staging)
+def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], staging: Staging) -> DrawnFile:
+    made_from = name, drawn_from, code.digest(along.__name__)
+    return drawn(f"figures/series/{one.series.name}/{name}", made_from, partial(draw, *drawn_from), staging)
 
 
 def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:

@@ -180,16 +180,18 @@ def all_models(registry: Registry, store: Store) -> Iterator[Model]:
 
 
 def titled(
-    published: ModelFindings, model: Model, sections: list[Section], damaged: list[str], unavailable: str | None
+    published: ModelFindings,
+    model: Model,
+    sections: list[Section],
+    damaged: list[str],
+    unavailable: str | None = None,
 ) -> ModelPage:
     """Return what a model's page is made from, with what the registry says of the model."""
     title = published.model.title if model.title == model.name else model.title
     return ModelPage(published, title, model.notes, model.licence, sections, damaged, unavailable)
 
 
-def model_page(
-    model: Model, store: Store, staging: Staging, unavailable: Mapping[str, str], report: Report
-) -> ModelPage | None:
+def model_page(model: Model, store: Store, staging: Staging, report: Report) -> ModelPage | None:
     """Return what a model's page is made from, its figures drawn; None where it has no results.
 
     Raises:
@@ -202,7 +204,7 @@ def model_page(
     published = judged.published()
     interactive = interactive_figures(judged.findings)
     sections = [_section(each, interactive, published, staging) for each in judged.findings]
-    return titled(published, model, sections, judged.damaged, unavailable.get(model.name))
+    return titled(published, model, sections, judged.damaged)
 
 
 def claims_about(finding: str, published: ModelFindings) -> list[ClaimRecord]:

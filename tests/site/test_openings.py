@@ -24,7 +24,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelPage]:
     with pytest.MonkeyPatch.context() as patch:
         without_figures(patch)  # others look at figures
         for name in ("gpt2", "openai-gpt", "all-minilm-l6-v2"):
-            page = model_page(_named(registry.models, name), store, staging, {}, lambda line: None)
+            page = model_page(_named(registry.models, name), store, staging, lambda line: None)
             assert page is not None
             found[name] = page
     return found
