@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import cache, partial
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -69,14 +69,16 @@ class PagePlaces:
     whole: bool
 
 
-def page_of(
-    model: Model, store: Store, staging: Staging, unavailable: str | None, *, whole: bool
-) -> DrawnPage | None:
-    """Return what a drawn model's page is made from; None where it has no results.
+def page_of(model: Model, name: str, staging: Staging, unavailable: str | None) -> DrawnPage | None:
+    """Return what a model's page is made from, None where it has no results.
 
-    `unavailable` says why its weights could not be had this time.
+    Args:
+        model: what the registry says of it.
+        name: the page's, as `drawing` gives it.
+        staging: where it was drawn to.
+        unavailable: why the model's weights could not be had this time.
     """
-    stored = _stored(_key(model, store, whole=whole), staging)
+    stored = _stored(name, staging)
     if stored is None:
         return None
     sections = [
@@ -95,38 +97,44 @@ def page_of(
 @contextmanager
 def drawing(
     models: Sequence[Model], store: Store, staging: Staging, processes: int, report: Report, *, whole: bool
-) -> Iterator[Callable[[Model], None]]:
-    """Yield a function that draws a model's page, or waits until another process has done so.
+) -> Iterator[Callable[[Model], str]]:
+    """Yield a function that draws a model's page, or waits until another process has, and returns its name.
 
     It raises what went wrong there. Pages that are stored aren't drawn; several others are, in several processes.
+    Names are made once, before: results that change meanwhile make other pages the next time.
     """
+    names = {model.name: _name(model, store, whole=whole) for model in models}
     places = PagePlaces(store.root.resolve(), staging.folder.resolve(), staging.cache.folder.resolve(), whole)
-    there = [model for model in models if (store.root / model.name).is_dir()]
-    new = [model for model in there if _stored(_key(model, store, whole=whole), staging.again()) is None]
-    if len(new) < FEWEST_FOR_MORE_PROCESSES or processes < 2:
-        yield partial(draw, places=places, report=report)
+    new = [model for model in models if _stored(names[model.name], staging.again()) is None]
+    there = [model for model in new if (store.root / model.name).is_dir()]
+    if len(there) < FEWEST_FOR_MORE_PROCESSES or processes < 2:
+
+        def drawn(model: Model) -> str:
+            if model in new:
+                draw(model, names[model.name], places, report)
+            return names[model.name]
+
+        yield drawn
         return
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        begun = {model.name: pool.submit(draw, model, places) for model in new}
+        begun = {model.name: pool.submit(draw, model, names[model.name], places) for model in there}
 
-        def drawn(model: Model) -> None:
+        def drawn_apart(model: Model) -> str:
             if model.name in begun:
                 begun[model.name].result()
                 report(f"{model.name}: drawn")
+            return names[model.name]
 
-        yield drawn
+        yield drawn_apart
 
 
-def draw(model: Model, places: PagePlaces, report: Report = silent) -> None:
-    """Draw a model's figures, write its data, and store what its page is made from, unless that is stored.
+def draw(model: Model, name: str, places: PagePlaces, report: Report = silent) -> None:
+    """Draw a model's figures, write its data, and store under a name what its page is made from.
 
     Raises:
         InputError: what is stored of the model itself is damaged.
     """
     store, staging = Store(places.results), Staging(places.folder, places.cache)
-    name = _key(model, store, whole=places.whole)
-    if _stored(name, staging.again()) is not None:
-        return
     page = model_page(model, store, staging, report)
     if page is None:
         return
@@ -139,8 +147,8 @@ def draw(model: Model, places: PagePlaces, report: Report = silent) -> None:
     staging.cache.put(name, _to_store(page, things, staging).model_dump_json().encode())
 
 
-def _key(model: Model, store: Store, *, whole: bool) -> str:
-    """Return the key of a model's page: of its stored results, of what the registry says of it, and of all code."""
+def _name(model: Model, store: Store, *, whole: bool) -> str:
+    """Return the key of a model's page, made from its stored results, its entry in the registry, and all code."""
     results = digests.of_folder(store.root / model.name)
     return f"{model.name}.{key(whole, model.model_dump_json(), _code(), results)}.page.json"
 

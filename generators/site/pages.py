@@ -151,8 +151,7 @@ def _drawn(
     with drawing(models, store, staging, PROCESSES, report, whole=whole) as draw:
         for model in models:
             with _costing_only(model, rendered, report):
-                draw(model)
-                found = page_of(model, store, staging, unavailable.get(model.name), whole=whole)
+                found = page_of(model, draw(model), staging, unavailable.get(model.name))
                 if found is not None:
                     made.append((model, found))
                 elif not model.only_in_series:

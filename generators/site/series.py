@@ -18,7 +18,7 @@ from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.maths.spread import beyond_spread
 from generators.site.changes import Change, change
-from generators.site.claims_along import Along, SeriesMember, Settled
+from generators.site.claims_along import Along, FinalVerdict, SeriesMember
 from generators.site.held_out import Losses, losses
 from generators.site.pictures import DrawnFile, drawn
 from generators.site.series_curves import shown_curves
@@ -133,11 +133,11 @@ class SeriesPage:
         """Return since when the claims hold that hold at the last step."""
         found: dict[str, list[Along]] = {kind: [] for kind in ("always", "late", "before", "after", "unknown")}
         for row in self.rows:
-            if row.settled is not None and row.settled.verdict == "holds" and row.settled.at_end:
-                found[self._since(row.settled)].append(row)
+            if row.final_verdict is not None and row.final_verdict.verdict == "holds" and row.final_verdict.at_end:
+                found[self._since(row.final_verdict)].append(row)
         return Emergence(**{kind: tuple(rows) for kind, rows in found.items()})
 
-    def _since(self, settled: Settled) -> str:
+    def _since(self, settled: FinalVerdict) -> str:
         if settled.throughout:
             return "always" if settled.from_start else "late"
         if self.half_fallen is None:
@@ -146,9 +146,9 @@ class SeriesPage:
 
     def done(self, row: Along) -> float | None:
         """Return which share of the loss's fall is done when a claim's verdict settles; None where unknown."""
-        if self.losses is None or row.settled is None or not self.ends:
+        if self.losses is None or row.final_verdict is None or not self.ends:
             return None
-        return self.losses.fallen(row.settled.place)
+        return self.losses.fallen(row.final_verdict.place)
 
 
 @dataclass(frozen=True)
@@ -220,10 +220,10 @@ def _emergence(one: SeriesPage, staging: Staging) -> DrawnFile | None:
 
 
 def _line(row: Along) -> Line | None:
-    if row.settled is None or not isinstance(row.settled.place, int):
+    if row.final_verdict is None or not isinstance(row.final_verdict.place, int):
         return None
     verdicts = tuple((member.place, claim.verdict) for member, claim in row.tested if isinstance(member.place, int))
-    return Line(row.rule.statement.rstrip("."), row.settled.place, verdicts)
+    return Line(row.rule.statement.rstrip("."), row.final_verdict.place, verdicts)
 
 
 def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], staging: Staging) -> DrawnFile:

@@ -167,14 +167,18 @@ def test_what_is_no_longer_made_goes(computed, site, source):
     assert (site.folder / "models/plain.md").is_file()
 
 
-def test_a_damaged_model_costs_no_other_its_page(computed, site, source, tmp_path):
-    registry, results = computed
+@pytest.mark.parametrize("only_in_series", [False, True])
+def test_a_damaged_model_costs_no_other_its_page(computed, site, source, tmp_path, only_in_series):
+    """One that is only in series is in no list of models, however damaged."""
+    (plain, hostile, absent), results = computed[0].models, computed[1]
+    registry = Registry(models=(plain, hostile.model_copy(update={"only_in_series": only_in_series}), absent))
     copy = shutil.copytree(results, tmp_path / "results")
     (copy / "hostile/model.json").write_text("{")
     rendered = render(registry, Store(copy), site, source)
     (sentence,) = rendered.damaged
     assert "hostile/model.json are damaged" in sentence
-    assert names(rendered) == (["plain"], ["hostile", "absent"])
+    assert names(rendered) == (["plain"], ["absent"] if only_in_series else ["hostile", "absent"])
+    assert ("Hostile" in (site.folder / "index.md").read_text()) != only_in_series
     assert (site.folder / "models/plain.md").is_file()
     assert "models/hostile" not in json.dumps(read_navigation(site.folder))
 
