@@ -6,7 +6,7 @@ import pytest
 
 from generators.compute.records import ClaimRecord
 from generators.findings import FINDINGS
-from generators.site.family import what_readers_asked
+from generators.site.family import FamilyLesson, Survival, what_readers_asked
 from generators.site.generality import ALL, NONE, SOME, UNTOLD, generality
 from generators.site.learned import lessons
 from generators.site.words import environment
@@ -242,10 +242,10 @@ def test_the_page_says_it_in_short(pages, said, unsaid):
 
 
 def test_readers_questions_are_answered_only_where_results_are():
-    rank = SimpleNamespace(question="What survives when P may have three dimensions only?")
+    rank = FamilyLesson("survival", "", Survival("stdlib-rank-three", None, None, (), None, None))
     answered, waiting = what_readers_asked([rank], list(learned(GPT2).values()))
-    assert answered == ["whether one could train three components alone"]
-    assert waiting == ["whether looking back is a rotation", "whether regularisation keeps the curve compact"]
+    assert (answered, waiting) == (["stdlib-rank-three"], ["look-back", "stdlib-no-decay"])
+    assert set(environment().get_template("family.j2").module.asked) == {*answered, *waiting}
 
 
 @pytest.mark.parametrize(

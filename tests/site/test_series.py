@@ -13,7 +13,7 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site.changes import change
 from generators.site.claims_along import Along, FinalVerdict, SeriesMember
-from generators.site.held_out import Loss, Losses, Mean
+from generators.site.held_out import Losses, SeriesLoss, WindowMean
 from generators.site.series import SeriesPage, series_pages, write_series
 from generators.site.staging import Staging
 from generators.site.words import environment
@@ -355,7 +355,9 @@ def course(values, losses):
     rows = along("step", *values)
     series = SimpleNamespace(along="step", reference=None, name="course")
     found = (
-        Losses(tuple(Loss(i, Mean(one, None)) for i, one in enumerate(losses)), "text", "nats") if losses else None
+        Losses(tuple(SeriesLoss(i, WindowMean(one, None)) for i, one in enumerate(losses)), "text", "nats")
+        if losses
+        else None
     )
     return SeriesPage(series, tuple(range(len(values))), rows.members, (), found)
 
