@@ -10,7 +10,7 @@ from typing import Any
 from generators.checkpoint.registry import Model, Place, Series
 from generators.compute.judged import JudgedModel
 from generators.compute.records import ClaimRecord
-from generators.drawing.along import Panel, Point
+from generators.drawing.along import EffectPanel, EffectPoint
 from generators.findings.judging import Rule
 
 
@@ -106,19 +106,19 @@ class Along:
         )
 
     @property
-    def panel(self) -> Panel | None:
+    def panel(self) -> EffectPanel | None:
         """Return what is drawn of it, None without an effect in two models."""
         measured = [(member, claim) for member, claim in self.tested if claim.value is not None]
         if len(measured) < 2:
             return None
         thresholds = {claim.threshold for _, claim in measured}
         points = [
-            Point(m.place, c.value, c.interval, c.verdict, c.chance.limit if c.chance else None)
+            EffectPoint(m.place, c.value, c.interval, c.verdict, c.chance.limit if c.chance else None)
             for m, c in measured
             if c.value is not None
         ]
         threshold = thresholds.pop() if len(thresholds) == 1 else None
-        return Panel(self.rule.statement.rstrip("."), self.rule.unit, tuple(points), threshold)
+        return EffectPanel(self.rule.statement.rstrip("."), self.rule.unit, tuple(points), threshold)
 
     @property
     def by_verdict(self) -> dict[str, list[Place]]:

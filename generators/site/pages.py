@@ -179,6 +179,21 @@ def _costing_only(model: Model, rendered: Rendered, report: Report) -> Iterator[
         rendered.absent.append(Absent(model, reason))
 
 
+@dataclass(frozen=True)
+class PageWriter:
+    """Writes pages from templates; `shared` is what all templates may name."""
+
+    staging: Staging
+    templates: jinja2.Environment
+    shared: dict[str, Any]
+
+    def write(self, path: str, template: str, **context: Any) -> None:
+        """Write one page; `root` leads from it to the site's root."""
+        depth = path.count("/") + (0 if path.endswith("index.md") else 1)
+        text = self.templates.get_template(template).render(root="../" * depth, **self.shared, **context)
+        self.staging.write(path, text)
+
+
 def _write_pages(
     rendered: Rendered,
     registry: Registry,
@@ -206,37 +221,41 @@ def _write_pages(
         "learned": learned,
         "general": generality(everything, rendered.pages),
     }
-
-    def write(path: str, template: str, **context: Any) -> None:
-        depth = path.count("/") + (0 if path.endswith("index.md") else 1)
-        staging.write(path, templates.get_template(template).render(root="../" * depth, **shared, **context))
-
+    writer = PageWriter(staging, templates, shared)
     if templates.globals["whole"]:
-        write("index.md", "home.md.j2", openings=openings(rendered.pages))
-        write("models/index.md", "models.md.j2", askable=askable([*rendered.pages, *rendered.in_series]))
-        write("compare.md", "compare.md.j2")
-        models_alike = alike(rendered.pages)
-        write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST, neighbours=neighbours(rendered.pages))
-        staging.write("data/alike.json", as_compact_json(models_alike.as_json()))
-        write("learned.md", "learned.md.j2", family=family, asked=what_readers_asked(family, everything))
-        write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW)
-        if shared["is_many"]:
-            write("matrix.md", "matrix.md.j2")
+        _write_over_models(writer, rendered)
+        asked = what_readers_asked(family, everything)
+        writer.write("learned.md", "learned.md.j2", family=family, asked=asked)
     else:
-        write("index.md", "report.md.j2", hero=_hero(rendered.pages))
-    write(
-        "about.md",
-        "about.md.j2",
-        **quality_reports.read_all(results),
-        bibtex=citing.bibtex(os.environ.get("SITE_URL", "").strip() or None),
-    )
-    write("glossary.md", "glossary.md.j2", glossary=glossary())
-    write("findings/index.md", "findings.md.j2")
+        writer.write("index.md", "report.md.j2", hero=_hero(rendered.pages))
+    bibtex = citing.bibtex(os.environ.get("SITE_URL", "").strip() or None)
+    writer.write("about.md", "about.md.j2", bibtex=bibtex, **quality_reports.read_all(results))
+    writer.write("glossary.md", "glossary.md.j2", glossary=glossary())
+    _write_findings(writer, rendered.pages)
+
+
+def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
+    """Write the pages about all models together, which a report on one does without."""
+    pages = rendered.pages
+    writer.write("index.md", "home.md.j2", openings=openings(pages))
+    writer.write("models/index.md", "models.md.j2", askable=askable([*pages, *rendered.in_series]))
+    writer.write("compare.md", "compare.md.j2")
+    models_alike = alike(pages)
+    writer.write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST, neighbours=neighbours(pages))
+    writer.staging.write("data/alike.json", as_compact_json(models_alike.as_json()))
+    writer.write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW)
+    if writer.shared["is_many"]:
+        writer.write("matrix.md", "matrix.md.j2")
+
+
+def _write_findings(writer: PageWriter, pages: Sequence[ModelPage]) -> None:
+    """Write the list of findings and the page of each; of many models, one in words as well."""
+    writer.write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:
-        about = _of_finding(finding, rendered.pages)
-        write(f"findings/{finding.name}.md", "finding.md.j2", **about)
-        if shared["is_many"]:
-            write(f"findings/{finding.name}/models.md", "finding_models.md.j2", **about)
+        about = _of_finding(finding, pages)
+        writer.write(f"findings/{finding.name}.md", "finding.md.j2", **about)
+        if writer.shared["is_many"]:
+            writer.write(f"findings/{finding.name}/models.md", "finding_models.md.j2", **about)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class OnNulls:
     excused: tuple[tuple[str, Held, str], ...]
 
 
-class Nulls(QualityReport):
+class NullDraws(QualityReport):
     """How often each claim holds where there is nothing to find."""
 
     draws: int
@@ -219,7 +219,7 @@ class Timings(QualityReport):
     rows: list[Timed]
 
 
-class Bench(Stored):
+class Benchmark(Stored):
     """What a whole `atlas compute` takes, one way and another, and what each finding about weights does."""
 
     whole: Timings
@@ -256,7 +256,7 @@ class Oracle(Stored):
 
 # Name -> what it holds: `make <name>` writes it to `results/<name>.json`.
 REPORTS: dict[str, type[Stored]] = {
-    "nulls": Nulls,
+    "nulls": NullDraws,
     "planted": Planted,
     "oracle": Oracle,
     "fuzz": Fuzz,
@@ -264,7 +264,7 @@ REPORTS: dict[str, type[Stored]] = {
     "reproducible": Reproducible,
     "lighthouse": Lighthouse,
     "many": Many,
-    "bench": Bench,
+    "bench": Benchmark,
 }
 
 

@@ -13,7 +13,7 @@ from generators.compute import code
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
 from generators.drawing import along
-from generators.drawing.along import Line, Panel, Point
+from generators.drawing.along import EffectPanel, EffectPoint, VerdictLine
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.maths.spread import beyond_spread
@@ -63,7 +63,7 @@ class SeriesPage:
         """Return every claim that some model can test, in the order of the site."""
         return [row for rows in self._by_finding.values() for row in rows if row.tested]
 
-    def panels(self, finding: Finding[Any]) -> list[Panel]:
+    def panels(self, finding: Finding[Any]) -> list[EffectPanel]:
         """Return what is drawn of a finding."""
         return [panel for panel in (each.panel for each in self.claims(finding)) if panel is not None]
 
@@ -195,7 +195,7 @@ def _picture(one: SeriesPage, finding: Finding[Any], staging: Staging) -> DrawnF
     return _drawn_along(one, finding.name, one.panels(finding), staging)
 
 
-def _drawn_along(one: SeriesPage, name: str, panels: Sequence[Panel], staging: Staging) -> DrawnFile:
+def _drawn_along(one: SeriesPage, name: str, panels: Sequence[EffectPanel], staging: Staging) -> DrawnFile:
     draw = partial(along.draw_along, steps=one.series.along == "step")
     return _drawn(one, name, draw, (panels, [member.place for member in one.members], one.axis), staging)
 
@@ -204,8 +204,8 @@ def _losses(one: SeriesPage, staging: Staging) -> DrawnFile | None:
     """Draw the losses along the series."""
     if one.losses is None:
         return None
-    points = [Point(row.place, row.loss.mean, row.loss.interval, "", None) for row in one.losses.rows]
-    panel = Panel(f"Loss on {one.losses.text}", one.losses.unit, tuple(points), None)
+    points = [EffectPoint(row.place, row.loss.mean, row.loss.interval, "", None) for row in one.losses.rows]
+    panel = EffectPanel(f"Loss on {one.losses.text}", one.losses.unit, tuple(points), None)
     return _drawn_along(one, "losses", [panel], staging)
 
 
@@ -219,11 +219,11 @@ def _emergence(one: SeriesPage, staging: Staging) -> DrawnFile | None:
     return _drawn(one, "emergence", along.draw_emergence, (lines, fall, unit), staging)
 
 
-def _line(row: Along) -> Line | None:
+def _line(row: Along) -> VerdictLine | None:
     if row.final_verdict is None or not isinstance(row.final_verdict.place, int):
         return None
     verdicts = tuple((member.place, claim.verdict) for member, claim in row.tested if isinstance(member.place, int))
-    return Line(row.rule.statement.rstrip("."), row.final_verdict.place, verdicts)
+    return VerdictLine(row.rule.statement.rstrip("."), row.final_verdict.place, verdicts)
 
 
 def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], staging: Staging) -> DrawnFile:
