@@ -75,7 +75,7 @@ def _training_records(registry: Path) -> Iterator[Path]:
     try:
         entries = yaml.load(registry.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError:
-        return  # what is wrong is told where the registry is read
+        return  # what is wrong is reported where the registry is read
     for folder in _folders(entries):
         record = Path(escape(str(registry.parent.resolve() / folder)), TRAINING_RECORD)
         yield from Path(record.anchor).glob(PLACE.sub("*", str(record.relative_to(record.anchor))))

@@ -1,4 +1,4 @@
-"""The claims from the most general to the least: by the share of models that can tell in which each holds."""
+"""The claims from the most general to the least: by the share of models that can test it in which each holds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ class Generality:
 
     @property
     def everywhere(self) -> list[Lesson]:
-        """Return what holds in every model that can tell, of which there are at least two."""
+        """Return what holds in every model that can test it, of which there are at least two."""
         return [lesson for lesson in self.lessons if len(lesson.cases) > 1 and lesson.holding == len(lesson.cases)]
 
     @property
     def nowhere(self) -> list[Lesson]:
-        """Return what holds in none of the models that can tell."""
+        """Return what holds in none of the models that can test it."""
         return [lesson for lesson in self.lessons if lesson.cases and not lesson.holding]
 
     @property
@@ -49,17 +49,17 @@ class Generality:
 
     @property
     def in_first_alone(self) -> list[Lesson]:
-        """Return what holds in the first model and in no other, of which at least one can tell; the least first."""
+        """Return what holds in the first model and in no other that can test it, at least one; the least first."""
         return [lesson for lesson in reversed(self._alone) if _holding(lesson).name == FIRST]
 
     @property
     def in_another_alone(self) -> list[tuple[Lesson, ModelPage]]:
-        """Return what holds in one other model alone of at least two that can tell, with that model."""
+        """Return what holds in one other model alone of at least two that can test it, with that model."""
         return [(lesson, page) for lesson in self._alone if (page := _holding(lesson)).name != FIRST]
 
     @property
     def by_one(self) -> list[tuple[Lesson, ModelPage]]:
-        """Return what holds in the only model that can tell, with that model."""
+        """Return what holds in the only model that can test it, with that model."""
         return [(lesson, _holding(lesson)) for lesson in self.lessons if len(lesson.cases) == lesson.holding == 1]
 
     @property

@@ -1,6 +1,6 @@
-"""How well the models of a series foretell text, with intervals: from their records of training, or as measured here.
+"""The losses of the models of a series, with intervals: from their records of training, or as measured here.
 
-A record is the `training.json` beside a model's weights: loss on text that was kept from its training, window by
+A record is the `training.json` beside a model's weights: loss on text that was held out of its training, window by
 window. Where models have none, it is the loss that the finding on the use of positions measured.
 """
 
@@ -111,7 +111,7 @@ def record_of(model: Model) -> Recorded | None:
 
 
 def losses(models: Sequence[tuple[Place, Model]], members: Sequence[SeriesMember]) -> Losses | None:
-    """Return the losses of a series, from whichever source tells more of them; None where none tells of two.
+    """Return the losses of a series, from whichever source has more of them; None where none has two.
 
     Args:
         models: all of the series, with results or not.

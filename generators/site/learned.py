@@ -33,7 +33,7 @@ class Case:
 class Lesson:
     """One claim over all models: how often it holds, by family; where most; and what runs against the first model.
 
-    `of_series` are the models that can test it and stand in their series alone, so that they count nowhere else.
+    `of_series` are the models that can test it and are in their series alone, so that they count nowhere else.
     """
 
     rule: Rule[Any]
@@ -50,7 +50,7 @@ class Lesson:
 
     @property
     def series_holding(self) -> int:
-        """Return in how many models it holds that stand in their series alone."""
+        """Return in how many models it holds that are in their series alone."""
         return sum(case.claim.verdict == "holds" for case in self.of_series)
 
     @property
@@ -85,12 +85,12 @@ class Lesson:
 
     @property
     def share(self) -> float:
-        """Return in which share of the models that can tell it holds, 0 where none can."""
+        """Return in which share of the models that can test it, 0 where none can."""
         return self.holding / len(self.cases) if self.cases else 0.0
 
     @property
     def generality(self) -> tuple[float, float, int]:
-        """Return what claims are ordered by: the shares that hold and partly hold, and how many can tell."""
+        """Return what claims are ordered by: the shares that hold and partly hold, and how many can test it."""
         return self.share, self.partly / len(self.cases) if self.cases else 0.0, len(self.cases)
 
     @property
@@ -170,7 +170,7 @@ class Lesson:
 def lessons(
     rules: Sequence[Rule[Any]], pages: Sequence[ModelPage], in_series: Sequence[ModelPage] = ()
 ) -> Iterator[Lesson]:
-    """Yield the lesson of every claim; `in_series` are models that count only where no other can tell."""
+    """Yield the lesson of every claim; `in_series` are models that count only where no other can test it."""
     for rule in rules:
         known = _cases(rule, pages)
         tested = tuple(case for case in known if case.claim.verdict != "untested")

@@ -1,4 +1,4 @@
-"""Notebooks kept as text -> executed notebooks, for MkDocs to render and readers to download.
+"""Notebooks written as text -> executed notebooks, for MkDocs to render and readers to download.
 
 A notebook is a file in jupytext's percent format in `site_src/notebooks/`. Its header says what else its outputs
 follow from, so that it is executed again only when they can change:

@@ -1,7 +1,7 @@
 """What sets one model apart from the others: verdicts that only it has, and effects far from all of theirs.
 
 Made from the distribution over models, so that it is as true for four as for fifty; with fewer than three models that
-can tell of a claim nothing is said of it.
+can test a claim nothing is said of it.
 """
 
 from collections.abc import Iterator, Sequence

@@ -54,7 +54,7 @@ PROCESSES = os.cpu_count() or 1  # that draw figures
 class Rendered:
     """What came of rendering: the pages there are, models without one, and what of stored results is damaged.
 
-    `in_series` are pages of models that stand in their series alone; `things` the channels, heads and tokens that
+    `in_series` are pages of models that are in their series alone; `things` the channels, heads and tokens that
     results name, by model.
     """
 
@@ -161,7 +161,7 @@ def _drawn(
 
 @contextmanager
 def _costing_only(model: Model, rendered: Rendered, report: Report) -> Iterator[None]:
-    """Let a model whose results no page can be made from cost no other its page; what is wrong is told."""
+    """Let a model whose results no page can be made from cost no other its page; what is wrong is reported."""
     try:
         yield
     except InputError as error:
@@ -175,7 +175,7 @@ def _costing_only(model: Model, rendered: Rendered, report: Report) -> Iterator[
     else:
         return
     rendered.damaged.append(sentence)
-    if not model.only_in_series:  # the others stand in no list of models
+    if not model.only_in_series:  # the others are in no list of models
         rendered.absent.append(Absent(model, reason))
 
 
@@ -295,7 +295,7 @@ def _by_family(shown: Sequence[tuple[ModelPage, Section]]) -> list[tuple[str, li
 
 
 def _chosen(shown: Sequence[tuple[ModelPage, Section]]) -> tuple[ModelPage, Section] | None:
-    """Return the model whose picture stands first: most of its claims hold; None without a picture."""
+    """Return the model whose picture comes first: most of its claims hold; None without a picture."""
     drawn = [(page, section) for page, section in shown if section.signature is not None]
     return max(drawn, key=lambda one: sum(claim.verdict == "holds" for claim in one[1].claims), default=None)
 

@@ -47,14 +47,14 @@ def write_model_preview(page: ModelPage, staging: Staging) -> None:
 
 def write_previews(pages: Sequence[ModelPage], in_series: Sequence[ModelPage], staging: Staging) -> None:
     """Write the pictures of findings and of all other pages, and which page has which; models have theirs."""
-    made = {f"models/{page.name}": _told(_of_model(page.name), model_card(page)) for page in (*pages, *in_series)}
+    made = {f"models/{page.name}": _preview(_of_model(page.name), model_card(page)) for page in (*pages, *in_series)}
     for finding in FINDINGS:
         path, card = f"{FOLDER}/findings/{finding.name}.png", finding_card(finding, pages)
         _write(path, card, staging)
-        made[f"findings/{finding.name}"] = _told(path, card)
+        made[f"findings/{finding.name}"] = _preview(path, card)
     site = site_card(pages)
     _write(f"{FOLDER}/atlas.png", site, staging)
-    made[OTHERS] = _told(f"{FOLDER}/atlas.png", site)
+    made[OTHERS] = _preview(f"{FOLDER}/atlas.png", site)
     staging.write(PREVIEWS, as_json({page: asdict(one) for page, one in made.items()}))
 
 
@@ -156,7 +156,7 @@ def _write(path: str, card: Card, staging: Staging, figure: Figure | None = None
     staging.write(path, staging.cache.get_or_make(name, lambda: cards.png(card, draw)))
 
 
-def _told(path: str, card: Card) -> Preview:
+def _preview(path: str, card: Card) -> Preview:
     counts = ", ".join(f"{count} {cards.VERBS[kind]}" for kind, count in card.counts.items() if count)
     said = f"{card.title}: {card.counted}, {counts}." if counts else f"{card.title}."
     return Preview(path, said)

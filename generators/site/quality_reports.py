@@ -130,7 +130,7 @@ class Fuzz(Tried):
 
 
 class BrowserRequests(Stored):
-    """What a browser asked for when it opened every page, and what their policies kept out."""
+    """What a browser asked for when it opened every page, and what their policies blocked."""
 
     pages: int
     requests: int

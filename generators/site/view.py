@@ -58,12 +58,12 @@ class Section:
 
     @property
     def lacks_weights(self) -> bool:
-        """Return whether it can't be told because the checkpoint is a partial copy."""
+        """Return whether it can't be shown because the checkpoint is a partial copy."""
         return self.missing and RUN not in self.finding.needs
 
     @property
     def cannot_run(self) -> bool:
-        """Return whether it can't be told because the model can't be run here."""
+        """Return whether it can't be shown because the model can't be run here."""
         return self.missing and RUN in self.finding.needs
 
     @property
@@ -112,7 +112,7 @@ class ModelPage:
 
     @cached_property
     def missing(self) -> dict[str, list[Section]]:
-        """Return the findings that these weights can't tell, by the sentence that says why."""
+        """Return the findings that these weights can't show, by the sentence that says why."""
         return _by_reason(section for section in self.sections if section.missing)
 
     @cached_property
@@ -160,7 +160,7 @@ class Absent:
 
     @property
     def group(self) -> str:
-        """Return with which models it stands together."""
+        """Return the group of models that it is in."""
         return self.model.group or "Other models"
 
 
