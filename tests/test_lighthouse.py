@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from generators.site import evidence
+from generators.base.errors import InputError
+from generators.site import quality_reports
 from tests import lighthouse
 from tests.lighthouse import RESULTS, Budget, complaints, medians, numbers, read_budget, served
 
@@ -111,13 +112,13 @@ def test_the_budget_asks_for_pages_of_every_kind():
 
 def test_what_is_kept_can_be_read_and_damage_is_told(tmp_path):
     if RESULTS.is_file():
-        kept = evidence.lighthouse(RESULTS.parent)
+        kept = quality_reports.read(RESULTS.parent, "lighthouse")
         assert kept is not None
         assert {*kept.pages} <= {*read_budget().pages}
-    assert evidence.lighthouse(tmp_path) is None
-    (tmp_path / evidence.LIGHTHOUSE).write_text(json.dumps({"date": "1"}))
-    with pytest.raises(evidence.InputError, match="make lighthouse"):
-        evidence.lighthouse(tmp_path)
+    assert quality_reports.read(tmp_path, "lighthouse") is None
+    (tmp_path / "lighthouse.json").write_text(json.dumps({"date": "1"}))
+    with pytest.raises(InputError, match="make lighthouse"):
+        quality_reports.read(tmp_path, "lighthouse")
 
 
 @pytest.mark.parametrize("budget", [95, 101])
@@ -127,14 +128,14 @@ def test_a_missed_budget_ends_with_one(site, monkeypatch, capsys, tmp_path, budg
     monkeypatch.setattr(lighthouse, "read_budget", lambda: asked)
     monkeypatch.setattr(lighthouse, "chromium", lambda: "a browser")
     monkeypatch.setattr(lighthouse, "look", lambda url, _: (looked.append(url), {**report(1, 1, 0), **VERSION})[1])
-    monkeypatch.setattr(lighthouse, "RESULTS", tmp_path / evidence.LIGHTHOUSE)
+    monkeypatch.setattr(lighthouse, "RESULTS", tmp_path / "lighthouse.json")
     monkeypatch.setattr("sys.argv", ["lighthouse", "--site", str(site), "--looks", "2", "--write"])
     with pytest.raises(SystemExit) as ended:
         lighthouse.main()
     assert ended.value.code == int(budget > 100)
     assert len(looked) == 4
     assert ("missed: seo 100, at least 101" in capsys.readouterr().out) == (budget > 100)
-    kept = evidence.lighthouse(tmp_path)
+    kept = quality_reports.read(tmp_path, "lighthouse")
     assert kept is not None
     assert kept.pages["below"].scores == {"seo": 100}
     assert kept.speed == 1500

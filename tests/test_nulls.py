@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from generators.findings import FINDINGS
-from generators.site import evidence
+from generators.site import quality_reports
 from tests import nulls
 
 SEEDS = range(1000, 1003)  # none that `make nulls` uses
@@ -30,7 +30,7 @@ def test_every_claim_about_weights_is_tried_on_some_null():
 if nulls.RESULTS.is_file():  # until `make nulls` has been run to its end
 
     def test_the_figures_kept_in_git_are_within_a_hundredth():
-        kept = evidence.nulls(nulls.RESULTS.parent)
+        kept = quality_reports.read(nulls.RESULTS.parent, "nulls")
         assert kept is not None
         assert kept.draws >= 200
         for null, claims in kept.nulls.items():
@@ -68,8 +68,8 @@ def test_a_claim_over_all_nulls_in_one_line():
         "nulls": held,
         "not_opposite": {"x": {"d": "why"}},
     }
-    one = evidence.Nulls.model_validate(content).of("x")
+    one = quality_reports.NullDraws.model_validate(content).of("x")
     assert (one.tested, one.nulls, one.most.holds) == (3, ("b", "c"), 2)
-    assert [(null, kept.holds, why) for null, kept, why in one.kept_by] == [("d", 9, "why")]
-    nothing = evidence.Nulls.model_validate({**content, "nulls": {"a": held["a"]}}).of("x")
+    assert [(null, kept.holds, why) for null, kept, why in one.excused] == [("d", 9, "why")]
+    nothing = quality_reports.NullDraws.model_validate({**content, "nulls": {"a": held["a"]}}).of("x")
     assert (nothing.tested, nothing.most) == (1, None)

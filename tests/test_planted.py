@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from generators.base.errors import InputError
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
-from generators.site import evidence
+from generators.site import quality_reports
 from tests import planted
 from tests.planted import ORDER, PLANTINGS, RESULTS
 
@@ -25,7 +26,7 @@ def test_every_claim_about_weights_is_planted():
 if RESULTS.is_file():  # until `make planted` has been run to its end
 
     def test_the_scales_kept_in_git_are_those_and_never_turn_back():
-        kept = evidence.planted(RESULTS.parent)
+        kept = quality_reports.read(RESULTS.parent, "planted")
         assert kept is not None
         expected = [(planting.claim, planting.what, [*map(float, planting.strengths)]) for planting in PLANTINGS]
         assert [(one.claim, one.what, [step.strength for step in one.scale]) for one in kept.plantings] == expected
@@ -37,6 +38,6 @@ if RESULTS.is_file():  # until `make planted` has been run to its end
 
 
 def test_damaged_scales_are_a_sentence(tmp_path):
-    (tmp_path / evidence.PLANTED).write_text(json.dumps({"date": "1"}))
-    with pytest.raises(evidence.InputError, match="make planted"):
-        evidence.planted(tmp_path)
+    (tmp_path / "planted.json").write_text(json.dumps({"date": "1"}))
+    with pytest.raises(InputError, match="make planted"):
+        quality_reports.read(tmp_path, "planted")

@@ -13,7 +13,6 @@ from typing import Any
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-STYLE_VERSION = 1  # raise it when a change here must redraw all figures
 COLOURS = ("#1f77b4", "#d55e00", "#1a936f", "#b8559b", "#b98900", "#6b6ecf")
 INK = "#2b2f36"
 INK_DARK = "#d5d8de"

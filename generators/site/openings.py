@@ -9,7 +9,7 @@ from typing import Any
 
 from generators.base.sentences import listed, many
 from generators.findings import FINDINGS
-from generators.site.learned import FEW, Lesson, lessons
+from generators.site.learned import Lesson, lessons
 from generators.site.pictures import Picture
 from generators.site.view import ModelPage, Section
 
@@ -17,6 +17,7 @@ from generators.site.view import ModelPage, Section
 CLAIMS = ("winding", "ln2-one-channel", "clump", "exact-positions")
 HELIX = ("three-components", "winding")  # a model has the helix if all of these hold
 MOST = 3
+FEW = 5  # models that are named
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,6 @@ class Opening:
     picture: Picture
     lesson: Lesson
     helix: str = ""  # of the claim that is a part of it: in how many models all of it holds
-
-    @property
-    def sentence(self) -> str:
-        """Return in how many models the claim holds, and the helix where the claim is a part of that."""
-        return self.helix or self.lesson.sentence
 
     @property
     def metrics(self) -> Mapping[str, Any]:

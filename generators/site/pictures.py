@@ -1,13 +1,13 @@
 """Figures drawn, or taken from the cache if the same code has drawn the same measurements before."""
 
 import gc
-import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from generators.base.cache import key
 from generators.base.packed import packed
 from generators.base.plain import as_compact_json
 from generators.compute import code
@@ -38,7 +38,7 @@ class Picture:
     data: str | None = None
 
 
-class Drawing(NamedTuple):
+class DrawnFile(NamedTuple):
     """Where a drawn figure is on light and on dark pages, from the site's root, and its size in CSS pixels."""
 
     light: str
@@ -73,7 +73,7 @@ def pictures(judged: JudgedFinding, interactive: Mapping[str, Any], model: str, 
 
 
 def _picture(judged: JudgedFinding, figure: Figure, interactive: Any, model: str, staging: Staging) -> Picture:
-    files = drawn(f"figures/{model}/{figure.name}", _drawing_key(judged, figure), figure.draw, staging)
+    files = drawn(f"figures/{model}/{figure.name}", _made_from(judged, figure), figure.draw, staging)
     data = None
     if interactive is not None:
         data = f"data/{model}/{figure.name}.json"
@@ -83,25 +83,22 @@ def _picture(judged: JudgedFinding, figure: Figure, interactive: Any, model: str
     return Picture(figure.name, figure.title, words, *files, data)
 
 
-def drawn(path: str, key: str, draw: Callable[[], Any], staging: Staging) -> Drawing:
+def drawn(path: str, made_from: Sequence[object], draw: Callable[[], Any], staging: Staging) -> DrawnFile:
     """Write a figure; return where it is, and its size.
 
-    `path` has no ending. It is drawn only if the cache has nothing that was drawn under this key.
+    `path` has no ending. It is drawn only if the cache has nothing that was drawn from the same.
     """
-    name, data = f"{path}.svg", _svg(key, draw, staging)
+    name, data = f"{path}.svg", _svg(made_from, draw, staging)
     staging.write(name, data)
-    return Drawing(name, f"{name}#{svg.DARK}", *_size(data))
+    return DrawnFile(name, f"{name}#{svg.DARK}", *_size(data))
 
 
-def _svg(key: str, draw: Callable[[], Any], staging: Staging) -> bytes:
-    name = f"{hashlib.sha256(f'{key} {code.digest(svg.__name__)}'.encode()).hexdigest()[:32]}.svg"
-    known = staging.kept(name)
-    if known is not None:
-        return known
-    with _nothing_collected():
-        made = svg.svg(draw())
-    staging.keep(name, made)
-    return made
+def _svg(made_from: Sequence[object], draw: Callable[[], Any], staging: Staging) -> bytes:
+    def make() -> bytes:
+        with _nothing_collected():
+            return svg.svg(draw())
+
+    return staging.cache.get_or_make(key(*made_from, code.digest(svg.__name__), ending=".svg"), make)
 
 
 @contextmanager
@@ -116,12 +113,11 @@ def _nothing_collected() -> Iterator[None]:
             gc.enable()
 
 
-def _drawing_key(judged: JudgedFinding, figure: Figure) -> str:
-    """Return a digest of what is drawn and of the code that draws."""
+def _made_from(judged: JudgedFinding, figure: Figure) -> tuple[str, ...]:
+    """Return the digest of what is drawn, which figure it is, and the digest of the code that draws."""
     finding: Any = judged.finding
     measured = judged.stored.digest() if judged.stored else ""
-    parts = f"{measured} {figure.name} {code.digest(finding.figures.__module__)}"
-    return hashlib.sha256(parts.encode()).hexdigest()[:32]
+    return measured, figure.name, code.digest(finding.figures.__module__)
 
 
 def _size(svg: bytes) -> tuple[int, int]:

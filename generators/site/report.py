@@ -11,8 +11,8 @@ from generators.compute.results import Store
 from generators.compute.run import compute_model
 from generators.compute.running import AS_USUAL, Settings
 from generators.site.build import make_pages, run_mkdocs
+from generators.site.build_cache import Workshop
 from generators.site.locations import packaged
-from generators.site.standing import Workshop
 
 
 def write_report(
@@ -27,11 +27,11 @@ def write_report(
     if output.exists() and not (output.is_dir() and (not any(output.iterdir()) or (output / "index.html").is_file())):
         raise InputError(f"{output} is there and is no report; name another place with --output.")
     with tempfile.TemporaryDirectory() as folder:
-        kept = Path(folder)
-        store = Store(kept / "results")
+        place = Path(folder)
+        store = Store(place / "results")
         done = compute_model(model, places, store, report, settings=settings)
         workshop = Workshop(
-            packaged("site_src"), packaged("mkdocs.yml"), kept / "pages", kept / "cache", output.resolve()
+            packaged("site_src"), packaged("mkdocs.yml"), place / "pages", place / "cache", output.resolve()
         )
         made = make_pages(Registry(models=(model,)), store, workshop, report=report, whole=False)
         run_mkdocs(workshop, from_disk=True)

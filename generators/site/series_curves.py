@@ -1,6 +1,5 @@
 """The curves of positions along a series: small pictures of all, and what a slider over them is made from."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +18,7 @@ from generators.drawing import small_multiples
 from generators.drawing.interactive import Curve, Rows
 from generators.drawing.small_multiples import NamedCurve
 from generators.site.claims_along import SeriesMember
-from generators.site.pictures import Drawing, drawn
+from generators.site.pictures import DrawnFile, drawn
 from generators.site.staging import Staging
 
 FEWEST_SHARED = 4  # positions that two curves need to have both, to be laid on one another
@@ -54,7 +53,7 @@ class ShownCurves:
     """The curves of one kind on a series' page: the picture of all, where the slider's data are, who has none."""
 
     kind: Kind
-    picture: Drawing
+    picture: DrawnFile
     data: str
     shown: tuple[Place, ...]
     without: tuple[Place, ...]
@@ -116,11 +115,9 @@ def _turn(rows: Rows, onto: Rows) -> Float[Array, "3 3"]:
     return np.asarray(orthogonal_procrustes(ours - ours.mean(axis=0), theirs - theirs.mean(axis=0))[0])
 
 
-def _picture(name: str, kind: Kind, found: Sequence[tuple[Place, Curve]], staging: Staging) -> Drawing:
+def _picture(name: str, kind: Kind, found: Sequence[tuple[Place, Curve]], staging: Staging) -> DrawnFile:
     curves = [NamedCurve(number(place), curve.rows[0].first, curve.rows[0].points) for place, curve in found]
-    content = b"".join(
-        f"{one.name} {one.first}".encode() + np.ascontiguousarray(one.points).tobytes() for one in curves
-    )
-    key = hashlib.sha256(content + code.digest(small_multiples.__name__).encode()).hexdigest()[:32]
+    content = [(one.name, one.first, np.ascontiguousarray(one.points).tobytes()) for one in curves]
+    made_from = content, code.digest(small_multiples.__name__)
     path = f"figures/series/{name}/{kind.name}"
-    return drawn(path, key, partial(small_multiples.draw_small_multiples, curves), staging)
+    return drawn(path, made_from, partial(small_multiples.draw_small_multiples, curves), staging)

@@ -58,12 +58,12 @@ class Section:
 
     @property
     def lacks_weights(self) -> bool:
-        """Return whether it can't be told because the checkpoint is a partial copy."""
+        """Return whether it can't be shown because the checkpoint is a partial copy."""
         return self.missing and RUN not in self.finding.needs
 
     @property
     def cannot_run(self) -> bool:
-        """Return whether it can't be told because the model can't be run here."""
+        """Return whether it can't be shown because the model can't be run here."""
         return self.missing and RUN in self.finding.needs
 
     @property
@@ -112,7 +112,7 @@ class ModelPage:
 
     @cached_property
     def missing(self) -> dict[str, list[Section]]:
-        """Return the findings that these weights can't tell, by the sentence that says why."""
+        """Return the findings that these weights can't show, by the sentence that says why."""
         return _by_reason(section for section in self.sections if section.missing)
 
     @cached_property
@@ -160,7 +160,7 @@ class Absent:
 
     @property
     def group(self) -> str:
-        """Return with which models it stands together."""
+        """Return the group of models that it is in."""
         return self.model.group or "Other models"
 
 
@@ -180,16 +180,18 @@ def all_models(registry: Registry, store: Store) -> Iterator[Model]:
 
 
 def titled(
-    published: ModelFindings, model: Model, sections: list[Section], damaged: list[str], unavailable: str | None
+    published: ModelFindings,
+    model: Model,
+    sections: list[Section],
+    damaged: list[str],
+    unavailable: str | None = None,
 ) -> ModelPage:
     """Return what a model's page is made from, with what the registry says of the model."""
     title = published.model.title if model.title == model.name else model.title
     return ModelPage(published, title, model.notes, model.licence, sections, damaged, unavailable)
 
 
-def model_page(
-    model: Model, store: Store, staging: Staging, unavailable: Mapping[str, str], report: Report
-) -> ModelPage | None:
+def model_page(model: Model, store: Store, staging: Staging, report: Report) -> ModelPage | None:
     """Return what a model's page is made from, its figures drawn; None where it has no results.
 
     Raises:
@@ -202,7 +204,7 @@ def model_page(
     published = judged.published()
     interactive = interactive_figures(judged.findings)
     sections = [_section(each, interactive, published, staging) for each in judged.findings]
-    return titled(published, model, sections, judged.damaged, unavailable.get(model.name))
+    return titled(published, model, sections, judged.damaged)
 
 
 def claims_about(finding: str, published: ModelFindings) -> list[ClaimRecord]:

@@ -1,13 +1,15 @@
 """Templates, and the words about a finding that stand in its own: captions, and texts for those who can't see."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from generators.base.progress import in_bytes
+from generators.base.sentences import listed
 from generators.base.text import SYMBOLS, formula, in_markdown, number
 from generators.compute.records import ClaimRecord
 from generators.drawing.strip import strip
@@ -51,6 +53,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "md": in_markdown,
         "tex": formula,
         "bytes": in_bytes,
+        "listed": listed_in_words,
     }
     by_id = {rule.id: rule for rule in rules()}
     made.globals |= {
@@ -103,6 +106,11 @@ def brief(value: float | None) -> str:
         return ""
     text = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def listed_in_words(items: Iterable[Any]) -> Markup:
+    """Return "a", "a and b" or "a, b and c", of words, numbers or markup."""
+    return Markup(listed([escape(item if isinstance(item, str) else number(item)) for item in items]))
 
 
 def percent(share: float) -> str:

@@ -18,7 +18,7 @@ from generators.compute.plan import plan
 from generators.compute.run import answer, open_model
 from generators.compute.running import Settings
 from generators.findings import FINDINGS
-from tests.process_memory import most_memory
+from tests.processes import most_memory
 
 BUDGET_S = 4.0  # for findings that run the model: a window or two of each kind
 

@@ -10,7 +10,7 @@ import yaml
 
 from generators.compute.results import Store
 from generators.compute.verify import verify
-from tests.benchmark.jobs import OF_DASK
+from tests.benchmark import DASK_SETTINGS
 from tests.compute import fleets
 from tests.compute.fleets import stored, with_expected
 
@@ -43,7 +43,7 @@ def test_the_recommended_settings_are_settings_of_dask():
     import distributed
 
     known = yaml.safe_load(Path(distributed.__file__).with_name("distributed.yaml").read_text())
-    recommended = settings(yaml.safe_load(OF_DASK.read_text()))
+    recommended = settings(yaml.safe_load(DASK_SETTINGS.read_text()))
     assert recommended
     assert set(recommended) <= set(settings(known))
 

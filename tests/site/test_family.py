@@ -1,19 +1,21 @@
 """What the family of the atlas's own models teaches: sentences from results, none without those that it needs."""
 
 from dataclasses import replace
+from html import unescape
 from types import SimpleNamespace
 
 import pytest
 
 from generators.compute.records import ClaimRecord
 from generators.findings import FINDINGS
-from generators.site.family import WHEN, family_lessons
+from generators.site.family import family_lessons
 from generators.site.generality import generality
-from generators.site.held_out import Loss, Losses, Mean
+from generators.site.held_out import Losses, SeriesLoss, WindowMean
 from generators.site.series import SeriesPage
 from generators.site.words import environment
 
 RULES = {rule.id: (finding.name, rule) for finding in FINDINGS for rule in finding.rules}
+WHEN = "Do observations appear in the first half of the loss's fall, or in the second?"
 NEED = "Which observations need learned positions?"
 RANK = "What survives when P may have three dimensions only?"
 OWN = "Does a model without positions make its own curve?"
@@ -63,7 +65,16 @@ LEARNED = member(
 
 
 def answers(*pages):
-    return {lesson.question: lesson for lesson in family_lessons(pages)}
+    """Return what the page says of each question, and the claims below it."""
+    words, found = environment().get_template("family.j2").module, {}
+    for lesson in family_lessons(pages):
+        parts = tuple(SimpleNamespace(words=said(words.part(lesson, one)), rows=one.rows) for one in lesson.parts)
+        found[said(words.question(lesson))] = SimpleNamespace(answer=said(words.answer(lesson)), parts=parts)
+    return found
+
+
+def said(markup):
+    return unescape(str(markup).strip())
 
 
 def ids(part):
@@ -135,8 +146,8 @@ def test_what_a_change_costs_is_told_and_what_it_makes_hold_by_design():
         "stdlib-learned", "learned positions", winding="holds", clump="holds", low_rank="fails", fraying="fails"
     )
     rows = (
-        Loss("learned positions", Mean(3.3, (3.2, 3.4))),
-        Loss("rank three", Mean(3.31, (3.2, 3.4)), Mean(0.01, (-0.002, 0.022))),
+        SeriesLoss("learned positions", WindowMean(3.3, (3.2, 3.4))),
+        SeriesLoss("rank three", WindowMean(3.31, (3.2, 3.4)), WindowMean(0.01, (-0.002, 0.022))),
     )
     losses = Losses(rows, "text kept from training", "nats per token")
     found = answers(page("stdlib-family", "change", plain, three, losses=losses))[RANK]
@@ -149,11 +160,19 @@ def test_what_a_change_costs_is_told_and_what_it_makes_hold_by_design():
         "Hold now and did not": ["fraying"],
         "Hold now, as they must by how it was made": ["low-rank"],
     }
-    dearer = Losses((rows[0], Loss("rank three", Mean(3.5, None), Mean(0.2, (0.19, 0.21)))), losses.text, losses.unit)
+    dearer = Losses(
+        (rows[0], SeriesLoss("rank three", WindowMean(3.5, None), WindowMean(0.2, (0.19, 0.21)))),
+        losses.text,
+        losses.unit,
+    )
     dear = page("stdlib-family", "change", plain, three, losses=dearer)
     assert answers(dear)[RANK].answer.endswith("0.19 to 0.21).")
     one, two = member("stdlib-learned", 0, winding="holds"), member("stdlib-learned-seed-1", 1, winding="holds")
-    by_seed = Losses((Loss(0, Mean(3.3, None)), Loss(1, Mean(3.28, None), Mean(-0.02, None))), "text", "nats")
+    by_seed = Losses(
+        (SeriesLoss(0, WindowMean(3.3, None)), SeriesLoss(1, WindowMean(3.28, None), WindowMean(-0.02, None))),
+        "text",
+        "nats",
+    )
     seeds = page("stdlib-seeds", "seed", one, two, losses=by_seed)
     assert answers(dear, seeds)[RANK].answer.endswith("0.19 to 0.21); another seed alone moves it by 0.02.")
 
@@ -197,7 +216,9 @@ def test_when_claims_appear_is_told_beside_the_loss():
         member(f"s{i}", i, winding="holds" if i > 0 else "fails", clump="holds" if i > 2 else "fails")
         for i in range(4)
     ]
-    losses = Losses(tuple(Loss(i, Mean(loss, None)) for i, loss in enumerate([10.0, 9.0, 3.0, 2.0])), "text", "nats")
+    losses = Losses(
+        tuple(SeriesLoss(i, WindowMean(loss, None)) for i, loss in enumerate([10.0, 9.0, 3.0, 2.0])), "text", "nats"
+    )
     found = answers(page("stdlib-gpt2-trajectory", "step", *steps, losses=losses))[WHEN]
     assert found.answer == (
         "Half of the loss's fall is done by step 2 of 3. Of the 2 claims that hold at the last step, but not at "

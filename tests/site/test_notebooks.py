@@ -9,6 +9,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
+from generators.base.cache import Cache
 from generators.base.progress import Report, silent
 from generators.site import notebooks
 from generators.site.notebook_markup import as_theme_expects
@@ -50,7 +51,7 @@ def site(tmp_path: Path) -> Site:
 
 
 def write_notebooks(site: Site, cache: Path, report: Report = silent) -> list[str]:
-    return notebooks.write_notebooks(site.source, site.staging, cache, report)
+    return notebooks.write_notebooks(site.source, site.staging, Cache(cache), report)
 
 
 @pytest.fixture
@@ -183,7 +184,7 @@ def test_what_its_text_no_longer_backs_is_removed_and_what_is_written_by_hand_st
     write_notebooks(site, cache)
     assert (site.staging.folder / "notebooks/count.ipynb").is_file()
     (site.source / "notebooks/count.py").unlink()
-    again = Site(site.source, Staging(site.staging.folder, site.staging.cache))
+    again = Site(site.source, site.staging.again())
     write_notebooks(again, cache)
     again.staging.remove_stale()
     assert list(site.staging.folder.rglob("*.ipynb")) == []

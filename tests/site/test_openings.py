@@ -24,7 +24,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelPage]:
     with pytest.MonkeyPatch.context() as patch:
         without_figures(patch)  # others look at figures
         for name in ("gpt2", "openai-gpt", "all-minilm-l6-v2"):
-            page = model_page(_named(registry.models, name), store, staging, {}, lambda line: None)
+            page = model_page(_named(registry.models, name), store, staging, lambda line: None)
             assert page is not None
             found[name] = page
     return found
@@ -59,11 +59,11 @@ def test_it_opens_with_three_findings_each_in_a_model_that_shows_it(kept):
     assert "9 of 12 layers" in words(found[1])
     assert "993 of the 994 tokens that are called unused" in words(found[2])
     assert "the other 762 were hardly trained is inferred" in words(found[2])
-    assert found[0].sentence == (
+    assert found[0].helix == (
         "Winding holds in 3 of 3 models tested; the helix, which is a curve in three dimensions as well, in 1 of 3 "
         "(GPT-2 124M)"
     )
-    assert found[1].sentence == "Holds in 2 of 3 models tested, partly in 1"
+    assert (found[1].helix, found[1].lesson.holding, found[1].lesson.partly) == ("", 2, 1)
 
 
 def test_what_holds_nowhere_opens_nothing(kept):

@@ -21,7 +21,7 @@ from generators.compute.results import Store
 from generators.compute.run import compute_model
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.site import kept_pages, pages, pictures, view
+from generators.site import page_cache, pages, pictures, view
 from generators.site.data import shortened
 from generators.site.navigation import read_navigation
 from generators.site.pages import Rendered, render
@@ -148,7 +148,7 @@ def test_an_unchanged_site_is_not_written_again(computed, site, source, monkeypa
     render(registry, Store(results), site, source)
     before = {path: path.stat().st_mtime_ns for path in site.folder.rglob("*") if path.is_file()}
     monkeypatch.setattr(pictures.svg, "svg", lambda figure: pytest.fail("drawn again"))
-    render(registry, Store(results), Staging(site.folder, site.cache), source)
+    render(registry, Store(results), site.again(), source)
     assert {path: path.stat().st_mtime_ns for path in site.folder.rglob("*") if path.is_file()} == before
 
 
@@ -159,7 +159,7 @@ def test_what_is_no_longer_made_goes(computed, site, source):
     stale = Store(results)
     stale_names = stale.names
     stale.names = lambda: [name for name in stale_names() if name == "plain"]  # type: ignore[method-assign]
-    again = Staging(site.folder, site.cache)
+    again = site.again()
     render(fewer, stale, again, source)
     again.remove_stale()
     assert not (site.folder / "models/hostile.md").exists()
@@ -167,14 +167,18 @@ def test_what_is_no_longer_made_goes(computed, site, source):
     assert (site.folder / "models/plain.md").is_file()
 
 
-def test_a_damaged_model_costs_no_other_its_page(computed, site, source, tmp_path):
-    registry, results = computed
+@pytest.mark.parametrize("only_in_series", [False, True])
+def test_a_damaged_model_costs_no_other_its_page(computed, site, source, tmp_path, only_in_series):
+    """One that is only in series is in no list of models, however damaged."""
+    (plain, hostile, absent), results = computed[0].models, computed[1]
+    registry = Registry(models=(plain, hostile.model_copy(update={"only_in_series": only_in_series}), absent))
     copy = shutil.copytree(results, tmp_path / "results")
     (copy / "hostile/model.json").write_text("{")
     rendered = render(registry, Store(copy), site, source)
     (sentence,) = rendered.damaged
     assert "hostile/model.json are damaged" in sentence
-    assert names(rendered) == (["plain"], ["hostile", "absent"])
+    assert names(rendered) == (["plain"], ["absent"] if only_in_series else ["hostile", "absent"])
+    assert ("Hostile" in (site.folder / "index.md").read_text()) != only_in_series
     assert (site.folder / "models/plain.md").is_file()
     assert "models/hostile" not in json.dumps(read_navigation(site.folder))
 
@@ -313,8 +317,8 @@ def test_a_model_that_is_as_it_was_is_not_judged_again(computed, site, source, m
     def only_absent(model, *rest):
         assert model.name == "absent", f"{model.name} is made again"
 
-    monkeypatch.setattr(kept_pages, "model_page", only_absent)
-    after = render(registry, Store(results), Staging(site.folder, site.cache), source)
+    monkeypatch.setattr(page_cache, "model_page", only_absent)
+    after = render(registry, Store(results), site.again(), source)
     assert (site.folder / "models/plain.md").read_text() == page
     assert names(after) == names(before)
     assert [one.findings for one in after.pages] == [one.findings for one in before.pages]
@@ -330,30 +334,30 @@ def test_only_the_model_that_changed_is_made_again(computed, site, source, tmp_p
     elif what == "file":
         next((site.folder / "figures/plain").glob("*.svg")).unlink()
     else:
-        (site.cache / "plain.page.json").write_text("{")
+        next(site.cache.folder.glob("plain.*.page.json")).write_text("{")
     made: list[str] = []
 
     def noted(model, *rest):
         made.append(model.name)
         return view.model_page(model, *rest)
 
-    monkeypatch.setattr(kept_pages, "model_page", noted)
-    render(registry, Store(copy), Staging(site.folder, site.cache), source)
+    monkeypatch.setattr(page_cache, "model_page", noted)
+    render(registry, Store(copy), site.again(), source)
     assert made == ["plain", "absent"]
 
 
 def test_the_cache_loses_what_no_page_uses(computed, site, source):
     registry, results = computed
-    site = Staging(site.folder, site.cache.with_name("own-cache"))
+    site = Staging(site.folder, site.cache.folder.with_name("own-cache"))
     render(registry, Store(results), site, source)
     site.remove_stale()
-    used = {path.name for path in site.cache.iterdir()}
-    assert "plain.page.json" in used and sum(name.endswith(".svg") for name in used) > 20
-    (site.cache / "0123.svg").write_text("old")
-    again = Staging(site.folder, site.cache)
+    used = {path.name for path in site.cache.folder.iterdir()}
+    assert any(name.startswith("plain.") for name in used) and sum(name.endswith(".svg") for name in used) > 20
+    (site.cache.folder / "0123.svg").write_text("old")
+    again = site.again()
     render(registry, Store(results), again, source)
     again.remove_stale()
-    assert {path.name for path in site.cache.iterdir()} == used
+    assert {path.name for path in site.cache.folder.iterdir()} == used
 
 
 def test_figures_drawn_by_several_processes_are_those_drawn_by_one(computed, rendered, source, tmp_path):

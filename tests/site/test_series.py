@@ -1,6 +1,7 @@
 """Series: what is said of a claim along models that differ in one thing, and the pages that say it."""
 
 from dataclasses import replace
+from html import unescape
 from types import SimpleNamespace
 
 import pytest
@@ -11,8 +12,8 @@ from generators.compute.records import ClaimRecord
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site.changes import change
-from generators.site.claims_along import Along, SeriesMember, Settled
-from generators.site.held_out import Loss, Losses, Mean
+from generators.site.claims_along import Along, FinalVerdict, SeriesMember
+from generators.site.held_out import Losses, SeriesLoss, WindowMean
 from generators.site.series import SeriesPage, series_pages, write_series
 from generators.site.staging import Staging
 from generators.site.words import environment
@@ -66,6 +67,11 @@ def claim(verdict, value, threshold=1.0):
     )
 
 
+def sentence(row):
+    """Return what the page says of a claim."""
+    return unescape(str(environment().get_template("along.j2").module.sentence(row)).strip())
+
+
 def along(kind, *verdicts, seeds=()):
     """Return a claim along a series, from pairs of verdict and value; places are 0, 1, 2, or a, b, c."""
     places = range(len(verdicts)) if kind != "change" else "abcdefgh"
@@ -114,7 +120,7 @@ def along(kind, *verdicts, seeds=()):
     ],
 )
 def test_where_a_verdict_settles(verdicts, said):
-    assert said in along("step", *verdicts).sentence
+    assert said in sentence(along("step", *verdicts))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +136,7 @@ def test_where_a_verdict_settles(verdicts, said):
     ],
 )
 def test_whether_seeds_agree(verdicts, said):
-    assert along("seed", *verdicts).sentence == said
+    assert sentence(along("seed", *verdicts)) == said
 
 
 @pytest.mark.parametrize(
@@ -143,13 +149,13 @@ def test_whether_seeds_agree(verdicts, said):
     ],
 )
 def test_what_a_change_does(verdicts, said):
-    assert along("change", *verdicts).sentence == said
+    assert sentence(along("change", *verdicts)) == said
 
 
 def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.5))
     without = Along(row.rule, row.series, row.members[1:])
-    assert without.sentence == "Holds with b; fails with c."
+    assert sentence(without) == "Holds with b; fails with c."
     assert without.differences() == []
 
 
@@ -165,47 +171,47 @@ def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
     ],
 )
 def test_a_change_smaller_than_the_seeds_spread_is_said_to_be(seeds, said):
-    assert said in along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.5), seeds=seeds).sentence
+    assert said in sentence(along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.5), seeds=seeds))
 
 
 @pytest.mark.parametrize("verdicts", [[("holds", 2.0)], [("untested", None), ("holds", 3.0)], [("holds", None)] * 3])
 def test_without_differences_nothing_is_said_of_seeds(verdicts):
-    assert "seeds" not in along("change", *verdicts, seeds=(1.0, 2.0)).sentence
+    assert "seeds" not in sentence(along("change", *verdicts, seeds=(1.0, 2.0)))
 
 
 def test_one_seed_has_no_spread():
-    assert "spreads" not in along("change", ("holds", 2.0), ("holds", 3.0), seeds=(1.0,)).sentence
+    assert "spreads" not in sentence(along("change", ("holds", 2.0), ("holds", 3.0), seeds=(1.0,)))
 
 
 @pytest.mark.parametrize(
     ("verdicts", "settled"),
     [
-        (["fails", "holds", "fails", "holds", "holds"], Settled("holds", 3, False, False, True, (1,))),
-        (["fails", "holds", "fails"], Settled("fails", 2, False, False, True, (0,))),
-        (["holds", "untested", "holds"], Settled("holds", 0, True, True, True)),
-        (["untested", "partly"], Settled("partly", 1, True, False, True)),
-        (["fails", "holds", "untested"], Settled("holds", 1, False, False, False)),
-        (["fails"] * 29 + ["holds"], Settled("holds", 29, False, False, True)),
+        (["fails", "holds", "fails", "holds", "holds"], FinalVerdict("holds", 3, False, False, True, (1,))),
+        (["fails", "holds", "fails"], FinalVerdict("fails", 2, False, False, True, (0,))),
+        (["holds", "untested", "holds"], FinalVerdict("holds", 0, True, True, True)),
+        (["untested", "partly"], FinalVerdict("partly", 1, True, False, True)),
+        (["fails", "holds", "untested"], FinalVerdict("holds", 1, False, False, False)),
+        (["fails"] * 29 + ["holds"], FinalVerdict("holds", 29, False, False, True)),
     ],
 )
 def test_the_step_from_which_the_last_verdict_stays(verdicts, settled):
-    assert along("step", *((verdict, 1.0) for verdict in verdicts)).settled == settled
+    assert along("step", *((verdict, 1.0) for verdict in verdicts)).final_verdict == settled
 
 
 def test_what_nobody_tests_never_settles():
-    assert along("step", ("untested", None)).settled is None
+    assert along("step", ("untested", None)).final_verdict is None
 
 
 def test_what_is_judged_by_quite_another_threshold_is_not_compared():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.1, 0.2), seeds=(2.0, 2.1))
     assert [place for place, _ in row.differences()] == ["b"]
-    assert "every other change makes a larger difference, b (+1)." in row.sentence
-    assert row.sentence.endswith("with c (0.2) is another than 1: effects can't be compared there.")
+    assert "every other change makes a larger difference, b (+1)." in sentence(row)
+    assert sentence(row).endswith("with c (0.2) is another than 1: effects can't be compared there.")
 
 
 def test_where_the_effect_reaches_the_threshold_something_else_decides():
     row = along("change", ("holds", 2.0), ("fails", 3.0), ("fails", 0.1))
-    assert "With b the effect reaches the threshold; what else is asked for is not met." in row.sentence
+    assert "With b the effect reaches the threshold; what else is asked for is not met." in sentence(row)
     assert (row.reaches_at("b"), row.reaches_at("c")) == (True, False)
 
 
@@ -266,7 +272,7 @@ def test_what_becomes_of_a_claim_is_one_thing(before, after, kind):
 
 def test_a_sentence_is_true_of_thirty_models():
     verdicts = [("fails", 0.1)] * 10 + [("holds", 2.0)] * 20
-    assert along("step", *verdicts).sentence.startswith("Holds from step 10 on")
+    assert sentence(along("step", *verdicts)).startswith("Holds from step 10 on")
 
 
 def test_what_is_untested_is_not_drawn_and_one_point_is_no_panel():
@@ -336,7 +342,7 @@ def test_a_page_has_every_claim_that_some_model_can_test(written):
     page: SeriesPage = found[0]
     for finding in page.shown:
         for row in page.claims(finding):
-            assert row.sentence in text
+            assert sentence(row) in text
         if page.panels(finding):
             assert (pages / f"figures/series/three/{finding.name}.svg").is_file()
     assert "models/gpt2/#claim-winding" in text
@@ -349,7 +355,9 @@ def course(values, losses):
     rows = along("step", *values)
     series = SimpleNamespace(along="step", reference=None, name="course")
     found = (
-        Losses(tuple(Loss(i, Mean(one, None)) for i, one in enumerate(losses)), "text", "nats") if losses else None
+        Losses(tuple(SeriesLoss(i, WindowMean(one, None)) for i, one in enumerate(losses)), "text", "nats")
+        if losses
+        else None
     )
     return SeriesPage(series, tuple(range(len(values))), rows.members, (), found)
 

@@ -69,7 +69,7 @@ def written(folder: Path, count: int) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         without_figures(patch)
         models = [model for model in all_models(Registry(models=()), store) if model.name in names]
-        shown = [model_page(model, store, staging, {}, silent) for model in models]
+        shown = [model_page(model, store, staging, silent) for model in models]
         there = [page for page in shown if page is not None]
         rendered = Rendered(list(copies(there, count)), [], [])
         made._write_pages(rendered, Registry(models=()), staging, environment(whole=True), [], folder / "results", ())

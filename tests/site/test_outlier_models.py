@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from generators.compute.records import ClaimRecord
-from generators.site.special import special
+from generators.site.outlier_models import outlier_model
 
 
 def model(name, **claims):
@@ -21,7 +21,7 @@ def model(name, **claims):
 
 def apart(mine, *others):
     page = model("mine", a=mine)
-    return special(page, [page, *(model(str(i), a=other) for i, other in enumerate(others))])
+    return outlier_model(page, [page, *(model(str(i), a=other) for i, other in enumerate(others))])
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,6 @@ def test_an_effect_is_far_if_it_is_farther_than_the_others_lie_apart(value, othe
 def test_the_farthest_are_told_and_no_claim_twice():
     others = [model(str(i), **{c: ("fails", float(i)) for c in "abcde"}) for i in range(3)]
     page = model("mine", a=("holds", 99.0), **{c: ("fails", 5.0 + i) for i, c in enumerate("bcde")})
-    found = special(page, [page, *others])
+    found = outlier_model(page, [page, *others])
     assert [claim.id for claim in found.holds] == ["a"]
     assert [one.claim.id for one in found.far] == ["e", "d", "c"]
