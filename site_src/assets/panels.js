@@ -1,10 +1,11 @@
-/* Lines side by side, to be pointed at: each point says its value and interval. A kind of figure for figures.js, which
-   hands in what all kinds share. */
-"use strict";
+/* Lines side by side, to be pointed at: each point says its value and interval. A kind of figure for figures.js. */
 
-(window.atlasKinds ??= {}).panels = (data, plot, tools, figure, shared) => {
-  const { spoken, onKeys, narrow, touch, describe, ARROWS } = shared;
-  const { ink, faded, written, wide, sheet, pointing, nearestOf, axes } = window.atlasDrawing;
+import { ARROWS, describe, onKeys, spoken } from "./controls.js";
+import { isNarrow, isTouch } from "./dom.js";
+import { axes, faded, ink, nearestOf, pointing, sheet, wide } from "./drawing.js";
+import { written } from "./numbers.js";
+
+export function drawPanels(data, plot, tools, figure) {
   const { panels, style, linear_up_to: linear } = data;
   const state = { panel: 0, point: null };
   const STEEP = 1 / (1 - 1 / 10); // of the linear part of the axis, so that it goes on smoothly
@@ -38,7 +39,7 @@
   let marks = []; // of the points that are drawn: { panel, point, x, y }
   function paint(pen, width, height) {
     const colour = ink(style);
-    const below = narrow.matches;
+    const below = isNarrow();
     const left = Math.max(...numbers.map((value) => wide(written(value)))) + 34;
     const gap = below ? 62 : 22;
     const [across, down] = below
@@ -89,7 +90,7 @@
   }
 
   const page = sheet(plot, style, paint);
-  const fit = () => (plot.style.height = narrow.matches ? `${panels.length * UPRIGHT}rem` : "");
+  const fit = () => (plot.style.height = isNarrow() ? `${panels.length * UPRIGHT}rem` : "");
   const output = spoken();
   const tell = pointing(
     plot,
@@ -109,7 +110,7 @@
   tools.append(output);
   fit();
   describe(plot, figure, "left and right arrow keys go from point to point, up and down from panel to panel.");
-  output.textContent = touch.matches
+  output.textContent = isTouch()
     ? "Tap a dot for its value and interval."
     : "Point at a dot, or go through them with the arrow keys, for its value and interval.";
   return {
@@ -131,4 +132,4 @@
       ),
     ],
   };
-};
+}
