@@ -6,10 +6,13 @@ TRAIN := .venv-train
 BENCH := .venv-bench
 SBOM := .venv-sbom
 LIGHTHOUSE := .lighthouse
+TYPESCRIPT := .typescript
+TYPESCRIPT_VERSION := 5.9.3
 LIGHTHOUSE_VERSION := 12.8.2
 CLUSTER := .venv-cluster
 # Memory that is freed is kept for what is asked for next: a step of training takes three quarters of the time.
 KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=1000000000 MALLOC_TRIM_THRESHOLD_=4000000000
+NPM := npm install --silent --no-audit --no-fund --no-save --no-package-lock
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: site render test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
@@ -26,10 +29,11 @@ test: $(VENV)/.dev ## all tests (those that need real weights look in $$ATLAS_MO
 test-shapes: $(VENV)/.dev ## mathematics, drawing and every finding held to the types and shapes that they declare
 	$(BIN)/python -m pytest -n auto --dist loadgroup --shapes tests/maths tests/drawing tests/findings/test_contract.py $(PYTEST_ARGS)
 
-lint: $(VENV)/.dev ## style, types, spelling, and what a repository should have
+lint: $(VENV)/.dev $(TYPESCRIPT)/.$(TYPESCRIPT_VERSION) ## style, types (of scripts of pages, too), spelling, and what a repository should have
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(TYPESCRIPT)/node_modules/.bin/tsc -p tests/site/js
 	$(BIN)/codespell
 	$(BIN)/sp-repo-review --show=err .
 	$(BIN)/pre-commit validate-config
@@ -130,6 +134,10 @@ $(SBOM)/.sbom: requirements-sbom.txt
 	$(SBOM)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-sbom.txt
 	touch $@
 
+$(TYPESCRIPT)/.$(TYPESCRIPT_VERSION):
+	$(NPM) --prefix $(TYPESCRIPT) typescript@$(TYPESCRIPT_VERSION)
+	touch $@
+
 $(LIGHTHOUSE)/.$(LIGHTHOUSE_VERSION):
-	npm install --silent --no-audit --no-fund --no-save --no-package-lock --prefix $(LIGHTHOUSE) lighthouse@$(LIGHTHOUSE_VERSION)
+	$(NPM) --prefix $(LIGHTHOUSE) lighthouse@$(LIGHTHOUSE_VERSION)
 	touch $@

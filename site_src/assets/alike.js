@@ -3,7 +3,7 @@
 
 import { ARROWS, describe, spoken } from "./controls.js";
 import { element, find, json, onEveryPage, onScheme, part, reason, scrolling, verdict } from "./dom.js";
-import { axes, ink, nearestOf, page as background, pointing, sheet, wide } from "./drawing.js";
+import { axes, inLines, ink, nearestOf, page as background, pointing, sheet, wide } from "./drawing.js";
 import { liveMenu, read } from "./figure-menu.js";
 import { decades, ticks, written } from "./numbers.js";
 
@@ -57,17 +57,6 @@ function scale(axis, values, about) {
   const [from, to] = [low - room, high + room];
   const share = (value) => ((axis.log ? Math.log10(value) : value) - from) / (to - from);
   return { lines, share, ticks: axis.log ? decades(from, to) : ticks(from, to, about) };
-}
-
-/** Return a title in as many lines as it needs to be no wider than that. */
-function wrapped(title, width) {
-  const lines = [""];
-  for (const word of title.split(" ")) {
-    const longer = `${lines.at(-1)} ${word}`.trim();
-    if (wide(longer) <= width || !lines.at(-1)) lines[lines.length - 1] = longer;
-    else lines.push(word);
-  }
-  return lines;
 }
 
 const label = (value) => (Math.abs(value) >= 1e5 ? value.toExponential(0).replace("e+", "e") : written(value, 4));
@@ -124,7 +113,7 @@ function figureOf(numbers, x, y, root) {
     const up = scale(y, shown.map(({ values }) => values[1]), height / 60); // prettier-ignore
     const widest = Math.max(...up.ticks.map((value) => wide(label(value))));
     const left = widest + 30;
-    const title = wrapped(x.title, width - left - 8);
+    const title = inLines(x.title, width - left - 8);
     place = { left, top, right: width - 10, bottom: height - 28 - 15 * title.length };
     const ofX = (value) => place.left + across.share(value) * (place.right - place.left);
     const ofY = (value) => place.bottom - up.share(value) * (place.bottom - place.top);

@@ -2,7 +2,7 @@
    in its folder data/. */
 
 import { describe, spoken } from "./controls.js";
-import { HOW_TO_TURN, turnable } from "./curve.js";
+import { HOW_TO_TURN, scaled, turnable } from "./curve.js";
 import { element, find, json, onEveryPage, onScheme, part, reason, scrolling, verdict } from "./dom.js";
 import { liveMenu } from "./figure-menu.js";
 import { asInTables as number } from "./numbers.js";
@@ -60,16 +60,6 @@ function claimsTable(sides, findings, only, root) {
   const apart = `; ${total - together} of all ${total} are not tested in both`;
   const said = `The verdicts differ in ${differing} of the ${together} claims tested in both${together < total ? apart : ""}.`;
   return [element("p", { textContent: said }), scroll];
-}
-
-/** Return a curve's points about their mean, scaled to a mean square radius of 1: each model has its own units. */
-function scaled(points) {
-  const centred = points.map((column) => {
-    const mean = column.reduce((sum, value) => sum + value, 0) / column.length;
-    return column.map((value) => value - mean);
-  });
-  const energy = centred.flat().reduce((sum, value) => sum + value * value, 0) / centred[0].length;
-  return centred.map((column) => column.map((value) => value / Math.sqrt(energy)));
 }
 
 /** Return a figure of both curves in one frame, and how it is drawn; null where one model has none.

@@ -32,6 +32,18 @@ export function box(lines) {
   });
 }
 
+/** Return a curve's points about their mean, scaled to a mean square radius of 1: each model has its own units.
+ * @param {number[][]} points columns of x, y and z
+ */
+export function scaled(points) {
+  const centred = points.map((column) => {
+    const mean = column.reduce((sum, value) => sum + value, 0) / column.length;
+    return column.map((value) => value - mean);
+  });
+  const energy = centred.flat().reduce((sum, value) => sum + value * value, 0) / centred[0].length;
+  return centred.map((column) => column.map((value) => value / Math.sqrt(energy)));
+}
+
 /** Return how a place in space is seen: [x, y, depth, size], the first two in pixels, depth growing towards the eye. */
 export function view(lines, sides, { turn, tilt, zoom }, width, height) {
   const [sin, cos, up, flat] = [Math.sin(turn), Math.cos(turn), Math.sin(tilt), Math.cos(tilt)];

@@ -176,6 +176,21 @@ export function wide(text, size = SIZE) {
   return measuring.measureText(text).width;
 }
 
+/** Return a text in lines that fit.
+ * @param {string} text
+ * @param {number} width
+ */
+export function inLines(text, width) {
+  /** @type {string[]} */
+  const lines = [];
+  for (const word of text.split(" ")) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && wide(longer) <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
+}
+
 /* A sheet */
 
 /** Let `paint(pen, width, height)` fill a place, now and whenever its size changes. Return the sheet.

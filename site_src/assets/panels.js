@@ -2,7 +2,7 @@
 
 import { ARROWS, describe, onKeys, spoken } from "./controls.js";
 import { isNarrow, isTouch } from "./dom.js";
-import { axes, faded, ink, nearestOf, pointing, sheet, wide } from "./drawing.js";
+import { axes, faded, inLines, ink, nearestOf, pointing, sheet, wide } from "./drawing.js";
 import { written } from "./numbers.js";
 
 export function drawPanels(data, plot, tools, figure) {
@@ -24,17 +24,6 @@ export function drawPanels(data, plot, tools, figure) {
 
   const told = ({ names, values, low, high }, i) =>
     `${names[i]}: ${data.value} ${written(values[i])} (95 % interval ${written(low[i])} to ${written(high[i])})`;
-
-  /** Return a label in lines that fit. */
-  function inLines(label, width) {
-    const lines = [];
-    for (const word of label.split(" ")) {
-      const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
-      if (lines.length && wide(longer) <= width) lines[lines.length - 1] = longer;
-      else lines.push(word);
-    }
-    return lines;
-  }
 
   let marks = []; // of the points that are drawn: { panel, point, x, y }
   function paint(pen, width, height) {

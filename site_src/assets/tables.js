@@ -7,7 +7,7 @@ let collator; // made when a table is first sorted by words: it takes longer tha
 const byWords = (a, b) => (collator ??= new Intl.Collator("en", { numeric: true })).compare(a, b);
 
 /** Return a cell's raw value: the number behind a rounded one, null for an absent one. */
-function valueOf(cell) {
+export function valueOf(cell) {
   const raw = cell?.dataset.value ?? cell?.textContent.trim() ?? "";
   if (raw === "") return null;
   return cell.classList.contains("n") ? Number(raw.replace("−", "-")) : raw;
@@ -20,7 +20,7 @@ function comparison(values) {
 }
 
 /** Return rows in the order of a column; equal ones stay in the order they have, absent values come last. */
-function sorted(rows, column, sign) {
+export function sorted(rows, column, sign) {
   const values = new Map(rows.map((row) => [row, valueOf(row.cells[column])]));
   const compare = comparison([...values.values()]);
   return [...rows].sort((a, b) => {
