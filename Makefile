@@ -8,7 +8,7 @@ SBOM := .venv-sbom
 LIGHTHOUSE := .lighthouse
 TYPESCRIPT := .typescript
 TYPESCRIPT_VERSION := 5.9.3
-LIGHTHOUSE_VERSION := 12.8.2
+LHCI_VERSION := 0.15.1
 CLUSTER := .venv-cluster
 # Memory that is freed is kept for what is asked for next: a step of training takes three quarters of the time.
 KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=1000000000 MALLOC_TRIM_THRESHOLD_=4000000000
@@ -72,8 +72,11 @@ crash: $(VENV)/.dev ## the disk fails, or the process ends, at every step that w
 reproducible: $(VENV)/.dev ## build the site twice in circumstances that differ, and compare all files
 	$(BIN)/python -m tests.reproducible $(REPRODUCIBLE_ARGS)
 
-lighthouse: $(VENV)/.dev $(LIGHTHOUSE)/.$(LIGHTHOUSE_VERSION) ## Lighthouse on one page of every kind of the built site, against a budget; LIGHTHOUSE_ARGS="--write", say
-	$(BIN)/python -m tests.lighthouse $(LIGHTHOUSE_ARGS)
+lighthouse: $(LIGHTHOUSE)/.lhci-$(LHCI_VERSION) ## Lighthouse on one page of every kind of the built site, against a budget; LIGHTHOUSE_ARGS="--write", say
+	CHROME_PATH="$${ATLAS_CHROMIUM:-$$(command -v chromium || command -v chromium-headless-shell)}" \
+	  $(LIGHTHOUSE)/node_modules/.bin/lhci collect --config=tests/lighthouse.cjs
+	$(LIGHTHOUSE)/node_modules/.bin/lhci assert --config=tests/lighthouse.cjs; met=$$?; \
+	  node tests/lighthouse.js $(LIGHTHOUSE_ARGS) && exit $$met
 
 many: $(VENV)/.dev ## what a site of fifty made-up models weighs and costs; MANY_ARGS="--models 8 --write", say
 	$(BIN)/python -m tests.many $(MANY_ARGS)
@@ -138,6 +141,6 @@ $(TYPESCRIPT)/.$(TYPESCRIPT_VERSION):
 	$(NPM) --prefix $(TYPESCRIPT) typescript@$(TYPESCRIPT_VERSION)
 	touch $@
 
-$(LIGHTHOUSE)/.$(LIGHTHOUSE_VERSION):
-	$(NPM) --prefix $(LIGHTHOUSE) lighthouse@$(LIGHTHOUSE_VERSION)
+$(LIGHTHOUSE)/.lhci-$(LHCI_VERSION):
+	$(NPM) --prefix $(LIGHTHOUSE) @lhci/cli@$(LHCI_VERSION)
 	touch $@
