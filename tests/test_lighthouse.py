@@ -1,4 +1,4 @@
-"""What `make lighthouse` leaves for the site; how it is made is tried in node (`tests/site/js/lighthouse.test.js`)."""
+"""What `make lighthouse` leaves for the site; `tests/site/js/lighthouse.test.js` tries how it is made."""
 
 import json
 

@@ -19,6 +19,7 @@ STYLES, SCRIPTS = "assets/site.css", "assets/site.js"
 OF_ONE_PAGE = {"alike": "assets/alike.js", "compare": "assets/compare.js"}
 IMPORT = re.compile(r'^import \{\s*([^}]+?),?\s*\} from "\./([\w-]+\.js)";$', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|class|(?:async )?function) (\w+))", re.MULTILINE)
+COMMENT = re.compile(r"^ */\*.*?\*/\n", re.MULTILINE | re.DOTALL)  # a sixth of what would be sent
 OTHER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 
 
@@ -88,7 +89,7 @@ def joined(modules: Mapping[str, str], *, first: bool = False) -> str:
 def _as_function(name: str, text: str) -> str:
     exported = ", ".join(EXPORT.findall(text))
     body = IMPORT.sub(lambda found: f'const {{ {_renamed(found[1])} }} = atlasModules["{found[2]}"];', text)
-    body = EXPORT.sub("", body)
+    body = COMMENT.sub("", EXPORT.sub("", body))
     if other := OTHER.search(body):
         raise PluginError(f"{name} can't be joined, as it has a line of a form that is not read: {other[0]}")
     return f'atlasModules["{name}"] = (() => {{\n{body}return {{ {exported} }};\n}})();'

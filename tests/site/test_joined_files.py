@@ -26,11 +26,13 @@ FILES = {
     "rooms/one.md": "# Room\n",
     "assets/a.css": "p { color: red }",
     "assets/b.css": "p { color: blue }",
-    "assets/site.js": 'import {\n  one,\n  two as deux,\n} from "./last.js";\n\nconst three = "a";\nsaid.push(one, deux(), three);\n',
+    "assets/site.js": 'import {\n  one,\n  two as deux,\n} from "./last.js";\n\nconst three = "a";\n'
+    "said.push(one, deux(), three);\n",
     "assets/last.js": 'import { three } from "./first.js";\nexport const one = 1;\nexport async function two() {}\n'
     "said.push(three);\n",
-    "assets/first.js": "export class Three {}\nexport const three = 3;\n",
-    "assets/compare.js": 'import { Three } from "./first.js";\nimport { own } from "./own.js";\nsaid.push(new Three(), own);\n',
+    "assets/first.js": "/* A\n   remark */\nexport class Three {}\n/** @type {number} */\nexport const three = 3;\n",
+    "assets/compare.js": 'import { Three } from "./first.js";\nimport { own } from "./own.js";\n'
+    "said.push(new Three(), own);\n",
     "assets/own.js": 'export const own = "own";\n',
 }
 
@@ -52,6 +54,7 @@ def test_styles_are_joined_as_they_are_named_and_parts_are_not_published(project
 def test_modules_run_once_after_what_they_import_and_another_script_uses_them(project):
     build(load_config(str(project / "mkdocs.yml"), strict=True))
     scripts = [(project / "site" / name).read_text() for name in (SCRIPTS, OF_ONE_PAGE["compare"])]
+    assert "/*" not in "".join(scripts), "remarks are not sent"
     assert "first.js" in scripts[0] and "class Three" not in scripts[1], "what the first script has comes once"
     both = project / "both.js"
     both.write_text("\n".join(["const said = [];", *scripts, "console.log(JSON.stringify(said));"]))
@@ -76,8 +79,12 @@ def test_pages_name_them_and_run_them_last(project):
         ("b.css", None, "mkdocs.yml names assets/b.css, which is not there."),
         ("compare.js", None, "mkdocs.yml names assets/compare.js, which is not there."),
         ("first.js", None, "last.js imports first.js, which is not there."),
-        ("first.js", 'import { one } from "./last.js";\n', "Modules import each other: site.js -> last.js -> first.js"),
-        ("first.js", 'import "./own.js";\n', 'first.js can\'t be joined, as it has a line of a form that is not read: import'),
+        ("first.js", 'import { one } from "./last.js";\n', "Modules import each other: site.js -> last"),
+        (
+            "first.js",
+            'import "./own.js";\n',
+            "first.js can't be joined, as it has a line of a form that is not read: import",
+        ),
         ("first.js", "export let three = 3;\n", "form that is not read: export let three = 3;"),
     ],
 )
