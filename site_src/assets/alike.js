@@ -80,7 +80,7 @@ function figureOf(numbers, x, y, root) {
     element("figcaption", {}, element("strong", { textContent: `${x.label} against ${y.label}.` }), ` ${caption(x, y)}`),
   );
   let place = null;
-  let told = null;
+  let selected = null;
   /** Return where a model is, in pixels.
    * @type {(model: any) => [number, number]}
    */
@@ -100,7 +100,7 @@ function figureOf(numbers, x, y, root) {
           line < place.bottom &&
           taken.every(([l, r, m, high]) => from > r + 2 || from + across < l - 2 || Math.abs(line - m) > high + 2),
       );
-      if (!free) continue; // it is told when pointed at, and in the table
+      if (!free) continue; // its name is shown when it is pointed at, and in the table
       taken.push([free[0], free[0] + across, free[1], 11]);
       pen.text(model.title, ...free, { fill: ink(style), size: NAME, baseline: "middle", halo: background(style) });
     }
@@ -130,7 +130,7 @@ function figureOf(numbers, x, y, root) {
       const { colour: fill, shape } = /** @type {{ colour: string, shape: string }} */ (families.get(model.family));
       mark(pen, shape, ...at(model), { fill, stroke: background(style), width: 1 });
     }
-    if (told) pen.circle(...at(told), MARK + 4, { stroke: colour, width: 2 });
+    if (selected) pen.circle(...at(selected), MARK + 4, { stroke: colour, width: 2 });
     names(pen);
   }
 
@@ -150,7 +150,7 @@ function figureOf(numbers, x, y, root) {
     (chosen) => name(chosen.model),
   );
   function name(model) {
-    told = model;
+    selected = model;
     page.draw();
     tell(of(model));
     output.replaceChildren(
@@ -158,10 +158,10 @@ function figureOf(numbers, x, y, root) {
       `: ${words(model).split("\n").slice(1).join(", ")}.`,
     );
   }
-  /** Go from the model that is told to the nearest in a direction; begin with the first. */
+  /** Go from the selected model to the nearest in a direction; begin with the first. */
   function go(down, right) {
-    if (!told) return shown.length && name(shown[0]);
-    const [x0, y0] = at(told);
+    if (!selected) return shown.length && name(shown[0]);
+    const [x0, y0] = at(selected);
     const ahead = shown.flatMap((model) => {
       const [dx, dy] = [at(model)[0] - x0, at(model)[1] - y0];
       const [forth, aside] = [right * dx + down * dy, Math.abs(right * dy) + Math.abs(down * dx)];
@@ -172,12 +172,12 @@ function figureOf(numbers, x, y, root) {
   plot.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     if (ARROWS[event.key]) go(...ARROWS[event.key]);
-    else if (event.key === "Enter" && told) location.href = new URL(`${root}models/${told.name}/`, document.baseURI).href;
+    else if (event.key === "Enter" && selected) location.href = new URL(`${root}models/${selected.name}/`, document.baseURI).href;
     else return;
     event.preventDefault();
   });
   tools.append(output);
-  describe(plot, figure, "arrow keys go from model to model, Enter opens the page of the one that is told.");
+  describe(plot, figure, "arrow keys go from model to model, Enter opens the page of the selected one.");
   const state = () => ({ x: x.id, y: y.id });
   const csv = () => [
     ["model", "family", x.title, y.title],

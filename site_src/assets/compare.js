@@ -90,7 +90,7 @@ async function helices(sides, root) {
     first,
     points: scaled(points),
     colours: points[0].map(() => style.colours[i]),
-    told: (k) => `${titles[i]}\nposition ${first + k}`,
+    label: (k) => `${titles[i]}\nposition ${first + k}`,
     pick: (k) => ({ kind: "position", index: first + k, model: sides[i].model.name }),
   }));
   const legend = titles.map((title, i) => [title, style.colours[i]]);

@@ -2,7 +2,7 @@
 
 import { element } from "./dom.js";
 
-/** Return a labelled list of names, and the list; a choice is told by its place.
+/** Return a labelled list of names, and the list; a choice is given by its place.
  * @param {string} label
  * @param {string[]} names
  * @param {(place: number) => void} onchange

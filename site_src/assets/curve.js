@@ -16,7 +16,7 @@ const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export const HOW_TO_TURN =
   "arrow keys turn it, plus and minus move closer and away, Home returns; n and p go from position to position, " +
-  "Enter opens the one that is told.";
+  "Enter opens the selected one.";
 
 /** Return the middle and the half size of some columns of numbers, each [x, y, z]. */
 export function box(lines) {
@@ -126,7 +126,7 @@ function strokes(pen, lines, seen) {
 }
 
 /** Draw a scene in a place and let it be turned. `scene()` returns { lines, axes, bar, legend }: lines are
-    { name, first, points, colours, told(i), pick(i) }, the bar is what colourBar takes, either may be null.
+    { name, first, points, colours, label(i), pick(i) }, the bar is what colourBar takes, either may be null.
 
     Return what figures.js keeps of a figure. */
 export function turnable(plot, tools, output, style, scene, turning) {
@@ -159,7 +159,7 @@ export function turnable(plot, tools, output, style, scene, turning) {
   function mark(index) {
     const { k, i, at } = drawn[index];
     const line = scene().lines[k];
-    return { index, x: at[0], y: at[1], text: line.told(i), pick: line.pick?.(i) };
+    return { index, x: at[0], y: at[1], text: line.label(i), pick: line.pick?.(i) };
   }
   const nearest = (x, y, reach) => {
     const index = nearestOf(drawn.length, (i) => drawn[i].at, x, y, reach);
@@ -276,7 +276,7 @@ function touchSwitch(plot) {
   return button;
 }
 
-/** Return a slider over ranges of rows that follow one another; what is known of each is told beside the plot. */
+/** Return a slider over ranges of rows that follow one another; what is known of each is shown beside the plot. */
 function rowSlider({ slider, rows }, plot, figure, onchange) {
   const shown = element("output", { className: "slider-value" });
   const input = element("input", { type: "range", min: 0, max: rows.length - 1, step: 1, value: 0 });
@@ -320,7 +320,7 @@ export function drawCurve(data, plot, tools, figure) {
       first,
       points,
       colours: of.map((value) => along(stops, (value - low) / (high - low || 1))),
-      told: (i) => `position ${first + i}${name === "position" ? "" : `\n${name} ${written(of[i], 4)}`}`,
+      label: (i) => `position ${first + i}${name === "position" ? "" : `\n${name} ${written(of[i], 4)}`}`,
       pick: ofOneModel ? (i) => ({ kind: "position", index: first + i }) : null,
     };
     const axes = [0, 1, 2].map((i) => {

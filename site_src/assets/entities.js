@@ -69,7 +69,7 @@ function notes(known, entities, index) {
 
 /* The panel. */
 
-/** Fill the panel with what is known of one entity; what can't be told is a sentence. */
+/** Fill the panel with what is known of one entity; what goes wrong is a sentence. */
 async function fill(made, model, kind, asked) {
   const [heading, content] = [made.querySelector("h2"), made.querySelector(".entity-content")];
   heading.textContent = `${kind[0].toUpperCase()}${kind.slice(1)} ${asked}`;
@@ -82,21 +82,21 @@ async function fill(made, model, kind, asked) {
     const index = indexOf(kind, asked, entities, known.model);
     const name = kind === "token" ? nameOf(entities, index) : null;
     heading.replaceChildren(titleOf(kind, index, known.model), ...(name === null ? [] : [" ", fenced(name)]), ` of ${known.model.title}`);
-    content.replaceChildren(...told(known, entities, kind, index));
+    content.replaceChildren(...contentOf(known, entities, kind, index));
   } catch (error) {
     if (made !== panel) return;
     say(error instanceof RangeError ? error.message : "What is known of it could not be fetched; is there a connection?");
   }
 }
 
-function told(known, entities, kind, index) {
+function contentOf(known, entities, kind, index) {
   const said = kind === "channel" ? inShort(entities, index) : "";
   const short = said ? element("p", { className: "entity-short", textContent: said }) : null;
   const parts = [short, notes(known, entities, index), table(known, entities, index), ...drawings(entities.lines, index, (line) => more(line, known))];
   const there = parts.filter((part) => part !== null);
   if (!there.length) there.push(element("p", { textContent: `No stored result says anything of this ${kind}.` }));
   else if (kind === "token" && !entities.columns.some((column) => valueOf(column, entities, index) !== undefined))
-    there.push(element("p", { textContent: "Norms, frequencies and neighbours are kept for samples of a large vocabulary; this token is in none of them." }));
+    there.push(element("p", { textContent: "Norms, frequencies and neighbours are stored for samples of a large vocabulary; this token is in none of them." }));
   if (kind === "token" && entities.columns.length)
     there.push(element("p", { textContent: "Which tokens are nearest to it is not stored, only how near the nearest one is." }));
   if (entities.unknown.length) {

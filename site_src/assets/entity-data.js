@@ -31,8 +31,8 @@ function indexOfToken(asked, entities, model) {
   const spelled = [text, readable(text)].map((name) => entities.names?.indexOf(name) ?? -1).find((at) => at >= 0);
   if (spelled !== undefined) return entities.ids[spelled];
   throw new RangeError(
-    `No token of ${model.title} whose name is kept here is spelled “${readable(text)}”. ` +
-      (entities.names ? `The names of ${count(entities.names.length)} tokens are kept; any other can be asked for by its id.` : "None of its tokens' names are known here; ask by an id."),
+    `No token of ${model.title} whose name is stored here is spelled “${readable(text)}”. ` +
+      (entities.names ? `The names of ${count(entities.names.length)} tokens are stored; any other can be asked for by its id.` : "None of its tokens' names are known here; ask by an id."),
   );
 }
 

@@ -134,8 +134,8 @@ function fill(menu, figure, drawn) {
   const picture = element("a", { className: "md-button", textContent: "SVG", download: `${file}.svg` });
   if (!drawn) picture.href = pictureOf(figure).href;
   list.replaceChildren(...(drawn ? [] : [picture]));
-  const told = element("output");
-  told.setAttribute("aria-live", "polite");
+  const notice = element("output");
+  notice.setAttribute("aria-live", "polite");
   const text = element("textarea", { readOnly: true, rows: 3, hidden: true, id: `figure-menu-${++menus}` });
   text.setAttribute("aria-label", "What was copied");
 
@@ -145,11 +145,11 @@ function fill(menu, figure, drawn) {
     text.hidden = false;
     try {
       await navigator.clipboard.writeText(words);
-      told.textContent = `Copied: ${what}.`;
+      notice.textContent = `Copied: ${what}.`;
     } catch {
       text.focus();
       text.select();
-      told.textContent = `This is the ${what}, to be copied.`;
+      notice.textContent = `This is the ${what}, to be copied.`;
     }
   }
   const actions = [
@@ -165,7 +165,7 @@ function fill(menu, figure, drawn) {
     button.addEventListener("click", act);
     list.append(button);
   }
-  list.append(told, text);
+  list.append(notice, text);
   if (menu.dataset.watched === undefined) menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;
     menu.open = false;

@@ -13,7 +13,7 @@ export function drawHeads(data, plot, tools, figure) {
   const layers = data.grids[0].values.length;
   const heads = data.grids[0].values[0].length;
   const all = data.grids[0].values.flat();
-  const state = { head: all.indexOf(Math.max(...all)), grid: 0, told: null };
+  const state = { head: all.indexOf(Math.max(...all)), grid: 0 };
   const at = (index) => [Math.floor(index / heads), index % heads];
   const called = (index) => `L${at(index)[0]}H${at(index)[1]}`;
   const detail = (index) => ({ kind: "head", index, layer: at(index)[0], head: at(index)[1] });

@@ -22,7 +22,7 @@ export function drawPanels(data, plot, tools, figure) {
   const [least, most] = [Math.min(...known), Math.max(...known)];
   const numbers = [...decades.map((value) => -value), 0, ...decades].filter((value) => value >= least && value <= most * 1.001);
 
-  const told = ({ names, values, low, high }, i) =>
+  const words = ({ names, values, low, high }, i) =>
     `${names[i]}: ${data.value} ${written(values[i])} (95 % interval ${written(low[i])} to ${written(high[i])})`;
 
   let marks = []; // of the points that are drawn: { panel, point, x, y }
@@ -73,7 +73,7 @@ export function drawPanels(data, plot, tools, figure) {
         for (const end of [low, high]) pen.line([[x - 3, end], [x + 3, end]], { stroke: fill, width: 1.2 }); // prettier-ignore
         const chosen = state.panel === k && state.point === i;
         pen.circle(x, y, chosen ? 6 : 3.5, { fill, ...(chosen ? { stroke: colour, width: 2 } : {}) });
-        marks.push({ panel: k, point: i, x, y, text: told(panel, i).replace(": ", "\n").replace(" (", "\n(") });
+        marks.push({ panel: k, point: i, x, y, text: words(panel, i).replace(": ", "\n").replace(" (", "\n(") });
       });
     });
   }
@@ -88,7 +88,7 @@ export function drawPanels(data, plot, tools, figure) {
   );
   function choose(panel, point) {
     Object.assign(state, { panel, point: Math.max(0, Math.min(panels[panel].values.length - 1, point)) });
-    output.textContent = `${told(panels[panel], state.point)}.`;
+    output.textContent = `${words(panels[panel], state.point)}.`;
     tell(null);
     page.draw();
   }

@@ -217,7 +217,7 @@ export function drawScatter(data, plot, tools, figure) {
   plot.addEventListener("pointercancel", () => (state.dragged = null));
   plot.addEventListener("dblclick", () => see(whole));
 
-  /** Go from the token that is told to the nearest in a direction; begin with what was found, or the first. */
+  /** Go from the selected token to the nearest in a direction; begin with what was found, or the first. */
   function go(down, right) {
     const from = state.pointed;
     if (!from) return name(state.found[0] ?? seen[0]);
@@ -243,7 +243,7 @@ export function drawScatter(data, plot, tools, figure) {
   describe(
     plot,
     figure,
-    "the field above it finds tokens by name; arrow keys go from token to token, Enter opens the one that is told; plus and minus zoom, Home shows the whole.",
+    "the field above it finds tokens by name; arrow keys go from token to token, Enter opens the selected one; plus and minus zoom, Home shows the whole.",
   );
   onKeys(plot, { ...ARROWS }, go);
   onKeys(plot, { "+": [0.8], "=": [0.8], "-": [1.25] }, zoom);

@@ -101,14 +101,14 @@ const remembered = (name) => new URLSearchParams(location.search).get(name) ?? "
 
 /* The matrix of models and claims: its cells are verdicts with an effect size. */
 
-const STANDING = ["holds", "partly", "fails", "untested"];
+const VERDICTS = ["holds", "partly", "fails", "untested"];
 
-const standing = (cell) => STANDING.indexOf(/cell--(\w+)/.exec(cell.className)?.[1] ?? "untested");
-/** Return a cell's effect size: as it is told for scripts, or else as it is written; 0 where there is none. */
+const rank = (cell) => VERDICTS.indexOf(/cell--(\w+)/.exec(cell.className)?.[1] ?? "untested");
+/** Return a cell's effect size: as it is given for scripts, or else as it is written; 0 where there is none. */
 const effect = (cell) => Math.abs(Number(cell.dataset.value ?? cell.textContent.trim().split(/\s/).at(-1).replace("−", "-"))) || 0;
 
 /** Compare two cells of the matrix: by verdict, within one by effect size, the largest first. */
-export const byVerdict = (one, other) => standing(one) - standing(other) || effect(other) - effect(one);
+export const byVerdict = (one, other) => rank(one) - rank(other) || effect(other) - effect(one);
 
 /** Give every column of the matrix a button that sorts the models by it, and back. */
 function makeMatrixSortable(table) {

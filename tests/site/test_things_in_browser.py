@@ -115,7 +115,7 @@ def test_a_token_is_found_by_id_and_by_text(browser: Browser, planted: str, aske
         ("head=2.0", "Planted <b> has no head L2H0: its heads are L0H0 to L1H1."),
         ("head=seven", "“seven” names no head"),
         ("token=8", "There is no token 8: Planted <b> has tokens 0 to 7."),
-        ("token='nothing'", "No token of Planted <b> whose name is kept here is spelled “nothing”."),
+        ("token='nothing'", "No token of Planted <b> whose name is stored here is spelled “nothing”."),
         ("token=6", "this token is in none of them"),
         ("position=99", "There is no position 99"),
     ],
