@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from generators.base.cache import key
-from generators.base.packed import packed
 from generators.base.plain import as_compact_json
 from generators.compute import code
 from generators.compute.judged import JudgedFinding
@@ -77,7 +76,7 @@ def _picture(judged: JudgedFinding, figure: Figure, interactive: Any, model: str
     data = None
     if interactive is not None:
         data = f"data/{model}/{figure.name}.json"
-        staging.write(data, as_compact_json(packed(interactive.as_json())))
+        staging.write(data, as_compact_json(interactive.as_json()))
     assert judged.measured is not None
     words = caption(judged.finding.name, figure.name, judged.measured)
     return Picture(figure.name, figure.title, words, *files, data)

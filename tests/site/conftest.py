@@ -15,10 +15,12 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from generators.compute.results import Store
+from generators.site.joined_files import joined, with_imports
 from tests.checkpoints import Sizes, write_checkpoint
 from tests.site.made_up_series import made_up, same
 
 ROOT = Path(__file__).parents[2]
+ASSETS = ROOT / "site_src" / "assets"
 NOISE = "pure-noise"
 SERIES_MEMBERS = ("stdlib-learned", "stdlib-rank-three")  # of a series that has a page, then
 
@@ -68,6 +70,17 @@ def _built(request: pytest.FixtureRequest) -> None:
     """Have the site built before a test looks at its address."""
     if "address" in request.fixturenames:
         request.getfixturevalue("built_site")
+
+
+def write_script(folder: Path) -> None:
+    """Write the script of all pages, as pages get it."""
+    (folder / "assets").mkdir(exist_ok=True)
+    (folder / "assets" / "site.js").write_text(site_script(), "utf-8")
+
+
+def site_script() -> str:
+    """Return the script of all pages, as pages get it."""
+    return joined(with_imports(ASSETS / "site.js"), first=True)
 
 
 def executable() -> str | None:

@@ -1,6 +1,7 @@
 """The compare page as a reader uses it, and the matrix of the home page."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,17 @@ from tests.site.conftest import NOISE
 from tests.site.test_browser import PHONE, WCAG, WIDE, opened, until
 
 pytestmark = pytest.mark.browser
+
+
+def offered(site: Path) -> set[str]:
+    """Return the models that pages of models offer to compare with others."""
+    pages = [path.read_text() for path in (site / "models").glob("*/index.html")]
+    return {name for page in pages for name in re.findall(r'href="[^"]*compare/\?a=([\w.-]+)"', page)}
+
+
+def test_only_models_that_the_page_knows_lead_to_it(built_site: Path) -> None:
+    known = {model["name"] for model in json.loads((built_site / "data/models.json").read_text())}
+    assert offered(built_site) == known, "models of series aren't among them"
 
 
 def compared(browser: Browser, address: str, query: str = "", **context: object) -> tuple[Page, list[str]]:

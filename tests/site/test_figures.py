@@ -13,7 +13,6 @@ from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, Route
 
-from generators.base.packed import unpacked
 from generators.drawing.svg import svg
 from tests.drawing.test_svg import INK, INK_DARK, drawn
 from tests.site.test_browser import PHONE, WCAG, WIDE, load_pictures, opened, until
@@ -382,7 +381,7 @@ def test_the_numbers_of_a_figure_are_few(built_site: Path) -> None:
 
 def data_of(page: Page, figure: str, model: str = "all-minilm-l6-v2") -> dict:
     """Return the numbers that a figure is drawn from."""
-    return unpacked(json.loads(page.evaluate(f"fetch('../../data/{model}/{figure}.json').then(r => r.text())")))
+    return json.loads(page.evaluate(f"fetch('../../data/{model}/{figure}.json').then(r => r.text())"))
 
 
 def settled(page: Page, figure: Locator, what: str, expected: object) -> None:

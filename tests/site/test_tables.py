@@ -10,12 +10,11 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page
 
 from generators.site.words import MOST_ROWS, environment
-from tests.site.conftest import NOISE, ROOT
+from tests.site.conftest import NOISE, site_script
 from tests.site.test_browser import PHONE, WCAG, WIDE
 
 pytestmark = pytest.mark.browser
 
-SCRIPT = ROOT / "site_src" / "assets" / "tables.js"
 COLUMNS = ("token_id", "readable", "norm", "layer", "contained_in")
 SHALOM = "שלום"
 ROWS = (
@@ -50,7 +49,7 @@ def bare(browser: Browser) -> Iterator[Page]:
 @pytest.fixture
 def planted(bare: Page) -> Page:
     bare.set_content(rendered())
-    bare.add_script_tag(path=SCRIPT)
+    bare.add_script_tag(content=site_script())
     return bare
 
 
@@ -97,7 +96,7 @@ def test_sorting_by_a_second_column_orders_ties_by_the_first(planted: Page) -> N
 
 def test_words_are_sorted_where_a_column_mixes_them_with_numbers(bare: Page) -> None:
     bare.set_content(rendered([(1, "b"), (2, 10), (3, "a"), (4, 9)], ("token_id", "value")))
-    bare.add_script_tag(path=SCRIPT)
+    bare.add_script_tag(content=site_script())
     assert turned(bare, "value")[0] == [4, 2, 3, 1]
 
 
@@ -138,7 +137,7 @@ def test_an_emptied_filter_shows_all_rows_again(planted: Page) -> None:
 @pytest.mark.parametrize(("count", "fields"), [(8, 0), (9, 1)])
 def test_only_longer_tables_can_be_filtered(bare: Page, count: int, fields: int) -> None:
     bare.set_content(rendered(ROWS[:count]))
-    bare.add_script_tag(path=SCRIPT)
+    bare.add_script_tag(content=site_script())
     assert bare.get_by_role("searchbox").count() == fields
     assert bare.get_by_role("button").count() == len(COLUMNS)
 
@@ -192,7 +191,7 @@ def test_a_page_shows_the_first_rows_and_says_where_the_others_are(bare: Page) -
     said = bare.locator("p.more")
     assert said.inner_text() == "These are the first 100 of 123 rows; 23 more rows are in the CSV file with all 123."
     assert said.get_by_role("link").get_attribute("href") == "all.csv"
-    bare.add_script_tag(path=SCRIPT)
+    bare.add_script_tag(content=site_script())
     bare.get_by_role("searchbox").fill("t99")
     assert bare.get_by_role("status").inner_text() == "1 of the first 100 rows"
 
@@ -246,7 +245,7 @@ def test_a_table_of_a_model_can_be_sorted_and_filtered(browser: Browser, address
 def test_tables_are_enhanced_once_however_often_the_theme_says_that_a_page_is_there(bare: Page) -> None:
     bare.set_content(rendered())
     bare.evaluate("window.document$ = { subscribe: (next) => { window.again = next; next(); } }")
-    bare.add_script_tag(path=SCRIPT)
+    bare.add_script_tag(content=site_script())
     bare.evaluate("window.again()")
     bare.wait_for_timeout(50)  # it is done in a task of its own
     assert bare.get_by_role("button").count() == len(COLUMNS)

@@ -15,21 +15,20 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from generators.site.staging import Staging
 from generators.site.things import write_things
 from generators.site.words import environment
-from tests.site.conftest import ROOT, served
+from tests.site.conftest import ASSETS, served, write_script
 from tests.site.test_browser import PHONE, WCAG, WIDE, opened
 from tests.site.test_things import HOSTILE, IN_USE, PLANTED, page
 
 pytestmark = pytest.mark.browser
 
-ASSETS = ROOT / "site_src" / "assets"
 SECTION = '{% import "things.md.j2" as named with context %}{{ named.section(page, things) }}'
 AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Planted</title>
 <meta http-equiv="Content-Security-Policy" content="
  default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:">
-<link rel="icon" href="data:,"><link rel="stylesheet" href="../../assets/things.css">
-<script src="../../assets/in-short.js" defer></script><script src="../../assets/things.js" defer></script></head>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="../../assets/entities.css">
+<script src="../../assets/site.js" defer></script></head>
 <body class="md-typeset" data-md-color-scheme="default"><main><h1>Planted</h1>
-<figure data-interactive="../../data/planted/kernels.json"><canvas></canvas></figure>
+<figure data-live="../../data/planted/kernels.json"><canvas></canvas></figure>
 {section}<h2 id="gains">Gains</h2><p style="height: 90rem">Far down.</p></main></body></html>"""
 
 
@@ -44,9 +43,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def serving(site: Path, model: Any) -> Iterator[str]:
     things = write_things(model, Staging(site, site / "cache"))
     section = environment().from_string(SECTION).render(page=model, things=things, root="../../")
-    (site / "assets").mkdir()
-    for name in ("in-short.js", "things.js", "things.css"):
-        shutil.copy(ASSETS / name, site / "assets")
+    write_script(site)
+    shutil.copy(ASSETS / "entities.css", site / "assets")
     (site / "models" / "planted").mkdir(parents=True)
     (site / "models" / "planted" / "index.html").write_text(AROUND.replace("{section}", section), "utf-8")
     with served(site) as address:
@@ -54,7 +52,7 @@ def serving(site: Path, model: Any) -> Iterator[str]:
 
 
 def panel(page: Page) -> Locator:
-    return page.locator("dialog.thing-panel")
+    return page.locator("dialog.entity-panel")
 
 
 def told(page: Page) -> str:
@@ -117,7 +115,7 @@ def test_a_token_is_found_by_id_and_by_text(browser: Browser, planted: str, aske
         ("head=2.0", "Planted <b> has no head L2H0: its heads are L0H0 to L1H1."),
         ("head=seven", "“seven” names no head"),
         ("token=8", "There is no token 8: Planted <b> has tokens 0 to 7."),
-        ("token='nothing'", "No token of Planted <b> whose name is kept here is spelled “nothing”."),
+        ("token='nothing'", "No token of Planted <b> whose name is stored here is spelled “nothing”."),
         ("token=6", "this token is in none of them"),
         ("position=99", "There is no position 99"),
     ],
@@ -246,7 +244,7 @@ def test_a_channel_is_told_in_short_from_its_numbers(browser: Browser, tmp_path:
     with serving(tmp_path, page(PLANTED | IN_USE)) as address:
         page_, _ = opened(browser, f"{address}?channel=2")
         told(page_)
-        assert panel(page_).locator(".thing-short").inner_text() == (
+        assert panel(page_).locator(".entity-short").inner_text() == (
             "ln2 gives it the largest gain in 2 of 2 layers, 1.4 times the median channel's. "
             "It hardly varies with position (rank 2 of 3). "
             "Held at its mean while the model runs it costs 0.5 nats per token, 5 times the median of the "
@@ -257,7 +255,7 @@ def test_a_channel_is_told_in_short_from_its_numbers(browser: Browser, tmp_path:
         )
         page_.goto(f"{address}?channel=0")
         told(page_)
-        assert panel(page_).locator(".thing-short").inner_text().startswith("ln2's gain on it is 0.")
+        assert panel(page_).locator(".entity-short").inner_text().startswith("ln2's gain on it is 0.")
         page_.context.close()
 
 
@@ -281,7 +279,7 @@ def test_axe_finds_nothing_with_a_panel_open_and_it_fits(
     told(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert page.evaluate("(d => d.scrollWidth <= d.clientWidth)(document.querySelector('dialog'))")
-    found = Axe().run(page, context=".thing-panel", options=WCAG)
+    found = Axe().run(page, context=".entity-panel", options=WCAG)
     assert found.violations_count == 0, found.generate_report()
     assert wrong == []
     page.context.close()

@@ -18,17 +18,16 @@ from generators.site.staging import Staging
 from generators.site.try_it import write_trial
 from generators.site.words import environment
 from tests import synthetic
-from tests.site.conftest import ROOT, served
+from tests.site.conftest import ASSETS, ROOT, served, write_script
 from tests.site.test_browser import PHONE, opened
 
-ASSETS = ROOT / "site_src" / "assets"
 MOST_BYTES = 300_000
 SECTION = '{% import "try_it.md.j2" as trial with context %}{{ trial.section(page) }}'
 AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Planted</title>
 <meta http-equiv="Content-Security-Policy" content="
  default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"><link rel="icon" href="data:,">
-<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="../../assets/things.css">
-<script src="../../assets/try-it.js" defer></script></head>
+<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="../../assets/entities.css">
+<script src="../../assets/site.js" defer></script></head>
 <body class="md-typeset" data-md-color-scheme="default"><main>{section}</main></body></html>"""
 ARCH = synthetic.architecture(n_ctx=256)
 CURVE = synthetic.helix(256, 4)
@@ -49,9 +48,8 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     site = tmp_path_factory.mktemp("site")
     page = page_of(synthetic.measure(FINDING, WEIGHTS, ARCH))
     write_trial(page, Staging(site, site / "cache"))
-    (site / "assets").mkdir()
-    for name in ("try-it.js", "things.css"):
-        shutil.copy(ASSETS / name, site / "assets")
+    write_script(site)
+    shutil.copy(ASSETS / "entities.css", site / "assets")
     (site / "models" / "planted").mkdir(parents=True)
     section = environment().from_string(SECTION).render(page=page, root="../../")
     (site / "models" / "planted" / "index.html").write_text(AROUND.replace("{section}", section), "utf-8")

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from generators.base.packed import packed
 from generators.base.plain import as_compact_json
 from generators.site.addresses import query, query_of_head
 from generators.site.staging import Staging
@@ -45,7 +44,7 @@ def write_things(page: ModelPage, staging: Staging) -> list[Notable]:
     shared = {"model": _model(page), "findings": _findings(page)}
     for file, kinds in (("things", known), ("things-tokens", named)):
         content = {**(shared if kinds is known else {}), **{kind: one.as_json() for kind, one in kinds.items()}}
-        staging.write(f"data/{page.name}/{file}.json", as_compact_json(packed(content)))
+        staging.write(f"data/{page.name}/{file}.json", as_compact_json(content))
     found = {**known, **named}
     return [one for kind in LISTED for one in _notable(kind, found[kind], page.findings.model.n_head)]
 
