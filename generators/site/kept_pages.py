@@ -22,12 +22,11 @@ from generators.compute.records import ModelFindings
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site import data
+from generators.site.entities import Notable, write_entities, write_files
 from generators.site.locations import packaged
 from generators.site.pictures import Picture
 from generators.site.previews import write_model_preview
 from generators.site.staging import Staging
-from generators.site.things import Notable, write_things
-from generators.site.try_it import write_trial
 from generators.site.view import ModelPage, Section, claims_about, model_page, titled
 from generators.site.words import Caption
 
@@ -44,17 +43,17 @@ class Kept(BaseModel):
     pictures: dict[str, list[dict[str, Any]]]
     unstored: list[str]
     damaged: list[str]
-    things: list[Notable]
+    entities: list[Notable]
     files: list[str]
     drawn: list[str]  # in the cache
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a model's page is made from, its figures and data written, and the things that its results name."""
+    """What a model's page is made from, its figures and data written, and the entities that its results name."""
 
     page: ModelPage
-    things: list[Notable]
+    entities: list[Notable]
 
 
 @dataclass(frozen=True)
@@ -84,19 +83,19 @@ def page_of(
     made_from = _made_from(model, store, whole=whole)
     kept = _kept(model.name, made_from, staging)
     if kept is not None:
-        return Drawn(_page(kept, model, unavailable.get(model.name)), kept.things)
+        return Drawn(_page(kept, model, unavailable.get(model.name)), kept.entities)
     apart = Staging(staging.folder, staging.cache)
     page = model_page(model, store, apart, unavailable, report)
-    things: list[Notable] = []
+    named: list[Notable] = []
     if page is not None:
         data.write_model(page, apart)
         if whole:
-            things = write_things(page, apart)
-            write_trial(page, apart)
+            named = write_entities(page, apart)
+            write_files(page, apart)
             write_model_preview(page, apart)
-        staging.keep(_name(model.name), _to_keep(page, things, made_from, apart).model_dump_json().encode())
+        staging.keep(_name(model.name), _to_keep(page, named, made_from, apart).model_dump_json().encode())
     staging.took(apart)
-    return None if page is None else Drawn(page, things)
+    return None if page is None else Drawn(page, named)
 
 
 def draw_ahead(
@@ -152,14 +151,14 @@ def _kept(model: str, made_from: str, staging: Staging) -> Kept | None:
     return kept
 
 
-def _to_keep(page: ModelPage, things: list[Notable], made_from: str, written: Staging) -> Kept:
+def _to_keep(page: ModelPage, named: list[Notable], made_from: str, written: Staging) -> Kept:
     return Kept(
         made_from=made_from,
         findings=page.findings,
         pictures={section.finding.name: [asdict(one) for one in section.pictures] for section in page.sections},
         unstored=[section.finding.name for section in page.sections if not section.stored],
         damaged=page.damaged,
-        things=things,
+        entities=named,
         files=sorted(path.relative_to(written.folder).as_posix() for path in written.written),
         drawn=sorted(written.used),
     )

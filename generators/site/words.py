@@ -63,6 +63,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "table_header": header,
         "table_rows": body,
         "whole": whole,
+        "parts": parts,
     }
     return made
 
@@ -84,6 +85,17 @@ def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:
 def question(finding: str) -> str:
     """Return what a finding asks, without markup."""
     return Markup(_words(finding).question()).striptags()
+
+
+@jinja2.pass_context
+def parts(context: jinja2.runtime.Context, name: str, *arguments: Any) -> list[Markup]:
+    """Return what findings add to a page: the macro `name` of every template of theirs that has it and says something."""
+    made = []
+    for finding in FINDINGS:
+        template = context.environment.get_template(f"findings/{finding.name}.md.j2")
+        macro = getattr(template.make_module(context.get_all()), name, None)
+        made += [said] if macro is not None and (said := macro(*arguments).strip()) else []
+    return made
 
 
 @cache
