@@ -1,4 +1,4 @@
-"""What findings say of single channels, heads, tokens and positions of a model, collected for the panel that shows one.
+"""What findings say of single channels, heads, tokens and positions of a model, for the panel that shows one.
 
 A kind of entities has numbers, lines (several numbers for each, to be drawn), notes on single ones, and groups of
 which each is a member or not. Everything says which finding it is from, in the order of findings. Pages fetch it when
@@ -55,7 +55,7 @@ class Notable:
 
 @dataclass(frozen=True)
 class EntityColumn:
-    """Numbers of which a finding shows most, in what they have in common; `ids` is None where every entity has one."""
+    """Numbers in the words of the finding that shows them; `ids` is None where every entity has one."""
 
     stated: EntityNumbers
     finding: str
@@ -158,7 +158,10 @@ def write_entities(page: ModelPage, staging: Staging) -> list[Notable]:
     found = {kind: entities(page, kind) for kind in get_args(Kind)}
     plain = {kind: one.as_json() for kind, one in found.items()}
     tokens = {"token": plain.pop("token")}
-    for file, content in (("things", {"model": _model(page), "findings": _findings(page), **plain}), ("things-tokens", tokens)):
+    for file, content in (
+        ("things", {"model": _model(page), "findings": _findings(page), **plain}),
+        ("things-tokens", tokens),
+    ):
         staging.write(f"data/{page.name}/{file}.json", as_compact_json(packed(content)))
     return [one for kind in LISTED for one in _notable(kind, found[kind], page.findings.model.n_head)]
 
@@ -227,4 +230,8 @@ def _short(value: Any) -> Any:
 
 
 def _given(entries: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in entries.items() if value is not None and not (isinstance(value, str) and not value)}
+    return {
+        name: value
+        for name, value in entries.items()
+        if value is not None and not (isinstance(value, str) and not value)
+    }

@@ -88,7 +88,9 @@ def add_entries(folder: Path, site: Path) -> None:
 def answers() -> dict[str, list[str]]:
     """Return the words for which a place is the answer, by its address."""
     said = yaml.safe_load((packaged("templates") / ANSWERS).read_text("utf-8"))
-    of_findings = {f"findings/{finding.name}/": [*finding.facts.search] for finding in FINDINGS if finding.facts.search}
+    of_findings = {
+        f"findings/{finding.name}/": [*finding.facts.search] for finding in FINDINGS if finding.facts.search
+    }
     return {one["at"]: one["words"] for one in said} | of_findings
 
 
@@ -103,7 +105,7 @@ def weighed(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str, 
 
 
 def _without_place(entity: Notable) -> str:
-    """Return where an entity's panel opens; the theme doesn't find an entry of its own with a place behind a query."""
+    """Return where an entity's panel opens; the theme doesn't find an entry that has a place behind a query."""
     return entity.address.partition("#")[0]
 
 

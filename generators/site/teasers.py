@@ -1,7 +1,7 @@
 """What the home page opens with: findings that a visitor can tell a friend, each with the picture that shows it.
 
-Which ones is told by the results: a claim that holds nowhere opens nothing. Each finding's `facts.py` names its claim,
-and its template has the words: `headline`, and `teaser` for what is seen in the model shown.
+The results decide which ones: a claim that holds nowhere opens nothing. Each finding's `facts.py` names its claim;
+its template has the words, `headline`, and `teaser` for what is seen in the model shown.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -63,7 +63,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "table_header": header,
         "table_rows": body,
         "whole": whole,
-        "parts": parts,
+        "added": added,
     }
     return made
 
@@ -88,12 +88,12 @@ def question(finding: str) -> str:
 
 
 @jinja2.pass_context
-def parts(context: jinja2.runtime.Context, name: str, *arguments: Any) -> list[Markup]:
-    """Return what findings add to a page: the macro `name` of every template of theirs that has it and says something."""
+def added(context: jinja2.runtime.Context, name: str, *arguments: Any) -> list[Markup]:
+    """Return what findings add to a page: what macros `add_<name>` say in the templates that have one."""
     made = []
     for finding in FINDINGS:
         template = context.environment.get_template(f"findings/{finding.name}.md.j2")
-        macro = getattr(template.make_module(context.get_all()), name, None)
+        macro = getattr(template.make_module(context.get_all()), f"add_{name}", None)
         made += [said] if macro is not None and (said := macro(*arguments).strip()) else []
     return made
 

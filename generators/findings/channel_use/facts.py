@@ -29,13 +29,18 @@ def channels(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
     values = rows(found, "values", ValueRow)
     there = [(row["channel"], row["token_there"]) for row in values]
     following = [(row["channel"], row["next_token"]) for row in values]
-    for name, token, known in (("token_there", "the token there", there), ("next_token", "the next token", following)):
+    for name, token, known in (
+        ("token_there", "the token there", there),
+        ("next_token", "the next token", following),
+    ):
         strongest: dict[int, float] = {}
         for channel, value in known:
             if value is not None and abs(value) > abs(strongest.get(channel, 0.0)):
                 strongest[channel] = value
         if strongest:
-            says = f"strongest correlation, over layers, of its value in the running model with log frequency of {token}"
+            says = (
+                f"strongest correlation, over layers, of its value in the running model with log frequency of {token}"
+            )
             yield EntityNumbers(says, strongest, order="strongest", name=name)
 
 

@@ -5,7 +5,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from generators.base.text import number
-from generators.findings.facts import TOKEN_NORM, EntityCount, EntityNames, EntityNote, EntityNumbers, Fact, Facts, by_id
+from generators.findings.facts import (
+    TOKEN_NORM,
+    EntityCount,
+    EntityNames,
+    EntityNote,
+    EntityNumbers,
+    Fact,
+    Facts,
+    by_id,
+)
 from generators.findings.frequency.claims import RULES
 from generators.findings.frequency.measure import Metrics
 from generators.findings.judging import judge

@@ -1,6 +1,7 @@
 """Where each head looks on text."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from generators.base.text import number
 from generators.findings.facts import EntityLines, EntityNote, EntityNumbers, Fact, Facts
@@ -18,17 +19,18 @@ def heads(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
         return
     offsets, attention = found.arrays.get("offsets"), found.arrays.get("attention")
     if offsets is not None and attention is not None and attention.shape[1] == count:
-        for says, weights in zip(ON_TEXT, attention, strict=False):
+        for says, of_heads in zip(ON_TEXT, attention, strict=False):
             yield EntityLines(
                 drawing="Mean attention by offset",
                 across="offset: tokens back from the query",
                 says=says,
                 at=offsets,
-                values=weights,
+                values=of_heads,
                 figure="heads-by-offset",
             )
-    on_text, grouped = [row["on_text"] for row in each], [row["in_groups"] for row in each]
-    for says, values in zip(ON_TEXT, (on_text, grouped, [row["removed"] for row in each]), strict=True):
+    on_text = [row["on_text"] for row in each]
+    weights: list[list[Any]] = [on_text, [row["in_groups"] for row in each], [row["removed"] for row in each]]
+    for says, values in zip(ON_TEXT, weights, strict=True):
         yield EntityNumbers(f"weight on the previous token, {says}", values, "heads-on-text", "largest")
     first = [row["on_first_token"] for row in each]
     yield EntityNumbers("weight on the first token, on text", first, order="largest")

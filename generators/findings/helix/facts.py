@@ -33,7 +33,5 @@ FACTS = Facts(
         "translation_gain": "gain of a translation",
     },
     teaser="winding",
-    curve=FollowedCurve(
-        "curve", "helix", "The curve of P", "The position embeddings in their own three components"
-    ),
+    curve=FollowedCurve("curve", "helix", "The curve of P", "The position embeddings in their own three components"),
 )

@@ -20,7 +20,11 @@ from generators.findings.outliers.measure import Metrics
 from generators.findings.outliers.members import PlacedRow
 from generators.findings.outliers.untrained import UnusedRow
 
-SAMPLES = ("ids", "norm", "token_name"), ("member_ids", "member_norm", "member_name"), ("around_ids", "", "around_name")
+SAMPLES = (
+    ("ids", "norm", "token_name"),
+    ("member_ids", "member_norm", "member_name"),
+    ("around_ids", "", "around_name"),
+)
 
 
 def tokens(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:

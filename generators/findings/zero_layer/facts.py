@@ -22,7 +22,7 @@ SAMPLES = ("ids", "norm", "token_name"), ("best", "best_norm", "best_name")
 
 
 def tokens(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
-    """Yield which token each yields; the table of those that yield another one is whole, or nothing is said of all."""
+    """Yield which token each yields; of all of them only where the table of exceptions is whole."""
     arrays = found.arrays
     yield EntityCount(found.metrics["n_tokens"])
     for ids, norm, name in SAMPLES:
