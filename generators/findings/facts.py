@@ -114,7 +114,7 @@ class TextLoss:
     interval: tuple[float, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Facts(Generic[M]):
     """What a finding tells the rest of the site.
 
