@@ -13,7 +13,7 @@ from numpy import ndarray as Array
 
 from generators.findings.measured import M, Measurements
 
-Kind = Literal["channel", "head", "position", "token"]
+EntityKind = Literal["channel", "head", "position", "token"]
 Order = Literal["largest", "strongest"]  # by value, or by size whatever the sign
 R = TypeVar("R")
 
@@ -34,7 +34,7 @@ class EntityNumbers:
     values: Sequence[Any] | Array | Mapping[int, Any] | None
     figure: str | None = None
     order: Order | None = None
-    leads: Kind | None = None
+    leads: EntityKind | None = None
     name: str | None = None
 
 
@@ -130,7 +130,7 @@ class Facts(Generic[M]):
         files: data that scripts of the model's page fetch, by path without its extension.
     """
 
-    entities: Mapping[Kind, Says[M]] = field(default_factory=dict)
+    entities: Mapping[EntityKind, Says[M]] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
     search: tuple[str, ...] = ()
     teaser: str | None = None

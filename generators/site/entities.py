@@ -17,18 +17,18 @@ from generators.drawing.interactive import rounded
 from generators.findings.facts import (
     EntityCount,
     EntityGroup,
+    EntityKind,
     EntityLines,
     EntityNames,
     EntityNote,
     EntityNumbers,
     Fact,
-    Kind,
 )
 from generators.site.addresses import query, query_of_head
 from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
-LISTED: tuple[Kind, ...] = ("channel", "head", "token")  # of which those that results name are listed on pages
+LISTED: tuple[EntityKind, ...] = ("channel", "head", "token")  # of which those that results name are listed on pages
 DIGITS = 4  # significant ones, of a number
 LINE_DIGITS = 3  # of a point of a line: a model has a hundred thousand gains
 
@@ -132,7 +132,7 @@ class Entities:
         }
 
 
-def entities(page: ModelPage, kind: Kind) -> Entities:
+def entities(page: ModelPage, kind: EntityKind) -> Entities:
     """Return what findings say of a model's entities of one kind."""
     model = page.findings.model
     n_heads = model.n_layer * model.n_head
@@ -155,7 +155,7 @@ def entities(page: ModelPage, kind: Kind) -> Entities:
 
 def write_entities(page: ModelPage, staging: Staging) -> list[Notable]:
     """Write what is known of a model's entities, for panels to fetch; return those that results name."""
-    found = {kind: entities(page, kind) for kind in get_args(Kind)}
+    found = {kind: entities(page, kind) for kind in get_args(EntityKind)}
     plain = {kind: one.as_json() for kind, one in found.items()}
     tokens = {"token": plain.pop("token")}
     for file, content in (
@@ -199,7 +199,7 @@ def _findings(page: ModelPage) -> dict[str, Any]:
     }
 
 
-def _notable(kind: Kind, found: Entities, n_head: int) -> Iterator[Notable]:
+def _notable(kind: EntityKind, found: Entities, n_head: int) -> Iterator[Notable]:
     for index, notes in sorted(found.notes.items()):
         says = [note.says for _, note in notes if note.named]
         if says:

@@ -9,7 +9,7 @@ import pytest
 
 from generators.compute.results import Store
 from generators.findings import FINDINGS
-from generators.findings.facts import Kind
+from generators.findings.facts import EntityKind
 from generators.findings.measured import Measurements, Table
 from generators.site.addresses import linked, linked_items
 from generators.site.entities import Entities, Notable, entities, write_entities
@@ -225,7 +225,7 @@ def test_a_position_is_told_by_norm_and_step():
     assert "apart" in notes(found, 0)
 
 
-@pytest.mark.parametrize("kind", get_args(Kind))
+@pytest.mark.parametrize("kind", get_args(EntityKind))
 def test_of_a_model_without_results_every_finding_says_why(kind):
     found = entities(page({}), kind)
     assert not found.columns
