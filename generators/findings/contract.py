@@ -4,9 +4,10 @@ What goes in is in `inputs.py`, what comes out in `measured.py`, how it is judge
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic
 
+from generators.findings.facts import Facts
 from generators.findings.inputs import CAPABILITIES, Inputs
 from generators.findings.judging import Claim, Rule, judge, untested
 from generators.findings.measured import M, Measurements
@@ -49,6 +50,7 @@ class Finding(Generic[M]):
     uses: tuple[str, ...] = ()
     config: tuple[str, ...] = ()
     passes: float = 0
+    facts: Facts[M] = field(default_factory=Facts)  # what the rest of the site takes from it
 
     def claims(self, measurements: Measurements[M]) -> list[Claim]:
         """Return every claim of the finding, judged now."""

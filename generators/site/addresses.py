@@ -31,7 +31,7 @@ def linked(columns: Sequence[str], row: Sequence[Any], at: int) -> str | None:
 
 
 def linked_items(column: str, cell: Any) -> list[tuple[Any, str]] | None:
-    """Return what a cell lists, each with its link, None where the column doesn't list things."""
+    """Return what a cell lists, each with its link, None where the column doesn't list entities."""
     if column not in LISTS or not isinstance(cell, list | tuple):
         return None
     return [(item, query(LISTS[column], item)) for item in cell]

@@ -6,7 +6,6 @@ from functools import cached_property
 
 from generators.compute.records import ClaimRecord
 from generators.site.learned import FIRST, Lesson
-from generators.site.openings import helix_in_words
 from generators.site.view import ModelPage
 
 GROUPS = "all", "some", "none", "untested"  # models in which a claim holds
@@ -21,7 +20,6 @@ class Generality:
 
     lessons: tuple[Lesson, ...]
     first: ModelPage | None
-    helix: str = ""  # in how many models positions wind, and in which they do so in three dimensions
 
     @cached_property
     def groups(self) -> list[tuple[str, list[Lesson]]]:
@@ -98,7 +96,7 @@ def generality(lessons: Sequence[Lesson], pages: Sequence[ModelPage]) -> General
     """Return lessons from the most general to the least; equals stay in the order of the site."""
     ordered = sorted(lessons, key=lambda lesson: (bool(lesson.cases), *lesson.generality), reverse=True)
     first = next((page for page in pages if page.name == FIRST), None)
-    return Generality(tuple(ordered), first, helix_in_words(pages))
+    return Generality(tuple(ordered), first)
 
 
 def _group(lesson: Lesson) -> str:

@@ -6,9 +6,8 @@ window. Where models have none, it is the loss that the finding on the use of po
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,10 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, Model, Place, explain
+from generators.findings.facts import TextLoss
 from generators.site.claims_along import SeriesMember
 from generators.site.locations import TRAINING_RECORD
 
-MEASURED_IN = "position_use"
 STANDARD_ERRORS = 1.96  # to either side of a mean: 95 % of a normal distribution
 
 
@@ -134,17 +133,16 @@ def _recorded(models: Sequence[tuple[Place, Model]]) -> Losses | None:
 
 
 def _measured(members: Sequence[SeriesMember]) -> Losses | None:
-    known = [(member.place, _metrics(member)) for member in members]
-    metrics = [(place, found) for place, found in known if found is not None]
-    if len(metrics) < 2 or len({(m["ran"]["text_sha256"], m["unit"]) for _, m in metrics}) > 1:
+    known = [(member.place, loss) for member in members for loss in _text_losses(member)]
+    if len(known) < 2 or len({(loss.text_sha256, loss.unit) for _, loss in known}) > 1:
         return None
-    rows = [
-        SeriesLoss(place, WindowMean(m["base"]["mean"], (m["base"]["low"], m["base"]["high"])))
-        for place, m in metrics
-    ]
-    return Losses(tuple(rows), metrics[0][1]["ran"]["text"], metrics[0][1]["unit"])
+    rows = [SeriesLoss(place, WindowMean(loss.mean, loss.interval)) for place, loss in known]
+    return Losses(tuple(rows), known[0][1].text, known[0][1].unit)
 
 
-def _metrics(member: SeriesMember) -> Any:
-    judged = next((each for each in member.judged.findings if each.finding.name == MEASURED_IN), None)
-    return None if judged is None or judged.measured is None else judged.measured.metrics
+def _text_losses(member: SeriesMember) -> Iterator[TextLoss]:
+    """Yield the loss of a model that a finding measured, if one did."""
+    for judged in member.judged.findings:
+        if judged.finding.facts.loss is not None and judged.measured is not None:
+            yield judged.finding.facts.loss(judged.measured.metrics)
+            return

@@ -25,12 +25,11 @@ from generators.compute.records import ModelFindings
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site import data
+from generators.site.entities import Notable, write_entities, write_files
 from generators.site.locations import packaged
 from generators.site.pictures import Picture
 from generators.site.previews import write_model_preview
 from generators.site.staging import Staging
-from generators.site.things import Notable, write_things
-from generators.site.try_it import write_trial
 from generators.site.view import ModelPage, Section, claims_about, model_page, titled
 from generators.site.words import Caption
 
@@ -46,17 +45,17 @@ class StoredPage(BaseModel):
     pictures: dict[str, list[dict[str, Any]]]
     unstored: list[str]
     damaged: list[str]
-    things: list[Notable]
+    entities: list[Notable]
     files: list[str]
     cached: list[str]  # keys of the cache
 
 
 @dataclass(frozen=True)
 class DrawnPage:
-    """What a model's page is made from, its figures and data written, and the things that its results name."""
+    """What a model's page is made from, its figures and data written, and the entities that its results name."""
 
     page: ModelPage
-    things: list[Notable]
+    entities: list[Notable]
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def page_of(model: Model, name: str, staging: Staging, unavailable: str | None) 
         )
         for finding in FINDINGS
     ]
-    return DrawnPage(titled(stored.findings, model, sections, stored.damaged, unavailable), stored.things)
+    return DrawnPage(titled(stored.findings, model, sections, stored.damaged, unavailable), stored.entities)
 
 
 @contextmanager
@@ -139,12 +138,12 @@ def draw(model: Model, name: str, places: PagePlaces, report: Report = silent) -
     if page is None:
         return
     data.write_model(page, staging)
-    things: list[Notable] = []
+    entities: list[Notable] = []
     if places.whole:
-        things = write_things(page, staging)
-        write_trial(page, staging)
+        entities = write_entities(page, staging)
+        write_files(page, staging)
         write_model_preview(page, staging)
-    staging.cache.put(name, _to_store(page, things, staging).model_dump_json().encode())
+    staging.cache.put(name, _to_store(page, entities, staging).model_dump_json().encode())
 
 
 def _name(model: Model, store: Store, *, whole: bool) -> str:
@@ -172,13 +171,13 @@ def _stored(name: str, staging: Staging) -> StoredPage | None:
     return stored if all(there) else None
 
 
-def _to_store(page: ModelPage, things: list[Notable], written: Staging) -> StoredPage:
+def _to_store(page: ModelPage, entities: list[Notable], written: Staging) -> StoredPage:
     return StoredPage(
         findings=page.findings,
         pictures={section.finding.name: [asdict(one) for one in section.pictures] for section in page.sections},
         unstored=[section.finding.name for section in page.sections if not section.stored],
         damaged=page.damaged,
-        things=things,
+        entities=entities,
         files=sorted(path.relative_to(written.folder).as_posix() for path in written.written),
         cached=sorted(written.cache.used),
     )

@@ -20,7 +20,8 @@ from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import citing, data, notebooks, quality_reports
 from generators.site.alike import FEWEST, alike
-from generators.site.by_scheme import askable
+from generators.site.by_scheme import askable, scheme_finding
+from generators.site.entities import Notable
 from generators.site.family import FamilyLesson, family_lessons, what_readers_asked
 from generators.site.feed import write_entries
 from generators.site.generality import generality
@@ -29,22 +30,17 @@ from generators.site.groups import grouped
 from generators.site.learned import lessons
 from generators.site.navigation import DATA, write_navigation
 from generators.site.neighbours import neighbours
-from generators.site.openings import openings
 from generators.site.outlier_models import outlier_model
 from generators.site.page_cache import DrawnPage, drawing, page_of
-from generators.site.pictures import Picture
 from generators.site.previews import write_previews
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
 from generators.site.series import series_of, write_series
 from generators.site.staging import Staging
-from generators.site.things import Notable
+from generators.site.teasers import hero, teasers
 from generators.site.view import Absent, ModelPage, Section, all_models
 from generators.site.words import environment
 
-# The figure on the home page: this finding's signature, of the first model for which this claim holds.
-HERO = "helix"
-HERO_CLAIM = "winding"
 SEVERAL = 5  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
 MANY = 12  # models; with more, pages sum up and name on demand
 PROCESSES = os.cpu_count() or 1  # that draw figures
@@ -54,7 +50,7 @@ PROCESSES = os.cpu_count() or 1  # that draw figures
 class Rendered:
     """What came of rendering: the pages there are, models without one, and what of stored results is damaged.
 
-    `in_series` are pages of models that are in their series alone; `things` the channels, heads and tokens that
+    `in_series` are pages of models that are in their series alone; `entities` the channels, heads and tokens that
     results name, by model.
     """
 
@@ -62,7 +58,7 @@ class Rendered:
     absent: list[Absent]
     damaged: list[str]
     in_series: list[ModelPage] = field(default_factory=list)
-    things: dict[str, list[Notable]] = field(default_factory=dict)
+    entities: dict[str, list[Notable]] = field(default_factory=dict)
 
 
 def render(
@@ -97,7 +93,7 @@ def render(
     write_navigation(staging, rendered.pages, listed, series, whole=whole)
     data.write(rendered.pages, staging)
     if whole:
-        write_search(rendered.pages, rendered.things, staging)
+        write_search(rendered.pages, rendered.entities, staging)
         write_table(rendered.pages, rendered.in_series, staging)
         write_entries(rendered.pages, staging)
         write_previews(rendered.pages, rendered.in_series, staging)
@@ -125,12 +121,12 @@ def _model_pages(
                 page=page,
                 outlier=outlier_model(page, others),
                 beside_series=model.only_in_series,
-                things=each.things,
+                entities=each.entities,
                 in_series=series_of(model, registry, store) if whole else [],
             )
             staging.write(f"models/{page.name}.md", text)
             (rendered.in_series if model.only_in_series else rendered.pages).append(page)
-            rendered.things[page.name] = each.things
+            rendered.entities[page.name] = each.entities
             rendered.damaged.extend(page.damaged)
     return rendered
 
@@ -227,7 +223,7 @@ def _write_pages(
         asked = what_readers_asked(family, everything)
         writer.write("learned.md", "learned.md.j2", family=family, asked=asked)
     else:
-        writer.write("index.md", "report.md.j2", hero=_hero(rendered.pages))
+        writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
     bibtex = citing.bibtex(os.environ.get("SITE_URL", "").strip() or None)
     writer.write("about.md", "about.md.j2", bibtex=bibtex, **quality_reports.read_all(results))
     writer.write("glossary.md", "glossary.md.j2", glossary=glossary())
@@ -237,8 +233,9 @@ def _write_pages(
 def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
     """Write the pages about all models together, which a report on one does without."""
     pages = rendered.pages
-    writer.write("index.md", "home.md.j2", openings=openings(pages))
-    writer.write("models/index.md", "models.md.j2", askable=askable([*pages, *rendered.in_series]))
+    writer.write("index.md", "home.md.j2", teasers=teasers(pages))
+    every = [*pages, *rendered.in_series]
+    writer.write("models/index.md", "models.md.j2", askable=askable(every), scheme_finding=scheme_finding())
     writer.write("compare.md", "compare.md.j2")
     models_alike = alike(pages)
     writer.write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST, neighbours=neighbours(pages))
@@ -298,13 +295,3 @@ def _chosen(shown: Sequence[tuple[ModelPage, Section]]) -> tuple[ModelPage, Sect
     """Return the model whose picture comes first: most of its claims hold; None without a picture."""
     drawn = [(page, section) for page, section in shown if section.signature is not None]
     return max(drawn, key=lambda one: sum(claim.verdict == "holds" for claim in one[1].claims), default=None)
-
-
-def _hero(pages: Sequence[ModelPage]) -> tuple[ModelPage, Picture] | None:
-    """Return the first model whose positions wind, with the picture of it; else the first picture there is."""
-    shown = [(page, section.signature) for page in pages for section in page.sections if section.finding.name == HERO]
-    drawn = [(page, picture) for page, picture in shown if picture is not None]
-    winding = [
-        (p, picture) for p, picture in drawn if HERO_CLAIM in p.claims and p.claims[HERO_CLAIM].verdict == "holds"
-    ]
-    return next(iter(winding or drawn), None)

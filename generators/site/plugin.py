@@ -114,7 +114,7 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
 
     @event_priority(LAST)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Let the search find words of the glossary and things by name, after the theme wrote its index; the feed."""
+        """Add words of the glossary and entities to the index that the theme wrote, and write the feed."""
         add_entries(self._folder(config), Path(config.site_dir))
         feed.write_feed(self._folder(config), Path(config.site_dir), config.site_url or "")
 

@@ -12,6 +12,7 @@ from generators.compute.judged import JudgedFinding, judged_model
 from generators.compute.records import ClaimRecord, FindingRecord, ModelFindings
 from generators.compute.results import Store
 from generators.findings.contract import Finding
+from generators.findings.facts import EntityKind
 from generators.findings.inputs import RUN
 from generators.findings.measured import Measurements
 from generators.site.pictures import Picture, interactive_figures, pictures
@@ -135,6 +136,10 @@ class ModelPage:
         """Return the numbers of every finding that was computed, by its name."""
         records = {name: record.metrics for name, record in self.findings.findings.items()}
         return {name: metrics for name, metrics in records.items() if metrics is not None}
+
+    def knows(self, kind: EntityKind) -> bool:
+        """Return whether a finding that was computed says something of single channels, heads and so on."""
+        return any(kind in s.finding.facts.entities for s in self.sections if s.record.status == "computed")
 
     @property
     def computed_on(self) -> str | None:

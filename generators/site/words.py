@@ -66,6 +66,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "table_header": header,
         "table_rows": body,
         "whole": whole,
+        "added": added,
     }
     return made
 
@@ -87,6 +88,17 @@ def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:
 def question(finding: str) -> str:
     """Return what a finding asks, without markup."""
     return Markup(_words(finding).question()).striptags()
+
+
+@jinja2.pass_context
+def added(context: jinja2.runtime.Context, name: str, *arguments: Any) -> list[Markup]:
+    """Return what findings add to a page: what macros `add_<name>` say in the templates that have one."""
+    made = []
+    for finding in FINDINGS:
+        template = context.environment.get_template(f"findings/{finding.name}.md.j2")
+        macro = getattr(template.make_module(context.get_all()), f"add_{name}", None)
+        made += [said] if macro is not None and (said := macro(*arguments).strip()) else []
+    return made
 
 
 @cache

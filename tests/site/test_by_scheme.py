@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from generators.findings import FINDINGS
-from generators.site.by_scheme import TABLE, askable, claims_of
+from generators.site.by_scheme import TABLE, askable, claims_of, scheme_finding
 from generators.site.pages import rules_by_finding
 from generators.site.words import environment
 
@@ -51,7 +51,9 @@ def test_the_example_is_the_model_of_that_kind_of_which_most_is_tested():
 
 def said(pages: list[Any]) -> list[str]:
     template = environment().get_template("by_scheme.md.j2")
-    html = template.render(root="../", askable=askable(pages), rules=rules_by_finding())
+    html = template.render(
+        root="../", askable=askable(pages), rules=rules_by_finding(), scheme_finding=scheme_finding()
+    )
     return html.split('<div id="')[1:]
 
 

@@ -12,21 +12,23 @@ def test_bytes_stand_last_and_every_other_column_where_it_was():
     columns = shown(names)
     assert [column.index for column in columns] == [0, 1, 3, 4, 6, 2, 5]
     assert [column.name for column in columns] == [names[column.index] for column in columns]
-    assert [column.words for column in columns][1:4] == ["token", "id of what it yields", "yields"]
+    assert [column.words for column in columns][1:4] == ["token", "best id", "best readable"]
+    words = shown(["gain", "norm"], {"gain": "gain over standing still"})
+    assert [column.words for column in words] == ["gain over standing still", "norm"], "words are a finding's own"
 
 
 def test_no_header_of_a_stored_table_is_a_name_in_code():
     store = Store(ROOT / "results")
     tables = [
-        table
+        (finding, table)
         for model in store.names()
         for finding in FINDINGS
         if (found := store.finding(model, finding.name)) is not None
         for table in found.tables.values()
     ]
     assert len(tables) > 20
-    names = {name for table in tables for name in table.columns}
-    assert not [column.words for column in shown(sorted(names)) if "_" in column.words]
+    columns = [column for finding, table in tables for column in shown(table.columns, finding.facts.columns)]
+    assert not [column.words for column in columns if "_" in column.words]
 
 
 def test_only_what_different_numbers_are_written_alike_needs_what_stands_behind():

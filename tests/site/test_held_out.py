@@ -8,6 +8,7 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, Model
+from generators.findings.position_use import FINDING
 from generators.site.held_out import Losses, SeriesLoss, WindowMean, losses, over_windows, record_of
 from models.training.stdlib_family.card import interval
 
@@ -25,7 +26,7 @@ def model(folder, record=None, name="tiny"):
 def measured(mean, text="held-out", unit="nats per token"):
     metrics = {"base": {"mean": mean, "low": mean - 1, "high": mean + 1}, "unit": unit}
     metrics["ran"] = {"text": text, "text_sha256": text}
-    finding = SimpleNamespace(finding=SimpleNamespace(name="position_use"), measured=SimpleNamespace(metrics=metrics))
+    finding = SimpleNamespace(finding=FINDING, measured=SimpleNamespace(metrics=metrics))
     return SimpleNamespace(place=mean, judged=SimpleNamespace(findings=[finding]))
 
 

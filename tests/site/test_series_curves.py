@@ -13,14 +13,16 @@ from generators.checkpoint.registry import load_registry
 from generators.compute.results import Store
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.drawing.small_multiples import NamedCurve, draw_small_multiples
+from generators.findings import FINDINGS
 from generators.site import pages as site_pages
 from generators.site.series import write_series
-from generators.site.series_curves import KINDS, curve_of, turned_onto_one_another
+from generators.site.series_curves import curve_of, turned_onto_one_another
 from generators.site.staging import Staging
 from generators.site.words import environment
 from tests.conftest import ROOT
 from tests.site.made_up_series import made_up, project, same, winding
 
+OF_P, IN_STREAM = (finding.facts.curve for finding in FINDINGS if finding.facts.curve is not None)
 RNG = np.random.default_rng(0)
 WOUND = np.stack([np.cos(np.arange(64) / 9), np.sin(np.arange(64) / 9), np.arange(64) / 30], axis=1)
 
@@ -68,20 +70,20 @@ def test_axes_are_no_components_once_turned():
 @pytest.mark.parametrize("points", [np.zeros((64, 3)), np.full((64, 3), np.nan)])
 def test_a_curve_that_is_a_point_is_none(points):
     figure = SimpleNamespace(name="helix", interactive=lambda: curve(points))
-    finding = SimpleNamespace(name="helix", figures=lambda _: [figure])
+    finding = SimpleNamespace(facts=SimpleNamespace(curve=OF_P), figures=lambda _: [figure])
     member = SimpleNamespace(judged=SimpleNamespace(findings=[SimpleNamespace(finding=finding, measured=True)]))
-    assert curve_of(member, KINDS[0]) is None
+    assert curve_of(member, OF_P) is None
 
 
 def test_of_layers_the_one_half_way_is_taken():
     layers = Curve(tuple(Rows(f"{i}", 1, WOUND + i) for i in range(5)), curve(WOUND).colourings, slider="Layer")
     figure = SimpleNamespace(name="stream-curves", interactive=lambda: layers)
-    finding = SimpleNamespace(name="stream", figures=lambda _: [figure])
+    finding = SimpleNamespace(facts=SimpleNamespace(curve=IN_STREAM), figures=lambda _: [figure])
     member = SimpleNamespace(judged=SimpleNamespace(findings=[SimpleNamespace(finding=finding, measured=True)]))
-    assert curve_of(member, KINDS[1]).rows[0].name == "2"
+    assert curve_of(member, IN_STREAM).rows[0].name == "2"
     four = replace(layers, rows=layers.rows[:4])
     figure.interactive = lambda: four
-    assert curve_of(member, KINDS[1]).rows[0].name == "1"
+    assert curve_of(member, IN_STREAM).rows[0].name == "1"
 
 
 @pytest.mark.parametrize("count", [2, 3, 30])

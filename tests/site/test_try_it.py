@@ -14,15 +14,15 @@ from generators.findings import FINDINGS
 from generators.findings.blurred import FINDING
 from generators.findings.blurred.measure import GROUP, in_groups, looks
 from generators.findings.positional import queries_and_keys, scoring, stream_of
+from generators.site.entities import write_files
 from generators.site.staging import Staging
-from generators.site.try_it import write_trial
 from generators.site.words import environment
 from tests import synthetic
 from tests.site.conftest import ASSETS, ROOT, served, write_script
 from tests.site.test_browser import PHONE, opened
 
 MOST_BYTES = 300_000
-SECTION = '{% import "try_it.md.j2" as trial with context %}{{ trial.section(page) }}'
+SECTION = '{% import "findings/blurred.md.j2" as words with context %}{{ words.to_try(page) }}'
 AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Planted</title>
 <meta http-equiv="Content-Security-Policy" content="
  default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"><link rel="icon" href="data:,">
@@ -39,7 +39,13 @@ def page_of(measured: Any) -> Any:
         SimpleNamespace(finding=finding, measured=measured if finding is FINDING else None) for finding in FINDINGS
     ]
     model = SimpleNamespace(name="planted", n_head=ARCH.n_head)
-    return SimpleNamespace(name="planted", title="Planted", findings=SimpleNamespace(model=model), sections=sections)
+    return SimpleNamespace(
+        name="planted",
+        title="Planted",
+        findings=SimpleNamespace(model=model),
+        sections=sections,
+        measured={"blurred": measured.metrics} if measured else {},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +53,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve a page with the box of a planted model."""
     site = tmp_path_factory.mktemp("site")
     page = page_of(synthetic.measure(FINDING, WEIGHTS, ARCH))
-    write_trial(page, Staging(site, site / "cache"))
+    write_files(page, Staging(site, site / "cache"))
     write_script(site)
     shutil.copy(ASSETS / "entities.css", site / "assets")
     (site / "models" / "planted").mkdir(parents=True)
@@ -148,8 +154,7 @@ def test_of_the_largest_model_that_is_kept_a_reader_fetches_little(tmp_path):
 
     measured = judged_finding(Store(ROOT / "results"), "gpt2", FINDING).measured
     page = page_of(measured)
-    page.findings.model.n_head = 12
-    write_trial(page, Staging(tmp_path, tmp_path / "cache"))
+    write_files(page, Staging(tmp_path, tmp_path / "cache"))
     sizes = {path.name: path.stat().st_size for path in (tmp_path / "data" / "planted").iterdir()}
     assert len(sizes) == 13
     assert sizes["trial.json"] + sizes["trial-0.json"] < MOST_BYTES / 2
@@ -157,5 +162,5 @@ def test_of_the_largest_model_that_is_kept_a_reader_fetches_little(tmp_path):
 
 
 def test_a_model_without_a_reduction_has_no_files(tmp_path):
-    write_trial(page_of(None), Staging(tmp_path, tmp_path / "cache"))
+    write_files(page_of(None), Staging(tmp_path, tmp_path / "cache"))
     assert list(tmp_path.iterdir()) == []

@@ -6,6 +6,7 @@ Adam Yedidia, "The positional embedding matrix and previous-token heads: how do 
 
 from generators.findings import positional
 from generators.findings.attention.claims import RULES
+from generators.findings.attention.facts import FACTS
 from generators.findings.attention.figures import figures
 from generators.findings.attention.measure import AttentionMetrics, measure
 from generators.findings.contract import Finding
@@ -29,5 +30,6 @@ FINDING = Finding(
     measure=measure,
     rules=RULES,
     figures=figures,
+    facts=FACTS,
     signature="overlap-panels",
 )

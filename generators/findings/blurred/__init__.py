@@ -6,6 +6,7 @@ explain. Here it is asked of positions alone. Nothing is claimed: what a model d
 """
 
 from generators.findings import positional
+from generators.findings.blurred.facts import FACTS
 from generators.findings.blurred.figures import figures
 from generators.findings.blurred.measure import BlurredMetrics, measure
 from generators.findings.contract import Finding
@@ -21,5 +22,6 @@ FINDING = Finding(
     measure=measure,
     rules=(),
     figures=figures,
+    facts=FACTS,
     signature="blurred-heads",
 )

@@ -5,6 +5,7 @@ the next token, by frequency.
 """
 
 from generators.findings.channel_use.claims import RULES
+from generators.findings.channel_use.facts import FACTS
 from generators.findings.channel_use.figures import figures
 from generators.findings.channel_use.measure import PASSES, WINDOWS, ChannelUseMetrics, measure
 from generators.findings.contract import Finding
@@ -21,6 +22,7 @@ FINDING = Finding(
     measure=measure,
     rules=RULES,
     figures=figures,
+    facts=FACTS,
     signature="channel-cost",
     passes=WINDOWS * PASSES,
 )

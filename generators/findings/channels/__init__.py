@@ -6,6 +6,7 @@ singular vectors).
 """
 
 from generators.findings.channels.claims import RULES
+from generators.findings.channels.facts import FACTS
 from generators.findings.channels.figures import figures
 from generators.findings.channels.measure import ChannelsMetrics, measure
 from generators.findings.contract import Finding
@@ -20,5 +21,6 @@ FINDING = Finding(
     measure=measure,
     rules=RULES,
     figures=figures,
+    facts=FACTS,
     signature="channel-histogram",
 )

@@ -6,6 +6,7 @@ direction are three candidates for a unigram frequency feature.
 
 from generators.findings.contract import Finding
 from generators.findings.frequency.claims import RULES
+from generators.findings.frequency.facts import FACTS
 from generators.findings.frequency.figures import figures
 from generators.findings.frequency.measure import FrequencyMetrics, measure
 from generators.findings.inputs import FREQUENCIES, TOKENS
@@ -21,5 +22,6 @@ FINDING = Finding(
     measure=measure,
     rules=RULES,
     figures=figures,
+    facts=FACTS,
     signature="frequency-channel",
 )

@@ -6,6 +6,7 @@ and channel 138 stands out in most LN2 layers.
 
 from generators.findings.contract import Finding
 from generators.findings.gains.claims import RULES
+from generators.findings.gains.facts import FACTS
 from generators.findings.gains.figures import figures
 from generators.findings.gains.measure import GainsMetrics, measure
 
@@ -20,5 +21,6 @@ FINDING = Finding(
     measure=measure,
     rules=RULES,
     figures=figures,
+    facts=FACTS,
     signature="gains-ln2",
 )

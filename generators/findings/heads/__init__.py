@@ -6,6 +6,7 @@ Asked by Adam Yedidia, "The positional embedding matrix and previous-token heads
 from generators.findings import positional
 from generators.findings.contract import Finding
 from generators.findings.heads.claims import RULES
+from generators.findings.heads.facts import FACTS
 from generators.findings.heads.figures import figures
 from generators.findings.heads.measure import PASSES, HeadsMetrics, measure
 from generators.findings.inputs import RUN
@@ -22,6 +23,7 @@ FINDING = Finding(
     measure=measure,
     rules=RULES,
     figures=figures,
+    facts=FACTS,
     signature="heads-on-text",
     passes=WINDOWS * PASSES,
 )

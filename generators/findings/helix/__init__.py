@@ -6,6 +6,7 @@ Simon, "Insights into GPT-2's positional encodings" (2024).
 
 from generators.findings.contract import Finding
 from generators.findings.helix.claims import RULES
+from generators.findings.helix.facts import FACTS
 from generators.findings.helix.figures import figures
 from generators.findings.helix.measure import HelixMetrics, measure
 
@@ -20,5 +21,6 @@ FINDING = Finding(
     measure=measure,
     rules=RULES,
     figures=figures,
+    facts=FACTS,
     signature="helix",
 )

@@ -8,6 +8,7 @@ for Magikarp" (2024).
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, TOKENS
 from generators.findings.outliers.claims import RULES
+from generators.findings.outliers.facts import FACTS
 from generators.findings.outliers.figures import figures
 from generators.findings.outliers.measure import OutliersMetrics, measure
 
@@ -22,5 +23,6 @@ FINDING = Finding(
     measure=measure,
     rules=RULES,
     figures=figures,
+    facts=FACTS,
     signature="outlier-norms",
 )

@@ -5,6 +5,7 @@ Rotations are Su et al.'s (RoFormer, 2021), slopes Press et al.'s (ALiBi, 2022),
 """
 
 from generators.findings.contract import Finding
+from generators.findings.position_scheme.facts import FACTS
 from generators.findings.position_scheme.figures import figures
 from generators.findings.position_scheme.measure import PositionSchemeMetrics, measure
 
@@ -30,5 +31,6 @@ FINDING = Finding(
     measure=measure,
     rules=(),
     figures=figures,
+    facts=FACTS,
     signature="position-scheme",
 )

@@ -8,6 +8,7 @@ whether what lies off the curve is noise.
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
 from generators.findings.position_use.claims import RULES
+from generators.findings.position_use.facts import FACTS
 from generators.findings.position_use.figures import figures
 from generators.findings.position_use.measure import PASSES, PositionUseMetrics, measure
 from generators.findings.running import WINDOWS
@@ -22,6 +23,7 @@ FINDING = Finding(
     measure=measure,
     rules=RULES,
     figures=figures,
+    facts=FACTS,
     signature="position-damage",
     passes=WINDOWS * PASSES,
 )

@@ -7,6 +7,7 @@ Transformers via disentangling position and context" (2023, arXiv 2310.04861).
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
 from generators.findings.stream.claims import RULES
+from generators.findings.stream.facts import FACTS
 from generators.findings.stream.figures import figures
 from generators.findings.stream.measure import WINDOWS, StreamMetrics, measure
 
@@ -21,6 +22,7 @@ FINDING = Finding(
     measure=measure,
     rules=RULES,
     figures=figures,
+    facts=FACTS,
     signature="stream-curves",
     passes=WINDOWS,
 )

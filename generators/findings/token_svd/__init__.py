@@ -7,6 +7,7 @@ next two separate tokens with a leading space from those without.
 from generators.findings.contract import Finding
 from generators.findings.inputs import TOKENS
 from generators.findings.token_svd.claims import RULES
+from generators.findings.token_svd.facts import FACTS
 from generators.findings.token_svd.figures import figures
 from generators.findings.token_svd.measure import TokenSvdMetrics, measure
 
@@ -20,5 +21,6 @@ FINDING = Finding(
     measure=measure,
     rules=RULES,
     figures=figures,
+    facts=FACTS,
     signature="svd-plane",
 )

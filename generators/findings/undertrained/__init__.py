@@ -7,6 +7,7 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, RUN, TOKENS
 from generators.findings.running import WINDOWS
 from generators.findings.undertrained.claims import RULES
+from generators.findings.undertrained.facts import FACTS
 from generators.findings.undertrained.figures import figures
 from generators.findings.undertrained.measure import PASSES, UndertrainedMetrics, measure
 
@@ -21,6 +22,7 @@ FINDING = Finding(
     measure=measure,
     rules=RULES,
     figures=figures,
+    facts=FACTS,
     signature="largest-probabilities",
     passes=WINDOWS * PASSES,
 )

@@ -7,6 +7,7 @@ many others. Nothing is claimed: noise yields itself too, and the exceptions are
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import TOKENS
+from generators.findings.zero_layer.facts import FACTS
 from generators.findings.zero_layer.figures import figures
 from generators.findings.zero_layer.measure import ZeroLayerMetrics, measure
 
@@ -21,5 +22,6 @@ FINDING = Finding(
     measure=measure,
     rules=(),
     figures=figures,
+    facts=FACTS,
     signature="zero-layer-norms",
 )

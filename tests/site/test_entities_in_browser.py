@@ -1,4 +1,4 @@
-"""The panel on a thing: it opens by address, by links, by what figures say, and by the search; by keyboard too."""
+"""The panel on an entity: it opens by address, by links, by what figures say, and by the search; by keyboard too."""
 
 import html
 import json
@@ -12,16 +12,16 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from generators.site.entities import write_entities
 from generators.site.staging import Staging
-from generators.site.things import write_things
 from generators.site.words import environment
 from tests.site.conftest import ASSETS, served, write_script
 from tests.site.test_browser import PHONE, WCAG, WIDE, opened
-from tests.site.test_things import HOSTILE, IN_USE, PLANTED, page
+from tests.site.test_entities import HOSTILE, IN_USE, PLANTED, page
 
 pytestmark = pytest.mark.browser
 
-SECTION = '{% import "things.md.j2" as named with context %}{{ named.section(page, things) }}'
+SECTION = '{% import "entities.md.j2" as named with context %}{{ named.section(page, entities) }}'
 AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Planted</title>
 <meta http-equiv="Content-Security-Policy" content="
  default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:">
@@ -41,8 +41,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @contextmanager
 def serving(site: Path, model: Any) -> Iterator[str]:
-    things = write_things(model, Staging(site, site / "cache"))
-    section = environment().from_string(SECTION).render(page=model, things=things, root="../../")
+    named = write_entities(model, Staging(site, site / "cache"))
+    section = environment().from_string(SECTION).render(page=model, entities=named, root="../../")
     write_script(site)
     shutil.copy(ASSETS / "entities.css", site / "assets")
     (site / "models" / "planted").mkdir(parents=True)

@@ -1,17 +1,19 @@
 """What the home page opens with: what holds, with the first model that shows it, in words made from its numbers."""
 
+from typing import Any
+
 import pytest
 
 from generators.checkpoint.registry import Model, load_registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
-from generators.site.openings import CLAIMS, MOST, openings
 from generators.site.staging import Staging
+from generators.site.teasers import MOST, Teaser, hero, teasers
 from generators.site.view import ModelPage, model_page
 from generators.site.words import environment
 from tests.conftest import ROOT, without_figures
 
-SAID = environment().get_template("openings.j2").module
+TEASING = [finding for finding in FINDINGS if finding.facts.teaser is not None]
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +36,24 @@ def _named(models: tuple[Model, ...], name: str) -> Model:
     return next(model for model in models if model.name == name)
 
 
-def words(one) -> str:
-    return " ".join(str(SAID.told[one.claim](one.page.title, one.metrics)).split())
+def template(finding: str) -> Any:
+    return environment().get_template(f"findings/{finding}.md.j2").make_module({"root": ""})
 
 
-def test_every_claim_has_a_headline_and_words_of_its_own():
-    assert {rule.id for finding in FINDINGS for rule in finding.rules} >= {*CLAIMS}
-    assert set(SAID.headlines) == set(SAID.told) == set(CLAIMS)
+def words(one: Teaser) -> str:
+    said = template(one.section.finding.name).teaser(one.page.title, one.metrics)
+    return " ".join(str(said).split())
+
+
+@pytest.mark.parametrize("finding", TEASING, ids=lambda finding: finding.name)
+def test_every_claim_is_the_findings_own_and_has_a_headline_of_its_own(finding):
+    assert finding.facts.teaser in {rule.id for rule in finding.rules}
+    headlines = [str(template(one.name).headline()) for one in TEASING]
+    assert headlines.count(str(template(finding.name).headline())) == 1
 
 
 def test_it_opens_with_three_findings_each_in_a_model_that_shows_it(kept):
-    found = openings(list(kept.values()))
+    found = teasers(list(kept.values()))
     assert [(one.claim, one.page.name) for one in found] == [
         ("winding", "gpt2"),
         ("ln2-one-channel", "gpt2"),
@@ -59,20 +68,27 @@ def test_it_opens_with_three_findings_each_in_a_model_that_shows_it(kept):
     assert "9 of 12 layers" in words(found[1])
     assert "993 of the 994 tokens that are called unused" in words(found[2])
     assert "the other 762 were hardly trained is inferred" in words(found[2])
-    assert found[0].helix == (
+    assert " ".join(str(template("helix").together(list(kept.values()))).split()) == (
         "Winding holds in 3 of 3 models tested; the helix, which is a curve in three dimensions as well, in 1 of 3 "
         "(GPT-2 124M)"
     )
-    assert (found[1].helix, found[1].lesson.holding, found[1].lesson.partly) == ("", 2, 1)
+    assert (found[1].lesson.holding, found[1].lesson.partly) == (2, 1)
 
 
 def test_what_holds_nowhere_opens_nothing(kept):
-    assert [one.claim for one in openings([kept["openai-gpt"]])] == ["winding"]
-    assert openings([]) == []
+    assert [one.claim for one in teasers([kept["openai-gpt"]])] == ["winding"]
+    assert teasers([]) == []
 
 
 def test_the_words_of_a_claim_are_made_from_its_numbers(kept):
     page = kept["all-minilm-l6-v2"]
     metrics = next(s.record.metrics for s in page.sections if s.finding.name == "position_use")
-    said = " ".join(str(SAID.told["exact-positions"](page.title, metrics)).split())
+    said = " ".join(str(template("position_use").teaser(page.title, metrics)).split())
     assert said.startswith("Told only in which group of ten tokens a position lies, all-MiniLM-L6-v2 loses 63 %")
+
+
+def test_a_report_opens_with_the_first_teaser_whether_it_holds_or_not(kept):
+    pages = list(kept.values())
+    page, picture = hero(pages)
+    assert (page.name, picture.name) == ("gpt2", TEASING[0].signature)
+    assert hero([]) is None
