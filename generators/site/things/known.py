@@ -14,6 +14,7 @@ from jaxtyping import Int, Real
 from numpy import ndarray as Array
 
 from generators.drawing.interactive import rounded
+from generators.findings.growing import NotMeasured
 from generators.findings.measured import Measurements
 from generators.site.view import ModelPage
 
@@ -175,7 +176,7 @@ def metric(found: Found, *path: str) -> Any:
     value: Any = None if found is None else found.metrics
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
-    return value
+    return None if isinstance(value, NotMeasured) else value
 
 
 def rows(found: Found, table: str) -> list[dict[str, Any]]:
