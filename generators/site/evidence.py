@@ -106,6 +106,7 @@ class Planted(Kept):
     commit: str
     draws: int
     plantings: list[Planting]
+    renewed: dict[str, str] = {}  # finding -> the commit at which it was measured anew
 
 
 class Tried(Kept):
