@@ -143,7 +143,7 @@ def with_positional_heads(
     for accidents of the frequencies, much less elsewhere.
     """
     rng = np.random.default_rng([seed, 7])
-    n, d, d_head = arch.n_ctx, arch.d_model, arch.d_head
+    n, d, d_head = arch.n_ctx or 0, arch.d_model, arch.d_head
     frequencies = rng.uniform(0.2, np.pi, d_head // 2)
     no_mean = np.linalg.qr(np.column_stack([np.ones(d), rng.standard_normal((d, d_head))]))[0][:, 1:]
     cosines, sines = no_mean[:, : d_head // 2], no_mean[:, d_head // 2 : 2 * (d_head // 2)]

@@ -256,8 +256,7 @@ def test_measuring_knows_no_disk_no_page_and_no_drawing(finding):
         f"generators.findings.{name}"
         for name in ("inputs", "measured", "nulls", "positional", "running", "sizes", "token_cells", "varying")
     }
-    if finding.name == "undertrained":  # the candidates are those of the outliers
-        ours = (*ours, "generators.findings.outliers.")
+    ours = (*ours, *(f"generators.findings.{other}." for other in finding.asks_about))
     for module in modules_in(PACKAGE, finding.measure.__module__):
         assert module in shared or module.startswith(ours), module
 

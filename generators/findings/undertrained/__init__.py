@@ -23,4 +23,5 @@ FINDING = Finding(
     figures=figures,
     signature="largest-probabilities",
     passes=WINDOWS * PASSES,
+    asks_about=("outliers",),  # are its candidates unspeakable?
 )
