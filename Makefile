@@ -14,7 +14,7 @@ KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=1000000000 MALLOC_TRIM_THRESHOLD_=40000000
 NPM := npm install --silent --no-audit --no-fund --no-save --no-package-lock
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site render test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site render test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted oracle fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -59,8 +59,11 @@ cluster-test: $(CLUSTER)/.cluster ## the tests of --scheduler: a Dask scheduler 
 nulls: $(VENV)/.dev ## how often each claim holds where there is nothing to find; writes results/nulls.json
 	$(BIN)/python -m tests.nulls $(NULLS_ARGS)
 
-planted: $(VENV)/.dev ## where each claim switches when its structure is planted; writes results/planted.json
-	$(BIN)/python -m tests.planted
+planted: $(VENV)/.dev ## where each claim switches when its structure is planted; writes results/planted.json; PLANTED_ARGS="--only gains", say
+	$(BIN)/python -m tests.planted $(PLANTED_ARGS)
+
+oracle: $(VENV)/.dev ## every family's table beside transformers and PyTorch; writes results/oracle.json; ORACLE_ARGS="--only gpt2 t5", say
+	$(BIN)/python -m tests.checkpoint.oracle $(ORACLE_ARGS)
 
 fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 100 --write", say
 	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)

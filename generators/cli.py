@@ -196,8 +196,14 @@ def serve(
 def list_models(
     results: Results = DEFAULT_RESULTS,
     registry: RegistryFile = DEFAULT_REGISTRY,
+    fields: Annotated[bool, typer.Option("--fields", help="Describe the fields of an entry in models.yml.")] = False,
 ) -> None:
     """List the models of the atlas, where their weights come from and whether they are computed."""
+    if fields:
+        from generators.checkpoint.registry import described
+
+        terminal.table(("field", "must it be there", "what it is for"), described())
+        return
     store = _store(results)
     rows = [
         (model.name, model.title, " or ".join(source.in_words() for source in model.sources), _done(store, model))

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from generators.base.text import SYMBOLS
-from generators.checkpoint.registry import Registry, load_registry
+from generators.checkpoint.registry import Model, Registry, load_registry
 from generators.compute import run as room
 from generators.compute.judged import judged_model
 from generators.compute.records import ModelFindings
@@ -152,6 +152,15 @@ def test_models_lists_names_places_and_dates(atlas, project):
     assert good[:2] == ["good", "Good model"]
     assert re.fullmatch(r"computed \d{4}-\d\d-\d\d", good[3])
     assert away == ["away", "Away", "package no-such-package-here", "not computed yet"]
+
+
+def test_the_fields_of_an_entry_are_described_where_models_yml_says(atlas):
+    (command,) = re.findall(r"Fields are described by `atlas ([^`]+)`", (ROOT / "models.yml").read_text("utf-8"))
+    run = atlas(*command.split())
+    assert run.code == 0
+    described = {name: words for name, _, words in (line.split("\t") for line in run.out.splitlines())}
+    assert set(described) == set(Model.model_fields)
+    assert all(words.endswith(".") for words in described.values())
 
 
 def test_models_of_the_repository(atlas, tmp_path):

@@ -74,10 +74,13 @@ STACKS: tuple[Stack, ...] = ("encoder", "decoder", "text", "vision")
 class Model(Entry):
     """One model: what it is called, where its weights are, what is known about it."""
 
-    name: Slug
-    title: Title
-    sources: tuple[Source, ...] = Field(min_length=1, description="Where the weights are, tried in this order.")
-    family: str | None = Field(default=None, description="Only if config.json does not name it.")
+    name: Slug = Field(description="What commands call it, and the address of its page: lower case.")
+    title: Title = Field(description="What pages call it.")
+    sources: tuple[Source, ...] = Field(
+        min_length=1,
+        description="Where the weights are, tried in this order: `hub` (and `revision`), `package` or `folder`.",
+    )
+    family: str | None = Field(default=None, description="Only where config.json does not tell it.")
     stack: Stack | None = Field(
         default=None, description="Which half of a checkpoint that holds two models; the name ends with --STACK."
     )
@@ -93,13 +96,21 @@ class Model(Entry):
         default=False,
         description="Has a page, but is shown in its series only: no list of models has it, none counts it.",
     )
-    licence: Text | None = None
-    notes: Text | None = None
+    licence: Text | None = Field(default=None, description="The licence of the weights.")
+    notes: Text | None = Field(default=None, description="What it is and was trained on, in a sentence or two.")
 
     @property
     def whole(self) -> str:
         """Return the name of the checkpoint that holds the model: its own, without the half that it is."""
         return self.name.removesuffix(f"--{self.stack}") if self.stack else self.name
+
+
+def described() -> list[tuple[str, str, str]]:
+    """Return every field of an entry in `models.yml`: its name, whether it must be there, what it is for."""
+    return [
+        (name, "needed" if field.is_required() else "optional", field.description or "")
+        for name, field in Model.model_fields.items()
+    ]
 
 
 AT = "{at}"  # in a pattern, the place of a member

@@ -6,12 +6,12 @@ a reader asks for an entity.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
 import numpy as np
 
-from generators.base.packed import packed
 from generators.base.plain import as_compact_json
 from generators.drawing.interactive import rounded
 from generators.findings.facts import (
@@ -24,6 +24,7 @@ from generators.findings.facts import (
     EntityNumbers,
     Fact,
 )
+from generators.findings.judging import NotMeasuredError
 from generators.site.addresses import query, query_of_head
 from generators.site.staging import Staging
 from generators.site.view import ModelPage
@@ -146,8 +147,9 @@ def entities(page: ModelPage, kind: EntityKind) -> Entities:
             why = f"{section.finding.title}: nothing is known of this model's {kind}s. {section.record.reason or ''}"
             made.unknown.append((name, why.strip()))
         elif says is not None and section.measured is not None:
-            for fact in says(section.measured, made.count):
-                made.add(fact, name)
+            with suppress(NotMeasuredError):  # what was measured before some number existed says less
+                for fact in says(section.measured, made.count):
+                    made.add(fact, name)
     if kind == "token":
         made.names |= _named_in_tables(page)
     return made
@@ -162,7 +164,7 @@ def write_entities(page: ModelPage, staging: Staging) -> list[Notable]:
         ("things", {"model": _model(page), "findings": _findings(page), **plain}),
         ("things-tokens", tokens),
     ):
-        staging.write(f"data/{page.name}/{file}.json", as_compact_json(packed(content)))
+        staging.write(f"data/{page.name}/{file}.json", as_compact_json(content))
     return [one for kind in LISTED for one in _notable(kind, found[kind], page.findings.model.n_head)]
 
 

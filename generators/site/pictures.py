@@ -3,7 +3,7 @@
 import gc
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from generators.compute.judged import JudgedFinding
 from generators.drawing import svg
 from generators.drawing.head_grid import HeadGrid
 from generators.findings.contract import Figure
+from generators.findings.judging import NotMeasuredError
 from generators.site.staging import Staging
 from generators.site.words import Caption, caption
 
@@ -52,8 +53,13 @@ def interactive_figures(findings: Iterable[JudgedFinding]) -> dict[str, Any]:
     One of heads takes in the lines of the other that it names: findings know nothing of each other's results.
     """
     measured = [(judged.finding, judged.measured) for judged in findings if judged.measured is not None]
-    figures = [figure for finding, found in measured for figure in finding.figures(found)]
-    made = {figure.name: figure.interactive() for figure in figures if figure.interactive is not None}
+    made = {}
+    for finding, found in measured:
+        with suppress(NotMeasuredError):
+            for figure in finding.figures(found):
+                with suppress(NotMeasuredError):
+                    if figure.interactive is not None:
+                        made[figure.name] = figure.interactive()
     return {name: _beside(drawn, made) for name, drawn in made.items()}
 
 
@@ -64,11 +70,18 @@ def _beside(drawn: Any, made: Mapping[str, Any]) -> Any:
 
 
 def pictures(judged: JudgedFinding, interactive: Mapping[str, Any], model: str, staging: Staging) -> list[Picture]:
-    """Draw every figure of one finding of one model; `interactive` is what the interactive ones are made from."""
+    """Draw every figure of one finding of one model, but those that need numbers which were not measured yet.
+
+    `interactive` is what the interactive ones are made from.
+    """
+    made: list[Picture] = []
     if judged.measured is None:
-        return []
-    figures = judged.finding.figures(judged.measured)
-    return [_picture(judged, figure, interactive.get(figure.name), model, staging) for figure in figures]
+        return made
+    with suppress(NotMeasuredError):
+        for figure in judged.finding.figures(judged.measured):
+            with suppress(NotMeasuredError):
+                made.append(_picture(judged, figure, interactive.get(figure.name), model, staging))
+    return made
 
 
 def _picture(judged: JudgedFinding, figure: Figure, interactive: Any, model: str, staging: Staging) -> Picture:

@@ -19,6 +19,7 @@ from generators.drawing.interactive import Curve, Rows
 from generators.drawing.small_multiples import NamedCurve
 from generators.findings import FINDINGS
 from generators.findings.facts import FollowedCurve
+from generators.findings.judging import NotMeasuredError
 from generators.site.claims_along import SeriesMember
 from generators.site.pictures import DrawnFile, drawn
 from generators.site.staging import Staging
@@ -60,9 +61,12 @@ def curve_of(member: SeriesMember, kind: FollowedCurve) -> Curve | None:
     judged = next((each for each in member.judged.findings if each.finding.facts.curve == kind), None)
     if judged is None or judged.measured is None:
         return None
-    figures: Any = judged.finding.figures(judged.measured)
-    made = next((figure.interactive for figure in figures if figure.name == kind.figure), None)
-    curve = made() if made is not None else None
+    try:
+        figures: Any = judged.finding.figures(judged.measured)
+        made = next((figure.interactive for figure in figures if figure.name == kind.figure), None)
+        curve = made() if made is not None else None
+    except NotMeasuredError:
+        return None
     if not isinstance(curve, Curve):
         return None
     rows = curve.rows[(len(curve.rows) - 1) // 2 if curve.slider else 0]  # layers: the one half way

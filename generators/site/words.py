@@ -1,6 +1,6 @@
 """Templates, and the words about a finding that stand in its own: captions, and texts for those who can't see."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -14,12 +14,15 @@ from generators.base.text import SYMBOLS, formula, in_markdown, number
 from generators.compute.records import ClaimRecord
 from generators.drawing.strip import strip
 from generators.findings import FINDINGS
-from generators.findings.judging import Rule
+from generators.findings.judging import NotMeasuredError, Rule
 from generators.findings.measured import Measurements
 from generators.site.cells import body, header
 from generators.site.columns import shown
 from generators.site.locations import packaged
 
+NEEDS_MORE = Markup(
+    '<p class="status">More is said here where a number was measured that did not exist when this was computed.</p>\n'
+)
 MOST_ROWS = 100  # of a table on a page; its CSV has all
 
 
@@ -65,6 +68,8 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "shown_columns": shown,
         "table_header": header,
         "table_rows": body,
+        "as_far_as_measured": as_far_as_measured,
+        "of_those_measured": of_those_measured,
         "whole": whole,
         "added": added,
     }
@@ -83,6 +88,23 @@ def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:
     how_to_read = getattr(words, f"caption_{name}")(measured.metrics, measured.arrays)
     alt = getattr(words, f"alt_{name}")(measured.metrics, measured.arrays)
     return Caption(Markup(" ".join(how_to_read.split())), " ".join(Markup(alt).unescape().split()))
+
+
+def as_far_as_measured(words: Callable[..., Markup], *given: Any) -> Markup:
+    """Return what a macro says, or that it needs a number which was not measured yet."""
+    try:
+        return words(*given)
+    except NotMeasuredError:
+        return NEEDS_MORE
+
+
+def of_those_measured(words: Callable[[Sequence[Any]], Markup], models: Sequence[Any]) -> Markup:
+    """Return what a macro says of models, without those that need to be measured again for it."""
+    said = as_far_as_measured(words, models)
+    if said is not NEEDS_MORE:
+        return said
+    able = [model for model in models if as_far_as_measured(words, [model]) is not NEEDS_MORE]
+    return (words(able) if able else Markup()) + NEEDS_MORE
 
 
 def question(finding: str) -> str:

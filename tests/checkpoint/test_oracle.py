@@ -1,5 +1,6 @@
 """Every family's table agrees with what PyTorch and transformers compute; a wrong table can't pass."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,8 @@ from generators.checkpoint.families import families
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Slot, changed, fused, norm, part_of
 from generators.checkpoint.sources import in_folder
+from tests.checkpoint.oracle import __main__ as oracle_command
+from tests.checkpoint.oracle.__main__ import chosen, kept, which
 from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
 from tests.checkpoint.oracle.model import build
@@ -153,3 +156,37 @@ def test_silence_in_a_config_is_read_as_the_software_reads_it(case: OracleCase):
 def _with_heads(architecture: Architecture) -> Architecture:
     """Return an architecture in which as many heads of keys as of queries are said, not left unsaid."""
     return replace(architecture, n_kv_head=architecture.n_kv_head or architecture.n_head)
+
+
+@pytest.mark.oracle
+def test_one_family_is_compared_anew_and_the_rows_of_the_others_stay(tmp_path, monkeypatch, capsys):
+    there = json.loads(oracle_command.RESULTS.read_text("utf-8"))
+    stored = [{**row, "largest_difference": 0.25} for row in there["rows"]]
+    monkeypatch.setattr(oracle_command, "RESULTS", tmp_path / "oracle.json")
+    monkeypatch.setattr(
+        oracle_command, "_versions", lambda: {name: there[name] for name in ("torch", "transformers")}
+    )
+    oracle_command.RESULTS.write_text(json.dumps({**there, "rows": stored}), "utf-8")
+    monkeypatch.setattr("sys.argv", ["oracle", "--only", "openai-gpt"])
+    oracle_command.main()
+    now = json.loads(oracle_command.RESULTS.read_text("utf-8"))
+    assert {key: now[key] for key in there if key != "rows"} == {key: there[key] for key in there if key != "rows"}
+    anew = [row for row in now["rows"] if row["largest_difference"] < TOLERANCE]
+    assert {row["family"] for row in anew} == {"openai-gpt"}
+    assert [row for row in now["rows"] if row not in anew] == [r for r in stored if r["family"] != "openai-gpt"]
+    assert [which(row) for row in now["rows"]] == [which(row) for row in stored]
+
+
+def test_cases_are_chosen_by_name_type_or_family():
+    assert chosen([]) == list(CASES)
+    assert {case.family for case in chosen(["gpt2", "bert,t5"])} == {"gpt2", "bert", "t5--encoder", "t5--decoder"}
+    assert [case.name for case in chosen(["bert (decoder)"])] == ["bert (decoder)"]
+    with pytest.raises(SystemExit, match="of this name: no-such"):
+        chosen(["gpt2", "no-such"])
+
+
+def test_rows_of_other_versions_are_not_mixed(tmp_path, monkeypatch):
+    monkeypatch.setattr(oracle_command, "RESULTS", tmp_path / "oracle.json")
+    oracle_command.RESULTS.write_text(json.dumps({"torch": "1", "transformers": "2", "rows": []}))
+    with pytest.raises(SystemExit, match="compare all"):
+        kept(chosen(["gpt2"]), {"torch": "1", "transformers": "3"})

@@ -7,6 +7,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 from scipy.stats import ortho_group
 
+from generators.findings import plantings
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.attention.heads import random_keys
 from generators.findings.attention.measure import PANEL_PIXELS
@@ -26,6 +27,16 @@ MODELS = {
     "wide": (synthetic.architecture(n_ctx=24, d_model=64, n_layer=1, n_head=2), 2),
     "shortest": (synthetic.architecture(n_ctx=16, d_model=32, n_layer=1, n_head=2, causal=False), 1),
 }
+
+
+def reading(directions: np.ndarray, width: int, *, noise: float = 0.02, seed: int = 0) -> np.ndarray:
+    """Return a matrix (d, width) whose leading left singular vectors span `directions` (d, count)."""
+    rng = np.random.default_rng([seed, 6])
+    d, count = directions.shape
+    strength = np.linspace(2, 1, count)
+    return (directions * strength) @ plantings.orthonormal(width, count, seed).T + noise * rng.standard_normal(
+        (d, width)
+    ) / np.sqrt(d)
 
 
 def weights_of(name):
@@ -185,12 +196,12 @@ def test_panels_of_wide_models_are_averaged_over_blocks():
 )
 def test_queries_and_keys_that_read_positions(decoder, q, k, verdict):
     weights, arch = decoder
-    P = synthetic.embed(synthetic.helix(210, 4), 48, noise=0.02)
+    P = plantings.embed(plantings.coil(210, 4), 48, noise=0.02)
     top = np.linalg.svd(P)[2][:5].T
     planted = {**weights, "position_embedding": P}
     for name, reads in (("q", q), ("k", k)):
         if reads:
-            planted[f"blocks.0.attn.{name}"] = synthetic.reading(top, 48)
+            planted[f"blocks.0.attn.{name}"] = reading(top, 48)
     result = compute(planted, arch)
     for name, reads in (("Q", q), ("K", k)):
         found = result.metrics["top5"]["P"][name]["raw"]
@@ -258,8 +269,8 @@ def test_what_layer_1_reads_does_not_count(decoder):
     top = np.linalg.svd(weights["position_embedding"])[2][:5].T
     planted = {
         **weights,
-        "blocks.1.attn.q": synthetic.reading(top, 48),
-        "blocks.1.attn.k": synthetic.reading(top, 48),
+        "blocks.1.attn.q": reading(top, 48),
+        "blocks.1.attn.k": reading(top, 48),
     }
     assert claims_of(planted, arch)["qk-read-positions"].verdict == "fails"
 
@@ -268,10 +279,10 @@ def test_a_gain_can_take_back_what_a_matrix_reads():
     """Positions live in six channels, which Q reads and the norm before it dials down: GPT-2's case."""
     arch = synthetic.architecture(n_ctx=210, d_model=60)
     weights = synthetic.gaussian_weights(arch, seed=0)
-    P = synthetic.embed(synthetic.helix(210, 4), 60, channels=range(6), noise=1e-4)
+    P = plantings.embed(plantings.coil(210, 4), 60, channels=range(6), noise=1e-4)
     gain = np.ones(60)
     gain[:6] = 1e-3
-    Q = synthetic.reading(np.eye(60)[:, :6], 60, noise=0.1)
+    Q = reading(np.eye(60)[:, :6], 60, noise=0.1)
     planted = {**weights, "position_embedding": P, "blocks.0.ln1.gain": gain}
     result = compute({**planted, "blocks.0.attn.q": Q, "blocks.0.attn.k": Q}, arch)
     found = result.metrics["top5"]["P"]["Q"]
@@ -534,7 +545,7 @@ def test_uniform_attention_of_encoders_is_the_same_at_every_offset():
 def test_planted_heads_peak_where_they_were_planted(n, causal, offsets):
     arch = synthetic.architecture(n_ctx=n, d_model=64, causal=causal)
     planted = dict(zip([(0, 0), (0, 1), (1, 0), (1, 1)], offsets, strict=True))
-    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, planted)
+    weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, planted)
     heads = compute(weights, arch).metrics["positional_kernels"]["heads"]
     assert [head["peak_offset"] for head in heads] == offsets
     assert [head["peak_offset_all_queries"] for head in heads] == offsets
@@ -550,7 +561,7 @@ def test_some_head_finds_the_previous_token(causal, offset, verdict):
     """Without tokens, positions alone are judged."""
     arch = synthetic.architecture(n_ctx=128, causal=causal)
     gaussian = synthetic.gaussian_weights(arch, seed=0, tokens=False)
-    claim = claims_of(synthetic.with_positional_heads(gaussian, arch, {(0, 1): offset}), arch)["previous-token-head"]
+    claim = claims_of(plantings.with_positional_heads(gaussian, arch, {(0, 1): offset}), arch)["previous-token-head"]
     assert claim.verdict == verdict
     assert (claim.value > 0.9) is (verdict == "holds")
     assert claim.baseline < 0.05
@@ -580,7 +591,7 @@ def test_chance_of_a_head_is_its_weight_on_keys_at_random(decoder):
 def test_the_interval_of_the_best_head_draws_queries_again_in_blocks():
     """Its weight changes from one half of the context to the other: blocks move the mean more than single ones."""
     arch = synthetic.architecture(n_ctx=128, n_layer=1)
-    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, 0, tokens=False), arch, {(0, 1): 1})
+    weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, 0, tokens=False), arch, {(0, 1): 1})
     weights["position_embedding"][64:] = np.random.default_rng(0).standard_normal((64, 48))
     attention = plain_attention(weights, arch, 0, 1)
     at_1 = np.array([attention[query][query - 1] for query in range(1, 128)])
@@ -596,7 +607,7 @@ def test_the_interval_of_the_best_head_draws_queries_again_in_blocks():
 def test_a_previous_token_head_puts_half_its_weight_there(sharpness, weight):
     arch = synthetic.architecture(n_ctx=128)
     weights = synthetic.gaussian_weights(arch, seed=0)
-    weights = synthetic.with_positional_heads(weights, arch, {(0, 1): 1}, sharpness)
+    weights = plantings.with_positional_heads(weights, arch, {(0, 1): 1}, sharpness)
     head = compute(weights, arch).metrics["positional_kernels"]["heads"][1]
     assert head["peak_offset"] == 1
     assert head["weight_at_1"] == pytest.approx(plain_kernel(weights, arch, 0, 1)[1], rel=1e-3)
@@ -606,7 +617,7 @@ def test_a_previous_token_head_puts_half_its_weight_there(sharpness, weight):
 
 def test_a_previous_token_head_beyond_layer_0_is_called_a_caricature(decoder):
     weights, arch = decoder
-    planted = synthetic.with_positional_heads(without(weights, "token_embedding"), arch, {(1, 0): 1})
+    planted = plantings.with_positional_heads(without(weights, "token_embedding"), arch, {(1, 0): 1})
     claim = claims_of(planted, arch)["previous-token-head"]
     assert claim.verdict == "holds"
     assert claim.answer.endswith(" It is beyond layer 0, where the input is another: a caricature.")
@@ -799,7 +810,7 @@ def test_every_figure_is_drawn_and_told(decoder, absent):
 
 def test_alt_texts_tell_the_numbers(decoder):
     arch = decoder[1]
-    result = compute(synthetic.with_positional_heads(decoder[0], arch, {(0, 1): 1, (1, 0): 1}), arch)
+    result = compute(plantings.with_positional_heads(decoder[0], arch, {(0, 1): 1, (1, 0): 1}), arch)
     alt = {figure.name: caption("attention", figure.name, result).alt for figure in ATTENTION.figures(result)}
     m, heads = result.metrics, result.metrics["positional_kernels"]["heads"]
     assert f"Q {m['top5']['P']['Q']['raw'] * 48 / 25:.3g}, K " in alt["overlap-panels"]

@@ -8,6 +8,7 @@ import pytest
 
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.sources import in_folder
+from generators.findings import plantings
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.attention import with_tokens
 from generators.findings.attention.heads import random_keys
@@ -245,7 +246,7 @@ def test_64_draws_of_tokens_are_each_looked_at_from_16_positions(n, causal, firs
 def test_frequent_tokens_decide_what_a_head_sees():
     """A head of positions alone, and tokens that drown them: no matter where these are never drawn."""
     arch = synthetic.architecture(n_ctx=128, vocab_size=120)
-    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, 0, vocab_size=120), arch, {(0, 1): 1})
+    weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, 0, vocab_size=120), arch, {(0, 1): 1})
     weights["token_embedding"][:60] *= 0.02
     weights["token_embedding"][60:] *= 20
     faint, loud = (np.log1p(1000.0 * there) for there in (np.arange(120) < 60, np.arange(120) >= 60))
@@ -261,7 +262,7 @@ def test_frequent_tokens_decide_what_a_head_sees():
 def test_the_claim_is_judged_with_tokens_on_the_positions(tokens, verdict, causal):
     """Positions alone would make the head find the previous token in both."""
     arch = synthetic.architecture(n_ctx=128, causal=causal)
-    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, {(0, 1): 1})
+    weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, {(0, 1): 1})
     weights["token_embedding"] *= np.float32(tokens)
     result = compute(weights, arch)
     claim = claim_of(result)
@@ -278,7 +279,7 @@ def test_the_claim_is_judged_with_tokens_on_the_positions(tokens, verdict, causa
 @pytest.mark.parametrize(("offset", "causal"), [(0, True), (2, True), (-1, False)])
 def test_heads_that_look_elsewhere_do_not_find_the_previous_token(offset, causal):
     arch = synthetic.architecture(n_ctx=128, causal=causal)
-    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, {(0, 1): offset})
+    weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, {(0, 1): offset})
     weights["token_embedding"] *= np.float32(0.02)
     result = compute(weights, arch)
     assert result.metrics["token_kernels"]["heads"][1]["peak_offset"] == offset
@@ -292,7 +293,7 @@ def test_heads_beyond_layer_0_are_called_a_caricature():
 
     def said(*planted):
         heads = dict.fromkeys(planted, 1)
-        return claim_of(compute(synthetic.with_positional_heads(weights, arch, heads), arch)).answer
+        return claim_of(compute(plantings.with_positional_heads(weights, arch, heads), arch)).answer
 
     assert "caricature" not in said((0, 1))
     assert said((1, 0)).endswith(" It is beyond layer 0, where the input is another: a caricature.")
@@ -352,7 +353,7 @@ def test_on_smooth_noise_heads_look_nearby_but_at_nothing_in_particular(width, s
 
 def test_without_tokens_positions_alone_are_judged():
     arch = synthetic.architecture(n_ctx=128)
-    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, 0, tokens=False), arch, {(0, 1): 1})
+    weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, 0, tokens=False), arch, {(0, 1): 1})
     result = compute(weights, arch)
     assert result.metrics["token_kernels"] is None
     assert "token_kernels" not in result.arrays

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from generators.base.architecture import Buckets, Rotary
+from generators.findings import plantings
 from generators.findings.blurred import FINDING
 from generators.findings.blurred.measure import GROUP, in_groups, looks
 from generators.findings.blurred.reduced import COMPONENTS, Reduced, reduce, why_not
@@ -22,7 +23,7 @@ CURVE = np.random.default_rng(5).standard_normal((ARCH.n_ctx, FEW)) + 0.5
 def of_few_components(**changed: object) -> tuple[dict, object]:
     """Return a model whose positions lie in fewer directions than are kept, off the origin."""
     arch = replace(ARCH, **changed)
-    return {**WEIGHTS, "position_embedding": synthetic.embed(CURVE, ARCH.d_model, seed=3) + 0.3}, arch
+    return {**WEIGHTS, "position_embedding": plantings.embed(CURVE, ARCH.d_model, seed=3) + 0.3}, arch
 
 
 def without(weights: dict, *parts: str) -> dict:
@@ -67,7 +68,7 @@ def test_what_is_stored_in_half_precision_is_near_enough():
 
 
 def test_a_planted_head_loses_the_previous_token_when_positions_are_blurred():
-    weights = synthetic.with_positional_heads(WEIGHTS, ARCH, {(1, 0): 1})
+    weights = plantings.with_positional_heads(WEIGHTS, ARCH, {(1, 0): 1})
     rows = synthetic.measure(FINDING, weights, ARCH).metrics["heads"]
     planted = next(row for row in rows if (row["layer"], row["head"]) == (1, 0))
     assert planted["as_they_are"] > 0.9

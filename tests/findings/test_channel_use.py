@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from generators.base.architecture import Architecture
+from generators.findings import plantings
 from generators.findings.channel_use import FINDING
 from generators.findings.inputs import Inputs
 from generators.tokens.frequency import TokenFrequency
@@ -20,8 +21,8 @@ def weights_of():
     E[:, FREQUENT] += LOG_FREQUENCY
     P = np.random.default_rng(3).standard_normal((N, D))
     P[:, POSITION] *= 10
-    gains = synthetic.gains_topped_by(LN2, range(LAYERS), LAYERS, D, 3.0)
-    return synthetic.with_gains({**weights, "token_embedding": E, "position_embedding": P}, "ln2", gains)
+    gains = plantings.gains_topped_by(LN2, range(LAYERS), LAYERS, D, 3.0)
+    return plantings.with_gains({**weights, "token_embedding": E, "position_embedding": P}, "ln2", gains)
 
 
 def measured(proxy=False, frequencies=True, **planted):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from generators.findings import plantings
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.channels.measure import position_channels
 from generators.findings.inputs import NotApplicableError
@@ -25,7 +26,7 @@ def claims_of(result):
 
 
 def planted_positions(n=300, noise=0.02):
-    return synthetic.embed(synthetic.helix(n, 4), D, channels=PLANTED, noise=noise)
+    return plantings.embed(plantings.coil(n, 4), D, channels=PLANTED, noise=noise)
 
 
 def tokens(quiet=(), factor=0.1, seed=0):
@@ -195,7 +196,7 @@ def test_chance_is_what_turning_p_at_random_gives():
 
 def test_a_curve_in_no_particular_channels_does_not_live_in_few():
     """The same helix over all channels: low rank alone is no evidence."""
-    claim = claims_of(compute(synthetic.embed(synthetic.helix(300, 4), D, noise=0.02)))["few-channels"]
+    claim = claims_of(compute(plantings.embed(plantings.coil(300, 4), D, noise=0.02)))["few-channels"]
     assert claim.verdict == "fails"
     assert claim.value == pytest.approx(claim.baseline, abs=0.1)
 

@@ -16,7 +16,7 @@ from typing_extensions import get_type_hints, is_typeddict
 from generators.base.architecture import Architecture, Buckets, Rotary
 from generators.base.plain import plain
 from generators.compute.code import PACKAGE, modules_in
-from generators.findings import FINDINGS
+from generators.findings import FINDINGS, plantings
 from generators.findings.contract import Finding, roles
 from generators.findings.facts import EntityNote, Fact
 from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs
@@ -43,7 +43,7 @@ def weights_of(seed: int, planted: bool) -> dict[str, np.ndarray]:
     rng = np.random.default_rng([seed, 9])
     E = rng.standard_normal((V, D), dtype=np.float32)
     if planted:
-        E[CLUMP] = 3.5 * synthetic.orthonormal(D, 1, seed)[:, 0] + 0.05 * E[CLUMP]
+        E[CLUMP] = 3.5 * plantings.orthonormal(D, 1, seed)[:, 0] + 0.05 * E[CLUMP]
         E[LONG] *= 4
     norm = {"final_norm.gain": 1 + 0.2 * rng.standard_normal(D), "final_norm.bias": 0.1 * rng.standard_normal(D)}
     return {**synthetic.gaussian_weights(arch, seed), **norm, "token_embedding": E}
@@ -257,8 +257,7 @@ def test_measuring_knows_no_disk_no_page_and_no_drawing(finding):
         f"generators.findings.{name}"
         for name in ("inputs", "measured", "nulls", "positional", "running", "sizes", "token_cells", "varying")
     }
-    if finding.name == "undertrained":  # the candidates are those of the outliers
-        ours = (*ours, "generators.findings.outliers.")
+    ours = (*ours, *(f"generators.findings.{other}." for other in finding.asks_about))
     for module in modules_in(PACKAGE, finding.measure.__module__):
         assert module in shared or module.startswith(ours), module
         assert not module.endswith(".facts"), "what pages take from a finding makes nothing be measured again"

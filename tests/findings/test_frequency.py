@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from scipy.fft import dct, idct
 from scipy.stats import rankdata, spearmanr
 
+from generators.findings import plantings
 from generators.findings.frequency import FINDING as FREQUENCY
 from generators.findings.frequency.chances import rank_of_any
 from generators.findings.frequency.claims import NO_FREQUENCIES, TOO_FEW
@@ -147,7 +148,7 @@ def spread_over_all_channels() -> tuple[np.ndarray, np.ndarray]:
     """Frequency along a random direction, strong enough for every channel to have some of it."""
     rng = np.random.default_rng(5)
     log_frequency = rng.uniform(0, 10, V)
-    direction = synthetic.orthonormal(16, 1, seed=3)[:, 0]
+    direction = plantings.orthonormal(16, 1, seed=3)[:, 0]
     E = 0.5 * rng.standard_normal((V, 16)) + np.outer(log_frequency - 5, direction)
     return E, log_frequency
 

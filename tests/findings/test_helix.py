@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from generators.checkpoint.positions import fairseq_sinusoids, split_sinusoids
+from generators.findings import plantings
 from generators.findings.helix import FINDING as HELIX
-from generators.findings.helix import chance
+from generators.findings.helix import chance, planted
 from generators.findings.helix.information import information
 from generators.findings.inputs import NotApplicableError
 from generators.maths import surrogates
@@ -45,8 +46,8 @@ def claims_of(P):
 
 def positions(n, d, seed=0):
     """Return rows that are neither noise nor a clean curve, about a mean far from 0, as float32."""
-    curve = synthetic.helix(n, 3)[:, : min(3, d)]
-    return (1 + synthetic.embed(curve, d, noise=0.1, seed=seed)).astype(np.float32)
+    curve = plantings.coil(n, 3)[:, : min(3, d)]
+    return (1 + plantings.embed(curve, d, noise=0.1, seed=seed)).astype(np.float32)
 
 
 @cache
@@ -122,7 +123,7 @@ def test_singular_values_of_all_rows_uncentred(computed):
 )
 def test_three_components_claim(in_three, verdict):
     rest = np.full(20, (1 - in_three) / 20)
-    P = synthetic.with_spectrum(300, 64, [*np.full(3, in_three / 3), *rest])
+    P = plantings.with_spectrum(300, 64, [*np.full(3, in_three / 3), *rest])
     claim = claims_of(P)["three-components"]
     assert claim.value == pytest.approx(in_three)
     assert claim.verdict == verdict
@@ -132,7 +133,7 @@ def test_three_components_claim(in_three, verdict):
     ("in_30", "verdict"), [(0.995, "holds"), (0.985, "partly"), (0.955, "partly"), (0.945, "fails")]
 )
 def test_low_rank_claim(in_30, verdict):
-    P = synthetic.with_spectrum(300, 128, [*np.full(30, in_30 / 30), *np.full(60, (1 - in_30) / 60)])
+    P = plantings.with_spectrum(300, 128, [*np.full(30, in_30 / 30), *np.full(60, (1 - in_30) / 60)])
     claim = claims_of(P)["low-rank"]
     assert claim.value == pytest.approx(in_30)
     assert claim.verdict == verdict
@@ -141,7 +142,7 @@ def test_low_rank_claim(in_30, verdict):
 @pytest.mark.parametrize(("d", "verdict"), [(40, "untested"), (160, "holds")])
 def test_low_rank_must_be_lower_than_chance(d, verdict):
     """30 of 40 Gaussian directions hold about 0.85 of the energy: nothing can hold 1.5 times as much."""
-    P = synthetic.embed(synthetic.helix(400, 3), d)
+    P = plantings.embed(plantings.coil(400, 3), d)
     claim = claims_of(P)["low-rank"]
     assert claim.verdict == verdict
     if verdict == "untested":
@@ -185,7 +186,7 @@ def test_waves_are_those_of_the_first_eight_components(computed):
 @pytest.mark.parametrize("turns", [4, 40])
 def test_a_planted_helix_is_recovered(turns, axis, noise):
     n = 512
-    P = synthetic.embed(synthetic.helix(n, turns, axis), 64, noise=noise, seed=turns)
+    P = plantings.embed(plantings.coil(n, turns, axis), 64, noise=noise, seed=turns)
     result = synthetic.measure(HELIX, {"position_embedding": P})
     m, claims = result.metrics, {claim.id: claim for claim in HELIX.claims(result)}
     first = m["planes"][0]
@@ -202,7 +203,7 @@ def test_a_planted_helix_is_recovered(turns, axis, noise):
 def test_two_circles_that_components_mix_wind_both():
     t = 2 * np.pi * np.arange(400) / 400
     rings = np.column_stack([np.cos(9 * t), np.sin(9 * t), np.cos(15 * t), np.sin(15 * t)])
-    result = synthetic.measure(HELIX, {"position_embedding": synthetic.embed(rings, 48, noise=0.02)})
+    result = synthetic.measure(HELIX, {"position_embedding": plantings.embed(rings, 48, noise=0.02)})
     assert sorted(round(plane["turns"]) for plane in result.metrics["planes"][:2]) == [9, 15]
     claims = {claim.id: claim for claim in HELIX.claims(result)}
     assert (claims["winding"].verdict, claims["look-back"].verdict) == ("holds", "holds")
@@ -213,7 +214,7 @@ def test_two_circles_that_components_mix_wind_both():
 def test_a_chirp_winds():
     t = np.arange(400) / 400
     angle = 2 * np.pi * (3 * t + 6 * t**2)
-    P = synthetic.embed(np.column_stack([np.cos(angle), np.sin(angle)]), 48, noise=0.01)
+    P = plantings.embed(np.column_stack([np.cos(angle), np.sin(angle)]), 48, noise=0.01)
     claim = claims_of(P)["winding"]
     assert claim.verdict == "holds"
     assert claim.value == pytest.approx(9, abs=0.4)
@@ -230,14 +231,14 @@ def test_winding_claim(winding, limit, verdict):
 
 @pytest.mark.parametrize("limit", [0.2, 99.0])
 def test_colours_know_whether_it_winds(limit):
-    result = measured(synthetic.embed(synthetic.helix(256, 5), 48, noise=0.01))
+    result = measured(plantings.embed(plantings.coil(256, 5), 48, noise=0.01))
     result.metrics["chance"] = nulls_with("winding", 0.1, limit)
     turned = next(figure for figure in HELIX.figures(result) if figure.name == "helix").interactive()
     assert ("angle in the strongest plane (degrees)" in [c.name for c in turned.colourings]) is (limit < 1)
 
 
 def test_a_line_turns_in_no_plane():
-    result = synthetic.measure(HELIX, {"position_embedding": synthetic.embed(synthetic.line(300), 48)})
+    result = synthetic.measure(HELIX, {"position_embedding": plantings.embed(synthetic.line(300), 48)})
     assert result.metrics["planes"] == []
     assert result.metrics["information"]["angle"] is None
     claims = {claim.id: claim for claim in HELIX.claims(result)}
@@ -249,7 +250,7 @@ def test_a_line_turns_in_no_plane():
 
 
 def test_outliers_break_the_curve_in_two():
-    P = synthetic.embed(synthetic.helix(400, 6), 48, noise=0.01)
+    P = plantings.embed(plantings.coil(400, 6), 48, noise=0.01)
     spoilt = P.copy()
     spoilt[[0, 150, 399]] += 4
     m = metrics_of(spoilt)
@@ -291,9 +292,9 @@ def test_a_table_of_sines_that_is_kept_in_16_bits_is_one(table, kept):
 
 
 @pytest.mark.parametrize("rows", [
-    synthetic.smoothed_noise(256, 48, 0, 40), synthetic.embed(synthetic.helix(256, 5), 48),
-    synthetic.random_walk(256, 48, 0), synthetic.embed(synthetic.line(256), 48),
-    split_sinusoids(256, 64)[:, :32], split_sinusoids(256, 64) @ synthetic.orthonormal(64, 64, 0),
+    synthetic.smoothed_noise(256, 48, 0, 40), plantings.embed(plantings.coil(256, 5), 48),
+    synthetic.random_walk(256, 48, 0), plantings.embed(synthetic.line(256), 48),
+    split_sinusoids(256, 64)[:, :32], split_sinusoids(256, 64) @ plantings.orthonormal(64, 64, 0),
 ])  # fmt: skip
 def test_what_is_no_table_of_sines(rows):
     """Sines without cosines are no circles; in turned axes no channel is one wave."""
@@ -346,15 +347,15 @@ def test_roughness_and_its_baseline():
     m = metrics_of(np.random.default_rng(0).standard_normal((2000, 16)))
     assert m["roughness_baseline"] == 3.0
     assert m["roughness"] == pytest.approx(3.0, abs=0.3)
-    assert metrics_of(synthetic.embed(synthetic.helix(800, 4), 16))["roughness"] < 0.2
+    assert metrics_of(plantings.embed(plantings.coil(800, 4), 16))["roughness"] < 0.2
 
 
 # The start
 
 
 def test_a_frayed_start_is_found():
-    smooth = synthetic.embed(synthetic.helix(400, 4), 48, noise=0.01)
-    frayed = synthetic.with_frayed_start(smooth, noise=0.15)
+    smooth = plantings.embed(plantings.coil(400, 4), 48, noise=0.01)
+    frayed = planted.with_frayed_start(smooth, noise=0.15)
     claims = {name: claims_of(P)["fraying"] for name, P in (("smooth", smooth), ("frayed", frayed))}
     assert claims["smooth"].verdict == "fails"
     assert claims["smooth"].value == pytest.approx(0, abs=0.005)
@@ -365,7 +366,7 @@ def test_a_frayed_start_is_found():
 
 
 def test_a_frayed_end_does_not_count():
-    P = synthetic.with_frayed_start(synthetic.embed(synthetic.helix(400, 4), 48, noise=0.01), noise=0.15)[::-1]
+    P = planted.with_frayed_start(plantings.embed(plantings.coil(400, 4), 48, noise=0.01), noise=0.15)[::-1]
     claim = claims_of(P)["fraying"]
     assert claim.value < -0.1
     assert claim.verdict == "fails"
@@ -373,21 +374,21 @@ def test_a_frayed_end_does_not_count():
 
 @pytest.mark.parametrize(("n", "verdict"), [(199, "untested"), (200, "fails")])
 def test_fraying_needs_200_positions(n, verdict):
-    P = synthetic.embed(synthetic.helix(n, 4), 48, noise=0.01)
+    P = plantings.embed(plantings.coil(n, 4), 48, noise=0.01)
     assert claims_of(P)["fraying"].verdict == verdict
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1, "fails"), (4.9, "fails"), (5.1, "holds"), (20, "holds")])
 def test_the_first_position_apart(factor, verdict):
-    rows = synthetic.embed(synthetic.helix(400, 4, axis=0), 48)
+    rows = plantings.embed(plantings.coil(400, 4, axis=0), 48)
     step = np.linalg.norm(rows[2] - rows[1])  # the same for all neighbours on a circle
-    claim = claims_of(synthetic.with_first_apart(rows, factor * step))["first-position"]
+    claim = claims_of(planted.with_first_apart(rows, factor * step))["first-position"]
     assert claim.value == pytest.approx(factor, rel=1e-6)
     assert claim.verdict == verdict
 
 
 def test_a_first_position_apart_where_many_are_is_no_finding():
-    rows = synthetic.embed(synthetic.helix(400, 4, axis=0), 48)
+    rows = plantings.embed(plantings.coil(400, 4, axis=0), 48)
     rows[7::40] += 3
     rows[0] += 2
     claim = claims_of(rows)["first-position"]
@@ -398,7 +399,7 @@ def test_a_first_position_apart_where_many_are_is_no_finding():
 
 @pytest.mark.parametrize(("others", "verdict"), [([50], "holds"), ([50, 150, 250], "fails")])
 def test_one_of_four_hundred_others_may_be_as_far(others, verdict):
-    rows = synthetic.embed(synthetic.helix(400, 4, axis=0), 48)
+    rows = plantings.embed(plantings.coil(400, 4, axis=0), 48)
     rows[others] += 3
     rows[0] += 2
     claim = claims_of(rows)["first-position"]
@@ -419,7 +420,7 @@ def test_turning_to_and_fro_is_no_winding():
 
 
 def test_a_few_rows_apart_at_one_end_are_no_fraying():
-    P = synthetic.embed(synthetic.helix(400, 4), 48, noise=0.01)
+    P = plantings.embed(plantings.coil(400, 4), 48, noise=0.01)
     P[[20, 50]] += np.random.default_rng(0).standard_normal((2, 48)) * 5
     claim = claims_of(P)["fraying"]
     assert claim.value > 0.02
@@ -427,7 +428,7 @@ def test_a_few_rows_apart_at_one_end_are_no_fraying():
 
 
 def test_spaced_out_first_positions():
-    rows = synthetic.embed(synthetic.helix(400, 4, axis=0), 48)
+    rows = plantings.embed(plantings.coil(400, 4, axis=0), 48)
     spaced = rows.copy()
     spaced[:12] = rows[12] + np.linspace(12, 0, 12)[:, None] * 3 * (rows[1] - rows[0])
     m = metrics_of(spaced)
@@ -463,7 +464,7 @@ def plain_norm_cv_permuted(P, outliers, times):
 @pytest.mark.parametrize("outliers", [(), (0, 120, 150)])
 @pytest.mark.parametrize("n", [160, 199, 200, 400])
 def test_norm_cv_leaves_out_the_start_and_outliers(n, outliers):
-    P = 0.3 + synthetic.embed(synthetic.helix(n, 4, axis=0.4), 48, noise=0.02)
+    P = 0.3 + plantings.embed(plantings.coil(n, 4, axis=0.4), 48, noise=0.02)
     P[list(outliers)] += 3
     m = metrics_of(P)
     assert m["outlier_positions"] == list(outliers)
@@ -475,7 +476,7 @@ def rings(n, d, wobble, seed=0):
     """Return rows on two circles about 0, of norm 1 but for a smooth wobble of that std."""
     t = 2 * np.pi * np.arange(n) / n
     ring = np.column_stack([np.cos(5 * t), np.sin(5 * t), 0.9 * np.cos(11 * t), 0.9 * np.sin(11 * t)]) / np.sqrt(1.81)
-    return synthetic.embed(ring * (1 + wobble * np.sqrt(2) * np.sin(29 * t))[:, None], d, seed=seed)
+    return plantings.embed(ring * (1 + wobble * np.sqrt(2) * np.sin(29 * t))[:, None], d, seed=seed)
 
 
 @pytest.mark.parametrize(
@@ -517,7 +518,7 @@ def test_look_back_offsets_are_less_than_a_quarter_of_the_positions(n, offsets):
 
 
 def test_the_median_gain_is_judged():
-    m = metrics_of(synthetic.embed(synthetic.helix(300, 8), 24, noise=0.05))
+    m = metrics_of(plantings.embed(plantings.coil(300, 8), 24, noise=0.05))
     assert m["median_gain"] == sorted(look["gain"] for look in m["look_back"][:3])[1]
     for look in m["look_back"]:
         assert look["gain"] == pytest.approx(1 - (1 - look["r2_rotation"]) / (1 - look["r2_identity"]))
@@ -577,16 +578,16 @@ def test_token_share_row_by_row():
 
 @pytest.mark.parametrize(("inside", "expected"), [(True, 1), (False, 0)])
 def test_token_share_of_planted_tokens(inside, expected):
-    directions = synthetic.orthonormal(48, 6, seed=3)
+    directions = plantings.orthonormal(48, 6, seed=3)
     mine, others = directions[:, :3], directions[:, 3:]
-    P = synthetic.helix(256, 5) @ mine.T
+    P = plantings.coil(256, 5) @ mine.T
     E = np.random.default_rng(0).standard_normal((300, 3)) @ (mine if inside else others).T
     assert metrics_of(P, E)["token_share"]["tokens"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_token_at_the_mean_has_no_share():
-    directions = synthetic.orthonormal(48, 3, seed=3)
-    P = synthetic.helix(256, 5) @ directions.T
+    directions = plantings.orthonormal(48, 3, seed=3)
+    P = plantings.coil(256, 5) @ directions.T
     E = np.vstack([directions[:, 0], -directions[:, 0], np.zeros((2, 48))])
     assert metrics_of(P, E)["token_share"]["tokens"] == pytest.approx(0.5)
 
@@ -707,9 +708,9 @@ def hostile():
         "the first hundred rows are zero": zero_tail[::-1],
         "one entry alone": one_entry,
         "one channel": noise * (np.arange(16) == 3),
-        "a line without noise": synthetic.embed(synthetic.line(256), 16),
+        "a line without noise": plantings.embed(synthetic.line(256), 16),
         "steps": np.repeat(noise[:32], 8, axis=0),
-        "period 10 without noise": synthetic.embed(synthetic.helix(250, 25, 0)[:, :2], 16),
+        "period 10 without noise": plantings.embed(plantings.coil(250, 25, 0)[:, :2], 16),
         "huge": noise * 1e15,
         "tiny": noise * 1e-15,
     }

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import Model, PackageSource
 from generators.checkpoint.sources import Hub, locate
+from generators.findings import plantings
 from generators.findings.inputs import NotApplicableError
 from generators.findings.outliers import FINDING as OUTLIERS
 from generators.findings.outliers.clump import crowding, find_clump, spread
@@ -38,7 +39,7 @@ def planted(rng, rows, size=PLANTED, spread=0.05):
     rows = rows.copy()
     ids = np.sort(rng.choice(V, size, replace=False))
     typical = np.linalg.norm(rows - rows.mean(axis=0), axis=1).mean()
-    direction = synthetic.orthonormal(D, 1, seed=size)[:, 0]
+    direction = plantings.orthonormal(D, 1, seed=size)[:, 0]
     noise = rng.standard_normal((size, D)) / np.sqrt(D)
     rows[ids] = rows.mean(axis=0) + typical * (0.5 * direction + spread * noise)
     return rows.astype(np.float32), ids

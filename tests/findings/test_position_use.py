@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from generators.findings import plantings
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.position_use import FINDING, variants
 from generators.findings.running import grouped
@@ -14,7 +15,7 @@ ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=2)
 def helix(noise=0.0, dims=3):
     angle = np.linspace(0, 4 * np.pi, N)
     curve = np.column_stack([np.cos(angle), np.sin(angle), np.linspace(-1, 1, N)])[:, :dims]
-    return synthetic.embed(curve, D, noise=noise)
+    return plantings.embed(curve, D, noise=noise)
 
 
 def measured(P, kind="table", **planted):

@@ -3,6 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from generators.findings import plantings
 from generators.findings.inputs import Inputs
 from generators.findings.stream import FINDING
 from generators.findings.stream.figures import same_signs
@@ -14,7 +15,7 @@ N, D, LAYERS = 100, 32, 4
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
 
 
-P = synthetic.embed(np.linspace(-1, 1, N)[:, None], D, noise=0.1)
+P = plantings.embed(np.linspace(-1, 1, N)[:, None], D, noise=0.1)
 
 
 def measured(shares, **weights):

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from generators.findings import plantings
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.undertrained import FINDING
 from generators.findings.undertrained.measure import matched
@@ -17,7 +18,7 @@ ARCH = replace(synthetic.architecture(n_ctx=N, d_model=D, n_layer=2), vocab_size
 
 def embedding():
     E = np.random.default_rng(1).standard_normal((V, D)).astype(np.float32)
-    E[CLUMP] = 3.5 * synthetic.orthonormal(D, 1, 0)[:, 0] + 0.05 * E[CLUMP]
+    E[CLUMP] = 3.5 * plantings.orthonormal(D, 1, 0)[:, 0] + 0.05 * E[CLUMP]
     return E
 
 

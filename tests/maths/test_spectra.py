@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from generators.findings import plantings
 from generators.maths import spectra as linalg
 from generators.maths.ranks import pearson, spearman
-from tests import synthetic
 
 SHAPES = [(60, 20), (20, 60), (16, 16), (5, 1), (1, 5)]
 CENTRED_SHAPES = SHAPES[:4]
@@ -41,7 +41,7 @@ def test_pca_is_the_eigendecomposition_of_the_covariance(shape, mean):
 
 
 def test_pca_recovers_planted_variances():
-    rows = synthetic.with_spectrum(80, 30, [6, 3, 1])[1:] + 7
+    rows = plantings.with_spectrum(80, 30, [6, 3, 1])[1:] + 7
     np.testing.assert_allclose(linalg.pca(rows).variance_ratio[:4], [0.6, 0.3, 0.1, 0], atol=1e-12)
 
 
@@ -85,9 +85,9 @@ def test_energy_ratio_of_a_diagonal():
 
 @pytest.mark.parametrize(("n", "d", "count"), [(200, 24, 5), (24, 200, 5), (40, 40, 40)])
 def test_right_singular_vectors_recovers_planted_ones(n, d, count):
-    planted = synthetic.orthonormal(d, count, seed=1)
+    planted = plantings.orthonormal(d, count, seed=1)
     strengths = np.linspace(count + 1, 1, count)
-    rows = (synthetic.orthonormal(n, count, seed=2) * strengths) @ planted.T
+    rows = (plantings.orthonormal(n, count, seed=2) * strengths) @ planted.T
     found = linalg.right_singular_vectors(rows, count)
     assert found.shape == (d, count)
     np.testing.assert_allclose(np.abs(np.sum(found * planted, axis=0)), 1, atol=1e-9)
@@ -121,12 +121,12 @@ def test_energy_share_of_known_weights():
 
 def test_energy_share_of_random_weights_is_what_chance_gives():
     weights = np.random.default_rng(0).standard_normal((64, 5000))
-    share = linalg.energy_share(weights, synthetic.orthonormal(64, 16, seed=3))
+    share = linalg.energy_share(weights, plantings.orthonormal(64, 16, seed=3))
     assert share == pytest.approx(16 / 64, abs=0.005)
 
 
 def test_squared_overlaps_one_by_one():
-    a, b = synthetic.orthonormal(12, 3, seed=1), synthetic.orthonormal(12, 12, seed=2)
+    a, b = plantings.orthonormal(12, 3, seed=1), plantings.orthonormal(12, 12, seed=2)
     overlaps = linalg.squared_overlaps(a, b)
     for i in range(3):
         for j in range(12):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, Response, expect
 
-from generators.findings import FINDINGS
+from generators.findings import FINDINGS, plantings
 from generators.findings.blurred import FINDING
 from generators.findings.blurred.measure import GROUP, in_groups, looks
 from generators.findings.positional import queries_and_keys, scoring, stream_of
@@ -30,8 +30,8 @@ AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Pl
 <script src="../../assets/site.js" defer></script></head>
 <body class="md-typeset" data-md-color-scheme="default"><main>{section}</main></body></html>"""
 ARCH = synthetic.architecture(n_ctx=256)
-CURVE = synthetic.helix(256, 4)
-WEIGHTS = synthetic.gaussian_weights(ARCH, 0) | {"position_embedding": synthetic.embed(CURVE, ARCH.d_model, seed=2)}
+CURVE = plantings.coil(256, 4)
+WEIGHTS = synthetic.gaussian_weights(ARCH, 0) | {"position_embedding": plantings.embed(CURVE, ARCH.d_model, seed=2)}
 
 
 def page_of(measured: Any) -> Any:

@@ -25,4 +25,5 @@ FINDING = Finding(
     facts=FACTS,
     signature="largest-probabilities",
     passes=WINDOWS * PASSES,
+    asks_about=("outliers",),  # are its candidates unspeakable?
 )
