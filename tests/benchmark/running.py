@@ -33,7 +33,7 @@ ESTIMATED_WINDOWS = 2
 def runs() -> dict[str, Any]:
     """Compare `position_use`'s variants by the runner with the plain way, on stdlib-gpt2; then estimate GPT-2."""
     from generators.checkpoint.sources import Places
-    from generators.compute.run import open_model
+    from generators.compute.plan import open_model
 
     model = load_registry(ROOT / "models.yml").find("stdlib-gpt2")
     assert model is not None

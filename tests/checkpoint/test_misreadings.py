@@ -14,8 +14,7 @@ from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import understood
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places, in_folder
-from generators.compute.plan import plan
-from generators.compute.run import open_model
+from generators.compute.plan import open_model, plan
 from generators.findings import FINDINGS
 from tests.checkpoints import config_of, tensors_of, write_checkpoint
 
