@@ -37,11 +37,11 @@ from generators.options import (
 if TYPE_CHECKING:
     from generators.checkpoint.registry import Model, Registry
     from generators.checkpoint.sources import Places
-    from generators.compute.crew import Crew
+    from generators.compute.executors import Choice
     from generators.compute.judged import JudgedModel
     from generators.compute.results import Store
-    from generators.compute.running import Settings
-    from generators.compute.tally import Tally
+    from generators.compute.running import RunSettings
+    from generators.compute.summary import Summary
     from generators.findings.contract import Finding
     from generators.site.build import Made
     from generators.site.build_cache import Workshop
@@ -85,12 +85,12 @@ def build(
     A model that can't be had is listed as not computed yet; that is no error. Exit 1: something failed, and the rest
     was built; exit 2: an input can't be used.
     """
-    known, settings, crew = _registry(registry), _settings(budget, device, skip_runs), _crew(jobs, scheduler, memory)
-    store = _store(results, wait)
+    known, settings = _registry(registry), _settings(budget, device, skip_runs)
+    choice, store = _choice(jobs, scheduler, memory), _store(results, wait)
     chosen, places = _chosen(models, known, family), _places(models_dir, offline)
-    tally = _compute(chosen, places, store, settings, crew, named=bool(models))
-    made = _make_site(registry, results, _workshop(site_src), tally.unavailable)
-    _exit(_code(tally), made)
+    summary = _compute(chosen, places, store, settings, choice, named=bool(models))
+    made = _make_site(registry, results, _workshop(site_src), summary.unavailable)
+    _exit(_code(summary), made)
 
 
 @app.command()
@@ -118,16 +118,13 @@ def compute(
 ) -> None:
     """Compute the findings of models and store them; what is stored already is not computed again."""
     known, settings = _registry(registry, named=bool(models)), _settings(budget, device, skip_runs)
-    chosen, places, crew = (
-        _chosen(models, known, family),
-        _places(models_dir, offline),
-        _crew(jobs, scheduler, memory),
-    )
+    chosen, places = _chosen(models, known, family), _places(models_dir, offline)
+    choice = _choice(jobs, scheduler, memory)
     if counts is not None:
         if len(models or []) != 1:
             raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
         chosen = [chosen[0].model_copy(update={"counts": counts})]
-    _exit(_code(_compute(chosen, places, _store(results, wait), settings, crew, named=bool(models), only=only)))
+    _exit(_code(_compute(chosen, places, _store(results, wait), settings, choice, named=bool(models), only=only)))
 
 
 @app.command()
@@ -159,7 +156,7 @@ def report(
 
     known = _registry(registry, named=True)
     chosen, settings = _chosen([model], known, family)[0], _settings(budget, device, skip_runs)
-    with progress(None) as (tell, _):
+    with progress() as tell:
         sentences = write_report(chosen, _places(models_dir, offline), output, tell, settings)
     for sentence in sentences:
         terminal.sentence(sentence)
@@ -327,27 +324,27 @@ def _compute(
     models: "Sequence[Model]",
     places: "Places",
     store: "Store",
-    settings: "Settings",
-    crew: "Crew",
+    settings: "RunSettings",
+    choice: "Choice",
     *,
     named: bool,
     only: list[str] | None = None,
-) -> "Tally":
-    from generators.compute.crew import compute_with
+) -> "Summary":
+    from generators.compute.schedule import compute_models
 
-    tally = compute_with(crew, models, places, store, settings, named=named, findings=_findings(only))
-    for sentence in tally.sentences:
+    summary = compute_models(models, places, store, choice, settings, named=named, findings=_findings(only))
+    for sentence in summary.sentences:
         terminal.sentence(sentence)
-    return tally
+    return summary
 
 
-def _crew(jobs: int, scheduler: str | None, memory: float | None) -> "Crew":
-    from generators.compute.crew import chosen
+def _choice(jobs: int, scheduler: str | None, memory: float | None) -> "Choice":
+    from generators.compute.executors import chosen
 
     return chosen(jobs, scheduler, memory)
 
 
-def _settings(budget: float, device: str, skip_runs: bool) -> "Settings":
+def _settings(budget: float, device: str, skip_runs: bool) -> "RunSettings":
     from generators.compute import running
 
     return running.chosen(budget, device, skip=skip_runs)
@@ -366,9 +363,9 @@ def _findings(only: list[str] | None) -> "Sequence[Finding[Any]] | None":
     return [finding for name, finding in known.items() if name in only]
 
 
-def _code(tally: "Tally") -> int:
+def _code(summary: "Summary") -> int:
     """Return the exit code: 2 for input that was named and can't be used, 1 for anything else that failed."""
-    return BAD_INPUT if tally.bad_input else SOME_FAILED if tally.failed else 0
+    return BAD_INPUT if summary.bad_input else SOME_FAILED if summary.failed else 0
 
 
 def _make_site(registry: Path, results: Path, workshop: "Workshop", unavailable: dict[str, str]) -> "Made | None":
@@ -395,7 +392,7 @@ def _make_site(registry: Path, results: Path, workshop: "Workshop", unavailable:
 def _make_pages(registry: "Registry", store: "Store", workshop: "Workshop", unavailable: dict[str, str]) -> "Made":
     from generators.site.build import make_pages
 
-    with progress(None) as (tell, _):
+    with progress() as tell:
         return make_pages(registry, store, workshop, unavailable, tell)
 
 

@@ -124,7 +124,7 @@ def stdlib_gpt2_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from generators.checkpoint.registry import load_registry
     from generators.checkpoint.sources import Places
     from generators.compute.results import Store
-    from generators.compute.run import compute_model
+    from generators.compute.schedule import compute_model
 
     results, at_hand = tmp_path_factory.mktemp("stdlib-gpt2"), ROOT / "results" / "stdlib-gpt2"
     if at_hand.is_dir():

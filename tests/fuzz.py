@@ -34,8 +34,8 @@ from generators.checkpoint.registry import FolderSource, Model, Registry, load_r
 from generators.checkpoint.sources import Places
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
-from generators.compute.run import compute_model
-from generators.compute.running import Settings
+from generators.compute.running import RunSettings
+from generators.compute.schedule import compute_model
 from generators.findings.helix import chance
 from generators.site.staging import Staging
 from generators.site.view import model_page
@@ -221,7 +221,7 @@ def stored(place: Path, rng: Random) -> None:
     from generators.base.plain import as_json, content_digest
 
     model, store = _model(place), Store(place / "results")
-    compute_model(model, Places(), store, settings=Settings(skip=True))
+    compute_model(model, Places(), store, settings=RunSettings(skip=True))
     path = rng.choice(np.array(sorted((place / "results" / "tiny").glob("*.[jn]*")), object))
     if path.suffix == ".npz" or rng.random() < 0.3:
         shutil.copy(path, place / "tiny" / "copy")
@@ -285,7 +285,7 @@ def outcome(kind: str, seed: int, place: Path) -> str:
         known = load_registry(place / "models.yml") if kind == "registry" else Registry(models=(_model(place),))
         store = Store(place / "results", wait=0)
         for model in known.models:
-            done = compute_model(model, Places(), store, settings=Settings(skip=True))
+            done = compute_model(model, Places(), store, settings=RunSettings(skip=True))
             assert not done.failed, done.failed
             _look_at_page(model, store, place)
     except (InputError, AtlasError, WeightsUnavailableError) as error:

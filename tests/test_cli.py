@@ -18,9 +18,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from generators import findings as all_findings
 from generators.base.text import SYMBOLS
 from generators.checkpoint.registry import Model, Registry, load_registry
-from generators.compute import run as room
 from generators.compute.judged import judged_model
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
@@ -303,7 +303,7 @@ def test_a_finding_that_fails_is_exit_1_and_the_rest_is_done(atlas, project, mon
     def breaking(inputs):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("generators.compute.run.FINDINGS", (toy("broken", measure=breaking), toy("whole")))
+    monkeypatch.setattr("generators.findings.FINDINGS", (toy("broken", measure=breaking), toy("whole")))
     write_checkpoint(project / "other")
     run = atlas("compute", "./other")
     assert run.code == SOME_FAILED
@@ -873,7 +873,7 @@ def only_computed(monkeypatch) -> list[tuple[Registry, Path]]:
         noted.append((registry, store.root))
         return Made(Rendered([], [], ["A figure is damaged."]), [])
 
-    monkeypatch.setattr(room, "FINDINGS", (toy("broken", measure=breaking), toy("whole")))
+    monkeypatch.setattr(all_findings, "FINDINGS", (toy("broken", measure=breaking), toy("whole")))
     monkeypatch.setattr(report, "make_pages", make_pages)
     monkeypatch.setattr(report, "run_mkdocs", lambda *_, **__: None)
     return noted

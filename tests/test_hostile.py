@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import yaml
 
+from generators import findings as all_findings
 from generators.base.errors import AtlasError, InputError
 from generators.checkpoint import sources
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, Model, load_registry
 from generators.checkpoint.sources import Places, files, in_folder
-from generators.compute import run as room
 from generators.compute.results import HOLDER, Store
-from generators.compute.run import compute_model
+from generators.compute.schedule import compute_model
 from generators.tokens.frequency import read_counts, token_frequencies
 from generators.tokens.tokenizer_files import load_vocabulary
 from generators.tokens.vocabulary import LONGEST_READABLE
@@ -39,7 +39,7 @@ def model(folder):
 
 @pytest.fixture
 def one_finding(monkeypatch):
-    monkeypatch.setattr(room, "FINDINGS", (toy("toy"),))
+    monkeypatch.setattr(all_findings, "FINDINGS", (toy("toy"),))
 
 
 # Numbers

@@ -13,7 +13,7 @@ from generators.checkpoint.sources import Places, in_folder
 from generators.compute.judged import judged_model
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
-from generators.compute.run import compute_model
+from generators.compute.schedule import compute_model
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from generators.site.pages import render

@@ -16,12 +16,12 @@ from numpy import ndarray as Array
 from generators.base.architecture import Architecture
 from generators.base.plain import content_digest
 from generators.base.progress import Report, silent
-from generators.checkpoint.checkpoint import Checkpoint
+from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.families import NoRoles
 from generators.checkpoint.registry import Model
-from generators.checkpoint.sources import Files
+from generators.checkpoint.sources import Files, Places, locate
 from generators.compute import code, running
-from generators.compute.records import Status, TensorEntry
+from generators.compute.records import ModelRecord, SourceRecord, Status, TensorEntry, TrafficRecord
 from generators.findings.contract import Finding, roles
 from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs
 from generators.tokens.frequency import TokenFrequency, token_frequencies
@@ -39,7 +39,7 @@ class Opened:
     model: Model
     files: Files
     checkpoint: Checkpoint
-    settings: running.Settings = running.AS_USUAL
+    settings: running.RunSettings = running.AS_USUAL
 
     @cached_property
     def vocabulary(self) -> ModelVocabulary | None:
@@ -84,11 +84,22 @@ class Opened:
         return running.depends_on(self.files, self.checkpoint)
 
 
+def open_model(model: Model, places: Places, settings: running.RunSettings = running.AS_USUAL) -> Opened:
+    """Find a model's files and open its checkpoint.
+
+    Raises:
+        InputError: the checkpoint can't be used.
+        WeightsUnavailableError: it can't be had now.
+    """
+    files = locate(model, places.models_dirs, places.hub)
+    return Opened(model, files, open_checkpoint(files, model.family), settings)
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a finding will be measured from and the key that this gives; or why it can't be (`status`, `reason`).
 
-    `here` says that it is this machine that can't, and not the weights: then a result that is stored stands.
+    `here` says that it is this machine that can't, and not the weights: then a stored result stays.
     """
 
     finding: Finding[Any]
@@ -98,6 +109,25 @@ class Plan:
     status: Status = "computed"
     reason: str | None = None
     here: bool = False
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known of a model once all of its tensors were read: its record, and a plan for each finding."""
+
+    record: ModelRecord
+    plans: tuple[Plan, ...]
+
+
+def prepare(opened: Opened, findings: Sequence[Finding[Any]], report: Report = silent) -> Prepared:
+    """Plan findings of a model, which reads and checks every tensor that they read.
+
+    Raises:
+        InputError, WeightsUnavailableError: as for making the plans.
+    """
+    prefetch(findings, opened, report)
+    plans = tuple(plan(finding, opened) for finding in findings)
+    return Prepared(_describe(opened.model, opened.checkpoint), plans)
 
 
 def prefetch(findings: Sequence[Finding[Any]], opened: Opened, report: Report = silent) -> None:
@@ -232,3 +262,23 @@ def _digest_of_vocabulary(vocabulary: ModelVocabulary) -> str:
 def _digest_of_frequency(frequency: TokenFrequency) -> str:
     said = f"{frequency.source}\0{frequency.label}\0{frequency.proxy}\0{frequency.coverage!r}\0"
     return hashlib.sha256(said.encode() + frequency.log_frequency.astype("<f8").tobytes()).hexdigest()
+
+
+def _describe(model: Model, checkpoint: Checkpoint) -> ModelRecord:
+    a, traffic = checkpoint.architecture, checkpoint.traffic
+    return ModelRecord(
+        name=model.name,
+        title=model.title,
+        family=a.family,
+        n_layer=a.n_layer,
+        n_head=a.n_head,
+        d_model=a.d_model,
+        n_ctx=a.n_ctx,
+        vocab_size=a.vocab_size,
+        causal=a.causal,
+        post_norm=a.post_norm,
+        source=SourceRecord(**asdict(checkpoint.origin)),
+        traffic=None if traffic is None else TrafficRecord(fetched=traffic.fetched, needed=traffic.needed),
+        licence=model.licence,
+        notes=model.notes,
+    )

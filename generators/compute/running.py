@@ -36,10 +36,10 @@ CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows f
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunSettings:
     """How long the findings that run one model may take together, in seconds, and on what; or that none is run.
 
-    None of it is in a key: what was measured with more time, or on another device, stands (`has_time_for_more`).
+    None of it is in a key: what was measured with more time, or on another device, stays (`has_time_for_more`).
     """
 
     budget_s: float = DEFAULT_BUDGET_S
@@ -52,10 +52,10 @@ class Settings:
         return f"{self.budget_s * assumed_speed(self.device, THREADS):.6e}"
 
 
-AS_USUAL = Settings()
+AS_USUAL = RunSettings()
 
 
-def chosen(minutes: float, device: str, *, skip: bool) -> Settings:
+def chosen(minutes: float, device: str, *, skip: bool) -> RunSettings:
     """Return the settings that a user asked for.
 
     Raises:
@@ -66,12 +66,12 @@ def chosen(minutes: float, device: str, *, skip: bool) -> Settings:
     if device not in DEVICES:
         raise InputError(f"There is no device {device!r}; there are {', '.join(DEVICES)}.")
     try:
-        return Settings(minutes * MINUTE, "cpu" if skip else chosen_device(device), skip)
+        return RunSettings(minutes * MINUTE, "cpu" if skip else chosen_device(device), skip)
     except CannotRunError as error:
         raise InputError(f"--device {device} can't be used: {error}") from error
 
 
-def has_time_for_more(settings: Settings, record: Mapping[str, str] | None) -> bool:
+def has_time_for_more(settings: RunSettings, record: Mapping[str, str] | None) -> bool:
     """Return whether a stored run read fewer windows than these settings have time for.
 
     So a longer budget measures again what a shorter one had cut, and a shorter one replaces nothing.

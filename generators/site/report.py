@@ -8,15 +8,15 @@ from generators.base.progress import Report
 from generators.checkpoint.registry import Model, Registry
 from generators.checkpoint.sources import Places
 from generators.compute.results import Store
-from generators.compute.run import compute_model
-from generators.compute.running import AS_USUAL, Settings
+from generators.compute.running import AS_USUAL, RunSettings
+from generators.compute.schedule import compute_model
 from generators.site.build import make_pages, run_mkdocs
 from generators.site.build_cache import Workshop
 from generators.site.locations import packaged
 
 
 def write_report(
-    model: Model, places: Places, output: Path, report: Report, settings: Settings = AS_USUAL
+    model: Model, places: Places, output: Path, report: Report, settings: RunSettings = AS_USUAL
 ) -> list[str]:
     """Compute a model and write the site of it alone; return a sentence for everything that failed.
 

@@ -12,8 +12,7 @@ from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places, in_folder
-from generators.compute.plan import plan
-from generators.compute.run import open_model
+from generators.compute.plan import open_model, plan
 from generators.findings import FINDINGS
 from tests.checkpoints import tensors_of, write_checkpoint
 

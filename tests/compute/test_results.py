@@ -27,7 +27,7 @@ from generators.compute.records import (
     tables_of,
 )
 from generators.compute.results import MODEL, Store
-from generators.compute.run import compute_model
+from generators.compute.schedule import compute_model
 from generators.compute.verify import adopt, verify
 from generators.findings.measured import Measurements, Table
 from tests.checkpoints import write_checkpoint

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from typing_extensions import TypedDict
 
+from generators import findings as all_findings
 from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
+from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.registry import FolderSource, Model, PackageSource
 from generators.checkpoint.sources import Places
-from generators.compute import run as room
 from generators.compute.judged import judged_model
 from generators.compute.records import StoredFinding
 from generators.compute.results import Store
-from generators.compute.run import compute_model
-from generators.compute.tally import Outcome
+from generators.compute.schedule import compute_model
+from generators.compute.summary import Outcome
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.gains import FINDING as GAINS
@@ -38,13 +39,13 @@ def store(tmp_path):
 @pytest.fixture(autouse=True)
 def _position_side(monkeypatch):
     """What is added to the atlas later changes nothing here."""
-    monkeypatch.setattr(room, "FINDINGS", POSITION_SIDE)
+    monkeypatch.setattr(all_findings, "FINDINGS", POSITION_SIDE)
 
 
 @pytest.fixture
 def findings(monkeypatch):
     """Return a function that puts other findings in place of the real ones."""
-    return lambda *replaced: monkeypatch.setattr(room, "FINDINGS", replaced)
+    return lambda *replaced: monkeypatch.setattr(all_findings, "FINDINGS", replaced)
 
 
 def run(folder, store, name="tiny") -> Outcome:
@@ -53,7 +54,7 @@ def run(folder, store, name="tiny") -> Outcome:
 
 def published(store, name="tiny"):
     """Return what is published of a model, judged by the findings that are in place."""
-    return judged_model(store, name, room.FINDINGS).published()
+    return judged_model(store, name, all_findings.FINDINGS).published()
 
 
 def record(store, finding, name="tiny") -> StoredFinding:
@@ -224,7 +225,7 @@ def test_claims_that_break_are_a_failed_finding_and_cost_no_other(tmp_path, stor
 
     findings(toy("one", rules=(positive(test=no_test),)), replace(toy("two"), rules=(replace(positive(), id="two"),)))
     run(write_checkpoint(tmp_path / "tiny"), store)
-    judged = judged_model(store, "tiny", room.FINDINGS)
+    judged = judged_model(store, "tiny", all_findings.FINDINGS)
     one, two = judged.findings
     assert one.record.status == "failed"
     assert [(claim.verdict, claim.answer) for claim in one.claims] == [
@@ -378,8 +379,8 @@ def test_the_key_stays_with_what_it_is_not_computed_from(tmp_path, store, change
 
 def test_the_key_changes_with_the_table_that_says_how_a_tensor_is_read(tmp_path, store, monkeypatch):
     before = key_of(tmp_path, store)
-    layout = room.Checkpoint.layout
-    monkeypatch.setattr(room.Checkpoint, "layout", lambda self, role: {**layout(self, role), "transposed": True})
+    layout = Checkpoint.layout
+    monkeypatch.setattr(Checkpoint, "layout", lambda self, role: {**layout(self, role), "transposed": True})
     assert key_of(tmp_path, store) != before
 
 

@@ -4,16 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from generators import findings as all_findings
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Hub, Places
-from generators.compute import run as room
 from generators.compute import running
 from generators.compute.records import ModelRecord
 from generators.compute.results import Store
-from generators.compute.run import compute_model
-from generators.compute.several import compute_models
-from generators.compute.tally import Outcome
+from generators.compute.schedule import compute_model, compute_models
+from generators.compute.summary import Outcome
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.contract import Finding
 from generators.findings.gains import FINDING as GAINS
@@ -39,7 +38,7 @@ READING = (GAINS, QUICK)
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "FINDINGS", READING)
+    monkeypatch.setattr(all_findings, "FINDINGS", READING)
     with serving(tmp_path / "hub") as server:
         at_hub(server, tmp_path, monkeypatch)
         yield server
@@ -58,7 +57,7 @@ def computed(store: Store, *findings: Finding, lines: list[str] | None = None, *
         store,
         (lines if lines is not None else []).append,
         findings or None,
-        running.Settings(**{"skip": True, **settings}),
+        running.RunSettings(**{"skip": True, **settings}),
     )
 
 
@@ -98,8 +97,8 @@ def test_what_findings_read_comes_and_next_to_nothing_else(fake: HubServer, stor
 def test_a_hub_is_asked_once_what_a_repository_holds(fake: HubServer, store):
     write_checkpoint(fake.repository("owner/tiny"))
     model = Model(name="tiny", title="tiny", sources=(HubSource(hub="owner/tiny"),))
-    settings = running.Settings(skip=True)
-    compute_models([model], Places(hub=Hub()), store, [].append, lambda: None, named=True, settings=settings)
+    settings = running.RunSettings(skip=True)
+    compute_models([model], Places(hub=Hub()), store, settings=settings, named=True)
     assert store.model("tiny") is not None
     assert sum(asked.path.startswith("/api/models/") for asked in fake.asked) == 1
 
@@ -158,7 +157,7 @@ def test_a_tensor_that_is_damaged_is_still_a_sentence(fake: HubServer, store):
 
 def test_for_a_run_files_come_whole_and_once(fake: HubServer, store, monkeypatch):
     folder = write_checkpoint(fake.repository("owner/tiny"))
-    monkeypatch.setattr(room, "FINDINGS", (GAINS, STREAM))
+    monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     computed(store, skip=False)
     traffic, size = record(store).traffic, (folder / "model.safetensors").stat().st_size
     assert traffic is not None
@@ -167,7 +166,7 @@ def test_for_a_run_files_come_whole_and_once(fake: HubServer, store, monkeypatch
 
 def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake: HubServer, store, monkeypatch):
     write_checkpoint(fake.repository("owner/tiny"))
-    monkeypatch.setattr(room, "FINDINGS", (GAINS, STREAM))
+    monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 10_000}))
     computed(store, skip=False)
     stored, traffic = store.finding("tiny", "stream"), record(store).traffic

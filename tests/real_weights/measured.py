@@ -11,8 +11,7 @@ import pytest
 
 from generators.checkpoint.registry import load_registry
 from generators.checkpoint.sources import Places
-from generators.compute.plan import Opened, inputs, plan
-from generators.compute.run import open_model
+from generators.compute.plan import Opened, inputs, open_model, plan
 from generators.findings import FINDINGS
 from generators.findings.judging import Claim
 from generators.findings.measured import Measurements

@@ -18,7 +18,7 @@ from generators.checkpoint.sources import Places
 from generators.compute import judged
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
-from generators.compute.run import compute_model
+from generators.compute.schedule import compute_model
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import page_cache, pages, pictures, view

@@ -9,7 +9,7 @@ import pytest
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute.results import Store
-from generators.compute.run import compute_model
+from generators.compute.schedule import compute_model
 from generators.findings.gains import FINDING as GAINS
 from tests.checkpoints import write_checkpoint
 from tests.conftest import ROOT

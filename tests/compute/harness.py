@@ -4,17 +4,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from generators.base.board import Board
+from generators.base.display import Display
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
-from generators.compute.fleet import Fleet
-from generators.compute.jobs import Bench, Job, Measure
+from generators.compute.executors import Workers
+from generators.compute.jobs import Answer, Job, Measure, WorkerContext
 from generators.compute.results import Store
-from generators.compute.tally import Tally
-from generators.compute.workers import Died, Done, Event, Told
+from generators.compute.running import AS_USUAL, RunSettings
+from generators.compute.schedule import Scheduler
+from generators.compute.summary import Summary
 from generators.findings.contract import Finding
 from tests.checkpoints import Sizes, write_checkpoint
 from tests.toy_findings import toy
@@ -32,53 +35,50 @@ ONLY = [part for name in REAL for part in ("--only", name)]
 SIZES = Sizes(n_layer=2, n_head=2, d_model=48, n_ctx=256)
 
 
-class Inline:
+class Recorded(Workers):
     """Workers of this process. They have done what they are given, or died of it, when they are next asked.
 
-    `dies` is asked of every job whether its worker dies of it; `most` the jobs, and `used` the bytes, at a time.
+    `dies` is asked of every job whether its worker dies of it; `most` the jobs, and `used` the bytes, at a time;
+    `lines` what was reported.
     """
 
-    writes_here = True
-
     def __init__(self, count: int, memory: float = float("inf"), dies: Callable[[Job], bool] = lambda job: False):
+        self.lines: list[str] = []
+        self.display = Display(self.lines.append)
+        super().__init__(self.display)
         self._memory, self._dies = memory, dies
-        self._benches = {f"worker {number}": Bench() for number in range(count)}
-        self.at_work: dict[str, Job] = {}
+        self._contexts = {f"worker {number}": WorkerContext() for number in range(count)}
         self.done: list[Job] = []
         self.most, self.used, self.closed = 0, 0, False
 
-    def idle(self) -> list[str]:
-        return [name for name in self._benches if name not in self.at_work]
+    def names(self) -> list[str]:
+        return list(self._contexts)
 
     def admits(self, worker: str, need: int) -> bool:
-        return not self.at_work or need + sum(job.need for job in self.at_work.values()) <= self._memory
+        return not self._running or need + sum(job.need for job, _ in self._running.values()) <= self._memory
 
-    def begin(self, worker: str, job: Job) -> None:
-        assert worker not in self.at_work
-        self.at_work[worker] = job
-        self.most = max(self.most, len(self.at_work))
-        self.used = max(self.used, sum(job.need for job in self.at_work.values()))
+    def submit(self, worker: str, job: Job) -> "Future[Answer]":
+        assert worker not in self._running
+        self.most = max(self.most, len(self._running) + 1)
+        self.used = max(self.used, job.need + sum(other.need for other, _ in self._running.values()))
+        return Future()
 
-    def events(self, seconds: float) -> Iterator[Event]:
-        for worker in list(self.at_work):
-            job = self.at_work[worker]
+    def answers(self, seconds: float) -> Iterator[tuple[str, Answer]]:
+        for worker, (job, future) in self._running.items():
             if self._dies(job):
-                del self.at_work[worker]
-                yield Died(worker, "it was ended by SIGKILL")
+                future.set_exception(BrokenExecutor("A process ended: {SIGKILL(-9)}"))
                 continue
-            lines: list[str] = []
-            answer = self._benches[worker].perform(job, lines.append)
-            yield from (Told(worker, line) for line in lines)
-            del self.at_work[worker]
+            watch = partial(self.display.advance, worker)
+            future.set_result(self._contexts[worker].perform(job, partial(self.display.say, worker), watch))
             self.done.append(job)
-            yield Done(worker, answer)
+        return super().answers(0.01)
 
     def close(self) -> None:
         self.closed = True
 
     def measured(self) -> list[tuple[str, str]]:
         """Return model and finding of what was measured, in order."""
-        return [(job.given.model.name, job.what) for job in self.done if isinstance(job, Measure)]
+        return [(job.request.model.name, job.what) for job in self.done if isinstance(job, Measure)]
 
 
 def in_folders(place: Path, count: int, **options: object) -> list[Model]:
@@ -94,13 +94,14 @@ def in_folders(place: Path, count: int, **options: object) -> list[Model]:
 def computed(
     models: list[Model],
     store: Store,
-    workers: Inline,
-    lines: list[str] | None = None,
+    workers: Recorded,
     findings: Sequence[Finding[Any]] | None = FINDINGS,
-) -> Tally:
+    settings: RunSettings = AS_USUAL,
+) -> Summary:
     """Have workers compute the findings of these tests, or others (None: all)."""
-    board = Board((lines if lines is not None else []).append)
-    return Fleet(Places(), store, workers, board).compute(models, named=True, findings=findings)
+    summary = Summary(store, workers.lines.append, named=True)
+    Scheduler(Places(), store, workers, workers.display, settings).compute(models, findings, summary.add)
+    return summary
 
 
 def project(place: Path, count: int) -> list[str]:

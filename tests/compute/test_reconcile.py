@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from generators import findings as all_findings
 from generators.base.errors import AtlasError
 from generators.checkpoint.registry import FolderSource, Model
-from generators.checkpoint.sources import Files, Places
-from generators.compute import run, settled
-from generators.compute.results import SETTLED, Store
-from generators.compute.running import Settings
-from generators.compute.several import compute_models
+from generators.checkpoint.sources import Files, Places, locate
+from generators.compute import jobs, reconcile
+from generators.compute.results import UP_TO_DATE, Store
+from generators.compute.running import RunSettings
 from tests.checkpoints import write_checkpoint
-from tests.compute.fleets import Inline, computed
+from tests.compute.harness import Recorded, computed
 from tests.toy_findings import toy
 
 FINDINGS = (toy("positions"), toy("gains", needs=("blocks.*.ln2.gain",)))
@@ -25,19 +25,19 @@ COUNTS = "counts.npy"
 
 @pytest.fixture(autouse=True)
 def _findings(monkeypatch):
-    monkeypatch.setattr(run, "FINDINGS", FINDINGS)
+    monkeypatch.setattr(all_findings, "FINDINGS", FINDINGS)
 
 
 @pytest.fixture
 def looked_at(monkeypatch):
     """Return the names of models whose checkpoints are opened, in order."""
-    names, open_model = [], run.open_model
+    names, open_model = [], jobs.open_model
 
     def opened(model, *given):
         names.append(model.name)
         return open_model(model, *given)
 
-    monkeypatch.setattr(run, "open_model", opened)
+    monkeypatch.setattr(jobs, "open_model", opened)
     return names
 
 
@@ -52,20 +52,11 @@ def tiny(place: Path, **fields) -> Model:
     return Model(name="tiny", title="Tiny", sources=(FolderSource(folder=place / "tiny"),), **fields)
 
 
-def asked(place: Path, settings: Settings | None = None, findings=None, **fields) -> list[str]:
+def asked(place: Path, settings: RunSettings | None = None, findings=None, **fields) -> list[str]:
     """Compute the model; return the lines that tell of it."""
-    said: list[str] = []
-    compute_models(
-        [tiny(place, **fields)],
-        Places(),
-        Store(place / "results"),
-        said.append,
-        lambda: None,
-        named=True,
-        findings=findings,
-        settings=settings or Settings(),
-    )
-    return said
+    workers = Recorded(1)
+    computed([tiny(place, **fields)], Store(place / "results"), workers, findings, settings or RunSettings())
+    return workers.lines
 
 
 def test_it_is_opened_once_and_told_alike(place, looked_at):
@@ -76,7 +67,7 @@ def test_it_is_opened_once_and_told_alike(place, looked_at):
 
 def test_results_that_were_made_before_this_was_remembered_are_looked_at_once(place, looked_at):
     asked(place)
-    (place / "results" / "tiny" / SETTLED).unlink()
+    (place / "results" / "tiny" / UP_TO_DATE).unlink()
     assert asked(place) == asked(place)
     assert looked_at == ["tiny", "tiny"]
 
@@ -98,8 +89,8 @@ CHANGES = {
     "a result too many": lambda place: shutil.copy(
         place / "results" / "tiny" / "gains.json", place / "results" / "tiny" / "more.json"
     ),
-    "what is remembered": lambda place: (place / "results" / "tiny" / SETTLED).write_text("{}"),
-    "what is remembered, to nonsense": lambda place: (place / "results" / "tiny" / SETTLED).write_bytes(b"\xff"),
+    "what is remembered": lambda place: (place / "results" / "tiny" / UP_TO_DATE).write_text("{}"),
+    "what is remembered, to nonsense": lambda place: (place / "results" / "tiny" / UP_TO_DATE).write_bytes(b"\xff"),
 }
 
 
@@ -117,7 +108,7 @@ def test_other_settings_another_entry_and_other_counts_are_looked_at(place, look
     asked(place, **counts)
     asked(place, **counts)
     assert len(looked_at) == 1
-    asked(place, Settings(budget_s=7), **counts)
+    asked(place, RunSettings(budget_s=7), **counts)
     asked(place, notes="What else is known.", **counts)
     (place / COUNTS).write_bytes(b"other counts")
     asked(place, notes="What else is known.", **counts)
@@ -126,7 +117,7 @@ def test_other_settings_another_entry_and_other_counts_are_looked_at(place, look
 
 def test_other_code_is_looked_at(place, looked_at, monkeypatch):
     asked(place)
-    monkeypatch.setattr(settled, "_code", lambda: "other code")
+    monkeypatch.setattr(reconcile, "_code", lambda: "other code")
     asked(place)
     assert len(looked_at) == 2
 
@@ -141,32 +132,32 @@ def test_a_finding_that_failed_is_tried_again(place, looked_at, monkeypatch):
     def broken(inputs):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(run, "FINDINGS", (toy("positions", measure=broken),))
+    monkeypatch.setattr(all_findings, "FINDINGS", (toy("positions", measure=broken),))
     asked(place)
     asked(place)
     assert len(looked_at) == 2
 
 
-def test_where_it_cannot_be_remembered_results_stand(place, looked_at, monkeypatch):
+def test_where_it_cannot_be_remembered_results_stay(place, looked_at, monkeypatch):
     def full(self, *given):
         raise AtlasError("The disk is full.")
 
-    monkeypatch.setattr(Store, "settle", full)
+    monkeypatch.setattr(Store, "remember", full)
     asked(place)
     assert asked(place) == ["tiny: already stored: positions, gains"]
     assert len(looked_at) == 2
 
 
 def test_files_of_a_hub_are_not_looked_through(place):
-    files = run.locate(tiny(place), (), Places().hub)
+    files = locate(tiny(place), (), Places().hub)
     store = Store(place / "results")
-    assert settled.as_it_is(tiny(place), files, store, Settings()) is not None
-    assert settled.as_it_is(tiny(place), Files(files.origin, files.fetch), store, Settings()) is None
+    assert reconcile.fingerprint(tiny(place), files, store, RunSettings()) is not None
+    assert reconcile.fingerprint(tiny(place), Files(files.origin, files.fetch), store, RunSettings()) is None
 
 
 def test_several_jobs_begin_nothing_and_remember_too(place):
     store, model = Store(place / "results"), tiny(place)
-    first, second = Inline(2), Inline(2)
+    first, second = Recorded(2), Recorded(2)
     computed([model], store, first, findings=None)
     assert first.done
     computed([model], store, second, findings=None)

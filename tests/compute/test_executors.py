@@ -4,15 +4,19 @@ import os
 import re
 import signal
 import time
+from concurrent.futures import Future
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
-from generators.compute import processes
-from generators.compute.processes import Processes, threads_of
+from generators.base.display import Display
+from generators.base.progress import silent
+from generators.compute import executors
+from generators.compute.executors import Processes, threads_of
 from generators.compute.results import Store
 from generators.compute.verify import verify
-from tests.compute.fleets import started, stored, with_expected
+from tests.compute.harness import started, stored, with_expected
 
 MEASURING = re.compile(r"computing (\w+)$")
 
@@ -25,7 +29,7 @@ def place(tmp_path_factory):
 
 def workers_of(process):
     children = psutil.Process(process.pid).children(recursive=True)
-    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+    return [child for child in children if "popen_loky" in " ".join(child.cmdline())]
 
 
 def until_measuring(process, count=1):
@@ -108,21 +112,26 @@ def test_one_thread_each_unless_there_are_more_cores_than_jobs(jobs, cores, thre
 
 
 def test_jobs_share_the_memory_that_is_free(monkeypatch):
-    monkeypatch.setattr(processes, "free_memory", lambda: 100)
-    workers = Processes(2)
+    monkeypatch.setattr(executors, "free_memory", lambda: 100)
+    workers = Processes(Display(silent), 2)
     assert workers.admits("1", 1000)  # nothing else is done
-    workers._needs["1"] = 60
+    workers._running["1"] = SimpleNamespace(need=60), Future()
     assert workers.admits("2", 40)
     assert not workers.admits("2", 41)
 
 
-def test_what_the_user_said_of_threads_stands(monkeypatch):
+def test_what_the_user_said_of_threads_stays(monkeypatch):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    with processes._as_workers_start(2):
-        assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
-        assert os.environ["OMP_NUM_THREADS"] == "2"
-    assert "OMP_NUM_THREADS" not in os.environ
+    workers = Processes(Display(silent), os.cpu_count() or 1)
+    workers._start("1")
+    found = workers._here["1"][0].submit(_threads).result()
+    workers.close()
+    assert found == {"OPENBLAS_NUM_THREADS": "3", "OMP_NUM_THREADS": "1"}
+
+
+def _threads():
+    return {name: os.environ.get(name) for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")}
 
 
 @pytest.mark.parametrize(
