@@ -231,7 +231,7 @@ def progress(corpus: TextCorpus) -> Iterator[Report]:
     """Yield what shows how far counting is: a bar on a terminal, a line now and then elsewhere."""
     total = corpus.n_bytes()
     shown: int | None = None  # until the first call, which reports what an earlier run counted
-    with reporting.progress(None) as (report, _):
+    with reporting.progress() as report:
         bytes_counted = (
             _without_total(report) if total is None else reporting.transfer(report, "counting", total, time.monotonic)
         )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from generators.base.text import number
 from generators.findings.attention.heads import Head
-from generators.findings.attention.measure import Metrics
+from generators.findings.attention.measure import AttentionMetrics
 from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.facts import EntityLines, EntityNote, EntityNumbers, Fact, Facts
 from generators.findings.measured import Measurements
@@ -12,7 +12,7 @@ from generators.findings.measured import Measurements
 ALONE, WITH_TOKENS = "by position alone", "with tokens on the positions"
 
 
-def heads(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
+def heads(found: Measurements[AttentionMetrics], count: int | None) -> Iterator[Fact]:
     """Yield every head's kernel, as far as each head has one; heads count layer by layer."""
     alone, with_tokens = found.metrics["positional_kernels"], found.metrics["token_kernels"]
     each = sorted(alone["heads"], key=lambda row: (row["layer"], row["head"]))
@@ -34,7 +34,7 @@ def _previous(each: Sequence[Head] | Sequence[TokenHead], how: str) -> Iterator[
             yield EntityNote(index, f"A previous-token head {how}: {number(row['weight_at_1'])} there.")
 
 
-def _lines(found: Measurements[Metrics], says: str, count: int) -> Iterator[Fact]:
+def _lines(found: Measurements[AttentionMetrics], says: str, count: int) -> Iterator[Fact]:
     prefix, figure = ("", "positional-kernels") if says == ALONE else ("token_", None)
     offsets, weights = found.arrays.get(f"{prefix}kernel_offsets"), found.arrays.get(f"{prefix}kernels")
     if offsets is not None and weights is not None and len(weights) == count:

@@ -8,12 +8,12 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.plain import plain
-from generators.findings.blurred.measure import Metrics
+from generators.findings.blurred.measure import BlurredMetrics
 from generators.findings.facts import Facts
 from generators.findings.measured import Measurements
 
 
-def trial(found: Measurements[Metrics]) -> dict[str, Any]:
+def trial(found: Measurements[BlurredMetrics]) -> dict[str, Any]:
     """Return a file of a model's positions and one of each layer's heads; nothing where it has no reduction."""
     if "reduced_heads" not in found.arrays:
         return {}
@@ -26,7 +26,7 @@ def trial(found: Measurements[Metrics]) -> dict[str, Any]:
     return files
 
 
-def _positions(arrays: Mapping[str, Array], metrics: Metrics, layers: int) -> dict[str, Any]:
+def _positions(arrays: Mapping[str, Array], metrics: BlurredMetrics, layers: int) -> dict[str, Any]:
     mean_norm, width, eps = plain(arrays["reduced_norm"])
     best = max(metrics["heads"], key=lambda row: row["as_they_are"])
     return {

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from generators.base.text import number
-from generators.findings.channel_use.measure import ChannelRow, Metrics, ValueRow, Why
+from generators.findings.channel_use.measure import ChannelUseRow, ChannelUseMetrics, ValueRow, Why
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, rows
 from generators.findings.measured import Measurements
 
@@ -15,9 +15,9 @@ WHY: Mapping[Why, str] = {
 }
 
 
-def channels(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
+def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Iterator[Fact]:
     """Yield what holding a channel at its mean costs, for those that were tried."""
-    unit, tried = found.metrics["unit"], rows(found, "channels", ChannelRow)
+    unit, tried = found.metrics["unit"], rows(found, "channels", ChannelUseRow)
     for row in tried:
         cost = f"{number(row['cost'])} ({unit}; 95 % interval {number(row['low'])} to {number(row['high'])})"
         says = f"Held at its mean while the model runs it costs {cost}. It was tried as {WHY[row['why']]}."

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from generators.base.text import number
-from generators.findings.channels.measure import Metrics
+from generators.findings.channels.measure import ChannelsMetrics
 from generators.findings.facts import POSITION_STD, EntityNote, EntityNumbers, Fact, Facts
 from generators.findings.measured import Measurements
 
 NAMED = 8  # position channels, the loudest of them, that are listed by name
 
 
-def channels(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
+def channels(found: Measurements[ChannelsMetrics], count: int | None) -> Iterator[Fact]:
     """Yield means and spreads over positions and tokens, and which channels are position channels."""
     m = found.metrics
     std, louder = m["position_std"], m["position_channels"]

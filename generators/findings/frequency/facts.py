@@ -16,20 +16,20 @@ from generators.findings.facts import (
     by_id,
 )
 from generators.findings.frequency.claims import RULES
-from generators.findings.frequency.measure import Metrics
+from generators.findings.frequency.measure import FrequencyMetrics
 from generators.findings.judging import judge
 from generators.findings.measured import Measurements
 
 (TRACKS,) = (rule for rule in RULES if rule.id == "frequency-channel")
 
 
-def called(found: Measurements[Metrics]) -> str:
+def called(found: Measurements[FrequencyMetrics]) -> str:
     """Return what the channel is called that goes with frequency as no other: more than chance lets one, or not."""
     tracks = judge("frequency", TRACKS, found).verdict == "holds"
     return "the frequency channel" if tracks else "the channel that goes most with frequency"
 
 
-def channels(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
+def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:
     """Yield every channel's rank correlations, and what is said of the two that pictures show."""
     m = found.metrics
     rho = m["channel_rho"]
@@ -45,7 +45,7 @@ def channels(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
         yield EntityNote(channel["channel"], f"{says} (rank correlation {number(channel['rho'])}).", named=named)
 
 
-def tokens(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
+def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:
     """Yield names, norms and frequencies of a sample of the tokens; a mere proxy of frequency is not given."""
     m, arrays = found.metrics, found.arrays
     ids, logs = arrays.get("token_id"), arrays.get("token_log_frequency")

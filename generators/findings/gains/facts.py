@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from generators.findings.facts import POSITION_STD, EntityLines, EntityNote, EntityNumbers, Fact, Facts
-from generators.findings.gains.measure import Metrics, Norm
+from generators.findings.gains.measure import GainsMetrics, Norm
 from generators.findings.measured import Measurements
 
 NORMS: dict[Norm, str] = {"ln1": "in front of attention", "ln2": "in front of the MLP"}
 
 
-def channels(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
+def channels(found: Measurements[GainsMetrics], count: int | None) -> Iterator[Fact]:
     """Yield every channel's gain in every layer, and which channel tops most layers."""
     yield EntityNumbers(POSITION_STD, found.arrays.get("position_std"), order="largest", name="position_std")
     for norm, place in NORMS.items():

@@ -5,14 +5,14 @@ from typing import Any
 
 from generators.base.text import number
 from generators.findings.facts import EntityLines, EntityNote, EntityNumbers, Fact, Facts
-from generators.findings.heads.measure import Metrics
+from generators.findings.heads.measure import HeadsMetrics
 from generators.findings.measured import Measurements
 
 ON_TEXT = ("on text", "on text, positions in groups of ten", "on text, positions removed")
 RANKS = ("most", "most but one", "most but two")  # of heads that are listed by name
 
 
-def heads(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
+def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact]:
     """Yield every head's mean attention, if every head has a row; heads count layer by layer."""
     each = sorted(found.metrics["heads"], key=lambda row: (row["layer"], row["head"]))
     if not each or len(each) != count:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from generators.findings.facts import EntityCount, EntityNote, EntityNumbers, Fact, Facts, FollowedCurve
-from generators.findings.helix.measure import Metrics
+from generators.findings.helix.measure import HelixMetrics
 from generators.findings.measured import Measurements
 
 
-def positions(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
+def positions(found: Measurements[HelixMetrics], count: int | None) -> Iterator[Fact]:
     """Yield how long each position's embedding is, and how far it lies from the next."""
     yield EntityCount(found.metrics["n_positions"])
     yield EntityNumbers("norm of its embedding", found.arrays.get("norms"), "norms", "largest")

@@ -16,7 +16,7 @@ from generators.findings.facts import (
 )
 from generators.findings.measured import Measurements
 from generators.findings.outliers.clump import spread
-from generators.findings.outliers.measure import Metrics
+from generators.findings.outliers.measure import OutliersMetrics
 from generators.findings.outliers.members import PlacedRow
 from generators.findings.outliers.untrained import UnusedRow
 
@@ -27,7 +27,7 @@ SAMPLES = (
 )
 
 
-def tokens(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
+def tokens(found: Measurements[OutliersMetrics], count: int | None) -> Iterator[Fact]:
     """Yield what is known of samples of the tokens, of the clump's surroundings, and of tokens that never occur."""
     m, arrays = found.metrics, found.arrays
     yield EntityCount(m["n_tokens"])
@@ -47,7 +47,7 @@ def tokens(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
         yield EntityGroup(never, some, unused)
 
 
-def _nearest(found: Measurements[Metrics]) -> dict[int, float]:
+def _nearest(found: Measurements[OutliersMetrics]) -> dict[int, float]:
     """Return distances to the nearest other token: of some tokens spread over ids, and of the clump's members."""
     nearest, of_members = found.arrays.get("nearest"), found.arrays.get("member_nearest")
     around, inside = found.arrays.get("around_ids"), found.arrays.get("around_is_member")

@@ -1,9 +1,9 @@
 """What other pages take from the stream: its curve along series, and words for its columns."""
 
 from generators.findings.facts import Facts, FollowedCurve
-from generators.findings.stream.measure import Metrics
+from generators.findings.stream.measure import StreamMetrics
 
-FACTS: Facts[Metrics] = Facts(
+FACTS: Facts[StreamMetrics] = Facts(
     columns={
         "ev3": "share in three components",
         "ev3_high": "share in three components, 95 % to",

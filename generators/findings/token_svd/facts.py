@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from generators.findings.facts import TOKEN_NORM, EntityCount, EntityNames, EntityNumbers, Fact, Facts, by_id
 from generators.findings.measured import Measurements
-from generators.findings.token_svd.measure import Metrics
+from generators.findings.token_svd.measure import TokenSvdMetrics
 
 
-def tokens(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
+def tokens(found: Measurements[TokenSvdMetrics], count: int | None) -> Iterator[Fact]:
     """Yield names, norms and overlaps of a sample of the tokens."""
     arrays = found.arrays
     ids = arrays.get("token_id")

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from generators.base.text import number
 from generators.findings.facts import EntityNote, Fact, Facts, rows
 from generators.findings.measured import Measurements
-from generators.findings.undertrained.measure import Metrics, TokenRow
+from generators.findings.undertrained.measure import UndertrainedMetrics, TokenRow
 
 
-def tokens(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
+def tokens(found: Measurements[UndertrainedMetrics], count: int | None) -> Iterator[Fact]:
     """Yield a sentence on every candidate."""
     for row in rows(found, "candidates", TokenRow):
         most = number(row["largest_probability"])

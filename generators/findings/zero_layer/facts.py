@@ -15,13 +15,13 @@ from generators.findings.facts import (
     rows,
 )
 from generators.findings.measured import Measurements
-from generators.findings.zero_layer.measure import ExceptionRow, HubRow, Metrics
+from generators.findings.zero_layer.measure import ExceptionRow, HubRow, ZeroLayerMetrics
 
 NAMED = 5  # tokens that others yield, those of most, that are listed by name
 SAMPLES = ("ids", "norm", "token_name"), ("best", "best_norm", "best_name")
 
 
-def tokens(found: Measurements[Metrics], count: int | None) -> Iterator[Fact]:
+def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator[Fact]:
     """Yield which token each yields; of all of them only where the table of exceptions is whole."""
     arrays = found.arrays
     yield EntityCount(found.metrics["n_tokens"])
