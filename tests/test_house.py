@@ -101,28 +101,6 @@ def test_no_finding_reads_disks_or_templates_or_other_findings():
                 assert where[1] != "drawing", f"{module} draws"
 
 
-# Names of classes that are still defined twice.
-SHARED_NAMES = {
-    "Axis",
-    "Column",
-    "Corpus",
-    "Drawing",
-    "Group",
-    "Kept",
-    "Line",
-    "Needs",
-    "Panel",
-    "Part",
-    "Point",
-    "Section",
-    "Settings",
-    "Settled",
-    "Tally",
-    "Told",
-    "_Lines",
-}
-
-
 def test_a_class_name_means_one_thing():
     defined: dict[str, set[str]] = {}
     for module, path in MODULES.items():
@@ -130,8 +108,7 @@ def test_a_class_name_means_one_thing():
             if isinstance(node, ast.ClassDef):
                 defined.setdefault(node.name, set()).add(module)
     several = {name: sorted(places) for name, places in defined.items() if len(places) > 1}
-    assert {name: places for name, places in several.items() if name not in SHARED_NAMES} == {}
-    assert set(several) >= SHARED_NAMES, "no longer shared"
+    assert several == {}
 
 
 def test_tests_of_a_file_share_a_process(request):

@@ -11,7 +11,7 @@ from generators.findings.stream.claims import RELIABLE
 from generators.findings.stream.measure import StageRow
 from generators.site.changes import UNTESTED, Change, verdict
 from generators.site.claims_along import Along, SeriesMember
-from generators.site.held_out import WindowMean
+from generators.site.held_out import LossMean
 from generators.site.learned import Lesson
 from generators.site.series import SeriesPage
 
@@ -65,7 +65,7 @@ class Compactness:
 class LossChange:
     """How far a change moves the loss, on which text, and how far another seed alone does at most."""
 
-    mean: WindowMean
+    mean: LossMean
     text: str
     seeds: tuple[float, ...]
 
@@ -228,7 +228,7 @@ def _loss_change(place: Place, family: SeriesPage, seeds: SeriesPage | None) -> 
     return LossChange(moved, family.losses.text, by_seed)
 
 
-def _differences(page: SeriesPage) -> dict[Place, WindowMean]:
+def _differences(page: SeriesPage) -> dict[Place, LossMean]:
     """Return how far each model's loss is from the first model's, of those of which it is known."""
     rows = () if page.losses is None else page.losses.rows
     return {row.place: row.difference for row in rows if row.difference is not None}

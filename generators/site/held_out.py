@@ -24,7 +24,7 @@ STANDARD_ERRORS = 1.96  # to either side of a mean: 95 % of a normal distributio
 
 
 @dataclass(frozen=True)
-class WindowMean:
+class LossMean:
     """A mean over windows with its 95 % interval, as far as the windows are independent; None of a single one."""
 
     mean: float
@@ -36,8 +36,8 @@ class SeriesLoss:
     """One model's loss, and how far it is from the first model's, taken window by window where both have them."""
 
     place: Place
-    loss: WindowMean
-    difference: WindowMean | None = None
+    loss: LossMean
+    difference: LossMean | None = None
 
 
 @dataclass(frozen=True)
@@ -71,25 +71,25 @@ class Recorded(BaseModel):
     corpus: TrainingText
 
     @property
-    def loss(self) -> WindowMean:
+    def loss(self) -> LossMean:
         """Return the loss; its interval is over windows."""
         windows = np.array(self.held_out_window_losses)
-        return over_windows(windows) if len(windows) else WindowMean(self.held_out_loss, None)
+        return over_windows(windows) if len(windows) else LossMean(self.held_out_loss, None)
 
-    def less(self, other: "Recorded") -> WindowMean | None:
+    def less(self, other: "Recorded") -> LossMean | None:
         """Return this loss less another, window by window; None where the windows are not the same."""
         ours, theirs = self.held_out_window_losses, other.held_out_window_losses
         same = self.corpus == other.corpus and len(ours) == len(theirs) > 0
         return over_windows(np.subtract(ours, theirs)) if same else None
 
 
-def over_windows(values: Float[Array, " windows"]) -> WindowMean:
+def over_windows(values: Float[Array, " windows"]) -> LossMean:
     """Return the mean of `values` with 1.96 standard errors to either side."""
     mean = float(values.mean())
     if len(values) < 2:
-        return WindowMean(mean, None)
+        return LossMean(mean, None)
     error = STANDARD_ERRORS * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return WindowMean(mean, (mean - error, mean + error))
+    return LossMean(mean, (mean - error, mean + error))
 
 
 def record_of(model: Model) -> Recorded | None:
@@ -136,7 +136,7 @@ def _measured(members: Sequence[SeriesMember]) -> Losses | None:
     known = [(member.place, loss) for member in members for loss in _text_losses(member)]
     if len(known) < 2 or len({(loss.text_sha256, loss.unit) for _, loss in known}) > 1:
         return None
-    rows = [SeriesLoss(place, WindowMean(loss.mean, loss.interval)) for place, loss in known]
+    rows = [SeriesLoss(place, LossMean(loss.mean, loss.interval)) for place, loss in known]
     return Losses(tuple(rows), known[0][1].text, known[0][1].unit)
 
 

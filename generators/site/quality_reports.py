@@ -12,20 +12,20 @@ from generators.checkpoint.registry import explain
 from generators.findings.judging import Verdict
 
 
-class Stored(BaseModel):
+class StoredPart(BaseModel):
     """A part of a stored report: it can't be changed."""
 
     model_config = ConfigDict(frozen=True)
 
 
-class QualityReport(Stored):
+class QualityReport(StoredPart):
     """What a long check found, on which day and by which commit."""
 
     date: str
     commit: str
 
 
-class Held(Stored):
+class Held(StoredPart):
     """In how many draws a claim holds, of how many in which it is tested."""
 
     holds: int
@@ -70,14 +70,14 @@ class NullDraws(QualityReport):
         return OnNulls(len(opposite), opposite[where[0]] if where else None, where, without)
 
 
-class Strength(Stored):
+class Strength(StoredPart):
     """One strength of what is planted, and the worst verdict of several draws."""
 
     strength: float
     verdict: Verdict
 
 
-class Planting(Stored):
+class PlantedScale(StoredPart):
     """What is planted for a claim, strongest first."""
 
     claim: str
@@ -98,7 +98,7 @@ class Planted(QualityReport):
     """Where each claim switches when its structure is planted ever more weakly."""
 
     draws: int
-    plantings: list[Planting]
+    plantings: list[PlantedScale]
 
 
 class Tried(QualityReport):
@@ -116,7 +116,7 @@ class Tried(QualityReport):
         return sum(count.get(what, 0) for count in self.kinds.values())
 
 
-class Limits(Stored):
+class Limits(StoredPart):
     """What a process may take: seconds of the processor, and bytes of memory."""
 
     seconds: float
@@ -129,7 +129,7 @@ class Fuzz(Tried):
     limits: Limits
 
 
-class BrowserRequests(Stored):
+class BrowserRequests(StoredPart):
     """What a browser asked for when it opened every page, and what their policies blocked."""
 
     pages: int
@@ -146,7 +146,7 @@ class Reproducible(QualityReport):
     looks: BrowserRequests | None = None
 
 
-class Audited(Stored):
+class Audited(StoredPart):
     """What Lighthouse found of one page: scores out of 100, times in milliseconds, and what misses the budget."""
 
     page: str
@@ -155,7 +155,7 @@ class Audited(Stored):
     missed: list[str]
 
 
-class Required(Stored):
+class Required(StoredPart):
     """What Lighthouse must find: scores of at least, milliseconds of at most."""
 
     least: dict[str, float]
@@ -177,7 +177,7 @@ class Lighthouse(QualityReport):
         return sum(bool(page.missed) for page in self.pages.values())
 
 
-class Costs(Stored):
+class Costs(StoredPart):
     """What the site of many models takes: cold, of that MkDocs alone, from the cache, and where little changed."""
 
     cold: float
@@ -197,7 +197,7 @@ class Many(QualityReport):
     sizes: dict[str, float]
 
 
-class Timed(Stored):
+class Timed(StoredPart):
     """What one way to compute models takes, or one finding; memory is None where it wasn't measured."""
 
     seconds: float = Field(ge=0)
@@ -219,14 +219,14 @@ class Timings(QualityReport):
     rows: list[Timed]
 
 
-class Benchmark(Stored):
+class Benchmark(StoredPart):
     """What a whole `atlas compute` takes, one way and another, and what each finding about weights does."""
 
     whole: Timings
     findings: Timings
 
 
-class OracleRow(Stored):
+class OracleRow(StoredPart):
     """One type of model, and of each thing that was compared whether it agrees; None where it has no such thing."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -234,7 +234,7 @@ class OracleRow(Stored):
     model_type: str
 
 
-class Oracle(Stored):
+class Oracle(StoredPart):
     """The families' tables against torch and transformers."""
 
     torch: str
@@ -255,7 +255,7 @@ class Oracle(Stored):
 
 
 # Name -> what it holds: `make <name>` writes it to `results/<name>.json`.
-REPORTS: dict[str, type[Stored]] = {
+REPORTS: dict[str, type[StoredPart]] = {
     "nulls": NullDraws,
     "planted": Planted,
     "oracle": Oracle,

@@ -10,7 +10,7 @@ from generators.compute.records import ClaimRecord
 from generators.findings import FINDINGS
 from generators.site.family import family_lessons
 from generators.site.generality import generality
-from generators.site.held_out import Losses, SeriesLoss, WindowMean
+from generators.site.held_out import Losses, SeriesLoss, LossMean
 from generators.site.series import SeriesPage
 from generators.site.words import environment
 
@@ -146,8 +146,8 @@ def test_what_a_change_costs_is_told_and_what_it_makes_hold_by_design():
         "stdlib-learned", "learned positions", winding="holds", clump="holds", low_rank="fails", fraying="fails"
     )
     rows = (
-        SeriesLoss("learned positions", WindowMean(3.3, (3.2, 3.4))),
-        SeriesLoss("rank three", WindowMean(3.31, (3.2, 3.4)), WindowMean(0.01, (-0.002, 0.022))),
+        SeriesLoss("learned positions", LossMean(3.3, (3.2, 3.4))),
+        SeriesLoss("rank three", LossMean(3.31, (3.2, 3.4)), LossMean(0.01, (-0.002, 0.022))),
     )
     losses = Losses(rows, "text kept from training", "nats per token")
     found = answers(page("stdlib-family", "change", plain, three, losses=losses))[RANK]
@@ -161,7 +161,7 @@ def test_what_a_change_costs_is_told_and_what_it_makes_hold_by_design():
         "Hold now, as they must by how it was made": ["low-rank"],
     }
     dearer = Losses(
-        (rows[0], SeriesLoss("rank three", WindowMean(3.5, None), WindowMean(0.2, (0.19, 0.21)))),
+        (rows[0], SeriesLoss("rank three", LossMean(3.5, None), LossMean(0.2, (0.19, 0.21)))),
         losses.text,
         losses.unit,
     )
@@ -169,7 +169,7 @@ def test_what_a_change_costs_is_told_and_what_it_makes_hold_by_design():
     assert answers(dear)[RANK].answer.endswith("0.19 to 0.21).")
     one, two = member("stdlib-learned", 0, winding="holds"), member("stdlib-learned-seed-1", 1, winding="holds")
     by_seed = Losses(
-        (SeriesLoss(0, WindowMean(3.3, None)), SeriesLoss(1, WindowMean(3.28, None), WindowMean(-0.02, None))),
+        (SeriesLoss(0, LossMean(3.3, None)), SeriesLoss(1, LossMean(3.28, None), LossMean(-0.02, None))),
         "text",
         "nats",
     )
@@ -217,7 +217,7 @@ def test_when_claims_appear_is_told_beside_the_loss():
         for i in range(4)
     ]
     losses = Losses(
-        tuple(SeriesLoss(i, WindowMean(loss, None)) for i, loss in enumerate([10.0, 9.0, 3.0, 2.0])), "text", "nats"
+        tuple(SeriesLoss(i, LossMean(loss, None)) for i, loss in enumerate([10.0, 9.0, 3.0, 2.0])), "text", "nats"
     )
     found = answers(page("stdlib-gpt2-trajectory", "step", *steps, losses=losses))[WHEN]
     assert found.answer == (

@@ -13,7 +13,7 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site.changes import change
 from generators.site.claims_along import Along, FinalVerdict, SeriesMember
-from generators.site.held_out import Losses, SeriesLoss, WindowMean
+from generators.site.held_out import Losses, SeriesLoss, LossMean
 from generators.site.series import SeriesPage, series_pages, write_series
 from generators.site.staging import Staging
 from generators.site.words import environment
@@ -355,7 +355,7 @@ def course(values, losses):
     rows = along("step", *values)
     series = SimpleNamespace(along="step", reference=None, name="course")
     found = (
-        Losses(tuple(SeriesLoss(i, WindowMean(one, None)) for i, one in enumerate(losses)), "text", "nats")
+        Losses(tuple(SeriesLoss(i, LossMean(one, None)) for i, one in enumerate(losses)), "text", "nats")
         if losses
         else None
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from generators.base.text import number
-from generators.findings.channel_use.measure import ChannelUseRow, ChannelUseMetrics, ValueRow, Why
+from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, ValueRow, Why
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, rows
 from generators.findings.measured import Measurements
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from generators.base.text import number
 from generators.findings.facts import EntityNote, Fact, Facts, rows
 from generators.findings.measured import Measurements
-from generators.findings.undertrained.measure import UndertrainedMetrics, TokenRow
+from generators.findings.undertrained.measure import TokenRow, UndertrainedMetrics
 
 
 def tokens(found: Measurements[UndertrainedMetrics], count: int | None) -> Iterator[Fact]:
