@@ -244,7 +244,11 @@ def test_a_table_of_a_model_can_be_sorted_and_filtered(browser: Browser, address
 
 def test_tables_are_enhanced_once_however_often_the_theme_says_that_a_page_is_there(bare: Page) -> None:
     bare.set_content(rendered())
-    bare.evaluate("window.document$ = { subscribe: (next) => { window.again = next; next(); } }")
+    bare.evaluate("""() => {
+        const all = [];
+        window.document$ = { subscribe: (next) => { all.push(next); next(); } };
+        window.again = () => all.forEach((next) => next());
+    }""")
     bare.add_script_tag(content=site_script())
     bare.evaluate("window.again()")
     bare.wait_for_timeout(50)  # it is done in a task of its own
