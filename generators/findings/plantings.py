@@ -11,7 +11,7 @@ new weights in which something is planted. Of a planting `s` is the strength.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 from numpy import ndarray as Array
@@ -66,10 +66,9 @@ class Controls:
 
 def controls_of(finding: str) -> Controls:
     """Return the `CONTROLS` in the folder of a finding, none where it has no `planted.py`."""
-    module = f"{__package__}.{finding}.planted"
-    if find_spec(module) is None:
+    if not Path(__file__).with_name(finding).joinpath("planted.py").is_file():
         return Controls()
-    found: Controls = import_module(module).CONTROLS
+    found: Controls = import_module(f"{__package__}.{finding}.planted").CONTROLS
     return found
 
 
