@@ -295,7 +295,7 @@ def test_stored_results_stand_in_for_weights_that_cannot_be_had(atlas, project):
     (project / "models.yml").write_text((project / "models.yml").read_text().replace("folder: good", "package: gone"))
     run = atlas("compute", "good")
     assert run.code == 0
-    assert run.err == "good: The package gone isn't installed. Its stored results stand.\n"
+    assert run.err == "good: The package gone isn't installed. Its stored results stay.\n"
     assert results_of(project) == before
 
 

@@ -151,8 +151,9 @@ class Scheduler:
         model = run.request.model
         try:
             files = locate_here(model, self._places.models_dirs)
-            run.before = files and reconcile.fingerprint(model, files, self._store, self._settings)
-            return run.before and reconcile.up_to_date(run.before, self._store)
+            if files is not None:
+                run.before = reconcile.fingerprint(model, files, self._store, self._settings)
+            return None if run.before is None else reconcile.up_to_date(run.before, self._store)
         except Exception:  # opening it says what is wrong, and where
             return None
 

@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from concurrent.futures import Future
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import psutil
@@ -27,9 +28,17 @@ def place(tmp_path_factory):
     return with_expected(tmp_path_factory.mktemp("project"), 3)
 
 
-def workers_of(process):
-    children = psutil.Process(process.pid).children(recursive=True)
-    return [child for child in children if "popen_loky" in " ".join(child.cmdline())]
+@contextmanager
+def standing_still(process):
+    """Yield the workers while nothing goes on: all would be done before they are looked up."""
+    os.killpg(process.pid, signal.SIGSTOP)
+    try:
+        children = psutil.Process(process.pid).children(recursive=True)
+        workers = [child for child in children if "popen_loky" in " ".join(child.cmdline())]
+        assert len(workers) == 2
+        yield workers
+    finally:
+        os.killpg(process.pid, signal.SIGCONT)
 
 
 def until_measuring(process, count=1):
@@ -53,8 +62,8 @@ def test_the_same_files_as_one_after_another(place):
 def test_a_killed_process_costs_its_job(place):
     with started(place, "killed", "--jobs", "2") as process:
         lines = until_measuring(process, 2)
-        victim = workers_of(process)[0]
-        victim.kill()
+        with standing_still(process) as workers:
+            workers[0].kill()
         lines += process.stderr.read().splitlines()
     assert process.returncode == 0, lines
     assert sum("begun again" in line for line in lines) == 1
@@ -66,10 +75,9 @@ def interrupted(place, results):
     """Start two jobs and press Ctrl-C at the fourth; return the process, its workers and what it said after that."""
     with started(place, results, "--jobs", "2") as process:
         until_measuring(process, 4)
-        os.killpg(process.pid, signal.SIGSTOP)  # or all would be done before the workers are looked up
-        workers, begin = workers_of(process), time.monotonic()
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: of all processes in front
-        os.killpg(process.pid, signal.SIGCONT)
+        with standing_still(process) as workers:
+            begin = time.monotonic()
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does: of all processes in front
         process.wait()
         assert time.monotonic() - begin < 10  # many times what it takes, on a machine that has other work
         return process, workers, process.stderr.read()
@@ -99,9 +107,8 @@ def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(long_place):
 def test_processes_end_with_the_one_that_started_them(place):
     with started(place, "orphans", "--jobs", "2") as process:
         until_measuring(process, 2)
-        workers = workers_of(process)
-        assert workers
-        process.kill()
+        with standing_still(process) as workers:
+            process.kill()
     _, alive = psutil.wait_procs(workers, timeout=20)
     assert alive == []
 
