@@ -10,7 +10,7 @@ from generators.compute.records import ClaimRecord
 from generators.findings import FINDINGS
 from generators.site.family import family_lessons
 from generators.site.generality import generality
-from generators.site.held_out import Losses, SeriesLoss, LossMean
+from generators.site.held_out import Losses, LossMean, SeriesLoss
 from generators.site.series import SeriesPage
 from generators.site.words import environment
 

@@ -9,7 +9,7 @@ import pytest
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, Model
 from generators.findings.position_use import FINDING
-from generators.site.held_out import Losses, SeriesLoss, LossMean, losses, over_windows, record_of
+from generators.site.held_out import Losses, LossMean, SeriesLoss, losses, over_windows, record_of
 from models.training.stdlib_family.card import interval
 
 RECORD = {"held_out_loss": 2.0, "held_out_window_losses": [1.0, 2.0, 3.0], "corpus": {"sha256": "a"}, "more": 1}

@@ -13,7 +13,7 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site.changes import change
 from generators.site.claims_along import Along, FinalVerdict, SeriesMember
-from generators.site.held_out import Losses, SeriesLoss, LossMean
+from generators.site.held_out import Losses, LossMean, SeriesLoss
 from generators.site.series import SeriesPage, series_pages, write_series
 from generators.site.staging import Staging
 from generators.site.words import environment
