@@ -1,10 +1,12 @@
 """Weights without structure, and what findings make of weights; what is planted in them: `findings/plantings.py`."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 from scipy.ndimage import gaussian_filter1d
 from scipy.signal import lfilter
 
@@ -13,6 +15,7 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.judging import Claim
 from generators.findings.measured import Measurements
+from generators.site.words import caption
 
 Array = np.ndarray
 Weights = dict[str, Array]
@@ -127,6 +130,21 @@ def smoothed_noise(n: int, d: int, seed: int, width: float) -> Array:
 def measured_with(metrics: Mapping[str, object], **changed: object) -> Measurements:
     """Return measurements of these metrics with some of them changed, to judge claims at their thresholds."""
     return Measurements({**metrics, **changed})
+
+
+def assert_of_its_type(finding: Finding, measured: Measurements) -> None:
+    """Check that metrics are of their type, and nothing else, when they come back from JSON."""
+    stored = json.loads(json.dumps(measured.metrics, allow_nan=False))
+    assert TypeAdapter(finding.metrics).validate_python(stored, strict=True, extra="forbid") == stored
+
+
+def assert_drawn_and_told(finding: Finding, measured: Measurements) -> None:
+    """Check that every figure is drawn, and has words."""
+    for figure in finding.figures(measured):
+        figure.draw()
+        words = caption(finding.name, figure.name, measured)
+        assert words.how_to_read
+        assert words.alt
 
 
 def claims_on(finding: Finding, given: Inputs) -> list[Claim]:

@@ -23,7 +23,7 @@ from generators.compute.records import (
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.findings.growing import Path, StoredMeasurements, with_nulls
+from generators.findings.growing import NumberPath, StoredMeasurements, with_nulls
 from generators.findings.judging import Claim
 from generators.findings.measured import Measurements
 
@@ -119,7 +119,7 @@ def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFind
     return JudgedFinding(finding, record, claims, stored, measured.for_figures())
 
 
-def read_metrics(kind: type[Any], stored: Any) -> tuple[Any, tuple[Path, ...]]:
+def read_metrics(kind: type[Any], stored: Any) -> tuple[Any, tuple[NumberPath, ...]]:
     """Return stored metrics checked by their type, and the numbers that they lack: those were added to it since.
 
     Raises:

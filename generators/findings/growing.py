@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from generators.findings.judging import NotMeasuredError
 from generators.findings.measured import Measurements, Table
 
-Path = tuple[str | int, ...]  # of a number among metrics: keys of dicts, places in lists
+NumberPath = tuple[str | int, ...]  # of a number among metrics: keys of dicts, places in lists
 Asked = Callable[[], Any]  # what is called when an absent number is asked for; raises or returns `NotMeasured`
 OPERATIONS = (
     *("str", "format", "float", "int", "index", "complex", "round", "neg", "abs", "len", "iter", "contains", "call"),
@@ -91,7 +91,7 @@ class StoredMeasurements:
     metrics: Any
     tables: Mapping[str, Table]
     arrays: Mapping[str, Any]
-    absent: tuple[Path, ...]
+    absent: tuple[NumberPath, ...]
     sentence: str  # says of an absent number what to do
 
     def for_rules(self) -> Measurements[Any]:
@@ -111,17 +111,19 @@ class StoredMeasurements:
         return Measurements(metrics, Stored(tables, asked), Stored(self.arrays, asked))
 
 
-def lacking(value: Any, absent: Iterable[Path], asked: Asked) -> Any:
+def lacking(value: Any, absent: Iterable[NumberPath], asked: Asked) -> Any:
     """Return metrics in which `asked` is called where an absent number is asked for."""
     return _rebuilt(value, tuple(absent), lambda content, keys: Lacking(content, keys, asked))
 
 
-def with_nulls(value: Any, absent: Iterable[Path]) -> Any:
+def with_nulls(value: Any, absent: Iterable[NumberPath]) -> Any:
     """Return metrics as they are published: absent numbers are None."""
     return _rebuilt(value, tuple(absent), lambda content, keys: content | dict.fromkeys(map(str, keys)))
 
 
-def _rebuilt(value: Any, absent: tuple[Path, ...], made: Callable[[dict[str, Any], list[str | int]], Any]) -> Any:
+def _rebuilt(
+    value: Any, absent: tuple[NumberPath, ...], made: Callable[[dict[str, Any], list[str | int]], Any]
+) -> Any:
     """Return plain data with every dict that lacks something itself made anew."""
     if not absent:
         return value

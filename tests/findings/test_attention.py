@@ -4,14 +4,13 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter, ValidationError
 from scipy.stats import ortho_group
 
 from generators.findings import plantings
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.attention.heads import random_keys
 from generators.findings.attention.measure import PANEL_PIXELS
-from generators.findings.inputs import Inputs, NotApplicableError
+from generators.findings.inputs import NotApplicableError
 from generators.site.words import caption, environment
 from tests import synthetic
 
@@ -746,36 +745,6 @@ def test_embeddings_of_a_width_of_their_own_are_not_compared(decoder):
 # What is stored, declared, drawn and told
 
 
-@pytest.mark.parametrize("absent", ["nothing", "token_embedding", "mlp.in", "ln1.gain"])
-def test_metrics_are_of_their_type_when_they_come_back_from_json(decoder, absent):
-    weights, arch = decoder
-    result = compute({role: w for role, w in weights.items() if absent not in role}, arch)
-    stored = json.loads(json.dumps(result.metrics, allow_nan=False))
-    metrics = TypeAdapter(ATTENTION.metrics)
-    assert metrics.validate_python(stored, strict=True) == stored
-    for missing in stored:
-        with pytest.raises(ValidationError, match=missing):
-            metrics.validate_python({key: value for key, value in stored.items() if key != missing})
-    stored["positional_kernels"]["heads"][0].pop("weight_at_-1")
-    with pytest.raises(ValidationError, match="weight_at_-1"):
-        metrics.validate_python(stored)
-
-
-def test_it_reads_of_the_architecture_what_it_declares(decoder):
-    weights, arch = decoder
-    read = set()
-
-    class Watched:
-        __class__ = type(arch)  # what it stands in for
-
-        def __getattr__(self, name):
-            read.add(name)
-            return getattr(arch, name)
-
-    ATTENTION.measure(Inputs(weights, Watched()))
-    assert read == set(ATTENTION.config)
-
-
 def test_tables_name_what_they_hold(decoder):
     weights, arch = decoder
     result = compute(weights, arch)
@@ -794,18 +763,15 @@ def test_tables_name_what_they_hold(decoder):
     assert set(without.tables["top5"].column("embedding")) == {"P"}
 
 
-@pytest.mark.parametrize("absent", ["nothing", "token_embedding", "mlp.in"])
-def test_every_figure_is_drawn_and_told(decoder, absent):
+@pytest.mark.parametrize("absent", ["nothing", "token_embedding", "mlp.in", "ln1.gain"])
+def test_every_number_is_of_its_type_and_every_figure_drawn_and_told(decoder, absent):
     weights, arch = decoder
     result = compute({role: w for role, w in weights.items() if absent not in role}, arch)
-    for figure in ATTENTION.figures(result):
-        figure.draw()
-        words = caption("attention", figure.name, result)
-        assert words.how_to_read
-        assert words.alt
-        if figure.name == "overlap-panels":
-            assert ("of P and of E" in words.how_to_read) is (absent != "token_embedding")
-            assert ("with P and of E." in words.alt) is (absent != "token_embedding")
+    synthetic.assert_of_its_type(ATTENTION, result)
+    synthetic.assert_drawn_and_told(ATTENTION, result)
+    words = caption("attention", "overlap-panels", result)
+    assert ("of P and of E" in words.how_to_read) is (absent != "token_embedding")
+    assert ("with P and of E." in words.alt) is (absent != "token_embedding")
 
 
 def test_alt_texts_tell_the_numbers(decoder):

@@ -16,6 +16,7 @@ from typing_extensions import get_type_hints, is_typeddict
 from generators.base.architecture import Architecture, Buckets, Rotary
 from generators.base.plain import plain
 from generators.compute.code import PACKAGE, modules_in
+from generators.compute.judged import read_metrics
 from generators.findings import FINDINGS, plantings
 from generators.findings.contract import Finding, roles
 from generators.findings.facts import EntityNote, Fact
@@ -114,12 +115,13 @@ def test_stored_metrics_are_those_that_were_measured(finding, scene):
 
 
 @every_finding
-def test_metrics_with_a_key_missing_are_refused(finding):
+def test_a_number_that_is_missing_is_named_and_one_of_another_name_refused(finding):
     stored = json.loads(json.dumps(measured(finding, "gaussian").metrics))
-    adapter = TypeAdapter(finding.metrics)
     for key in stored:
-        with pytest.raises(ValidationError, match=key):
-            adapter.validate_python({name: value for name, value in stored.items() if name != key})
+        there = {name: value for name, value in stored.items() if name != key}
+        assert read_metrics(finding.metrics, there) == (there, ((key,),))
+        with pytest.raises(ValidationError, match=f"old_{key}"):
+            read_metrics(finding.metrics, {**there, f"old_{key}": stored[key]})
 
 
 def types_in(annotation: Any) -> set[Any]:

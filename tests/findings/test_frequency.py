@@ -1,10 +1,7 @@
 """The frequency finding: planted channels recovered, correlations against SciPy, proxies never judged."""
 
-import json
-
 import numpy as np
 import pytest
-from pydantic import TypeAdapter, ValidationError
 from scipy.fft import dct, idct
 from scipy.stats import rankdata, spearmanr
 
@@ -410,15 +407,6 @@ def test_frequent_shorter_claim(metrics, rho, drift, verdict, end):
 # Figures, and what is stored
 
 
-def test_every_figure_is_drawn():
-    E, log_frequency = planted(1)
-    result = compute(E, frequencies(log_frequency), raising(3))
-    for figure in FREQUENCY.figures(result):
-        assert caption("frequency", figure.name, result).how_to_read
-        assert caption("frequency", figure.name, result).alt
-        figure.draw()
-
-
 def test_what_the_pictures_show_is_told():
     E, log_frequency = planted(1)
     result = compute(E, frequencies(log_frequency), raising(3))
@@ -439,12 +427,8 @@ def test_what_the_pictures_show_is_told():
 
 @pytest.mark.parametrize("gains", [None, raising(3)])
 @pytest.mark.parametrize("known", [True, False])
-def test_the_type_of_the_metrics_is_theirs(gains, known):
+def test_every_number_is_of_its_type_and_every_figure_drawn_and_told(gains, known):
     E, log_frequency = planted(1)
     result = compute(E, frequencies(log_frequency) if known else (), gains)
-    stored = json.loads(json.dumps(result.metrics, allow_nan=False))
-    typed = TypeAdapter(FREQUENCY.metrics)
-    assert typed.validate_python(stored, strict=True) == stored
-    for lost in stored:
-        with pytest.raises(ValidationError):
-            typed.validate_python({key: value for key, value in stored.items() if key != lost})
+    synthetic.assert_of_its_type(FREQUENCY, result)
+    synthetic.assert_drawn_and_told(FREQUENCY, result)

@@ -6,7 +6,6 @@ from math import ceil
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter, ValidationError
 from scipy.stats import ortho_group
 
 from generators.findings.inputs import NotApplicableError
@@ -303,14 +302,11 @@ def test_where_the_strongest_direction_is_captured_details_say_what_the_mean_has
     assert "strongest direction of E" not in details(low)
 
 
-def test_every_figure_is_drawn_and_told():
+def test_every_number_is_of_its_type_and_every_figure_drawn_and_told():
     rng = np.random.default_rng(0)
     result = compute(rng.standard_normal((N, D)), rng.standard_normal((V, D)))
-    for figure in SUBSPACES.figures(result):
-        words = caption("subspaces", figure.name, result)
-        assert words.how_to_read
-        assert words.alt
-        figure.draw()
+    synthetic.assert_of_its_type(SUBSPACES, result)
+    synthetic.assert_drawn_and_told(SUBSPACES, result)
 
 
 @pytest.mark.parametrize("n", [N, 20])
@@ -336,14 +332,3 @@ def test_the_table_averages_the_capture_over_tenths():
         assert (row["from"], row["to"]) == (4 * tenth + 1, 4 * tenth + 4)
         assert row["mean_capture"] == pytest.approx(np.mean(result.metrics["capture"][4 * tenth : 4 * tenth + 4]))
         assert row["chance"] == 30 / D
-
-
-def test_metrics_are_of_their_type_when_they_come_back_from_json():
-    rng = np.random.default_rng(0)
-    result = compute(rng.standard_normal((N, D)), rng.standard_normal((V, D)))
-    stored = json.loads(json.dumps(result.metrics, allow_nan=False))
-    metrics = TypeAdapter(SUBSPACES.metrics)
-    assert metrics.validate_python(stored, strict=True) == stored
-    for missing in stored:
-        with pytest.raises(ValidationError, match=missing):
-            metrics.validate_python({key: value for key, value in stored.items() if key != missing})

@@ -1,10 +1,7 @@
 """Token SVD: a planted mean and planted clouds recovered; areas and discriminants computed the plain way."""
 
-import json
-
 import numpy as np
 import pytest
-from pydantic import TypeAdapter, ValidationError
 from scipy.stats import rankdata, spearmanr
 
 from generators.findings.inputs import NotApplicableError
@@ -282,16 +279,13 @@ def test_without_positions_nothing_is_said_of_them():
         assert "overlap with positions" not in told(result)
 
 
-def test_every_figure_is_drawn():
+def test_every_number_is_of_its_type_and_every_figure_drawn_and_told():
     E, marked = planted(np.random.default_rng(0))
     P = np.random.default_rng(1).standard_normal((200, D))
     for known, positions in ((None, None), (vocabulary(marked), P)):
         result = compute(E, known, positions)
-        for figure in TOKEN_SVD.figures(result):
-            told = caption("token_svd", figure.name, result)
-            assert told.how_to_read
-            assert told.alt
-            figure.draw()
+        synthetic.assert_of_its_type(TOKEN_SVD, result)
+        synthetic.assert_drawn_and_told(TOKEN_SVD, result)
 
 
 def test_what_the_pictures_show_is_told():
@@ -302,17 +296,3 @@ def test_what_the_pictures_show_is_told():
     assert first.endswith(f"its cosine with the mean is {result.metrics['cosine_first_mean']:.3f}.")
     unknown = caption("token_svd", "svd-plane", compute(E)).alt
     assert unknown.endswith("Which tokens begin a word is not known.")
-
-
-def test_metrics_are_of_their_type_when_they_come_back_from_json():
-    E, marked = planted(np.random.default_rng(0))
-    metrics = TypeAdapter(TOKEN_SVD.metrics)
-    P = np.random.default_rng(1).standard_normal((200, D))
-    for known, positions in ((None, None), (vocabulary(marked), P)):
-        stored = json.loads(json.dumps(compute(E, known, positions).metrics, allow_nan=False))
-        assert metrics.validate_python(stored, strict=True) == stored
-    for missing in stored:
-        with pytest.raises(ValidationError, match=missing):
-            metrics.validate_python({key: value for key, value in stored.items() if key != missing})
-    with pytest.raises(ValidationError, match="plane"):
-        metrics.validate_python({**stored, "auc": {k: v for k, v in stored["auc"].items() if k != "plane"}})

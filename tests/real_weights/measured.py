@@ -88,6 +88,19 @@ def row(name: str, shown: str, read: Callable[[Any], float]) -> Any:
     return pytest.param(read, shown, id=name)
 
 
+def shows(finding: str, **models: list[Any]) -> Callable[..., None]:
+    """Return a test that the numbers of a finding are those that are written down, by the fixture of each model."""
+    rows = [
+        pytest.param(model, *one.values, id=f"{model}-{one.id}") for model, listed in models.items() for one in listed
+    ]
+
+    @pytest.mark.parametrize(("model", "read", "shown"), rows)
+    def shows_them(model: str, read: Callable[[Any], float], shown: str, request: pytest.FixtureRequest) -> None:
+        assert_shown(read(request.getfixturevalue(model)[finding].metrics), shown)
+
+    return shows_them
+
+
 def each(name: str, values: str, read: Callable[[Any], list[float]]) -> Iterator[Any]:
     """Yield one parameter for each of several values that stand in a list."""
     for index, value in enumerate(values.split()):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from tests.real_weights.measured import assert_shown, row
+from tests.real_weights.measured import row, shows
 
 pytestmark = pytest.mark.real_weights
 
@@ -14,9 +14,7 @@ STDLIB = [
 ]
 
 
-@pytest.mark.parametrize(("read", "shown"), STDLIB)
-def test_stdlib_gpt2_shows(stdlib, read, shown):
-    assert_shown(read(stdlib["frequency"].metrics), shown)
+test_numbers = shows("frequency", stdlib=STDLIB)
 
 
 def test_the_best_axis_of_turned_tokens_does_as_well_in_stdlib_gpt2(stdlib):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from tests.real_weights.measured import assert_shown, each, row
+from tests.real_weights.measured import assert_shown, each, row, shows
 
 pytestmark = pytest.mark.real_weights
 
@@ -69,24 +69,7 @@ STDLIB = [
 ]
 
 
-@pytest.mark.parametrize(("read", "shown"), GPT2)
-def test_gpt2_shows(gpt2, read, shown):
-    assert_shown(read(gpt2["helix"].metrics), shown)
-
-
-@pytest.mark.parametrize(("read", "shown"), GPT1)
-def test_gpt1_shows(gpt1, read, shown):
-    assert_shown(read(gpt1["helix"].metrics), shown)
-
-
-@pytest.mark.parametrize(("read", "shown"), MINILM)
-def test_minilm_shows(minilm_l6, read, shown):
-    assert_shown(read(minilm_l6["helix"].metrics), shown)
-
-
-@pytest.mark.parametrize(("read", "shown"), STDLIB)
-def test_stdlib_gpt2_shows(stdlib, read, shown):
-    assert_shown(read(stdlib["helix"].metrics), shown)
+test_numbers = shows("helix", gpt2=GPT2, gpt1=GPT1, minilm_l6=MINILM, stdlib=STDLIB)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.real_weights.measured import assert_shown, row
+from tests.real_weights.measured import row, shows
 
 pytestmark = pytest.mark.real_weights
 
@@ -13,9 +13,7 @@ MINILM = [
 ]
 
 
-@pytest.mark.parametrize(("read", "shown"), MINILM)
-def test_minilm_shows(minilm_l6, read, shown):
-    assert_shown(read(minilm_l6["subspaces"].metrics), shown)
+test_numbers = shows("subspaces", minilm_l6=MINILM)
 
 
 @pytest.mark.parametrize(("model", "verdicts"), [
