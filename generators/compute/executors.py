@@ -114,8 +114,8 @@ class Workers(ABC):
         if not self._running:
             time.sleep(seconds)  # for a lock that another run holds
         wait_for([future for _, future in self._running.values()], seconds, FIRST_COMPLETED)
-        self.listen()
         done = [worker for worker, (_, future) in self._running.items() if future.done()]
+        self.listen()  # after that: what was said before an answer is shown before it
         for worker in done:
             _, future = self._running.pop(worker)
             error = future.exception()

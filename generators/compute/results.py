@@ -251,7 +251,7 @@ class Store:
                 return False
         except Timeout:
             return True
-        except FileNotFoundError:  # the folder went meanwhile, as it had no results
+        except OSError:  # the folder went meanwhile, as it had no results; or locking it says what is wrong
             return False
 
     def holder(self, name: str) -> str:

@@ -87,6 +87,7 @@ class Scheduler:
         self._under_way: list[ModelRun] = []
         self._held: list[ModelRun] = []  # prepared; they go on once no other run writes their results
         self._at_work: dict[str, tuple[ModelRun, Job]] = {}  # by worker
+        self._counted = 0  # findings of models that are not up to date
         self._last: dict[str, ModelRun] = {}  # whose files a worker has open
 
     def compute(
@@ -143,7 +144,8 @@ class Scheduler:
                 self._ended(run.request.model, Outcome(run.name, (), stored, {}))
                 continue
             run.findings = self._chosen(run.name)
-            self._display.total += len(run.findings)
+            self._counted += len(run.findings)
+            self._display.total = self._counted + len(run.findings) * (len(self._waiting) - 1)  # likely as many each
             run.ready.append(Look(run.request, run.findings))
 
     def _up_to_date(self, run: ModelRun) -> tuple[str, ...] | None:

@@ -277,6 +277,13 @@ def test_the_store_is_asked_once(models, made, store, monkeypatch):
     assert set(asked.values()) == {1}
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_folder_that_cannot_be_locked_is_a_sentence(models, store, count):
+    (store.root / "model-0" / ".lock").mkdir(parents=True)
+    with pytest.raises(AtlasError, match="Results can't be written to"):
+        computed(models, store, Recorded(count))
+
+
 def test_a_disk_that_is_full_ends_all_and_frees_locks(models, store, monkeypatch):
     def full(*arguments):
         raise AtlasError("Results can't be written to there: the disk is full.")
