@@ -103,7 +103,7 @@ def drawing(
     Names are made once, before: results that change meanwhile make other pages the next time.
     """
     names = {model.name: _name(model, store, whole=whole) for model in models}
-    places = PagePlaces(store.root.resolve(), staging.folder.resolve(), staging.cache.folder.resolve(), whole)
+    places = PagePlaces(store.root, staging.folder, staging.cache.folder, whole)
     new = [model for model in models if _stored(names[model.name], staging.again()) is None]
     there = [model for model in new if (store.root / model.name).is_dir()]
     if len(there) < FEWEST_FOR_MORE_PROCESSES or processes < 2:
