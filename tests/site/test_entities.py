@@ -117,6 +117,7 @@ def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
         claims={},
         figures=FIGURES,
         measured={name: one.metrics for name, one in measured.items()},
+        knows=lambda kind: any(kind in one.facts.entities for one in FINDINGS if one.name in measured),
     )
 
 
