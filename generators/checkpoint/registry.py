@@ -311,11 +311,7 @@ def find_model(spec: str, registry: Registry) -> Model:
 
 
 def find_models(spec: str, registry: Registry) -> list[Model]:
-    """Turn what the user typed into models: all of a series, or one.
-
-    Raises:
-        InputError: it is neither.
-    """
+    """Turn what the user typed into models: all of a series, or one. Raises InputError: it is neither."""
     series = registry.find_series(spec)
     return [find_model(spec, registry)] if series is None else [model for _, model in registry.members(series)]
 

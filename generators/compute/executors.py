@@ -48,22 +48,14 @@ class Choice:
         return self.jobs == 1 and self.scheduler is None
 
     def workers(self, display: Display) -> "Workers":
-        """Return the workers.
-
-        Raises:
-            InputError: the cluster can't be used.
-        """
+        """Return the workers. Raises InputError: the cluster can't be used."""
         if self.scheduler is not None:
             return connected(self.scheduler, display)
         return Inline(display) if self.is_inline else Processes(display, self.jobs, self.memory)
 
 
 def chosen(jobs: int, scheduler: str | None, memory_gb: float | None) -> Choice:
-    """Return who computes, as a user asked for it.
-
-    Raises:
-        InputError: what was asked for makes no sense.
-    """
+    """Return who computes, as a user asked for it. Raises InputError: what was asked for makes no sense."""
     if scheduler is not None and (jobs != 1 or memory_gb is not None):
         raise InputError("--scheduler goes with neither --jobs nor --memory: the cluster's workers have their own.")
     if memory_gb is not None and not 0 < memory_gb < float("inf"):
@@ -86,11 +78,7 @@ class Workers(ABC):
 
     @abstractmethod
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
-        """Have a worker do a job.
-
-        Raises:
-            BrokenExecutor: the worker has ended.
-        """
+        """Have a worker do a job. Raises BrokenExecutor: the worker has ended."""
 
     def idle(self) -> list[str]:
         """Return those that have nothing to do, by name."""

@@ -57,11 +57,7 @@ class Opened:
 
     @cached_property
     def run(self) -> "OpenedModel":
-        """Return the model itself, ready to be run.
-
-        Raises:
-            CannotRunError: it can't be run here; says why.
-        """
+        """Return the model itself, ready to be run. Raises CannotRunError: it can't be run here; says why."""
         return running.opened_model(self.files, self.checkpoint, self.settings.device)
 
     @cached_property

@@ -133,11 +133,7 @@ def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reco
 
 
 def _as_planned(planned: "Plan", settings: RunSettings, name: str, store: Store) -> StoredFinding | None:
-    """Return the stored result if it is what this plan would give.
-
-    Raises:
-        InputError: it is damaged.
-    """
+    """Return the stored result if it is what this plan would give. Raises InputError: it is damaged."""
     stored = store.finding(name, planned.finding.name)
     if stored is None:
         return None

@@ -82,11 +82,7 @@ class Store:
         return sorted({name for name in found if SLUG.fullmatch(name)})
 
     def model(self, name: str) -> ModelRecord | None:
-        """Read what is known of a model, None where it has no results.
-
-        Raises:
-            InputError: it is there but damaged.
-        """
+        """Read what is known of a model, None where it has no results. Raises InputError: it is there but damaged."""
         record = self._read(self._folder(name) / MODEL, ModelRecord)
         if record is not None and record.name != name:
             raise InputError(f"The stored results in {self._folder(name)} are those of {record.name!r}.")
@@ -108,11 +104,7 @@ class Store:
         return sorted(path.stem for path in self._folder(name).glob("*.json") if path.name != MODEL)
 
     def dates(self, name: str) -> set[str]:
-        """Return the days on which findings of a model were computed.
-
-        Raises:
-            InputError: one of them is damaged.
-        """
+        """Return the days on which findings of a model were computed. Raises InputError: one of them is damaged."""
         records = [self.finding(name, finding) for finding in self.finding_names(name)]
         return {record.computed_on for record in records if record is not None and record.computed_on}
 
@@ -300,11 +292,7 @@ class Store:
             return None
 
     def remember(self, name: str, made_from: str, findings: tuple[str, ...]) -> None:
-        """Write that nothing is left to do of a model.
-
-        Raises:
-            AtlasError: the folder can't be written.
-        """
+        """Write that nothing is left to do of a model. Raises AtlasError: the folder can't be written."""
         with _writing(self._folder(name)):
             content = UpToDate(made_from=made_from, findings=findings).model_dump_json()
             replace_file(self._folder(name) / UP_TO_DATE, content.encode())

@@ -93,11 +93,7 @@ def over_windows(values: Float[Array, " windows"]) -> LossMean:
 
 
 def record_of(model: Model) -> Recorded | None:
-    """Return the record of a model's training, None without one.
-
-    Raises:
-        InputError: it is there but damaged.
-    """
+    """Return the record of a model's training, None without one. Raises InputError: it is there but damaged."""
     for source in model.sources:
         if isinstance(source, FolderSource) and (path := source.folder / TRAINING_RECORD).is_file():
             try:

@@ -110,11 +110,7 @@ def vocabulary_size(files: Files, family: str | None) -> int:
 
 
 def tokenizer_of(files: Files) -> Path:
-    """Return a model's tokenizer.json.
-
-    Raises:
-        InputError: it has none, or it is damaged.
-    """
+    """Return a model's tokenizer.json. Raises InputError: it has none, or it is damaged."""
     path = files.fetch(TOKENIZER)
     if path is None:
         raise InputError(f"The checkpoint {files.origin.place} has no {TOKENIZER}, which turns text into tokens.")

@@ -99,11 +99,7 @@ class Files:
         """
 
     def content(self, name: str) -> bytes | None:
-        """Return a small file's bytes, None if it isn't there.
-
-        Raises:
-            InputError: it can't be read.
-        """
+        """Return a small file's bytes, None if it isn't there. Raises InputError: it can't be read."""
         path = self.fetch(name)
         if path is None:
             return None
@@ -114,11 +110,7 @@ class Files:
             raise InputError(f"{path} can't be read: {error}.") from error
 
     def config(self) -> dict[str, Any]:
-        """Return config.json.
-
-        Raises:
-            InputError: there is none, or it is no JSON object.
-        """
+        """Return config.json. Raises InputError: there is none, or it is no JSON object."""
         content = self.content(CONFIG)
         if content is None:
             raise InputError(f"The checkpoint {self.origin.place} has no {CONFIG}.")
@@ -232,11 +224,7 @@ def _is_file_name(name: object) -> bool:
 
 
 def check_dtype(name: str, dtype: str, file: str) -> None:
-    """Refuse numbers that are not floating point.
-
-    Raises:
-        InputError: they aren't floating.
-    """
+    """Refuse numbers that are not floating point. Raises InputError: they aren't floating."""
     if dtype not in FLOATING:
         raise InputError(f"{name} in {file} is {dtype}; the atlas reads {', '.join(FLOATING)}.")
     if dtype == "BF16":
@@ -244,11 +232,7 @@ def check_dtype(name: str, dtype: str, file: str) -> None:
 
 
 def opened(path: Path) -> Any:
-    """Open a safetensors file.
-
-    Raises:
-        InputError: it isn't one.
-    """
+    """Open a safetensors file. Raises InputError: it isn't one."""
     from safetensors import SafetensorError, safe_open
 
     try:
