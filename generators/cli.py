@@ -166,9 +166,7 @@ def report(
 
 
 @app.command()
-def serve(
-    port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 8000,
-) -> None:
+def serve(port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 8000) -> None:
     """Serve the built site on this machine, until interrupted."""
     import functools
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -235,9 +233,7 @@ def show(
 
 
 @app.command()
-def verify(
-    results: Results = DEFAULT_RESULTS,
-) -> None:
+def verify(results: Results = DEFAULT_RESULTS) -> None:
     """Check that every stored result is what was stored. Exit 1: something isn't; says what."""
     from generators.compute.verify import verify as problems
 

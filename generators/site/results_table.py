@@ -131,11 +131,7 @@ COLUMNS: tuple[Column, ...] = (
         lambda row: row.in_series,
     ),
     Column(
-        "licence",
-        "text",
-        "the licence of the weights",
-        lambda row: row.page.licence,
-        null="the registry doesn't say",
+        "licence", "text", "the licence of the weights", lambda row: row.page.licence, null="the registry doesn't say"
     ),
     Column("source", "text", "from where weights were read: hub, package, folder", lambda row: row.model.source.kind),
     Column("place", "text", "the repository, package or folder there", lambda row: row.model.source.place),
@@ -147,11 +143,7 @@ COLUMNS: tuple[Column, ...] = (
         null="the source has none",
     ),
     Column(
-        "commit",
-        "text",
-        "the commit that was read",
-        lambda row: row.model.source.commit,
-        null="the source has none",
+        "commit", "text", "the commit that was read", lambda row: row.model.source.commit, null="the source has none"
     ),
     Column(
         "group",
@@ -237,11 +229,7 @@ COLUMNS: tuple[Column, ...] = (
         "the claim is untested, or no chance is named",
     ),
     Column(
-        "chance_null",
-        "text",
-        "of what chance was drawn, in words",
-        lambda row: _chance(row, "null"),
-        null=NO_CHANCE,
+        "chance_null", "text", "of what chance was drawn, in words", lambda row: _chance(row, "null"), null=NO_CHANCE
     ),
     Column("chance_median", "number", "median of the draws", lambda row: _chance(row, "median"), AS_VALUE, NO_CHANCE),
     Column(

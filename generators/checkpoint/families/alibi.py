@@ -23,7 +23,6 @@ def _slopes(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 BLOOM = like(
     NEOX,
     "bloom",
-    ("bloom",),
     prefixes=("transformer.", ""),
     config={"n_layer": "n_layer", "n_head": "n_head", "n_ctx": None, "norm_eps": "layer_norm_epsilon"},
     slots={
@@ -63,7 +62,6 @@ def _mpt(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 MPT = like(
     BLOOM,
     "mpt",
-    ("mpt",),
     config={"n_layer": "n_layers", "n_head": "n_heads", "d_model": "d_model", "n_ctx": "max_seq_len"},
     slots={
         "token_embedding": Slot("wte.weight", "V d"),
@@ -110,9 +108,7 @@ def _falcon_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return heads of keys, and slopes or rotations; Falcon scales its slopes as it scales scores."""
     grouped, one = settings.flag("new_decoder_architecture"), settings.flag("multi_query")
     kv = settings.get("num_kv_heads") if grouped else None
-    settings.ignore(
-        "num_kv_heads",
-    )
+    settings.ignore("num_kv_heads")
     heads = {"n_kv_head": settings.size("num_kv_heads") if kv else 1 if one and not grouped else None}
     if settings.flag("alibi"):
         settings.ignore("rope_theta", "rope_scaling", "rope_parameters")
@@ -123,7 +119,6 @@ def _falcon_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 FALCON = like(
     BLOOM,
     "falcon",
-    ("falcon",),
     config={"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_ctx": "max_position_embeddings"},
     slots={"embedding_norm.gain": None, "embedding_norm.bias": None},
     block_slots={

@@ -79,7 +79,7 @@ def positions_after_padding(settings: ModelConfig, fields: Fields) -> Mapping[st
 ROBERTA = like(
     BERT,
     "roberta",
-    ("roberta", "xlm-roberta", "camembert"),
+    model_types=("roberta", "xlm-roberta", "camembert"),
     prefixes=("", "roberta."),
     defaults={"pad_token_id": 1},
     variant=_padded,
@@ -92,7 +92,6 @@ DISTILBERT_LAYER = "transformer.layer.{i}"
 DISTILBERT = like(
     BERT,
     "distilbert",
-    ("distilbert",),
     prefixes=("distilbert.", ""),
     config={"n_layer": "n_layers", "n_head": "n_heads", "d_model": "dim"},
     slots=NO_TYPES,
@@ -114,10 +113,7 @@ SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
 def _embedding_norm(tensor: str) -> dict[str, Slot]:
     """Return the norm of embeddings that have a width of their own."""
-    return {
-        "embedding_norm.gain": Slot(f"{tensor}.weight", "e"),
-        "embedding_norm.bias": Slot(f"{tensor}.bias", "e"),
-    }
+    return {"embedding_norm.gain": Slot(f"{tensor}.weight", "e"), "embedding_norm.bias": Slot(f"{tensor}.bias", "e")}
 
 
 def _projection(tensor: str) -> dict[str, Slot]:
@@ -146,7 +142,6 @@ def _one_group(family: Family, settings: ModelConfig) -> Family:
 ALBERT = like(
     BERT,
     "albert",
-    ("albert",),
     prefixes=("albert.", ""),
     config={"d_embedding": "embedding_size"},
     slots={**OWN_WIDTH, **_projection("encoder.embedding_hidden_mapping_in")},
@@ -178,7 +173,6 @@ def _electra(family: Family, settings: ModelConfig) -> Family:
 ELECTRA = like(
     BERT,
     "electra",
-    ("electra",),
     prefixes=("electra.", "discriminator.electra.", "generator.electra.", ""),
     config={"d_embedding": "embedding_size"},
     defaults={"embedding_size": 128},
@@ -201,7 +195,6 @@ def _mpnet_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 MPNET = like(
     BERT,
     "mpnet",
-    ("mpnet",),
     prefixes=("mpnet.", ""),
     slots=NO_TYPES,
     block_slots={
@@ -250,7 +243,6 @@ def _esm_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 ESM = like(
     BERT,
     "esm",
-    ("esm",),
     prefixes=("esm.", ""),
     slots=NO_TYPES,
     block_slots={**norm("ln1", f"{LAYER}.attention.LayerNorm"), **norm("ln2", f"{LAYER}.LayerNorm")},
@@ -309,7 +301,6 @@ def _deberta_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]
 DEBERTA = like(
     BERT,
     "deberta-v2",
-    ("deberta-v2",),
     prefixes=("deberta.", ""),
     block_slots={
         **linear("attn.q", f"{LAYER}.attention.self.query_proj"),

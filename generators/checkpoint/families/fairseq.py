@@ -50,7 +50,6 @@ BIOGPT = Family(
 XGLM = like(
     BIOGPT,
     "xglm",
-    ("xglm",),
     prefixes=("model.", ""),
     config={"n_layer": "num_layers", "n_head": "attention_heads", "d_model": "d_model"},
     slots={
@@ -97,7 +96,6 @@ def _normed_after() -> dict[str, Any]:
 OPT = like(
     BIOGPT,
     "opt",
-    ("opt",),
     prefixes=("model.decoder.", "decoder.", ""),
     slots={"unembedding": Slot("lm_head.weight", "V d"), **norm("final_norm", "final_layer_norm")},
     defaults={"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True},
@@ -145,7 +143,7 @@ BART_ENCODER = Family(
 BART_DECODER = like(
     BART_ENCODER,
     "bart--decoder",
-    ("bart",),
+    model_types=("bart",),
     config={"n_layer": "decoder_layers", "n_head": "decoder_attention_heads"},
     slots={
         "position_embedding": Slot("decoder.embed_positions.weight", "n d", skip=OFFSET),
@@ -169,7 +167,7 @@ COMPUTED = {"position_embedding": Slot("(computed)", "n d", formula="split")}
 MARIAN_ENCODER = like(
     BART_ENCODER,
     "marian--encoder",
-    ("marian",),
+    model_types=("marian",),
     slots=COMPUTED,
     first_block_slots=NO_NORM,
     positions="formula",
@@ -177,7 +175,7 @@ MARIAN_ENCODER = like(
 MARIAN_DECODER = like(
     BART_DECODER,
     "marian--decoder",
-    ("marian",),
+    model_types=("marian",),
     slots=COMPUTED,
     first_block_slots=NO_NORM,
     positions="formula",
@@ -197,7 +195,7 @@ MARIAN_DECODER = replace(MARIAN_DECODER, variant=_one_size_fits)
 WHISPER_ENCODER = like(
     BART_ENCODER,
     "whisper--encoder",
-    ("whisper",),
+    model_types=("whisper",),
     config={"n_ctx": "max_source_positions", "vocab_size": None},
     slots={
         "position_embedding": Slot("encoder.embed_positions.weight", "n d"),
@@ -219,7 +217,7 @@ WHISPER_ENCODER = like(
 WHISPER_DECODER = like(
     BART_DECODER,
     "whisper--decoder",
-    ("whisper",),
+    model_types=("whisper",),
     config={"n_ctx": "max_target_positions"},
     slots={
         "position_embedding": Slot("decoder.embed_positions.weight", "n d"),

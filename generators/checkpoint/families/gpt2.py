@@ -51,7 +51,6 @@ GPT2 = Family(
 GPT1 = like(
     GPT2,
     "openai-gpt",
-    ("openai-gpt",),
     slots={
         "position_embedding": Slot("positions_embed.weight", "n d"),
         "token_embedding": Slot("tokens_embed.weight", "V d"),
@@ -81,7 +80,6 @@ def _bigcode(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, A
 GPT_BIGCODE = like(
     GPT2,
     "gpt_bigcode",
-    ("gpt_bigcode",),
     block_slots={
         **fused("h.{i}.attn.c_attn", "a b b"),
         **linear("attn.o", "h.{i}.attn.c_proj"),
@@ -116,7 +114,6 @@ def _attention_types(settings: ModelConfig) -> list[tuple[list[str], int]]:
 GPT_NEO = like(
     GPT2,
     "gpt_neo",
-    ("gpt_neo",),
     config={
         "n_layer": "num_layers",
         "n_head": "num_heads",
@@ -140,7 +137,6 @@ GPT_NEO = like(
 CTRL = like(
     GPT2,
     "ctrl",
-    ("ctrl",),
     slots={
         "position_embedding": Slot("(computed)", "n d", formula="split"),
         "token_embedding": Slot("w.weight", "V d"),

@@ -85,16 +85,12 @@ GPTJ = Family(
 MACHINES = 4  # CodeGen was trained on as many, each with its share of queries, values and keys
 
 CODEGEN = like(
-    GPTJ,
-    "codegen",
-    ("codegen",),
-    block_slots=fused("h.{i}.attn.qkv_proj", "a a a", bias=False, order="qvk", groups=MACHINES),
+    GPTJ, "codegen", block_slots=fused("h.{i}.attn.qkv_proj", "a a a", bias=False, order="qvk", groups=MACHINES)
 )
 
 PHI = like(
     LLAMA,
     "phi",
-    ("phi",),
     config={"norm_eps": "layer_norm_eps"},
     slots={"unembedding.bias": Slot("lm_head.bias", "V"), **norm("final_norm", "final_layernorm")},
     block_slots={
@@ -125,7 +121,6 @@ def _stablelm(family: Family, settings: ModelConfig) -> Family:
 STABLELM = like(
     LLAMA,
     "stablelm",
-    ("stablelm",),
     config={"norm_eps": "layer_norm_eps"},
     slots=norm("final_norm", "norm"),
     block_slots={
@@ -144,7 +139,6 @@ STABLELM = like(
 STARCODER2 = like(
     LLAMA,
     "starcoder2",
-    ("starcoder2",),
     config={"norm_eps": "norm_epsilon"},
     slots=norm("final_norm", "norm"),
     block_slots={
@@ -170,7 +164,6 @@ def _cohere(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 COHERE = like(
     LLAMA,
     "cohere",
-    ("cohere",),
     config={"norm_eps": "layer_norm_eps"},
     block_slots={
         **norm("ln2", "layers.{i}.input_layernorm", bias=False),

@@ -96,7 +96,7 @@ def _decoder(family: Family, settings: ModelConfig) -> Family:
 T5_DECODER = like(
     T5_ENCODER,
     "t5--decoder",
-    ("t5",),
+    model_types=("t5",),
     slots={
         "unembedding": Slot("lm_head.weight", "V d"),
         **norm("final_norm", "decoder.final_layer_norm", bias=False),

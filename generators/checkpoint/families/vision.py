@@ -53,7 +53,6 @@ VIT = Family(
 DEIT = like(
     VIT,
     "deit",
-    ("deit",),
     prefixes=("deit.", ""),
     # a class token and a distillation token come before the patches
     slots={"position_embedding": Slot("embeddings.position_embeddings", "n d", flat=True, skip=2)},
@@ -68,7 +67,6 @@ def _plain_mlp(family: Family, settings: ModelConfig) -> Family:
 DINOV2 = like(
     VIT,
     "dinov2",
-    ("dinov2",),
     prefixes=("dinov2.", ""),
     block_slots={
         **norm("ln1", f"{LAYER}.norm1"),
@@ -120,7 +118,7 @@ CLIP_TEXT = Family(
 CLIP_VISION = like(
     CLIP_TEXT,
     "clip--vision",
-    ("clip",),
+    model_types=("clip",),
     prefixes=("vision_model.", ""),
     config={"n_ctx": None, "vocab_size": None},
     slots={
@@ -140,7 +138,7 @@ CLIP_VISION = like(
 SIGLIP_TEXT = like(
     CLIP_TEXT,
     "siglip--text",
-    ("siglip",),
+    model_types=("siglip",),
     causal=False,
     defaults={
         "num_attention_heads": 12,
@@ -154,7 +152,7 @@ SIGLIP_TEXT = like(
 SIGLIP_VISION = like(
     CLIP_VISION,
     "siglip--vision",
-    ("siglip",),
+    model_types=("siglip",),
     slots={
         "position_embedding": Slot("embeddings.position_embedding.weight", "n d"),
         "embedding_norm.gain": None,

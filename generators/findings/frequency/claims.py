@@ -159,7 +159,6 @@ RULES = (
         short="frequency channel",
         statement="One channel tracks frequency.",
         value="largest |rank correlation| of a channel with log frequency",
-        sense="at least",
         holds=TRACKS,
         partly=SMALLEST_RHO,
         unit="rank correlation",

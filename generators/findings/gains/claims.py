@@ -90,7 +90,6 @@ RULES = (
         short="ln2 channel",
         statement="ln2 singles out one channel.",
         value="layers in which one channel has ln2's largest |gain|",
-        sense="at least",
         unit="layers",
         holds_as="max({}, L/{}) layers (partly: max({}, L/{}))".format(*LAYERS["holds"], *LAYERS["partly"]),
         also=f"with a median ratio to the runner-up of at least {SMALLEST_RATIO:g}, and, to hold, no "

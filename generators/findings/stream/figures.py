@@ -98,8 +98,7 @@ def _name(layer: int, count: int) -> str:
 
 def draw_lines(rows: list[StageRow]) -> Any:
     """Draw shares by depth, with 95 % intervals where there are some."""
-    figure = style.canvas(width=6.8, height=3.4)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.8, height=3.4)
     layers = [row["layer"] for row in rows]
     for index, (key, label) in enumerate(LINES):
         values = _column(rows, key)
