@@ -287,6 +287,11 @@ def linear(
     return slots
 
 
+def linears(place: str, names: Mapping[str, str], **how: Any) -> dict[str, Slot]:
+    """Return the roles of several matrices of a block that are in one place of the file; `names` are theirs there."""
+    return {key: slot for role, name in names.items() for key, slot in linear(role, f"{place}.{name}", **how).items()}
+
+
 def fused(
     tensor: str,
     parts: str,

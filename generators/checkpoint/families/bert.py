@@ -7,7 +7,7 @@ from typing import Any
 from generators.base.architecture import Buckets
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, norm
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields, rotation
 
 LAYER = "encoder.layer.{i}"
@@ -33,9 +33,7 @@ BERT = Family(
     block_slots={
         **norm("ln1", "encoder.layer.{j}.output.LayerNorm"),
         **norm("ln2", f"{LAYER}.attention.output.LayerNorm"),
-        **linear("attn.q", f"{LAYER}.attention.self.query"),
-        **linear("attn.k", f"{LAYER}.attention.self.key"),
-        **linear("attn.v", f"{LAYER}.attention.self.value"),
+        **linears(f"{LAYER}.attention.self", {"attn.q": "query", "attn.k": "key", "attn.v": "value"}),
         **linear("attn.o", f"{LAYER}.attention.output.dense"),
         **linear("mlp.in", f"{LAYER}.intermediate.dense"),
         **linear("mlp.out", f"{LAYER}.output.dense"),
@@ -98,12 +96,11 @@ DISTILBERT = like(
     block_slots={
         **norm("ln1", "transformer.layer.{j}.output_layer_norm"),
         **norm("ln2", f"{DISTILBERT_LAYER}.sa_layer_norm"),
-        **linear("attn.q", f"{DISTILBERT_LAYER}.attention.q_lin"),
-        **linear("attn.k", f"{DISTILBERT_LAYER}.attention.k_lin"),
-        **linear("attn.v", f"{DISTILBERT_LAYER}.attention.v_lin"),
-        **linear("attn.o", f"{DISTILBERT_LAYER}.attention.out_lin"),
-        **linear("mlp.in", f"{DISTILBERT_LAYER}.ffn.lin1"),
-        **linear("mlp.out", f"{DISTILBERT_LAYER}.ffn.lin2"),
+        **linears(
+            f"{DISTILBERT_LAYER}.attention",
+            {"attn.q": "q_lin", "attn.k": "k_lin", "attn.v": "v_lin", "attn.o": "out_lin"},
+        ),
+        **linears(f"{DISTILBERT_LAYER}.ffn", {"mlp.in": "lin1", "mlp.out": "lin2"}),
     },
     ignores=("sinusoidal_pos_embds", "tie_weights_"),  # sines or not, the table is in the file
 )
@@ -148,12 +145,8 @@ ALBERT = like(
     block_slots={
         **norm("ln1", f"{SHARED}.full_layer_layer_norm"),
         **norm("ln2", f"{SHARED}.attention.LayerNorm"),
-        **linear("attn.q", f"{SHARED}.attention.query"),
-        **linear("attn.k", f"{SHARED}.attention.key"),
-        **linear("attn.v", f"{SHARED}.attention.value"),
-        **linear("attn.o", f"{SHARED}.attention.dense"),
-        **linear("mlp.in", f"{SHARED}.ffn"),
-        **linear("mlp.out", f"{SHARED}.ffn_output"),
+        **linears(f"{SHARED}.attention", {"attn.q": "query", "attn.k": "key", "attn.v": "value", "attn.o": "dense"}),
+        **linears(SHARED, {"mlp.in": "ffn", "mlp.out": "ffn_output"}),
     },
     first_block_slots=NO_FIRST_NORM,
     defaults={"num_hidden_groups": 1, "inner_group_num": 1, "embedding_size": 128},
@@ -199,10 +192,7 @@ MPNET = like(
     slots=NO_TYPES,
     block_slots={
         **norm("ln2", f"{LAYER}.attention.LayerNorm"),
-        **linear("attn.q", f"{LAYER}.attention.attn.q"),
-        **linear("attn.k", f"{LAYER}.attention.attn.k"),
-        **linear("attn.v", f"{LAYER}.attention.attn.v"),
-        **linear("attn.o", f"{LAYER}.attention.attn.o"),
+        **linears(f"{LAYER}.attention.attn", {"attn.q": "q", "attn.k": "k", "attn.v": "v", "attn.o": "o"}),
         "attn.relative_bias": Slot("encoder.relative_attention_bias.weight", "r h"),
     },
     defaults={"relative_attention_num_buckets": 32},
@@ -303,9 +293,7 @@ DEBERTA = like(
     "deberta-v2",
     prefixes=("deberta.", ""),
     block_slots={
-        **linear("attn.q", f"{LAYER}.attention.self.query_proj"),
-        **linear("attn.k", f"{LAYER}.attention.self.key_proj"),
-        **linear("attn.v", f"{LAYER}.attention.self.value_proj"),
+        **linears(f"{LAYER}.attention.self", {"attn.q": "query_proj", "attn.k": "key_proj", "attn.v": "value_proj"}),
     },
     defaults={"position_biased_input": True, "layer_norm_eps": 1e-7},
     variant=_deberta,

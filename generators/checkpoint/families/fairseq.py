@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, norm
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linears, norm
 from generators.checkpoint.rotation import Fields
 
 OFFSET = 2  # rows before the first position
@@ -14,12 +14,10 @@ OFFSET = 2  # rows before the first position
 def attention(layer: str) -> dict[str, Slot]:
     """Return the four matrices of attention, each with a bias."""
     return {
-        **linear("attn.q", f"{layer}.self_attn.q_proj"),
-        **linear("attn.k", f"{layer}.self_attn.k_proj"),
-        **linear("attn.v", f"{layer}.self_attn.v_proj"),
-        **linear("attn.o", f"{layer}.self_attn.out_proj"),
-        **linear("mlp.in", f"{layer}.fc1"),
-        **linear("mlp.out", f"{layer}.fc2"),
+        **linears(
+            f"{layer}.self_attn", {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj", "attn.o": "out_proj"}
+        ),
+        **linears(layer, {"mlp.in": "fc1", "mlp.out": "fc2"}),
     }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from generators.base.architecture import Rotary
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import SIZES, Family, Slot, fused, like, linear, norm, part_of
+from generators.checkpoint.roles import SIZES, Family, Slot, fused, like, linear, linears, norm, part_of
 from generators.checkpoint.rotation import FULL, SLIDING, Fields, rotation, same_in_all_layers, windows, windows_above
 
 ROTATES = "Positions enter as rotations inside attention: this architecture has no position embedding to look at."
@@ -18,9 +18,7 @@ BIASED = "attention_bias"
 def attention(bias: bool | str, output: bool | str | None = None) -> dict[str, Slot]:
     """Return the four matrices of attention; `output` says of the last bias what `bias` says of the others."""
     return {
-        **linear("attn.q", f"{ATTN}.q_proj", bias=bias),
-        **linear("attn.k", f"{ATTN}.k_proj", bias=bias),
-        **linear("attn.v", f"{ATTN}.v_proj", bias=bias),
+        **linears(ATTN, {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj"}, bias=bias),
         **linear("attn.o", f"{ATTN}.o_proj", bias=bias if output is None else output),
     }
 
@@ -28,9 +26,7 @@ def attention(bias: bool | str, output: bool | str | None = None) -> dict[str, S
 def gated(bias: bool | str = False) -> dict[str, Slot]:
     """Return the three matrices of a gated MLP."""
     return {
-        **linear("mlp.in", f"{MLP}.up_proj", bias=bias),
-        **linear("mlp.gate", f"{MLP}.gate_proj", bias=bias),
-        **linear("mlp.out", f"{MLP}.down_proj", bias=bias),
+        **linears(MLP, {"mlp.in": "up_proj", "mlp.gate": "gate_proj", "mlp.out": "down_proj"}, bias=bias),
     }
 
 

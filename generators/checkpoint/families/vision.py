@@ -5,7 +5,7 @@ from typing import Any
 
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import SIZES, Family, Slot, like, linear, norm
+from generators.checkpoint.roles import SIZES, Family, Slot, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields
 
 LAYER = "encoder.layer.{i}"
@@ -37,9 +37,9 @@ VIT = Family(
     block_slots={
         **norm("ln1", f"{LAYER}.layernorm_before"),
         **norm("ln2", f"{LAYER}.layernorm_after"),
-        **linear("attn.q", f"{LAYER}.attention.attention.query", bias="qkv_bias"),
-        **linear("attn.k", f"{LAYER}.attention.attention.key", bias="qkv_bias"),
-        **linear("attn.v", f"{LAYER}.attention.attention.value", bias="qkv_bias"),
+        **linears(
+            f"{LAYER}.attention.attention", {"attn.q": "query", "attn.k": "key", "attn.v": "value"}, bias="qkv_bias"
+        ),
         **linear("attn.o", f"{LAYER}.attention.output.dense"),
         **linear("mlp.in", f"{LAYER}.intermediate.dense"),
         **linear("mlp.out", f"{LAYER}.output.dense"),
@@ -71,8 +71,7 @@ DINOV2 = like(
     block_slots={
         **norm("ln1", f"{LAYER}.norm1"),
         **norm("ln2", f"{LAYER}.norm2"),
-        **linear("mlp.in", f"{LAYER}.mlp.fc1"),
-        **linear("mlp.out", f"{LAYER}.mlp.fc2"),
+        **linears(f"{LAYER}.mlp", {"mlp.in": "fc1", "mlp.out": "fc2"}),
         "attn.out_scale": Slot(f"{LAYER}.layer_scale1.lambda1", "d"),
         "mlp.out_scale": Slot(f"{LAYER}.layer_scale2.lambda1", "d"),
     },
@@ -96,12 +95,10 @@ CLIP_TEXT = Family(
     block_slots={
         **norm("ln1", f"{TOWER}.layer_norm1"),
         **norm("ln2", f"{TOWER}.layer_norm2"),
-        **linear("attn.q", f"{TOWER}.self_attn.q_proj"),
-        **linear("attn.k", f"{TOWER}.self_attn.k_proj"),
-        **linear("attn.v", f"{TOWER}.self_attn.v_proj"),
-        **linear("attn.o", f"{TOWER}.self_attn.out_proj"),
-        **linear("mlp.in", f"{TOWER}.mlp.fc1"),
-        **linear("mlp.out", f"{TOWER}.mlp.fc2"),
+        **linears(
+            f"{TOWER}.self_attn", {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj", "attn.o": "out_proj"}
+        ),
+        **linears(f"{TOWER}.mlp", {"mlp.in": "fc1", "mlp.out": "fc2"}),
     },
     at="text_config",
     stack="text",
