@@ -95,8 +95,7 @@ class ModelConfig:
     def flag(self, key: str) -> bool:
         """Return a switch; where it is neither in the file nor among the defaults, it is off.
 
-        Raises:
-            InputError: it is neither true nor false.
+        Raises InputError: it is neither true nor false.
         """
         value = self.get(key)
         if value is not None and not isinstance(value, bool):

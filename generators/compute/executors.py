@@ -141,31 +141,22 @@ def _lost(error: BaseException) -> Died | Failed:
 # This process
 
 
-class InlineExecutor(Executor):
-    """Does what it is given at once, in this process."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Do it; the future is done."""
-        future: Future[Any] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
-
-
 class Inline(Workers):
     """This process alone."""
 
     def __init__(self, display: Display) -> None:
         super().__init__(display)
-        self._executor, self._context = InlineExecutor(), WorkerContext(alone=True)
+        self._context = WorkerContext(alone=True)
 
     def names(self) -> Sequence[str]:
         """Return the one that there is."""
         return ("this process",)
 
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
-        """Do a job."""
-        watch = partial(self._display.advance, worker)
-        return self._executor.submit(self._context.perform, job, self._display.report, watch)
+        """Do a job at once; the future is done."""
+        future: Future[Answer] = Future()
+        future.set_result(self._context.perform(job, self._display.report, partial(self._display.advance, worker)))
+        return future
 
     def close(self) -> None:
         """End: nothing is being done."""

@@ -63,14 +63,7 @@ def up_to_date(now: Fingerprint, store: Store) -> tuple[str, ...] | None:
 
 
 def remember(before: Fingerprint, computed: tuple[str, ...], store: Store, *, written: bool) -> None:
-    """Remember that nothing is left to do.
-
-    Args:
-        before: the model, before anything was read of it.
-        computed: the findings that are stored.
-        store: where they are.
-        written: whether results were written since, under the lock that is still held.
-    """
+    """Remember that nothing is left to do; `written`: results were, since `before`, under the lock that is held."""
     results = digests.of_folder(store.root / before.name) if written else before.results
     with suppress(AtlasError):  # without it the checkpoint is opened once more
         store.remember(before.name, before.with_results(results), computed)

@@ -91,8 +91,7 @@ class Store:
     def finding(self, name: str, finding: str) -> StoredFinding | None:
         """Read what was measured of one finding, None where nothing was.
 
-        Raises:
-            InputError: it is there but damaged.
+        Raises InputError: it is there but damaged.
         """
         record = self._read(self._folder(name) / f"{finding}.json", StoredFinding)
         if record is not None and record.finding != finding:
@@ -144,11 +143,22 @@ class Store:
                     raise
         return None
 
+    def sound(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
+        """Return what was measured of one finding, with its arrays; None also where it is damaged."""
+        with suppress(InputError):
+            return self.whole(name, finding)
+        return None
+
+    def knows(self, name: str) -> bool:
+        """Return whether it is known what model results are of; what is damaged says nothing."""
+        with suppress(InputError):
+            return self.model(name) is not None
+        return False
+
     def save_model(self, record: ModelRecord) -> None:
         """Write what is known of a model.
 
-        Raises:
-            AtlasError: the disk is full or the folder can't be written; what was there stays.
+        Raises AtlasError: the disk is full or the folder can't be written; what was there stays.
         """
         self._write(self._folder(record.name) / MODEL, record)
 

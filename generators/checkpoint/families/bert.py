@@ -56,8 +56,7 @@ def after_padding(family: Family, settings: ModelConfig, rows: int) -> Family:
 def padding_rows(settings: ModelConfig) -> int:
     """Return how many rows come before the first position: up to and including that of the padding token.
 
-    Raises:
-        InputError: config.json names no padding token.
+    Raises InputError: config.json names no padding token.
     """
     pad = settings.get("pad_token_id")
     if isinstance(pad, bool) or not isinstance(pad, int) or not 0 <= pad < LARGEST_PADDING:
