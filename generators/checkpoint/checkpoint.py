@@ -152,12 +152,9 @@ class Checkpoint(Mapping[str, Array]):
                 yield role, slot
                 continue
             name = next((name for name in self.family.spellings(slot.tensor) if name in self._names), None)
-            if name is not None and not self._is_quantised(name):
+            # of a quantised model, some tensors are stored as something else than floats
+            if name is not None and not (self._quantised and self._files.header(name).dtype not in FLOATING):
                 yield role, replace(slot, tensor=name)
-
-    def _is_quantised(self, name: str) -> bool:
-        """Return whether a tensor of a quantised model is one of those stored as something else than floats."""
-        return self._quantised and self._files.header(name).dtype not in FLOATING
 
     def _read(self, slot: Slot) -> Array:
         """Return the tensor behind a slot as stored, widened to float32 (float64 stays)."""

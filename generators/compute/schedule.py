@@ -112,12 +112,10 @@ class Scheduler:
             found = next(self._open_to(worker), None)
             if found is not None:
                 self._begin(worker, *found)
-        for worker, answer in self._workers.answers(PATIENCE_S) if self._has_work() else ():
+        has_work = self._at_work or self._waiting or self._under_way or self._held
+        for worker, answer in self._workers.answers(PATIENCE_S) if has_work else ():
             self._answered(worker, answer)
         self._display.draw()
-
-    def _has_work(self) -> bool:
-        return bool(self._at_work or self._waiting or self._under_way or self._held)
 
     # Which job is next
 
@@ -278,7 +276,12 @@ class Scheduler:
             unfinished = self._store.unfinished(run.name, name, planned.key).resolve()
             here = unfinished if self._workers.writes_here else None
             run.ready.append(Measure(run.request, planned, run.needs.to_measure[name], here))
-        run.ready = deque(sorted(run.ready, key=_takes_less))
+        run.ready = deque(
+            sorted(
+                run.ready,
+                key=lambda job: (not (isinstance(job, Measure) and RUN in job.planned.finding.needs), -job.need),
+            )
+        )
 
     def _take_stored(self, run: ModelRun, known: reconcile.Reconciled) -> None:
         for name, record in known.stored.items():
@@ -289,7 +292,8 @@ class Scheduler:
 
     def _measured(self, run: ModelRun, finding: str, measured: Measured) -> None:
         """Store what was measured; but where this machine can't run the model now, a stored result stays."""
-        stored = self._computed(run.name, finding) if measured.here else None
+        whole = self._store.sound(run.name, finding) if measured.here else None
+        stored = whole[0] if whole is not None and whole[0].status == "computed" else None
         if measured.here:
             run.is_complete = False
         if stored is None:
@@ -298,11 +302,6 @@ class Scheduler:
         self._report(f"{run.name}: {finding}: {measured.record.reason} Its stored result stays.")
         run.done[finding] = stored, False
         self._display.done += 1
-
-    def _computed(self, name: str, finding: str) -> StoredFinding | None:
-        """Return the stored result of a finding that was computed, whatever from, if it is whole."""
-        whole = self._store.sound(name, finding)
-        return whole[0] if whole is not None and whole[0].status == "computed" else None
 
     def _save(self, run: ModelRun, measured: Measured) -> None:
         record = self._store.save_finding(run.name, measured.record, measured.arrays)
@@ -330,10 +329,6 @@ class Scheduler:
         if self._store.is_tidy(run.name, records):
             computed = tuple(record.finding for record in records if record.status == "computed")
             reconcile.remember(run.before, computed, self._store, written=not run.known.is_done)
-
-
-def _takes_less(job: Job) -> tuple[bool, int]:
-    return not (isinstance(job, Measure) and RUN in job.planned.finding.needs), -job.need
 
 
 def compute_models(

@@ -47,12 +47,12 @@ class SeriesPage:
     @cached_property
     def _by_finding(self) -> dict[str, list[Along]]:
         return {
-            finding.name: [Along(rule, self.series, self.members, self._effects(rule)) for rule in finding.rules]
+            finding.name: [
+                Along(rule, self.series, self.members, Along(rule, self.series, self.seeds).effects)
+                for rule in finding.rules
+            ]
             for finding in FINDINGS
         }
-
-    def _effects(self, rule: Any) -> tuple[float, ...]:
-        return Along(rule, self.series, self.seeds).effects
 
     def claims(self, finding: Finding[Any]) -> list[Along]:
         """Return every claim of a finding."""

@@ -80,7 +80,8 @@ def count_corpus(
         AtlasError: the disk is full.
     """
     if not output.parent.is_dir() or output.is_dir():
-        raise InputError(f"The counts can't be written to {output}: {_why_not(output)}.")
+        why = "that is a folder" if output.is_dir() else f"there is no folder {output.parent}"
+        raise InputError(f"The counts can't be written to {output}: {why}.")
     partial = output.with_name(f"{output.name}.partial.npz")
     fingerprint = corpus.fingerprint()
     so_far = _resumed(partial, fingerprint, corpus.size)
@@ -175,10 +176,6 @@ def _tokenizer(path: str) -> Any:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
-
-
-def _why_not(output: Path) -> str:
-    return "that is a folder" if output.is_dir() else f"there is no folder {output.parent}"
 
 
 def _resumed(partial: Path, fingerprint: str, size: int) -> CountsSoFar:

@@ -207,13 +207,11 @@ def weight_map(index: bytes, place: str) -> dict[str, str]:
     Raises InputError: it doesn't say, or names files outside the checkpoint.
     """
     found = parse_object(index, place).get("weight_map")
-    if not isinstance(found, dict) or not all(_is_file_name(name) for name in found.values()):
+    if not isinstance(found, dict) or not all(
+        isinstance(name, str) and Path(name).name == name for name in found.values()
+    ):
         raise InputError(f"{place} has no weight_map from tensor names to file names.")
     return found
-
-
-def _is_file_name(name: object) -> bool:
-    return isinstance(name, str) and Path(name).name == name
 
 
 def check_dtype(name: str, dtype: str, file: str) -> None:

@@ -37,13 +37,9 @@ def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
     ]
 
 
-def _spread(count: int) -> list[int]:
-    return sorted({round(i) for i in np.linspace(0, count - 1, min(count, MOST_PANELS))})
-
-
 def draw_curves(curves: Float[Array, "layers m 3"]) -> Any:
     """Draw the curve in its own three components at up to eight depths."""
-    shown = _spread(len(curves))
+    shown = sorted({round(i) for i in np.linspace(0, len(curves) - 1, min(len(curves), MOST_PANELS))})
     columns = min(4, len(shown))
     rows = -(-len(shown) // columns)
     figure = style.canvas(width=2.4 * columns + 0.9, height=2.6 * rows)

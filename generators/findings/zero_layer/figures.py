@@ -13,7 +13,7 @@ from generators.drawing.interactive import Group, Scatter
 from generators.drawing.labels import label
 from generators.findings import token_cells
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements, Table
+from generators.findings.measured import Measurements
 from generators.findings.zero_layer.measure import GROUPS, ZeroLayerMetrics
 from generators.findings.zero_layer.variants import YieldVariant
 
@@ -52,13 +52,11 @@ def _exceptions(measured: Measurements[ZeroLayerMetrics]) -> list[Figure]:
         draw_groups = partial(draw_bars, list(groups.items()), "exceptions")
         shown.append(Figure("zero-layer-groups", "How the two tokens differ", draw_groups))
     if metrics["hubs"]:
-        draw_hubs = partial(draw_bars, _hubs(measured.tables["hubs"]), "other tokens that yield it")
+        rows = measured.tables["hubs"].named()
+        hubs = [(label(token_cells.name(row["id"], row["readable"])), row["absorbs"]) for row in rows]
+        draw_hubs = partial(draw_bars, hubs, "other tokens that yield it")
         shown.append(Figure("zero-layer-hubs", "Tokens that absorb others", draw_hubs))
     return shown
-
-
-def _hubs(table: Table) -> list[tuple[str, int]]:
-    return [(label(token_cells.name(row["id"], row["readable"])), row["absorbs"]) for row in table.named()]
 
 
 def pairs_to_draw(arrays: dict[str, Array]) -> list[tuple[str, str]]:
