@@ -41,8 +41,7 @@ class Cache:
     def put(self, name: str, data: bytes) -> None:
         """Store a file under a key; whoever reads meanwhile finds all of it or nothing.
 
-        Raises:
-            AtlasError: the cache can't be written.
+        Raises AtlasError: the cache can't be written.
         """
         self.used.add(name)
         try:

@@ -29,8 +29,7 @@ def printable(text: str) -> str:
 def all_shown(text: str) -> str:
     """Return a text that a terminal and a page can show as it is.
 
-    Raises:
-        ValueError: it holds controls, escapes, or marks of direction that can't be seen.
+    Raises ValueError: it holds controls, escapes, or marks of direction that can't be seen.
     """
     if printable(text) != text:
         raise ValueError("it holds characters that can't be seen: controls, escapes, or marks of direction")
@@ -84,29 +83,31 @@ class _OnTerminal:
 class _Lines:
     """Reports how many bytes have come, a line now and then."""
 
-    def __init__(self, report: Report, what: str, total: int, clock: Callable[[], float]) -> None:
+    def __init__(self, report: Report, what: str, total: int | None, clock: Callable[[], float]) -> None:
         self._report, self._what, self._total, self._clock = report, what, total, clock
         self._come, self._last = 0, clock()
-        report(f"{what}: {in_bytes(total)}")
+        if total is not None:
+            report(f"{what}: {in_bytes(total)}")
 
     def __call__(self, count: int) -> None:
         self._come += count
         now = self._clock()
-        if now - self._last >= REPORT_EVERY and self._come < self._total:
+        if now - self._last >= REPORT_EVERY and (self._total is None or self._come < self._total):
             self._last = now
-            self._report(f"{self._what}: {in_bytes(self._come)} of {in_bytes(self._total)}")
+            of_all = "" if self._total is None else f" of {in_bytes(self._total)}"
+            self._report(f"{self._what}: {in_bytes(self._come)}{of_all}")
 
 
 @contextmanager
 def transfer(
-    report: Report, what: str, total: int, clock: Callable[[], float] = time.monotonic
+    report: Report, what: str, total: int | None, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[int], None]]:
     """Yield how to tell that so many bytes more have come: a bar of `total` bytes on a terminal, lines elsewhere.
 
     Args:
         report: as `progress` yields it, or any other, which gets lines.
         what: what is on its way.
-        total: how many bytes will come.
+        total: how many bytes will come, None where that isn't known.
         clock: gives seconds.
     """
     if not isinstance(report, _OnTerminal):

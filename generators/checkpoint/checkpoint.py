@@ -70,10 +70,8 @@ class Checkpoint(Mapping[str, Array]):
     def __getitem__(self, role: str) -> Float[Array, "..."]:
         """Return a role's tensor, stream side first, as float32 (float64 if stored so); it must not be written to.
 
-        Raises:
-            KeyError: the checkpoint lacks it.
-            InputError: the file is damaged, the shape is wrong, or the tensor holds NaN, infinity, or what no weight
-                can be.
+        Raises KeyError: the checkpoint lacks it. InputError: the file is damaged, the shape is wrong, or the tensor
+        holds NaN, infinity, or what no weight can be.
         """
         slot = self._slots[role]
         tensor = self._read(slot)
@@ -83,8 +81,7 @@ class Checkpoint(Mapping[str, Array]):
     def record(self, role: str) -> TensorRecord:
         """Return name, shape, dtype and SHA-256 (of the bytes in the file) of the tensor behind a role.
 
-        Raises:
-            KeyError, InputError: as for reading it.
+        Raises KeyError, InputError: as for reading it.
         """
         slot = self._slots[role]
         self._check_shape(role, slot, self._read(slot))
@@ -93,9 +90,7 @@ class Checkpoint(Mapping[str, Array]):
     def size(self, role: str) -> tuple[str, int]:
         """Return the tensor behind a role and how many numbers it holds, by what the file says of it: none is read.
 
-        Raises:
-            KeyError: the checkpoint lacks it.
-            InputError: the file is damaged.
+        Raises KeyError: the checkpoint lacks it. InputError: the file is damaged.
         """
         slot = self._slots[role]
         if slot.formula:
@@ -114,13 +109,8 @@ class Checkpoint(Mapping[str, Array]):
     def prefetch(self, roles: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
         """Get ready to read these roles, together where that is cheaper (from the hub, neighbours in one request).
 
-        Args:
-            roles: which; those that the checkpoint lacks are left out.
-            report: called with how many bytes are read.
-            whole: whether files are needed as they are, for the model to be run: then those come and not parts.
-
-        Raises:
-            InputError, WeightsUnavailableError: as for reading them.
+        Roles that the checkpoint lacks are left out. `whole`: files are needed as they are, for the model to be run.
+        Raises InputError, WeightsUnavailableError: as for reading them.
         """
         slots = [self._slots[role] for role in roles if role in self._slots]
         self._files.prefetch((slot.tensor for slot in slots if not slot.formula), report, whole=whole)
@@ -133,8 +123,7 @@ class Checkpoint(Mapping[str, Array]):
     def layout(self, role: str) -> dict[str, Any]:
         """Return how a role is read from its tensor, as plain data: results depend on it, and not on its name.
 
-        Raises:
-            KeyError: the checkpoint lacks it.
+        Raises KeyError: the checkpoint lacks it.
         """
         layout = asdict(self._slots[role])
         del layout["tensor"]
@@ -163,12 +152,9 @@ class Checkpoint(Mapping[str, Array]):
                 yield role, slot
                 continue
             name = next((name for name in self.family.spellings(slot.tensor) if name in self._names), None)
-            if name is not None and not self._is_quantised(name):
+            # of a quantised model, some tensors are stored as something else than floats
+            if name is not None and not (self._quantised and self._files.header(name).dtype not in FLOATING):
                 yield role, replace(slot, tensor=name)
-
-    def _is_quantised(self, name: str) -> bool:
-        """Return whether a tensor of a quantised model is one of those stored as something else than floats."""
-        return self._quantised and self._files.header(name).dtype not in FLOATING
 
     def _read(self, slot: Slot) -> Array:
         """Return the tensor behind a slot as stored, widened to float32 (float64 stays)."""

@@ -37,11 +37,7 @@ HARMLESS = frozenset(
 
 
 def parse_object(content: bytes, place: str) -> dict[str, Any]:
-    """Return a JSON object from the bytes of a file that is called `place`.
-
-    Raises:
-        InputError: it is none.
-    """
+    """Return a JSON object from the bytes of a file that is called `place`. Raises InputError: it is none."""
     try:
         parsed = json.loads(content.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -82,22 +78,14 @@ class ModelConfig:
         return _at(self._settings, key) not in (SILENT, None)
 
     def size(self, key: str, largest: int = LARGEST_SIZE) -> int:
-        """Return a setting that is a whole number above 0.
-
-        Raises:
-            InputError: it isn't.
-        """
+        """Return a setting that is a whole number above 0. Raises InputError: it isn't."""
         value = self.get(key)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= largest:
             raise InputError(f"config.json gives {value!r} as {key}, not a whole number from 1 to {largest}.")
         return value
 
     def number(self, key: str, at_most: float = 1e12) -> float:
-        """Return a setting that is a number, 0 or more.
-
-        Raises:
-            InputError: it isn't.
-        """
+        """Return a setting that is a number, 0 or more. Raises InputError: it isn't."""
         value = self.get(key)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < at_most:
             kind = "a small number" if at_most <= 1 else "a number that can be"
@@ -107,8 +95,7 @@ class ModelConfig:
     def flag(self, key: str) -> bool:
         """Return a switch; where it is neither in the file nor among the defaults, it is off.
 
-        Raises:
-            InputError: it is neither true nor false.
+        Raises InputError: it is neither true nor false.
         """
         value = self.get(key)
         if value is not None and not isinstance(value, bool):
@@ -116,11 +103,7 @@ class ModelConfig:
         return bool(value)
 
     def one_of(self, key: str, known: Mapping[Any, Any] | tuple[Any, ...]) -> Any:
-        """Return a setting that is one of the words a table knows.
-
-        Raises:
-            InputError: it is another.
-        """
+        """Return a setting that is one of the words a table knows. Raises InputError: it is another."""
         value = self.get(key)
         if not isinstance(value, str | int | float | bool | None) or value not in known:
             words = ", ".join(repr(word) for word in known)
@@ -128,11 +111,7 @@ class ModelConfig:
         return value
 
     def must_be(self, key: str, *known: Any) -> None:
-        """Check a switch that the table reads one way only.
-
-        Raises:
-            InputError: it is set another way.
-        """
+        """Check a switch that the table reads one way only. Raises InputError: it is set another way."""
         self.one_of(key, known)
 
     def ignore(self, *keys: str) -> None:

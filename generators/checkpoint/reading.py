@@ -15,8 +15,7 @@ DEFAULT_EPS = 1e-5
 def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture:
     """Read the sizes that findings need from config.json.
 
-    Raises:
-        InputError: a size is absent or can't be, or a switch is set that the family's table doesn't know.
+    Raises InputError: a size is absent or can't be, or a switch is set that the family's table doesn't know.
     """
     return understood(config, family)[1]
 

@@ -255,7 +255,7 @@ def _read(path: Path, kind: Literal["models", "series"]) -> Registry:
     except ValidationError as error:
         raise InputError(f"The registry {path} is wrong: {explain(error, content)}.") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or a number that can't be
-        raise InputError(f"The registry {path} isn't valid YAML: {_one_line(error)}.") from error
+        raise InputError(f"The registry {path} isn't valid YAML: {' '.join(str(error).split())}.") from error
 
 
 def _check_names(registry: Registry, models: Path, series: Path) -> None:
@@ -311,11 +311,7 @@ def find_model(spec: str, registry: Registry) -> Model:
 
 
 def find_models(spec: str, registry: Registry) -> list[Model]:
-    """Turn what the user typed into models: all of a series, or one.
-
-    Raises:
-        InputError: it is neither.
-    """
+    """Turn what the user typed into models: all of a series, or one. Raises InputError: it is neither."""
     series = registry.find_series(spec)
     return [find_model(spec, registry)] if series is None else [model for _, model in registry.members(series)]
 
@@ -391,7 +387,3 @@ def _rooted(model: Model, root: Path) -> Model:
     )
     counts = None if model.counts is None else root / model.counts
     return model.model_copy(update={"sources": sources, "counts": counts})
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -206,19 +206,22 @@ class Family:
         return (special[inner] if inner in special else self.block_slots.get(inner)) is not None
 
 
-def like(base: Family, name: str, model_types: tuple[str, ...], **changed: Any) -> Family:
-    """Return a family built like another: mappings are merged (None takes a role away), all else is replaced."""
+def like(base: Family, name: str, **changed: Any) -> Family:
+    """Return a family built like another: mappings are merged (None takes a role away), all else is replaced.
+
+    Its type of model is called as it is itself, unless `model_types` names others.
+    """
     for key in ("config", "slots", "block_slots", "defaults", "without", "first_block_slots"):
         if key in changed:
             merged = {**getattr(base, key), **changed[key]}
             keep_none = key in ("defaults", "first_block_slots")
             changed[key] = merged if keep_none else {k: v for k, v in merged.items() if v is not None}
-    return replace(base, name=name, model_types=model_types, **changed)
+    return replace(base, **{"name": name, "model_types": (name,), **changed})
 
 
 def changed(base: Family, **changes: Any) -> Family:
     """Return a family as one config alters it; mappings are merged as in `like`."""
-    return like(base, base.name, base.model_types, **changes)
+    return like(base, base.name, model_types=base.model_types, **changes)
 
 
 def resolved(family: Family, settings: ModelConfig) -> Family:
@@ -282,6 +285,11 @@ def linear(
             f"{tensor}.bias", "d" if writes else axis, when=bias if isinstance(bias, str) else when
         )
     return slots
+
+
+def linears(place: str, names: Mapping[str, str], **how: Any) -> dict[str, Slot]:
+    """Return the roles of several matrices of a block that are in one place of the file; `names` are theirs there."""
+    return {key: slot for role, name in names.items() for key, slot in linear(role, f"{place}.{name}", **how).items()}
 
 
 def fused(

@@ -48,22 +48,14 @@ class Choice:
         return self.jobs == 1 and self.scheduler is None
 
     def workers(self, display: Display) -> "Workers":
-        """Return the workers.
-
-        Raises:
-            InputError: the cluster can't be used.
-        """
+        """Return the workers. Raises InputError: the cluster can't be used."""
         if self.scheduler is not None:
             return connected(self.scheduler, display)
         return Inline(display) if self.is_inline else Processes(display, self.jobs, self.memory)
 
 
 def chosen(jobs: int, scheduler: str | None, memory_gb: float | None) -> Choice:
-    """Return who computes, as a user asked for it.
-
-    Raises:
-        InputError: what was asked for makes no sense.
-    """
+    """Return who computes, as a user asked for it. Raises InputError: what was asked for makes no sense."""
     if scheduler is not None and (jobs != 1 or memory_gb is not None):
         raise InputError("--scheduler goes with neither --jobs nor --memory: the cluster's workers have their own.")
     if memory_gb is not None and not 0 < memory_gb < float("inf"):
@@ -86,11 +78,7 @@ class Workers(ABC):
 
     @abstractmethod
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
-        """Have a worker do a job.
-
-        Raises:
-            BrokenExecutor: the worker has ended.
-        """
+        """Have a worker do a job. Raises BrokenExecutor: the worker has ended."""
 
     def idle(self) -> list[str]:
         """Return those that have nothing to do, by name."""
@@ -153,31 +141,22 @@ def _lost(error: BaseException) -> Died | Failed:
 # This process
 
 
-class InlineExecutor(Executor):
-    """Does what it is given at once, in this process."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Do it; the future is done."""
-        future: Future[Any] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
-
-
 class Inline(Workers):
     """This process alone."""
 
     def __init__(self, display: Display) -> None:
         super().__init__(display)
-        self._executor, self._context = InlineExecutor(), WorkerContext(alone=True)
+        self._context = WorkerContext(alone=True)
 
     def names(self) -> Sequence[str]:
         """Return the one that there is."""
         return ("this process",)
 
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
-        """Do a job."""
-        watch = partial(self._display.advance, worker)
-        return self._executor.submit(self._context.perform, job, self._display.report, watch)
+        """Do a job at once; the future is done."""
+        future: Future[Answer] = Future()
+        future.set_result(self._context.perform(job, self._display.report, partial(self._display.advance, worker)))
+        return future
 
     def close(self) -> None:
         """End: nothing is being done."""

@@ -195,16 +195,9 @@ class WorkerContext:
 
 
 def measure(planned: Plan, opened: Opened, unfinished: Path, watch: Watch) -> Measured:
-    """Measure one finding that has a key, or say why it can't be.
+    """Measure one finding that has a key, or say why it can't be; `unfinished` is for what a run has got to.
 
-    Args:
-        planned: what it is measured from.
-        opened: the model.
-        unfinished: a folder for what a run of the model has got to.
-        watch: is called with how far a run of the model has come.
-
-    Raises:
-        AtlasError: the weights can't be used, or something can't be written.
+    Raises AtlasError: the weights can't be used, or something can't be written.
     """
     finding = planned.finding
     record = StoredFinding(

@@ -75,8 +75,7 @@ class JudgedModel:
 def judged_model(store: Store, name: str, findings: Sequence[Finding[Any]] | None = None) -> JudgedModel | None:
     """Read a model's results and judge its claims; None where it has none.
 
-    Raises:
-        InputError: what is known of the model itself is damaged.
+    Raises InputError: what is known of the model itself is damaged.
     """
     record = store.model(name)
     if record is None:

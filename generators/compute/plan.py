@@ -31,6 +31,9 @@ from generators.tokens.vocabulary import ModelVocabulary
 if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
 
+# Of an architecture: what is published of a model.
+SHOWN = ("family", "n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "causal", "post_norm")
+
 
 @dataclass(frozen=True)
 class Opened:
@@ -57,11 +60,7 @@ class Opened:
 
     @cached_property
     def run(self) -> "OpenedModel":
-        """Return the model itself, ready to be run.
-
-        Raises:
-            CannotRunError: it can't be run here; says why.
-        """
+        """Return the model itself, ready to be run. Raises CannotRunError: it can't be run here; says why."""
         return running.opened_model(self.files, self.checkpoint, self.settings.device)
 
     @cached_property
@@ -87,9 +86,7 @@ class Opened:
 def open_model(model: Model, places: Places, settings: running.RunSettings = running.AS_USUAL) -> Opened:
     """Find a model's files and open its checkpoint.
 
-    Raises:
-        InputError: the checkpoint can't be used.
-        WeightsUnavailableError: it can't be had now.
+    Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be had now.
     """
     files = locate(model, places.models_dirs, places.hub)
     return Opened(model, files, open_checkpoint(files, model.family), settings)
@@ -122,8 +119,7 @@ class Prepared:
 def prepare(opened: Opened, findings: Sequence[Finding[Any]], report: Report = silent) -> Prepared:
     """Plan findings of a model, which reads and checks every tensor that they read.
 
-    Raises:
-        InputError, WeightsUnavailableError: as for making the plans.
+    Raises InputError, WeightsUnavailableError: as for making the plans.
     """
     prefetch(findings, opened, report)
     plans = tuple(plan(finding, opened) for finding in findings)
@@ -269,14 +265,7 @@ def _describe(model: Model, checkpoint: Checkpoint) -> ModelRecord:
     return ModelRecord(
         name=model.name,
         title=model.title,
-        family=a.family,
-        n_layer=a.n_layer,
-        n_head=a.n_head,
-        d_model=a.d_model,
-        n_ctx=a.n_ctx,
-        vocab_size=a.vocab_size,
-        causal=a.causal,
-        post_norm=a.post_norm,
+        **{name: getattr(a, name) for name in SHOWN},
         source=SourceRecord(**asdict(checkpoint.origin)),
         traffic=None if traffic is None else TrafficRecord(fetched=traffic.fetched, needed=traffic.needed),
         licence=model.licence,

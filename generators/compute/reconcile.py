@@ -63,14 +63,7 @@ def up_to_date(now: Fingerprint, store: Store) -> tuple[str, ...] | None:
 
 
 def remember(before: Fingerprint, computed: tuple[str, ...], store: Store, *, written: bool) -> None:
-    """Remember that nothing is left to do.
-
-    Args:
-        before: the model, before anything was read of it.
-        computed: the findings that are stored.
-        store: where they are.
-        written: whether results were written since, under the lock that is still held.
-    """
+    """Remember that nothing is left to do; `written`: results were, since `before`, under the lock that is held."""
     results = digests.of_folder(store.root / before.name) if written else before.results
     with suppress(AtlasError):  # without it the checkpoint is opened once more
         store.remember(before.name, before.with_results(results), computed)
@@ -133,11 +126,7 @@ def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reco
 
 
 def _as_planned(planned: "Plan", settings: RunSettings, name: str, store: Store) -> StoredFinding | None:
-    """Return the stored result if it is what this plan would give.
-
-    Raises:
-        InputError: it is damaged.
-    """
+    """Return the stored result if it is what this plan would give. Raises InputError: it is damaged."""
     stored = store.finding(name, planned.finding.name)
     if stored is None:
         return None

@@ -82,11 +82,7 @@ class Store:
         return sorted({name for name in found if SLUG.fullmatch(name)})
 
     def model(self, name: str) -> ModelRecord | None:
-        """Read what is known of a model, None where it has no results.
-
-        Raises:
-            InputError: it is there but damaged.
-        """
+        """Read what is known of a model, None where it has no results. Raises InputError: it is there but damaged."""
         record = self._read(self._folder(name) / MODEL, ModelRecord)
         if record is not None and record.name != name:
             raise InputError(f"The stored results in {self._folder(name)} are those of {record.name!r}.")
@@ -95,8 +91,7 @@ class Store:
     def finding(self, name: str, finding: str) -> StoredFinding | None:
         """Read what was measured of one finding, None where nothing was.
 
-        Raises:
-            InputError: it is there but damaged.
+        Raises InputError: it is there but damaged.
         """
         record = self._read(self._folder(name) / f"{finding}.json", StoredFinding)
         if record is not None and record.finding != finding:
@@ -108,11 +103,7 @@ class Store:
         return sorted(path.stem for path in self._folder(name).glob("*.json") if path.name != MODEL)
 
     def dates(self, name: str) -> set[str]:
-        """Return the days on which findings of a model were computed.
-
-        Raises:
-            InputError: one of them is damaged.
-        """
+        """Return the days on which findings of a model were computed. Raises InputError: one of them is damaged."""
         records = [self.finding(name, finding) for finding in self.finding_names(name)]
         return {record.computed_on for record in records if record is not None and record.computed_on}
 
@@ -152,11 +143,22 @@ class Store:
                     raise
         return None
 
+    def sound(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
+        """Return what was measured of one finding, with its arrays; None also where it is damaged."""
+        with suppress(InputError):
+            return self.whole(name, finding)
+        return None
+
+    def knows(self, name: str) -> bool:
+        """Return whether it is known what model results are of; what is damaged says nothing."""
+        with suppress(InputError):
+            return self.model(name) is not None
+        return False
+
     def save_model(self, record: ModelRecord) -> None:
         """Write what is known of a model.
 
-        Raises:
-            AtlasError: the disk is full or the folder can't be written; what was there stays.
+        Raises AtlasError: the disk is full or the folder can't be written; what was there stays.
         """
         self._write(self._folder(record.name) / MODEL, record)
 
@@ -300,11 +302,7 @@ class Store:
             return None
 
     def remember(self, name: str, made_from: str, findings: tuple[str, ...]) -> None:
-        """Write that nothing is left to do of a model.
-
-        Raises:
-            AtlasError: the folder can't be written.
-        """
+        """Write that nothing is left to do of a model. Raises AtlasError: the folder can't be written."""
         with _writing(self._folder(name)):
             content = UpToDate(made_from=made_from, findings=findings).model_dump_json()
             replace_file(self._folder(name) / UP_TO_DATE, content.encode())

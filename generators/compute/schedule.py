@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from generators import findings as all_findings
 from generators.base.display import Display, display
-from generators.base.errors import AtlasError, InputError
+from generators.base.errors import AtlasError
 from generators.base.progress import Report, silent
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Places, locate_here
@@ -67,15 +67,7 @@ class ModelRun:
 
 
 class Scheduler:
-    """Jobs of models, and the workers that do them.
-
-    Args:
-        places: where weights are looked for.
-        store: where results are.
-        workers: who does the jobs.
-        shown: shows what is being done.
-        settings: how models are run.
-    """
+    """Jobs of models, and the workers that do them."""
 
     def __init__(
         self, places: Places, store: Store, workers: Workers, shown: Display, settings: RunSettings = AS_USUAL
@@ -98,13 +90,8 @@ class Scheduler:
         Each finding is saved as soon as it is measured, so that a killed run loses one per worker at the most; of one
         that runs the model, one run over its text.
 
-        Args:
-            models: which.
-            findings: which of them; all if not given.
-            ended: is called when a model comes to its end, with what it came to.
-
-        Raises:
-            AtlasError: results can't be written.
+        `ended` is called when a model comes to its end, with what it came to; without `findings` it is all of them.
+        Raises AtlasError: results can't be written.
         """
         self._findings, self._ended, session = findings, ended, uuid4().hex
         requests = (Request(session, model, self._places, self._settings) for model in models)
@@ -125,12 +112,10 @@ class Scheduler:
             found = next(self._open_to(worker), None)
             if found is not None:
                 self._begin(worker, *found)
-        for worker, answer in self._workers.answers(PATIENCE_S) if self._has_work() else ():
+        has_work = self._at_work or self._waiting or self._under_way or self._held
+        for worker, answer in self._workers.answers(PATIENCE_S) if has_work else ():
             self._answered(worker, answer)
         self._display.draw()
-
-    def _has_work(self) -> bool:
-        return bool(self._at_work or self._waiting or self._under_way or self._held)
 
     # Which job is next
 
@@ -258,8 +243,7 @@ class Scheduler:
     def _is_held(self, run: ModelRun) -> bool:
         """Return whether another run writes a model's results.
 
-        Raises:
-            ResultsHeldError: it has done so for longer than this run was told to wait.
+        Raises ResultsHeldError: it has done so for longer than this run was told to wait.
         """
         if not self._store.is_held(run.name):
             return False
@@ -292,7 +276,12 @@ class Scheduler:
             unfinished = self._store.unfinished(run.name, name, planned.key).resolve()
             here = unfinished if self._workers.writes_here else None
             run.ready.append(Measure(run.request, planned, run.needs.to_measure[name], here))
-        run.ready = deque(sorted(run.ready, key=_takes_less))
+        run.ready = deque(
+            sorted(
+                run.ready,
+                key=lambda job: (not (isinstance(job, Measure) and RUN in job.planned.finding.needs), -job.need),
+            )
+        )
 
     def _take_stored(self, run: ModelRun, known: reconcile.Reconciled) -> None:
         for name, record in known.stored.items():
@@ -303,7 +292,8 @@ class Scheduler:
 
     def _measured(self, run: ModelRun, finding: str, measured: Measured) -> None:
         """Store what was measured; but where this machine can't run the model now, a stored result stays."""
-        stored = self._computed(run.name, finding) if measured.here else None
+        whole = self._store.sound(run.name, finding) if measured.here else None
+        stored = whole[0] if whole is not None and whole[0].status == "computed" else None
         if measured.here:
             run.is_complete = False
         if stored is None:
@@ -312,14 +302,6 @@ class Scheduler:
         self._report(f"{run.name}: {finding}: {measured.record.reason} Its stored result stays.")
         run.done[finding] = stored, False
         self._display.done += 1
-
-    def _computed(self, name: str, finding: str) -> StoredFinding | None:
-        """Return the stored result of a finding that was computed, whatever from, if it is whole."""
-        try:
-            whole = self._store.whole(name, finding)
-        except InputError:
-            return None
-        return whole[0] if whole is not None and whole[0].status == "computed" else None
 
     def _save(self, run: ModelRun, measured: Measured) -> None:
         record = self._store.save_finding(run.name, measured.record, measured.arrays)
@@ -349,10 +331,6 @@ class Scheduler:
             reconcile.remember(run.before, computed, self._store, written=not run.known.is_done)
 
 
-def _takes_less(job: Job) -> tuple[bool, int]:
-    return not (isinstance(job, Measure) and RUN in job.planned.finding.needs), -job.need
-
-
 def compute_models(
     models: Sequence[Model],
     places: Places,
@@ -363,20 +341,10 @@ def compute_models(
     named: bool,
     findings: Findings | None = None,
 ) -> Summary:
-    """Compute every finding of every model that is not stored yet, and show how that goes.
+    """Compute every finding (or `findings`) of every model that is not stored yet, and show how that goes.
 
-    Args:
-        models: which.
-        places: where weights are looked for.
-        store: where results are.
-        choice: who computes.
-        settings: how models are run.
-        named: whether the user named these models, so that one whose weights are unavailable is a failure.
-        findings: which of them; all if not given.
-
-    Raises:
-        InputError: the cluster can't be used.
-        AtlasError: results can't be written.
+    `named` says that the user named these models, so that one whose weights are unavailable is a failure.
+    Raises InputError: the cluster can't be used. AtlasError: results can't be written.
     """
     with display(table=not choice.is_inline) as shown:
         summary = Summary(store, shown.report, named=named)
@@ -396,10 +364,8 @@ def compute_model(
 ) -> Outcome:
     """Compute every finding of one model that is not stored yet, in this process.
 
-    Raises:
-        InputError: the checkpoint can't be used.
-        WeightsUnavailableError: it can't be had now.
-        AtlasError: results can't be written.
+    Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be had now. AtlasError: results
+    can't be written.
     """
     ends: list[End] = []
     shown = Display(report)

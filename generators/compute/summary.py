@@ -97,13 +97,7 @@ class Summary:
 
     def _add_unavailable(self, model: Model, error: WeightsUnavailableError) -> None:
         self.unavailable[model.name] = str(error)
-        has_results = self._has_results(model.name)
+        has_results = self._store.knows(model.name)
         self._report(f"{model.name}: {error} {'Its stored results stay.' if has_results else ''}".rstrip())
         if self._named and not has_results:
             self.failed.append(model.name)
-
-    def _has_results(self, name: str) -> bool:
-        try:
-            return self._store.model(name) is not None
-        except InputError:
-            return False

@@ -63,8 +63,8 @@ class Rule(Generic[M]):
     short: str
     statement: str
     value: str
-    sense: Sense
     test: Callable[[Measurements[M]], Tested | Untested]
+    sense: Sense = "at least"
     holds: float | None = None
     partly: float | None = None
     unit: str = ""

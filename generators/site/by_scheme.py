@@ -71,14 +71,10 @@ def scheme_finding(findings: Sequence[Finding[Any]] = FINDINGS) -> Finding[Any]:
 
 def _example(schemes: tuple[str, ...], pages: Sequence[ModelPage]) -> ModelPage | None:
     those = [page for page in pages if {*schemes} & {*_schemes_of(page)}]
-    return max(those, key=_tested, default=None)
+    return max(those, key=lambda page: sum(c.verdict != "untested" for c in page.findings.claims), default=None)
 
 
 def _schemes_of(page: ModelPage) -> Sequence[str]:
     finding = scheme_finding()
     metrics = page.measured.get(finding.name)
     return () if metrics is None or finding.facts.schemes is None else finding.facts.schemes(metrics)
-
-
-def _tested(page: ModelPage) -> int:
-    return sum(claim.verdict != "untested" for claim in page.findings.claims)

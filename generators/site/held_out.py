@@ -93,11 +93,7 @@ def over_windows(values: Float[Array, " windows"]) -> LossMean:
 
 
 def record_of(model: Model) -> Recorded | None:
-    """Return the record of a model's training, None without one.
-
-    Raises:
-        InputError: it is there but damaged.
-    """
+    """Return the record of a model's training, None without one. Raises InputError: it is there but damaged."""
     for source in model.sources:
         if isinstance(source, FolderSource) and (path := source.folder / TRAINING_RECORD).is_file():
             try:
@@ -112,12 +108,7 @@ def record_of(model: Model) -> Recorded | None:
 def losses(models: Sequence[tuple[Place, Model]], members: Sequence[SeriesMember]) -> Losses | None:
     """Return the losses of a series, from whichever source has more of them; None where none has two.
 
-    Args:
-        models: all of the series, with results or not.
-        members: those with results.
-
-    Raises:
-        InputError: a record is damaged.
+    `members` are those of the models that have results. Raises InputError: a record is damaged.
     """
     found = [losses for losses in (_recorded(models), _measured(members)) if losses is not None]
     return max(found, key=lambda one: len(one.rows), default=None)

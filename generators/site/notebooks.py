@@ -10,7 +10,6 @@ A cell that shows a figure or a table says in its metadata (`shows="..."`) what 
 """
 
 import html
-import json
 import os
 import platform
 import re
@@ -136,7 +135,7 @@ def _content(notebook: Notebook, folder: Path, cache: Cache, report: Report) -> 
         return _as_text(_unexecuted(notebook, sentence))
     name = _key(notebook, needs, folder)
     known = cache.get(name)
-    if known is not None and _is_json(known):
+    if known is not None:
         return known.decode()
     report(f"{notebook.name}: executing the notebook")
     _execute(parsed, notebook, folder)
@@ -166,14 +165,6 @@ def _key(notebook: Notebook, needs: NotebookNeeds, folder: Path) -> str:
     return key(
         notebook.text, inputs, *versions, platform.python_version(), digests.of_files(code, package), ending=".ipynb"
     )
-
-
-def _is_json(data: bytes) -> bool:
-    try:
-        json.loads(data)
-    except ValueError:
-        return False
-    return True
 
 
 def _execute(parsed: Any, notebook: Notebook, where: Path) -> None:

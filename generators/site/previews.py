@@ -14,7 +14,7 @@ from generators.base.cache import key
 from generators.base.plain import as_json, canonical_json
 from generators.base.sentences import many
 from generators.compute import code
-from generators.compute.records import ClaimRecord, by_verdict
+from generators.compute.records import by_verdict
 from generators.drawing import card as cards
 from generators.drawing.card import Bar, Card
 from generators.findings import FINDINGS
@@ -79,7 +79,10 @@ def finding_card(finding: Finding[Any], pages: Sequence[ModelPage]) -> Card:
 def site_card(pages: Sequence[ModelPage]) -> Card:
     """Return the card of all other pages: of each finding its claims by verdict, over all models."""
     bars = [
-        Bar(finding.title, by_verdict([claim for page in pages for claim in _about(page, finding)]))
+        Bar(
+            finding.title,
+            by_verdict([c for page in pages for c in page.findings.claims if c.finding == finding.name]),
+        )
         for finding in FINDINGS
         if finding.rules
     ]
@@ -160,10 +163,6 @@ def _preview(path: str, card: Card) -> Preview:
     counts = ", ".join(f"{count} {cards.VERBS[kind]}" for kind, count in card.counts.items() if count)
     said = f"{card.title}: {card.counted}, {counts}." if counts else f"{card.title}."
     return Preview(path, said)
-
-
-def _about(page: ModelPage, finding: Finding[Any]) -> list[ClaimRecord]:
-    return [claim for claim in page.findings.claims if claim.finding == finding.name]
 
 
 def plain_text(html: str) -> str:

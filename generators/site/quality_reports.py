@@ -286,9 +286,5 @@ def read(folder: Path, name: str) -> Any:
 
 
 def read_all(folder: Path) -> dict[str, Any]:
-    """Read every report by its name.
-
-    Raises:
-        InputError: one is there but damaged.
-    """
+    """Read every report by its name. Raises InputError: one is there but damaged."""
     return {name: read(folder, name) for name in REPORTS}

@@ -58,7 +58,8 @@ def entries_of_model(page: ModelPage, entities: Iterable[Notable]) -> list[dict[
         _entry(f"{address}#{PLACE}", f"Look up a channel, a head, a token of {page.title}", look_up, BOOST),
         *_figures(page, address),
         *(
-            _entry(f"{address}{_without_place(one)}", f"{one.called} of {page.title}", one.says, BOOST)
+            # the theme doesn't find an entry that has a place behind a query
+            _entry(f"{address}{one.address.partition('#')[0]}", f"{one.called} of {page.title}", one.says, BOOST)
             for one in entities
         ),
     ]
@@ -102,11 +103,6 @@ def weighed(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str, 
     text = GLUED.sub(" ", text)
     tags = {"tags": words[location]} if location in words else {}
     return {**entry, "text": text, **tags, **({} if boost == 1 else {"boost": boost})}
-
-
-def _without_place(entity: Notable) -> str:
-    """Return where an entity's panel opens; the theme doesn't find an entry that has a place behind a query."""
-    return entity.address.partition("#")[0]
 
 
 def _entry(location: str, title: str, text: str, boost: float = 1) -> dict[str, Any]:

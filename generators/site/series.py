@@ -47,12 +47,12 @@ class SeriesPage:
     @cached_property
     def _by_finding(self) -> dict[str, list[Along]]:
         return {
-            finding.name: [Along(rule, self.series, self.members, self._effects(rule)) for rule in finding.rules]
+            finding.name: [
+                Along(rule, self.series, self.members, Along(rule, self.series, self.seeds).effects)
+                for rule in finding.rules
+            ]
             for finding in FINDINGS
         }
-
-    def _effects(self, rule: Any) -> tuple[float, ...]:
-        return Along(rule, self.series, self.seeds).effects
 
     def claims(self, finding: Finding[Any]) -> list[Along]:
         """Return every claim of a finding."""
@@ -176,7 +176,9 @@ def write_series(
         text = templates.get_template("series.md.j2").render(
             root="../../",
             one=one,
-            pictures={finding.name: _picture(one, finding, staging) for finding in one.shown if one.panels(finding)},
+            pictures={
+                f.name: _drawn_along(one, f.name, panels, staging) for f in one.shown if (panels := one.panels(f))
+            },
             curves=shown_curves(name, one.members, one.axis, staging),
             emergence=_emergence(one, staging),
             losses=_losses(one, staging),
@@ -189,10 +191,6 @@ def write_series(
         text = templates.get_template("all_series.md.j2").render(root="../", series=found, waiting=waiting)
         staging.write("series/index.md", text)
     return found
-
-
-def _picture(one: SeriesPage, finding: Finding[Any], staging: Staging) -> DrawnFile:
-    return _drawn_along(one, finding.name, one.panels(finding), staging)
 
 
 def _drawn_along(one: SeriesPage, name: str, panels: Sequence[EffectPanel], staging: Staging) -> DrawnFile:
@@ -251,8 +249,7 @@ def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:
 def series_of(model: Model, registry: Registry, store: Store) -> list[Series]:
     """Return the series with a page that a model of `models.yml` is in.
 
-    Raises:
-        InputError: what is known of a model is damaged.
+    Raises InputError: what is known of a model is damaged.
     """
     named = [one for one in registry.series if model.name in [member.model for member in one.members]]
     return [

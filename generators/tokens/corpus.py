@@ -63,8 +63,7 @@ class TextCorpus:
 def open_sources(names: Sequence[str], *, offline: bool = False) -> list[TextSource]:
     """Return what the user named: text files (`.gz` too), or Hugging Face datasets unless `offline`.
 
-    Raises:
-        InputError: there is no such file or dataset, or it may not be asked for.
+    Raises InputError: there is no such file or dataset, or it may not be asked for.
     """
     return [_open_source(name, offline) for name in names]
 

@@ -30,7 +30,6 @@ from generators.tokens.tokenizer_files import TOKENIZER
 
 CHUNK_BYTES = 1 << 20
 CHUNKS_AHEAD = 2  # waiting per thread, so that none is idle
-SECONDS_BETWEEN_LINES = 10.0
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,8 @@ def count_corpus(
         AtlasError: the disk is full.
     """
     if not output.parent.is_dir() or output.is_dir():
-        raise InputError(f"The counts can't be written to {output}: {_why_not(output)}.")
+        why = "that is a folder" if output.is_dir() else f"there is no folder {output.parent}"
+        raise InputError(f"The counts can't be written to {output}: {why}.")
     partial = output.with_name(f"{output.name}.partial.npz")
     fingerprint = corpus.fingerprint()
     so_far = _resumed(partial, fingerprint, corpus.size)
@@ -99,8 +99,7 @@ def count_corpus(
 def vocabulary_size(files: Files, family: str | None) -> int:
     """Return the number of tokens that a model has embeddings of, by its config.json.
 
-    Raises:
-        InputError: it has none, or it can't be used.
+    Raises InputError: it has none, or it can't be used.
     """
     config = files.config()
     size = read_architecture(config, choose_family(config, family, files.stack)).vocab_size
@@ -110,11 +109,7 @@ def vocabulary_size(files: Files, family: str | None) -> int:
 
 
 def tokenizer_of(files: Files) -> Path:
-    """Return a model's tokenizer.json.
-
-    Raises:
-        InputError: it has none, or it is damaged.
-    """
+    """Return a model's tokenizer.json. Raises InputError: it has none, or it is damaged."""
     path = files.fetch(TOKENIZER)
     if path is None:
         raise InputError(f"The checkpoint {files.origin.place} has no {TOKENIZER}, which turns text into tokens.")
@@ -183,10 +178,6 @@ def _tokenizer(path: str) -> Any:
     return tokenizer
 
 
-def _why_not(output: Path) -> str:
-    return "that is a folder" if output.is_dir() else f"there is no folder {output.parent}"
-
-
 def _resumed(partial: Path, fingerprint: str, size: int) -> CountsSoFar:
     """Return how far an earlier run came."""
     if not partial.exists():
@@ -229,34 +220,17 @@ def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 @contextmanager
 def progress(corpus: TextCorpus) -> Iterator[Report]:
     """Yield what shows how far counting is: a bar on a terminal, a line now and then elsewhere."""
-    total = corpus.n_bytes()
     shown: int | None = None  # until the first call, which reports what an earlier run counted
-    with reporting.progress() as report:
-        bytes_counted = (
-            _without_total(report) if total is None else reporting.transfer(report, "counting", total, time.monotonic)
-        )
-        with bytes_counted as count:
+    with (
+        reporting.progress() as report,
+        reporting.transfer(report, "counting", corpus.n_bytes(), time.monotonic) as count,
+    ):
 
-            def show(so_far: CountsSoFar) -> None:
-                nonlocal shown
-                if so_far.n_bytes and shown is None:
-                    report(f"going on after {reporting.in_bytes(so_far.n_bytes)}")
-                count(so_far.n_bytes - (shown or 0))
-                shown = so_far.n_bytes
+        def show(so_far: CountsSoFar) -> None:
+            nonlocal shown
+            if so_far.n_bytes and shown is None:
+                report(f"going on after {reporting.in_bytes(so_far.n_bytes)}")
+            count(so_far.n_bytes - (shown or 0))
+            shown = so_far.n_bytes
 
-            yield show
-
-
-@contextmanager
-def _without_total(report: reporting.Report) -> Iterator[Callable[[int], None]]:
-    """Yield a function to call with the number of bytes counted since the last call; the total isn't known."""
-    counted, shown_at = 0, time.monotonic()
-
-    def count(n_bytes: int) -> None:
-        nonlocal counted, shown_at
-        counted += n_bytes
-        if time.monotonic() - shown_at >= SECONDS_BETWEEN_LINES:
-            shown_at = time.monotonic()
-            report(f"counting: {reporting.in_bytes(counted)}")
-
-    yield count
+        yield show

@@ -70,7 +70,7 @@ def test_axes_of_length_one_are_left_out():
 
 
 def test_a_family_like_another_takes_roles_over_adds_and_takes_away():
-    made = like(GPT2, "own", ("own",), slots={"position_embedding": None}, block_slots={"attn.q": Slot("Q", "d a")})
+    made = like(GPT2, "own", slots={"position_embedding": None}, block_slots={"attn.q": Slot("Q", "d a")})
     assert "position_embedding" not in made.slots
     assert made.slots["token_embedding"] is GPT2.slots["token_embedding"]
     assert made.block_slots["attn.q"].tensor == "Q"

@@ -134,7 +134,6 @@ FINDING = Finding(
             short="made-up claim",
             statement="Something is made up.",
             value="mean size",
-            sense="at least",
             holds=0.0,
             test=lambda found: Tested(found.metrics["size"], "It is."),
         ),

@@ -7,7 +7,7 @@ from typing import Any
 from generators.base.architecture import Buckets
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, norm
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields, rotation
 
 LAYER = "encoder.layer.{i}"
@@ -33,9 +33,7 @@ BERT = Family(
     block_slots={
         **norm("ln1", "encoder.layer.{j}.output.LayerNorm"),
         **norm("ln2", f"{LAYER}.attention.output.LayerNorm"),
-        **linear("attn.q", f"{LAYER}.attention.self.query"),
-        **linear("attn.k", f"{LAYER}.attention.self.key"),
-        **linear("attn.v", f"{LAYER}.attention.self.value"),
+        **linears(f"{LAYER}.attention.self", {"attn.q": "query", "attn.k": "key", "attn.v": "value"}),
         **linear("attn.o", f"{LAYER}.attention.output.dense"),
         **linear("mlp.in", f"{LAYER}.intermediate.dense"),
         **linear("mlp.out", f"{LAYER}.output.dense"),
@@ -58,8 +56,7 @@ def after_padding(family: Family, settings: ModelConfig, rows: int) -> Family:
 def padding_rows(settings: ModelConfig) -> int:
     """Return how many rows come before the first position: up to and including that of the padding token.
 
-    Raises:
-        InputError: config.json names no padding token.
+    Raises InputError: config.json names no padding token.
     """
     pad = settings.get("pad_token_id")
     if isinstance(pad, bool) or not isinstance(pad, int) or not 0 <= pad < LARGEST_PADDING:
@@ -79,7 +76,7 @@ def positions_after_padding(settings: ModelConfig, fields: Fields) -> Mapping[st
 ROBERTA = like(
     BERT,
     "roberta",
-    ("roberta", "xlm-roberta", "camembert"),
+    model_types=("roberta", "xlm-roberta", "camembert"),
     prefixes=("", "roberta."),
     defaults={"pad_token_id": 1},
     variant=_padded,
@@ -92,19 +89,17 @@ DISTILBERT_LAYER = "transformer.layer.{i}"
 DISTILBERT = like(
     BERT,
     "distilbert",
-    ("distilbert",),
     prefixes=("distilbert.", ""),
     config={"n_layer": "n_layers", "n_head": "n_heads", "d_model": "dim"},
     slots=NO_TYPES,
     block_slots={
         **norm("ln1", "transformer.layer.{j}.output_layer_norm"),
         **norm("ln2", f"{DISTILBERT_LAYER}.sa_layer_norm"),
-        **linear("attn.q", f"{DISTILBERT_LAYER}.attention.q_lin"),
-        **linear("attn.k", f"{DISTILBERT_LAYER}.attention.k_lin"),
-        **linear("attn.v", f"{DISTILBERT_LAYER}.attention.v_lin"),
-        **linear("attn.o", f"{DISTILBERT_LAYER}.attention.out_lin"),
-        **linear("mlp.in", f"{DISTILBERT_LAYER}.ffn.lin1"),
-        **linear("mlp.out", f"{DISTILBERT_LAYER}.ffn.lin2"),
+        **linears(
+            f"{DISTILBERT_LAYER}.attention",
+            {"attn.q": "q_lin", "attn.k": "k_lin", "attn.v": "v_lin", "attn.o": "out_lin"},
+        ),
+        **linears(f"{DISTILBERT_LAYER}.ffn", {"mlp.in": "lin1", "mlp.out": "lin2"}),
     },
     ignores=("sinusoidal_pos_embds", "tie_weights_"),  # sines or not, the table is in the file
 )
@@ -114,10 +109,7 @@ SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
 def _embedding_norm(tensor: str) -> dict[str, Slot]:
     """Return the norm of embeddings that have a width of their own."""
-    return {
-        "embedding_norm.gain": Slot(f"{tensor}.weight", "e"),
-        "embedding_norm.bias": Slot(f"{tensor}.bias", "e"),
-    }
+    return {"embedding_norm.gain": Slot(f"{tensor}.weight", "e"), "embedding_norm.bias": Slot(f"{tensor}.bias", "e")}
 
 
 def _projection(tensor: str) -> dict[str, Slot]:
@@ -146,19 +138,14 @@ def _one_group(family: Family, settings: ModelConfig) -> Family:
 ALBERT = like(
     BERT,
     "albert",
-    ("albert",),
     prefixes=("albert.", ""),
     config={"d_embedding": "embedding_size"},
     slots={**OWN_WIDTH, **_projection("encoder.embedding_hidden_mapping_in")},
     block_slots={
         **norm("ln1", f"{SHARED}.full_layer_layer_norm"),
         **norm("ln2", f"{SHARED}.attention.LayerNorm"),
-        **linear("attn.q", f"{SHARED}.attention.query"),
-        **linear("attn.k", f"{SHARED}.attention.key"),
-        **linear("attn.v", f"{SHARED}.attention.value"),
-        **linear("attn.o", f"{SHARED}.attention.dense"),
-        **linear("mlp.in", f"{SHARED}.ffn"),
-        **linear("mlp.out", f"{SHARED}.ffn_output"),
+        **linears(f"{SHARED}.attention", {"attn.q": "query", "attn.k": "key", "attn.v": "value", "attn.o": "dense"}),
+        **linears(SHARED, {"mlp.in": "ffn", "mlp.out": "ffn_output"}),
     },
     first_block_slots=NO_FIRST_NORM,
     defaults={"num_hidden_groups": 1, "inner_group_num": 1, "embedding_size": 128},
@@ -178,7 +165,6 @@ def _electra(family: Family, settings: ModelConfig) -> Family:
 ELECTRA = like(
     BERT,
     "electra",
-    ("electra",),
     prefixes=("electra.", "discriminator.electra.", "generator.electra.", ""),
     config={"d_embedding": "embedding_size"},
     defaults={"embedding_size": 128},
@@ -201,15 +187,11 @@ def _mpnet_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 MPNET = like(
     BERT,
     "mpnet",
-    ("mpnet",),
     prefixes=("mpnet.", ""),
     slots=NO_TYPES,
     block_slots={
         **norm("ln2", f"{LAYER}.attention.LayerNorm"),
-        **linear("attn.q", f"{LAYER}.attention.attn.q"),
-        **linear("attn.k", f"{LAYER}.attention.attn.k"),
-        **linear("attn.v", f"{LAYER}.attention.attn.v"),
-        **linear("attn.o", f"{LAYER}.attention.attn.o"),
+        **linears(f"{LAYER}.attention.attn", {"attn.q": "q", "attn.k": "k", "attn.v": "v", "attn.o": "o"}),
         "attn.relative_bias": Slot("encoder.relative_attention_bias.weight", "r h"),
     },
     defaults={"relative_attention_num_buckets": 32},
@@ -250,7 +232,6 @@ def _esm_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 ESM = like(
     BERT,
     "esm",
-    ("esm",),
     prefixes=("esm.", ""),
     slots=NO_TYPES,
     block_slots={**norm("ln1", f"{LAYER}.attention.LayerNorm"), **norm("ln2", f"{LAYER}.LayerNorm")},
@@ -309,12 +290,9 @@ def _deberta_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]
 DEBERTA = like(
     BERT,
     "deberta-v2",
-    ("deberta-v2",),
     prefixes=("deberta.", ""),
     block_slots={
-        **linear("attn.q", f"{LAYER}.attention.self.query_proj"),
-        **linear("attn.k", f"{LAYER}.attention.self.key_proj"),
-        **linear("attn.v", f"{LAYER}.attention.self.value_proj"),
+        **linears(f"{LAYER}.attention.self", {"attn.q": "query_proj", "attn.k": "key_proj", "attn.v": "value_proj"}),
     },
     defaults={"position_biased_input": True, "layer_norm_eps": 1e-7},
     variant=_deberta,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, norm
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linears, norm
 from generators.checkpoint.rotation import Fields
 
 OFFSET = 2  # rows before the first position
@@ -14,12 +14,10 @@ OFFSET = 2  # rows before the first position
 def attention(layer: str) -> dict[str, Slot]:
     """Return the four matrices of attention, each with a bias."""
     return {
-        **linear("attn.q", f"{layer}.self_attn.q_proj"),
-        **linear("attn.k", f"{layer}.self_attn.k_proj"),
-        **linear("attn.v", f"{layer}.self_attn.v_proj"),
-        **linear("attn.o", f"{layer}.self_attn.out_proj"),
-        **linear("mlp.in", f"{layer}.fc1"),
-        **linear("mlp.out", f"{layer}.fc2"),
+        **linears(
+            f"{layer}.self_attn", {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj", "attn.o": "out_proj"}
+        ),
+        **linears(layer, {"mlp.in": "fc1", "mlp.out": "fc2"}),
     }
 
 
@@ -50,7 +48,6 @@ BIOGPT = Family(
 XGLM = like(
     BIOGPT,
     "xglm",
-    ("xglm",),
     prefixes=("model.", ""),
     config={"n_layer": "num_layers", "n_head": "attention_heads", "d_model": "d_model"},
     slots={
@@ -97,7 +94,6 @@ def _normed_after() -> dict[str, Any]:
 OPT = like(
     BIOGPT,
     "opt",
-    ("opt",),
     prefixes=("model.decoder.", "decoder.", ""),
     slots={"unembedding": Slot("lm_head.weight", "V d"), **norm("final_norm", "final_layer_norm")},
     defaults={"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True},
@@ -145,7 +141,7 @@ BART_ENCODER = Family(
 BART_DECODER = like(
     BART_ENCODER,
     "bart--decoder",
-    ("bart",),
+    model_types=("bart",),
     config={"n_layer": "decoder_layers", "n_head": "decoder_attention_heads"},
     slots={
         "position_embedding": Slot("decoder.embed_positions.weight", "n d", skip=OFFSET),
@@ -169,7 +165,7 @@ COMPUTED = {"position_embedding": Slot("(computed)", "n d", formula="split")}
 MARIAN_ENCODER = like(
     BART_ENCODER,
     "marian--encoder",
-    ("marian",),
+    model_types=("marian",),
     slots=COMPUTED,
     first_block_slots=NO_NORM,
     positions="formula",
@@ -177,7 +173,7 @@ MARIAN_ENCODER = like(
 MARIAN_DECODER = like(
     BART_DECODER,
     "marian--decoder",
-    ("marian",),
+    model_types=("marian",),
     slots=COMPUTED,
     first_block_slots=NO_NORM,
     positions="formula",
@@ -197,7 +193,7 @@ MARIAN_DECODER = replace(MARIAN_DECODER, variant=_one_size_fits)
 WHISPER_ENCODER = like(
     BART_ENCODER,
     "whisper--encoder",
-    ("whisper",),
+    model_types=("whisper",),
     config={"n_ctx": "max_source_positions", "vocab_size": None},
     slots={
         "position_embedding": Slot("encoder.embed_positions.weight", "n d"),
@@ -219,7 +215,7 @@ WHISPER_ENCODER = like(
 WHISPER_DECODER = like(
     BART_DECODER,
     "whisper--decoder",
-    ("whisper",),
+    model_types=("whisper",),
     config={"n_ctx": "max_target_positions"},
     slots={
         "position_embedding": Slot("decoder.embed_positions.weight", "n d"),

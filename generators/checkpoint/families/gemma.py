@@ -25,7 +25,6 @@ def _gemma(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 GEMMA = like(
     LLAMA,
     "gemma",
-    ("gemma",),
     slots=norm("final_norm", "norm", bias=False, plus=ONE),
     block_slots={
         **norm("ln1", "layers.{i}.input_layernorm", bias=False, plus=ONE),
@@ -65,7 +64,6 @@ def _gemma2(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 GEMMA2 = like(
     GEMMA,
     "gemma2",
-    ("gemma2",),
     block_slots={
         **norm("ln2", "layers.{i}.pre_feedforward_layernorm", bias=False, plus=ONE),
         "attn.out_norm.gain": Slot("layers.{i}.post_attention_layernorm.weight", "d", plus=ONE),
@@ -102,7 +100,6 @@ def _gemma3(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 GEMMA3 = like(
     GEMMA2,
     "gemma3_text",
-    ("gemma3_text",),
     block_slots=head_norms(plus=ONE),
     defaults={
         "attn_logit_softcapping": None,
@@ -120,7 +117,6 @@ GEMMA3 = like(
 GEMMA3_NESTED = like(
     GEMMA3,
     "gemma3",
-    ("gemma3",),
     prefixes=("language_model.model.", "model.language_model.", "language_model.", "model."),
     at="text_config",
 )

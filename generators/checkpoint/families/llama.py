@@ -5,16 +5,8 @@ from typing import Any
 
 from generators.base.architecture import Rotary
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import SIZES, Family, Slot, fused, like, linear, norm, part_of
-from generators.checkpoint.rotation import (
-    FULL,
-    SLIDING,
-    Fields,
-    rotation,
-    same_in_all_layers,
-    windows,
-    windows_above,
-)
+from generators.checkpoint.roles import SIZES, Family, Slot, fused, like, linear, linears, norm, part_of
+from generators.checkpoint.rotation import FULL, SLIDING, Fields, rotation, same_in_all_layers, windows, windows_above
 
 ROTATES = "Positions enter as rotations inside attention: this architecture has no position embedding to look at."
 ROUTES = "Each token is sent to a few of several MLPs: there is no one matrix that every token's MLP reads with."
@@ -26,9 +18,7 @@ BIASED = "attention_bias"
 def attention(bias: bool | str, output: bool | str | None = None) -> dict[str, Slot]:
     """Return the four matrices of attention; `output` says of the last bias what `bias` says of the others."""
     return {
-        **linear("attn.q", f"{ATTN}.q_proj", bias=bias),
-        **linear("attn.k", f"{ATTN}.k_proj", bias=bias),
-        **linear("attn.v", f"{ATTN}.v_proj", bias=bias),
+        **linears(ATTN, {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj"}, bias=bias),
         **linear("attn.o", f"{ATTN}.o_proj", bias=bias if output is None else output),
     }
 
@@ -36,9 +26,7 @@ def attention(bias: bool | str, output: bool | str | None = None) -> dict[str, S
 def gated(bias: bool | str = False) -> dict[str, Slot]:
     """Return the three matrices of a gated MLP."""
     return {
-        **linear("mlp.in", f"{MLP}.up_proj", bias=bias),
-        **linear("mlp.gate", f"{MLP}.gate_proj", bias=bias),
-        **linear("mlp.out", f"{MLP}.down_proj", bias=bias),
+        **linears(MLP, {"mlp.in": "up_proj", "mlp.gate": "gate_proj", "mlp.out": "down_proj"}, bias=bias),
     }
 
 
@@ -80,7 +68,6 @@ LLAMA = Family(
 MISTRAL = like(
     LLAMA,
     "mistral",
-    ("mistral",),
     block_slots={**dict.fromkeys(attention(True)), **attention(False), **dict.fromkeys(gated(True)), **gated()},
     defaults={"sliding_window": 4096, "max_position_embeddings": 131072, "num_key_value_heads": 8},
 )
@@ -88,7 +75,6 @@ MISTRAL = like(
 MIXTRAL = like(
     MISTRAL,
     "mixtral",
-    ("mixtral",),
     block_slots={**NO_MLP, "mlp.router": Slot("layers.{i}.block_sparse_moe.gate.weight", "d x", transposed=True)},
     defaults={"sliding_window": None, "rope_theta": 1e6, "rms_norm_eps": 1e-5},
     without={"blocks.*.mlp.in": ROUTES, "blocks.*.mlp.gate": ROUTES, "blocks.*.mlp.out": ROUTES},
@@ -104,7 +90,6 @@ def _windows_above(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 QWEN2 = like(
     LLAMA,
     "qwen2",
-    ("qwen2",),
     block_slots={**attention(True), "attn.o.bias": None, **dict.fromkeys(gated(True)), **gated()},
     defaults={
         "use_sliding_window": False,
@@ -116,13 +101,7 @@ QWEN2 = like(
     extra=_windows_above,
 )
 
-QWEN3 = like(
-    QWEN2,
-    "qwen3",
-    ("qwen3",),
-    block_slots={**attention(BIASED), **head_norms()},
-    defaults={"head_dim": 128},
-)
+QWEN3 = like(QWEN2, "qwen3", block_slots={**attention(BIASED), **head_norms()}, defaults={"head_dim": 128})
 
 
 def _every_layer_routes(family: Family, settings: ModelConfig) -> Family:
@@ -136,7 +115,6 @@ def _every_layer_routes(family: Family, settings: ModelConfig) -> Family:
 QWEN3_MOE = like(
     QWEN3,
     "qwen3_moe",
-    ("qwen3_moe",),
     block_slots={**NO_MLP, "mlp.router": Slot(f"{MLP}.gate.weight", "d x", transposed=True)},
     without=MIXTRAL.without,
     defaults={"head_dim": None, "num_key_value_heads": 4, "decoder_sparse_step": 1, "max_window_layers": 0},
@@ -157,7 +135,6 @@ def _smollm3(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 SMOLLM3 = like(
     LLAMA,
     "smollm3",
-    ("smollm3",),
     defaults={
         "rope_theta": 2_000_000.0,
         "use_sliding_window": False,
@@ -178,18 +155,11 @@ def _granite(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     }
 
 
-GRANITE = like(
-    LLAMA,
-    "granite",
-    ("granite",),
-    defaults={"attention_multiplier": 1.0, "embedding_multiplier": 1.0},
-    extra=_granite,
-)
+GRANITE = like(LLAMA, "granite", defaults={"attention_multiplier": 1.0, "embedding_multiplier": 1.0}, extra=_granite)
 
 PHI3 = like(
     MISTRAL,
     "phi3",
-    ("phi3",),
     block_slots={
         **fused(f"{ATTN}.qkv_proj", "a b b", bias=False),
         **part_of("mlp.gate", f"{MLP}.gate_up_proj", "f f", 0),
@@ -207,7 +177,6 @@ PHI3 = like(
 OLMO = like(
     LLAMA,
     "olmo",
-    ("olmo",),
     slots={"final_norm.gain": None},
     block_slots={"ln1.gain": None, "ln2.gain": None, **dict.fromkeys(gated(True)), **gated()},
     norm="layer",
@@ -224,7 +193,6 @@ NORMS_OUTPUTS = "OLMo 2 normalises what attention and MLP put out: they read the
 OLMO2 = like(
     LLAMA,
     "olmo2",
-    ("olmo2",),
     block_slots={
         "ln1.gain": None,
         "ln2.gain": None,
@@ -249,7 +217,6 @@ def _gpt_oss(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 GPT_OSS = like(
     LLAMA,
     "gpt_oss",
-    ("gpt_oss",),
     block_slots={
         **NO_MLP,
         **attention(True),
@@ -271,17 +238,4 @@ GPT_OSS = like(
     extra=_gpt_oss,
 )
 
-FAMILIES = (
-    LLAMA,
-    MISTRAL,
-    MIXTRAL,
-    QWEN2,
-    QWEN3,
-    QWEN3_MOE,
-    SMOLLM3,
-    GRANITE,
-    PHI3,
-    OLMO,
-    OLMO2,
-    GPT_OSS,
-)
+FAMILIES = (LLAMA, MISTRAL, MIXTRAL, QWEN2, QWEN3, QWEN3_MOE, SMOLLM3, GRANITE, PHI3, OLMO, OLMO2, GPT_OSS)

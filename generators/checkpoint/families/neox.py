@@ -8,7 +8,7 @@ from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.gpt2 import GPT_CONFIG
 from generators.checkpoint.families.llama import ATTN, BIASED, LLAMA, MLP, ROTATES, attention, gated
 from generators.checkpoint.positions import BASE, rotary
-from generators.checkpoint.roles import SIZES, Family, Slot, changed, fused, like, linear, norm
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, fused, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields, rotation, same_in_all_layers
 
 NO_TABLE = {"position_embedding": ROTATES}
@@ -34,8 +34,7 @@ NEOX = Family(
         **norm("ln2", "layers.{i}.post_attention_layernorm"),
         **fused("layers.{i}.attention.query_key_value", "a a a", bias=BIASED, groups="h"),
         **linear("attn.o", "layers.{i}.attention.dense", bias=BIASED),
-        **linear("mlp.in", "layers.{i}.mlp.dense_h_to_4h"),
-        **linear("mlp.out", "layers.{i}.mlp.dense_4h_to_h"),
+        **linears("layers.{i}.mlp", {"mlp.in": "dense_h_to_4h", "mlp.out": "dense_4h_to_h"}),
     },
     tied=False,
     positions="rotary",
@@ -68,12 +67,12 @@ GPTJ = Family(
     block_slots={
         **norm("ln1", "h.{i}.ln_1"),
         **norm("ln2", "h.{i}.ln_1"),  # one norm for both: attention and MLP run in parallel
-        **linear("attn.q", "h.{i}.attn.q_proj", bias=False),
-        **linear("attn.k", "h.{i}.attn.k_proj", bias=False),
-        **linear("attn.v", "h.{i}.attn.v_proj", bias=False),
-        **linear("attn.o", "h.{i}.attn.out_proj", bias=False),
-        **linear("mlp.in", "h.{i}.mlp.fc_in"),
-        **linear("mlp.out", "h.{i}.mlp.fc_out"),
+        **linears(
+            "h.{i}.attn",
+            {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj", "attn.o": "out_proj"},
+            bias=False,
+        ),
+        **linears("h.{i}.mlp", {"mlp.in": "fc_in", "mlp.out": "fc_out"}),
     },
     tied=False,
     positions="rotary",
@@ -85,16 +84,12 @@ GPTJ = Family(
 MACHINES = 4  # CodeGen was trained on as many, each with its share of queries, values and keys
 
 CODEGEN = like(
-    GPTJ,
-    "codegen",
-    ("codegen",),
-    block_slots=fused("h.{i}.attn.qkv_proj", "a a a", bias=False, order="qvk", groups=MACHINES),
+    GPTJ, "codegen", block_slots=fused("h.{i}.attn.qkv_proj", "a a a", bias=False, order="qvk", groups=MACHINES)
 )
 
 PHI = like(
     LLAMA,
     "phi",
-    ("phi",),
     config={"norm_eps": "layer_norm_eps"},
     slots={"unembedding.bias": Slot("lm_head.bias", "V"), **norm("final_norm", "final_layernorm")},
     block_slots={
@@ -102,8 +97,7 @@ PHI = like(
         **norm("ln2", "layers.{i}.input_layernorm"),
         **attention(True),
         **linear("attn.o", f"{ATTN}.dense"),
-        **linear("mlp.in", f"{MLP}.fc1"),
-        **linear("mlp.out", f"{MLP}.fc2"),
+        **linears(MLP, {"mlp.in": "fc1", "mlp.out": "fc2"}),
         "mlp.gate": None,
         "mlp.gate.bias": None,
         **{f"attn.{x}_norm.gain": Slot(f"{ATTN}.{x}_layernorm.weight", "c", when="qk_layernorm") for x in "qk"},
@@ -125,7 +119,6 @@ def _stablelm(family: Family, settings: ModelConfig) -> Family:
 STABLELM = like(
     LLAMA,
     "stablelm",
-    ("stablelm",),
     config={"norm_eps": "layer_norm_eps"},
     slots=norm("final_norm", "norm"),
     block_slots={
@@ -144,15 +137,13 @@ STABLELM = like(
 STARCODER2 = like(
     LLAMA,
     "starcoder2",
-    ("starcoder2",),
     config={"norm_eps": "norm_epsilon"},
     slots=norm("final_norm", "norm"),
     block_slots={
         **norm("ln1", "layers.{i}.input_layernorm"),
         **norm("ln2", "layers.{i}.post_attention_layernorm"),
         **attention("use_bias"),
-        **linear("mlp.in", f"{MLP}.c_fc", bias="use_bias"),
-        **linear("mlp.out", f"{MLP}.c_proj", bias="use_bias"),
+        **linears(MLP, {"mlp.in": "c_fc", "mlp.out": "c_proj"}, bias="use_bias"),
         "mlp.gate": None,
         "mlp.gate.bias": None,
     },
@@ -170,7 +161,6 @@ def _cohere(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
 COHERE = like(
     LLAMA,
     "cohere",
-    ("cohere",),
     config={"norm_eps": "layer_norm_eps"},
     block_slots={
         **norm("ln2", "layers.{i}.input_layernorm", bias=False),

@@ -5,7 +5,7 @@ from typing import Any
 
 from generators.base.architecture import Buckets
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
+from generators.checkpoint.roles import Family, Slot, changed, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields
 
 UNSCALED = 1.0
@@ -24,8 +24,7 @@ def _gated(family: Family, settings: ModelConfig) -> Family:
     return changed(
         family,
         block_slots={
-            **linear("mlp.gate", f"{dense}.wi_0", bias=False),
-            **linear("mlp.in", f"{dense}.wi_1", bias=False),
+            **linears(dense, {"mlp.gate": "wi_0", "mlp.in": "wi_1"}, bias=False),
         },
     )
 
@@ -48,8 +47,7 @@ def _blocks(stack: str) -> dict[str, Slot]:
             for name in "qkvo"
             for slot, found in linear(f"attn.{name}", f"{attention}.{name}", False).items()
         },
-        **linear("mlp.in", f"{block}.{mlp}.DenseReluDense.wi", bias=False),
-        **linear("mlp.out", f"{block}.{mlp}.DenseReluDense.wo", bias=False),
+        **linears(f"{block}.{mlp}.DenseReluDense", {"mlp.in": "wi", "mlp.out": "wo"}, bias=False),
         "attn.relative_bias": Slot(first, "r h"),
     }
 
@@ -96,7 +94,7 @@ def _decoder(family: Family, settings: ModelConfig) -> Family:
 T5_DECODER = like(
     T5_ENCODER,
     "t5--decoder",
-    ("t5",),
+    model_types=("t5",),
     slots={
         "unembedding": Slot("lm_head.weight", "V d"),
         **norm("final_norm", "decoder.final_layer_norm", bias=False),

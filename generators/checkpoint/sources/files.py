@@ -61,9 +61,8 @@ class Files:
     def header(self, name: str) -> Header:
         """Return dtype and shape of a tensor.
 
-        Raises:
-            KeyError: there is none of that name.
-            InputError: the file is damaged, or lacks what its index says it holds.
+        Raises KeyError: there is none of that name. InputError: the file is damaged, or lacks what its index says it
+        holds.
         """
         path = self._path(self._file_of[name])
         if self._are_pickles:
@@ -76,8 +75,7 @@ class Files:
 
         No file stays open between two parts, so that no page of it stays mapped.
 
-        Raises:
-            KeyError, InputError: as for its header; its numbers are of a kind that is not read.
+        Raises KeyError, InputError: as for its header; its numbers are of a kind that is not read.
         """
         path = self._path(self._file_of[name])
         head = self.header(name)
@@ -92,18 +90,11 @@ class Files:
     def prefetch(self, names: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
         """Get ready to read tensors, together where that is cheaper; nothing where they lie on this machine.
 
-        Args:
-            names: which.
-            report: called with how many bytes are read.
-            whole: whether the files that hold them will be needed as they are, all of them.
+        `whole`: the files that hold them will be needed as they are, all of them.
         """
 
     def content(self, name: str) -> bytes | None:
-        """Return a small file's bytes, None if it isn't there.
-
-        Raises:
-            InputError: it can't be read.
-        """
+        """Return a small file's bytes, None if it isn't there. Raises InputError: it can't be read."""
         path = self.fetch(name)
         if path is None:
             return None
@@ -114,11 +105,7 @@ class Files:
             raise InputError(f"{path} can't be read: {error}.") from error
 
     def config(self) -> dict[str, Any]:
-        """Return config.json.
-
-        Raises:
-            InputError: there is none, or it is no JSON object.
-        """
+        """Return config.json. Raises InputError: there is none, or it is no JSON object."""
         content = self.content(CONFIG)
         if content is None:
             raise InputError(f"The checkpoint {self.origin.place} has no {CONFIG}.")
@@ -143,8 +130,7 @@ class Files:
     def _older_files(self) -> Mapping[str, str] | None:
         """Return which file holds each tensor where they are pickles; None where there are none of those.
 
-        Raises:
-            InputError: only PyTorch may open them, and it isn't here.
+        Raises InputError: only PyTorch may open them, and it isn't here.
         """
         index = self.content(pickled.PICKLED_INDEX)
         path = None if index is not None else self.fetch(pickled.PICKLED)
@@ -218,25 +204,18 @@ def check_size(path: Path) -> None:
 def weight_map(index: bytes, place: str) -> dict[str, str]:
     """Return which file holds each tensor, from the index of a sharded checkpoint.
 
-    Raises:
-        InputError: it doesn't say, or names files outside the checkpoint.
+    Raises InputError: it doesn't say, or names files outside the checkpoint.
     """
     found = parse_object(index, place).get("weight_map")
-    if not isinstance(found, dict) or not all(_is_file_name(name) for name in found.values()):
+    if not isinstance(found, dict) or not all(
+        isinstance(name, str) and Path(name).name == name for name in found.values()
+    ):
         raise InputError(f"{place} has no weight_map from tensor names to file names.")
     return found
 
 
-def _is_file_name(name: object) -> bool:
-    return isinstance(name, str) and Path(name).name == name
-
-
 def check_dtype(name: str, dtype: str, file: str) -> None:
-    """Refuse numbers that are not floating point.
-
-    Raises:
-        InputError: they aren't floating.
-    """
+    """Refuse numbers that are not floating point. Raises InputError: they aren't floating."""
     if dtype not in FLOATING:
         raise InputError(f"{name} in {file} is {dtype}; the atlas reads {', '.join(FLOATING)}.")
     if dtype == "BF16":
@@ -244,11 +223,7 @@ def check_dtype(name: str, dtype: str, file: str) -> None:
 
 
 def opened(path: Path) -> Any:
-    """Open a safetensors file.
-
-    Raises:
-        InputError: it isn't one.
-    """
+    """Open a safetensors file. Raises InputError: it isn't one."""
     from safetensors import SafetensorError, safe_open
 
     try:

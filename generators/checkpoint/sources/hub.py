@@ -230,8 +230,7 @@ def _conversion(repo: str, commit: str) -> _State | None:
     that commit. transformers (`safetensors_conversion.py`) reads the same one, and asks for one where there is none;
     the atlas asks for nothing.
 
-    Raises:
-        Exception: whatever the hub's client raises where the hub refuses or can't be reached.
+    Raises Exception: whatever the hub's client raises where the hub refuses or can't be reached.
     """
     from huggingface_hub import HfApi
 

@@ -28,22 +28,14 @@ def names(path: Path) -> list[str]:
 
 
 def header(path: Path, name: str) -> tuple[str, tuple[int, ...]]:
-    """Return dtype and shape of a tensor.
-
-    Raises:
-        InputError: the file isn't one of tensors alone, or lacks it.
-    """
+    """Return dtype and shape of a tensor. Raises InputError: the file isn't one of tensors alone, or lacks it."""
     tensor = _tensor(path, name)
     dtype = str(tensor.dtype).removeprefix("torch.")
     return DTYPES.get(dtype, dtype), tuple(tensor.shape)
 
 
 def read(path: Path, name: str, rows: Any = ...) -> Array:
-    """Return a tensor as it is stored, or some of its rows.
-
-    Raises:
-        InputError: as for its header.
-    """
+    """Return a tensor as it is stored, or some of its rows. Raises InputError: as for its header."""
     import torch
 
     tensor = _tensor(path, name)[rows].contiguous()

@@ -26,9 +26,8 @@ def locate(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
 
     A model that names a folder first is read from there and nowhere else.
 
-    Raises:
-        InputError: a folder was named outright and can't be used.
-        WeightsUnavailableError: no place has them now; says why for each.
+    Raises InputError: a folder was named outright and can't be used. WeightsUnavailableError: no place has them now;
+    says why for each.
     """
     return replace(_in_models_dirs(model, models_dirs) or _in_sources(model, hub), stack=model.stack)
 
@@ -36,8 +35,7 @@ def locate(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
 def locate_here(model: Model, models_dirs: Sequence[Path]) -> Files | None:
     """Find a model's files as `locate` does, without asking a hub; None where one would be asked first.
 
-    Raises:
-        InputError, WeightsUnavailableError: as for `locate`.
+    Raises InputError, WeightsUnavailableError: as for `locate`.
     """
     found = _in_models_dirs(model, models_dirs)
     first = model.sources[0]

@@ -76,9 +76,8 @@ class RangedFiles(Files):
     def header(self, name: str) -> Header:
         """Return dtype and shape of a tensor.
 
-        Raises:
-            KeyError: there is none of that name.
-            InputError, WeightsUnavailableError: its file is damaged, or can't be read now.
+        Raises KeyError: there is none of that name. InputError, WeightsUnavailableError: its file is damaged, or
+        can't be read now.
         """
         place = self._place(name)
         return super().header(name) if place is None else place.header
@@ -215,8 +214,7 @@ class RangedFiles(Files):
     def _fetch(self, places: list[Place]) -> list[memoryview] | None:
         """Read neighbors in one request, cache each, and return them; None where the server has only whole files.
 
-        Raises:
-            WeightsUnavailableError: as for reading any part of their file.
+        Raises WeightsUnavailableError: as for reading any part of their file.
         """
         file, start = places[0].file, places[0].start
         try:

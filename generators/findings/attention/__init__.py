@@ -5,10 +5,7 @@ Adam Yedidia, "The positional embedding matrix and previous-token heads: how do 
 """
 
 from generators.findings import positional
-from generators.findings.attention.claims import RULES
-from generators.findings.attention.facts import FACTS
-from generators.findings.attention.figures import figures
-from generators.findings.attention.measure import AttentionMetrics, measure
+from generators.findings.attention import claims, facts, figures, measure
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES
 
@@ -26,10 +23,10 @@ FINDING = Finding(
         FREQUENCIES,
     ),
     config=(*positional.CONFIG, "embedding_scale"),
-    metrics=AttentionMetrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
-    facts=FACTS,
+    metrics=measure.AttentionMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="overlap-panels",
 )

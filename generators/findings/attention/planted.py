@@ -1,5 +1,7 @@
 """What is planted for the claims of this finding."""
 
+from functools import partial
+
 import numpy as np
 
 from generators.findings.plantings import (
@@ -21,12 +23,8 @@ from generators.findings.plantings import (
 )
 
 
-def flat_gains(at: Scene) -> None:
-    at.weights |= with_gains({}, LN1, [np.ones(D)] * at.sizes.n_layer)
-
-
 def reads_positions(at: Scene, s: float) -> None:
-    flat_gains(at)
+    at.weights |= with_gains({}, LN1, [np.ones(D)] * at.sizes.n_layer)  # flat
     at.weights[P] = noise(at, N, D) * np.geomspace(1, 0.05, D)
     for name in ("attn.q", "attn.k"):
         read(at, s, leading(at.weights[P], 5), name)
@@ -36,10 +34,6 @@ def reads_tokens(at: Scene, s: float, names: tuple[str, ...] = ("attn.q", "attn.
     at.weights[E] = noise(at, V, D) * np.geomspace(1, 0.05, D)
     for name in names:
         read(at, s, leading(at.weights[E], N // 10), name)
-
-
-def mlp_reads_tokens(at: Scene, s: float) -> None:
-    reads_tokens(at, s, ("mlp.in",))
 
 
 def writes_positions(at: Scene, s: float) -> None:
@@ -65,7 +59,10 @@ CONTROLS = Controls(
         Planting("qkv-read-tokens", "share of Q, K and V that reads 25 directions of E", reads_tokens, SHARES),
         Planting("writes-positions", "share of O that writes into 25 directions of P", writes_positions, SHARES),
         Planting(
-            "mlp-reads-tokens", "share of the MLP's input that reads 25 directions of E", mlp_reads_tokens, SHARES
+            "mlp-reads-tokens",
+            "share of the MLP's input that reads 25 directions of E",
+            partial(reads_tokens, names=("mlp.in",)),
+            SHARES,
         ),
         Planting(
             "mlp-ignores-positions",

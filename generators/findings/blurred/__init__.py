@@ -6,9 +6,7 @@ explain. Here it is asked of positions alone. Nothing is claimed: what a model d
 """
 
 from generators.findings import positional
-from generators.findings.blurred.facts import FACTS
-from generators.findings.blurred.figures import figures
-from generators.findings.blurred.measure import BlurredMetrics, measure
+from generators.findings.blurred import facts, figures, measure
 from generators.findings.contract import Finding
 
 FINDING = Finding(
@@ -18,10 +16,10 @@ FINDING = Finding(
     needs=("position_embedding", "blocks.*.attn.q", "blocks.*.attn.k"),
     uses=positional.ROLES,
     config=positional.CONFIG,
-    metrics=BlurredMetrics,
-    measure=measure,
+    metrics=measure.BlurredMetrics,
+    measure=measure.measure,
     rules=(),
-    figures=figures,
-    facts=FACTS,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="blurred-heads",
 )

@@ -24,8 +24,7 @@ def draw_heads(rows: list[BlurredHeadRow], uniform: float, group: int) -> Any:
     for value in (ax.axvline, ax.axhline):
         value(uniform, linewidth=0.8, linestyle=":", alpha=0.6)
     ax.scatter([row["as_they_are"] for row in rows], [row["in_groups"] for row in rows], s=18)
-    ax.set_xlabel("weight on the previous token, positions as they are")
-    ax.set_ylabel(f"averaged in groups of {group}")
+    ax.set(xlabel="weight on the previous token, positions as they are", ylabel=f"averaged in groups of {group}")
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
     return figure

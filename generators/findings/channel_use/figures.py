@@ -53,8 +53,7 @@ def _name(row: ChannelUseRow) -> str:
 
 def draw_values(rows: list[ValueRow]) -> Any:
     """Draw correlations by layer with the token that is there (solid) and with the next (dotted)."""
-    figure = style.canvas(width=6.8, height=3.2)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.8, height=3.2)
     for index, why in enumerate(dict.fromkeys(row["why"] for row in rows)):
         these = [row for row in rows if row["why"] == why]
         layers = [row["layer"] for row in these]
@@ -66,7 +65,6 @@ def draw_values(rows: list[ValueRow]) -> Any:
     ax.axhline(0, color=style.INK, lw=0.8, alpha=0.6)
     ax.set_ylim(-1, 1)
     style.whole_numbers(ax.xaxis)
-    ax.set_xlabel("into layer")
-    ax.set_ylabel("correlation with log-frequency\n(dotted: of the next token)")
+    ax.set(xlabel="into layer", ylabel="correlation with log-frequency\n(dotted: of the next token)")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

@@ -88,7 +88,6 @@ RULES = (
         short="tokens avoid",
         statement="Tokens avoid those channels.",
         value="position channels among as many in which tokens vary least",
-        sense="at least",
         unit="channels",
         holds_as=f"{SHARE_IN_WORDS} of the k position channels",
         also=f"and at least {TIMES_IN_WORDS} what k random channels would share, k²/d",

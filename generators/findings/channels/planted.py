@@ -38,6 +38,6 @@ CONTROLS = Controls(
     kept_by={
         "few-channels": {
             "lognormal channel scales": "A few channels that are so loud do hold most of P now and then."
-        },
+        }
     },
 )

@@ -5,10 +5,7 @@ direction are three candidates for a unigram frequency feature.
 """
 
 from generators.findings.contract import Finding
-from generators.findings.frequency.claims import RULES
-from generators.findings.frequency.facts import FACTS
-from generators.findings.frequency.figures import figures
-from generators.findings.frequency.measure import FrequencyMetrics, measure
+from generators.findings.frequency import claims, facts, figures, measure
 from generators.findings.inputs import FREQUENCIES, TOKENS
 
 FINDING = Finding(
@@ -18,10 +15,10 @@ FINDING = Finding(
     needs=("token_embedding",),
     uses=("blocks.*.ln2.gain", TOKENS, FREQUENCIES),
     config=("n_layer",),
-    metrics=FrequencyMetrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
-    facts=FACTS,
+    metrics=measure.FrequencyMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="frequency-channel",
 )

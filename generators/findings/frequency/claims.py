@@ -1,5 +1,6 @@
 """What is claimed of frequency: rules, numbers and sentences."""
 
+from generators.base.sentences import first
 from generators.findings.frequency.chances import FrequencyChances
 from generators.findings.frequency.measure import FrequencyIntervals, FrequencyMetrics
 from generators.findings.judging import Rule, Tested, Untested
@@ -93,18 +94,18 @@ def _is_ln2(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
             f"There are only {m['n_channels']} channels: a random pick is the frequency channel too often."
         )
     if len(m["ln2_tied"]) > 1:
-        return Untested(f"ln2 singles out no one channel: {_listed(m['ln2_tied'])} top as many layers.")
+        return Untested(f"ln2 singles out no one channel: {first(m['ln2_tied'], MOST_NAMED)} top as many layers.")
     axes = nulls["frequency_channel"]
     stands_out = abs(rho) > axes["limit"] and _beyond_drift(abs(rho), nulls["drift"])
     tracked = f"Channel {channel}, which ln2 raises most often, goes with frequency at rho {rho:+.2f}"
-    first = f"{tracked}, more than any other, but "
+    but = f"{tracked}, more than any other, but "
     if place != 1:
         why = f"{tracked}, number {place} of {m['n_channels']} channels; the strongest is "
         why += f"{m['frequency_channel']['channel']}."
     elif abs(rho) < SMALLEST_RHO:
-        why = f"{first}too weakly to track it."
+        why = f"{but}too weakly to track it."
     else:
-        why = f"{first}no more than axes turned at random or what drifts along the ids: no channel stands out."
+        why = f"{but}no more than axes turned at random or what drifts along the ids: no channel stands out."
     return Tested(
         place,
         {"holds": f"{tracked}: it is the frequency channel.", "fails": why},
@@ -112,11 +113,6 @@ def _is_ln2(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
         interval=pair(intervals["ln2_channel_rank"]),
         also=abs(rho) >= SMALLEST_RHO and stands_out,
     )
-
-
-def _listed(channels: list[int]) -> str:
-    named = ", ".join(map(str, channels[:MOST_NAMED]))
-    return f"{named} and {len(channels) - MOST_NAMED} more" if len(channels) > MOST_NAMED else named
 
 
 # The norm
@@ -159,7 +155,6 @@ RULES = (
         short="frequency channel",
         statement="One channel tracks frequency.",
         value="largest |rank correlation| of a channel with log frequency",
-        sense="at least",
         holds=TRACKS,
         partly=SMALLEST_RHO,
         unit="rank correlation",

@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
+from generators.base.sentences import first
 from generators.findings.heads.measure import POSITIONS, HeadRow, HeadsMetrics
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
@@ -18,18 +19,15 @@ def name(row: HeadRow) -> str:
     return f"L{row['layer']}H{row['head']}"
 
 
-def _strongest(metrics: HeadsMetrics) -> int:
-    return max(range(len(metrics["heads"])), key=lambda i: metrics["heads"][i]["on_text"])
-
-
 def _by_window(measured: Measurements[HeadsMetrics], positions: int, heads: list[int]) -> Float[Array, " windows"]:
     """Return the weight on the previous token, a mean over heads, window by window."""
     return measured.arrays["previous"][positions][:, heads].astype(np.float64).mean(axis=1)
 
 
 def _previous_token(measured: Measurements[HeadsMetrics]) -> Tested:
-    index = _strongest(measured.metrics)
-    row = measured.metrics["heads"][index]
+    rows = measured.metrics["heads"]
+    index = max(range(len(rows)), key=lambda i: rows[i]["on_text"])
+    row = rows[index]
     mean = mean_over_windows(_by_window(measured, 0, [index]))
     return Tested(
         row["on_text"],
@@ -49,7 +47,7 @@ def _inexact(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     as_is, in_groups, removed = (_by_window(measured, i, heads) for i in range(len(POSITIONS)))
     kept, low, high = ratio_over_windows(in_groups, as_is)
     without = float(removed.mean() / as_is.mean())
-    which = ", ".join(name(rows[i]) for i in heads[:4]) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
+    which = first([name(rows[i]) for i in heads], 4)
     return Tested(
         kept,
         f"With positions in groups of ten, {which} keep{'s' if len(heads) == 1 else ''} {kept:.0%} of the attention "
@@ -80,7 +78,6 @@ RULES = (
         short="previous token",
         statement="Some head attends to the previous token.",
         value="largest mean weight on the previous token",
-        sense="at least",
         holds=PREVIOUS["holds"],
         partly=PREVIOUS["partly"],
         unit="of attention",
@@ -91,7 +88,6 @@ RULES = (
         short="without exactness",
         statement="Heads that attend to the previous token do not need exact positions.",
         value=f"share of that weight kept in groups of ten, heads with at least {PREVIOUS['partly']:g}",
-        sense="at least",
         holds=KEPT["holds"],
         partly=KEPT["partly"],
         unit="kept",
@@ -102,7 +98,6 @@ RULES = (
         short="foretold by P",
         statement="Positions alone foretell which heads attend to the previous token.",
         value="rank correlation over heads, kernel by positions alone and attention on text",
-        sense="at least",
         holds=0.5,
         unit="rank correlation",
         also="beyond what shuffled heads give once in a hundred times",

@@ -5,10 +5,7 @@ Simon, "Insights into GPT-2's positional encodings" (2024).
 """
 
 from generators.findings.contract import Finding
-from generators.findings.helix.claims import RULES
-from generators.findings.helix.facts import FACTS
-from generators.findings.helix.figures import figures
-from generators.findings.helix.measure import HelixMetrics, measure
+from generators.findings.helix import claims, facts, figures, measure
 
 FINDING = Finding(
     name="helix",
@@ -17,10 +14,10 @@ FINDING = Finding(
     needs=("position_embedding",),
     uses=("token_embedding",),
     config=("positions",),
-    metrics=HelixMetrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
-    facts=FACTS,
+    metrics=measure.HelixMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="helix",
 )

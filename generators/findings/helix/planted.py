@@ -8,19 +8,7 @@ from numpy import ndarray as Array
 
 from generators.findings.helix.claims import RULES
 from generators.findings.judging import Verdict
-from generators.findings.plantings import (
-    Controls,
-    D,
-    N,
-    P,
-    Planting,
-    Scene,
-    coil,
-    embed,
-    mixed,
-    noise,
-    with_spectrum,
-)
+from generators.findings.plantings import Controls, D, N, P, Planting, Scene, coil, embed, mixed, noise, with_spectrum
 from generators.maths.curve_statistics import Name, statistics
 
 

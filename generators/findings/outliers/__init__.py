@@ -7,10 +7,7 @@ for Magikarp" (2024).
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, TOKENS
-from generators.findings.outliers.claims import RULES
-from generators.findings.outliers.facts import FACTS
-from generators.findings.outliers.figures import figures
-from generators.findings.outliers.measure import OutliersMetrics, measure
+from generators.findings.outliers import claims, facts, figures, measure
 
 FINDING = Finding(
     name="outliers",
@@ -19,10 +16,10 @@ FINDING = Finding(
     needs=("token_embedding",),
     uses=("position_embedding", TOKENS, FREQUENCIES),
     config=("tied",),
-    metrics=OutliersMetrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
-    facts=FACTS,
+    metrics=measure.OutliersMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="outlier-norms",
 )

@@ -84,7 +84,6 @@ RULES = (
         short="clump",
         statement="Unused tokens huddle.",
         value="tokens within the clump",
-        sense="at least",
         holds=FEWEST_MEMBERS,
         unit="tokens",
         also=f"and at least half of the tokens known to be unused, if there are {FEWEST_KNOWN}",

@@ -7,10 +7,7 @@ whether what lies off the curve is noise.
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
-from generators.findings.position_use.claims import RULES
-from generators.findings.position_use.facts import FACTS
-from generators.findings.position_use.figures import figures
-from generators.findings.position_use.measure import PASSES, PositionUseMetrics, measure
+from generators.findings.position_use import claims, facts, figures, measure
 from generators.findings.running import WINDOWS
 
 FINDING = Finding(
@@ -19,11 +16,11 @@ FINDING = Finding(
     order=110,
     needs=(RUN,),
     uses=("position_embedding",),
-    metrics=PositionUseMetrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
-    facts=FACTS,
+    metrics=measure.PositionUseMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="position-damage",
-    passes=WINDOWS * PASSES,
+    passes=WINDOWS * measure.PASSES,
 )

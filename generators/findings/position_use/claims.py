@@ -1,5 +1,7 @@
 """What is claimed of the use of positions: rules, numbers and sentences."""
 
+from collections.abc import Callable
+
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.position_use.measure import Damage, PositionUseMetrics
@@ -48,19 +50,11 @@ def _exact_positions(measured: Measurements[PositionUseMetrics]) -> Tested | Unt
     return _tested(measured.metrics, "groups", GROUP, "random groups", what)
 
 
-def _noise(measured: Measurements[PositionUseMetrics]) -> Tested | Untested:
-    what = f"Smoothing positions by a Gaussian of {CLAIM_WIDTH} position"
-    return _tested(measured.metrics, "smoothed", CLAIM_WIDTH, None, what)
-
-
-def _three_components(measured: Measurements[PositionUseMetrics]) -> Tested | Untested:
-    what = f"Keeping {CLAIM_COMPONENTS} components of the positions"
-    return _tested(measured.metrics, "components", CLAIM_COMPONENTS, "random directions", what)
-
-
-def _weak_channels(measured: Measurements[PositionUseMetrics]) -> Tested | Untested:
-    what = "Holding the weaker half of the channels of the positions at their mean"
-    return _tested(measured.metrics, "strongest", CLAIM_PERCENT, "random channels", what)
+def _damage(
+    kind: Kind, amount: float, chance: Kind | None, what: str
+) -> Callable[[Measurements[PositionUseMetrics]], Tested | Untested]:
+    """Return how one change is tested."""
+    return lambda measured: _tested(measured.metrics, kind, amount, chance, what)
 
 
 RULES = (
@@ -83,7 +77,7 @@ RULES = (
         sense="at most",
         holds=0.005,
         unit="of removing positions",
-        test=_noise,
+        test=_damage("smoothed", CLAIM_WIDTH, None, f"Smoothing positions by a Gaussian of {CLAIM_WIDTH} position"),
     ),
     Rule(
         id="three-components-enough",
@@ -94,7 +88,12 @@ RULES = (
         holds=0.05,
         partly=0.15,
         unit="of removing positions",
-        test=_three_components,
+        test=_damage(
+            "components",
+            CLAIM_COMPONENTS,
+            "random directions",
+            f"Keeping {CLAIM_COMPONENTS} components of the positions",
+        ),
     ),
     Rule(
         id="weak-channels-disposable",
@@ -104,6 +103,11 @@ RULES = (
         sense="at most",
         holds=0.05,
         unit="of removing positions",
-        test=_weak_channels,
+        test=_damage(
+            "strongest",
+            CLAIM_PERCENT,
+            "random channels",
+            "Holding the weaker half of the channels of the positions at their mean",
+        ),
     ),
 )

@@ -70,7 +70,7 @@ def draw_damage(damages: list[Damage]) -> Any:
 
 def point_at_damage(damages: list[Damage]) -> Panels:
     """Return the same panels, whose points say their value and interval."""
-    return Panels("damage", DAMAGE, tuple(_panels(damages)), LINEAR_UP_TO, marks=(0.0, 1.0))
+    return Panels("damage", DAMAGE, LINEAR_UP_TO, (0.0, 1.0), tuple(_panels(damages)))
 
 
 def _panels(damages: list[Damage]) -> list[Panel]:

@@ -1,5 +1,7 @@
 """What is planted for the claims of this finding."""
 
+from functools import partial
+
 import numpy as np
 
 from generators.findings.plantings import SHARES, Controls, D, E, N, P, Planting, Scene, V, noise, orthonormal
@@ -24,10 +26,6 @@ def in_tail(at: Scene, s: float, of: str = P, among: str = E) -> None:
     )
 
 
-def tokens_in_tail(at: Scene, s: float) -> None:
-    in_tail(at, s, E, P)
-
-
 CONTROLS = Controls(
     plantings=(
         Planting(
@@ -37,6 +35,8 @@ CONTROLS = Controls(
             (1, 0.9, 0.8, 0.7, 0.65, 0.6, 0.5),
         ),
         Planting("p-in-tail", "share of P's variance in E's last tenth", in_tail, SHARES),
-        Planting("tokens-in-tail", "share of E's variance in P's last tenth", tokens_in_tail, SHARES),
+        Planting(
+            "tokens-in-tail", "share of E's variance in P's last tenth", partial(in_tail, of=E, among=P), SHARES
+        ),
     )
 )

@@ -29,7 +29,6 @@ RULES = (
         short="unspeakable",
         statement="Tokens that look under-trained are unspeakable.",
         value=f"share of candidates whose largest probability is below the controls' {PERCENTILE}th percentile",
-        sense="at least",
         holds=SHARE,
         unit="of candidates",
         test=_unspeakable,
