@@ -257,7 +257,7 @@ def test_measuring_knows_no_disk_no_page_and_no_drawing(finding):
     ours = ("generators.base.", "generators.maths.", f"generators.findings.{finding.name}.")
     shared = {
         f"generators.findings.{name}"
-        for name in ("inputs", "measured", "nulls", "positional", "running", "sizes", "token_cells", "varying")
+        for name in ("inputs", "measured", "nulls", "positional", "running", "sizes", "token_cells", "nonconstant_rows")
     }
     ours = (*ours, *(f"generators.findings.{other}." for other in finding.asks_about))
     for module in modules_in(PACKAGE, finding.measure.__module__):
