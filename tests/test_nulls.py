@@ -18,7 +18,7 @@ CLAIMS = {rule.id for finding in FINDINGS for rule in finding.rules}
 def test_nothing_is_found_where_there_is_nothing(null):
     counts = Counter(pair for seed in SEEDS for pair in nulls.verdicts(null, seed))
     held = {claim: count for (claim, verdict), count in counts.items() if verdict == "holds"}
-    excused = {claim for claim, why in nulls.kept_by().items() if null.name in why}
+    excused = {claim for claim, why in nulls.preserved_by().items() if null.name in why}
     assert counts
     assert {claim: count for claim, count in held.items() if claim not in excused and count > 1} == {}
 
@@ -37,13 +37,13 @@ if nulls.RESULTS.is_file():  # until `make nulls` has been run to its end
         assert kept.draws >= 200
         for null, claims in kept.nulls.items():
             for claim, held in claims.items():
-                excused = null in nulls.kept_by().get(claim, {})
+                excused = null in nulls.preserved_by().get(claim, {})
                 assert excused or held.holds <= max(nulls.SHARE * kept.draws, 0), (null, claim, held)
 
 
 def test_what_is_excused_is_there():
     names = {null.name for null in nulls.NULLS}
-    for claim, why in nulls.kept_by().items():
+    for claim, why in nulls.preserved_by().items():
         assert claim in CLAIMS
         assert set(why) <= names
 

@@ -1,9 +1,11 @@
 """Notebooks: executed when something they follow from changes, and only then; one's trouble is its own."""
 
+import ast
 import json
 import sys
 import tempfile
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import jupytext
@@ -210,3 +212,10 @@ def test_every_cell_that_shows_something_says_what(path):
 def test_markup_that_is_not_mkdocs_jupyters_is_refused():
     with pytest.raises(ValueError, match="marks up"):
         as_theme_expects("<div>something else</div>")
+
+
+@pytest.mark.parametrize("notebook", sorted((ROOT / "site_src" / "notebooks").glob("*.py")), ids=lambda path: path.stem)
+def test_what_notebooks_import_of_the_atlas_is_there(notebook):
+    for node in ast.walk(ast.parse(notebook.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("generators."):
+            assert [name.name for name in node.names if not hasattr(import_module(node.module), name.name)] == []
