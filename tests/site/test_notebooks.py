@@ -214,7 +214,9 @@ def test_markup_that_is_not_mkdocs_jupyters_is_refused():
         as_theme_expects("<div>something else</div>")
 
 
-@pytest.mark.parametrize("notebook", sorted((ROOT / "site_src" / "notebooks").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "notebook", sorted((ROOT / "site_src" / "notebooks").glob("*.py")), ids=lambda path: path.stem
+)
 def test_what_notebooks_import_of_the_atlas_is_there(notebook):
     for node in ast.walk(ast.parse(notebook.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("generators."):
