@@ -263,7 +263,7 @@ def test_measuring_knows_no_disk_no_page_and_no_drawing(finding):
         assert not module.endswith(".facts"), "what pages take from a finding makes nothing be measured again"
 
 
-def test_findings_are_told_apart():
+def test_findings_are_distinguished():
     for unique in (
         [finding.order for finding in FINDINGS],
         [finding.name for finding in FINDINGS],
@@ -282,7 +282,7 @@ def words_in(sentence: str) -> set[str]:
 
 
 @every_finding
-def test_rules_are_told_in_full(finding):
+def test_rules_are_shown_in_full(finding):
     for rule in finding.rules:
         assert rule.id
         assert rule.short
