@@ -9,7 +9,7 @@ TYPESCRIPT := .typescript
 TYPESCRIPT_VERSION := 5.9.3
 LHCI_VERSION := 0.15.1
 CLUSTER := .venv-cluster
-# Memory that is freed is kept for what is asked for next: a step of training takes three quarters of the time.
+# Freed memory is reused for the next request: a step of training takes three quarters of the time.
 KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=1000000000 MALLOC_TRIM_THRESHOLD_=4000000000
 NPM := npm install --silent --no-audit --no-fund --no-save --no-package-lock
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet

@@ -56,16 +56,16 @@ def in_child(act: Callable[[], dict[str, Any]]) -> Ended:
     child = os.fork()
     if child == 0:
         os.close(receive)
-        told = json.dumps(act()).encode()
-        os.write(send, told)
+        reported = json.dumps(act()).encode()
+        os.write(send, reported)
         os._exit(0)
     os.close(send)
     with os.fdopen(receive, "rb") as pipe:
-        told = pipe.read()
+        reported = pipe.read()
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         return Ended(os.WTERMSIG(status), -1, "", ())
-    found = json.loads(told)
+    found = json.loads(reported)
     return Ended(None, found["code"], found["said"], tuple(found["steps"]))
 
 

@@ -330,11 +330,11 @@ def in_child(kind: str, seed: int) -> tuple[str, str]:
         os._exit(0)
     os.close(send)
     with os.fdopen(receive, "rb") as pipe:
-        told = pipe.read()
+        reported = pipe.read()
     _, status = os.waitpid(child, 0)
-    if not told:
+    if not reported:
         return "broke", f"ended by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"ended with {status}"
-    what, why = json.loads(told)
+    what, why = json.loads(reported)
     return str(what), str(why)
 
 

@@ -84,8 +84,8 @@ def project(folder: Path, count: int, source: Path = ROOT) -> Path:
             shutil.copytree(path, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(path, folder / name)
-    for kept in (source / "results").glob("*.json"):
-        shutil.copy(kept, folder / "results")
+    for saved in (source / "results").glob("*.json"):
+        shutil.copy(saved, folder / "results")
     return folder
 
 

@@ -120,9 +120,9 @@ NULLS = (
 )
 
 
-def kept_by() -> dict[str, dict[str, str]]:
+def preserved_by() -> dict[str, dict[str, str]]:
     """Return nulls that keep what a claim speaks of: claim -> null -> why. They are measured and published too."""
-    return {claim: dict(why) for f in FINDINGS for claim, why in controls_of(f.name).kept_by.items()}
+    return {claim: dict(why) for f in FINDINGS for claim, why in controls_of(f.name).preserved_by.items()}
 
 
 def token_facts(rng: np.random.Generator) -> tuple[ModelVocabulary, tuple[TokenFrequency, ...]]:
@@ -165,16 +165,16 @@ def verdicts(
         if not speaks_about(null, finding):
             continue
         foregone = None if measure_all else controls_of(finding.name).foregone
-        told = None if foregone is None else foregone(given.weights)
-        if told is not None:
-            yield from told.items()
+        reported = None if foregone is None else foregone(given.weights)
+        if reported is not None:
+            yield from reported.items()
         else:
             yield from ((claim.id, claim.verdict) for claim in synthetic.claims_on(finding, given))
 
 
-def tally(index: int, seeds: range, kept: Path, only: tuple[str, ...]) -> Counter[tuple[str, str]]:
+def tally(index: int, seeds: range, preserved: Path, only: tuple[str, ...]) -> Counter[tuple[str, str]]:
     """Count (claim, verdict) over draws of one null; kept in a file, so that a run that is stopped goes on."""
-    file = kept / "-".join([str(index), str(seeds.start), str(seeds.stop), *only])
+    file = preserved / "-".join([str(index), str(seeds.start), str(seeds.stop), *only])
     if not file.is_file():
         findings = [finding for finding in FINDINGS if not only or finding.name in only]
         counts = Counter(pair for seed in seeds for pair in verdicts(NULLS[index], seed, findings))
@@ -182,7 +182,7 @@ def tally(index: int, seeds: range, kept: Path, only: tuple[str, ...]) -> Counte
     return Counter({(claim, verdict): count for claim, verdict, count in json.loads(file.read_text("utf-8"))})
 
 
-def table(draws: int, jobs: int, kept: Path, only: tuple[str, ...] = ()) -> dict[str, dict[str, dict[str, int]]]:
+def table(draws: int, jobs: int, preserved: Path, only: tuple[str, ...] = ()) -> dict[str, dict[str, dict[str, int]]]:
     """Return {null: {claim: {holds, tested}}}, measured in several processes."""
     work = [
         (index, range(start, min(start + CHUNK, draws)))
@@ -191,7 +191,7 @@ def table(draws: int, jobs: int, kept: Path, only: tuple[str, ...] = ()) -> dict
     ]
     counts: list[Counter[tuple[str, str]]] = [Counter() for _ in NULLS]
     with ProcessPoolExecutor(jobs) as pool:
-        found = pool.map(tally, *zip(*work, strict=True), [kept] * len(work), [only] * len(work))
+        found = pool.map(tally, *zip(*work, strict=True), [preserved] * len(work), [only] * len(work))
         for (index, seeds), count in zip(work, found, strict=True):
             counts[index].update(count)
             print(f"{NULLS[index].name}: {seeds.stop} of {draws}", flush=True)
@@ -257,9 +257,9 @@ def main() -> None:
     arguments = parser.parse_args()
     only = chosen(arguments.only)
     commits = " and ".join(dict.fromkeys([arguments.go_on or commit(), commit()]))
-    kept = ROOT / ".cache" / "nulls" / (arguments.go_on or commit())
-    kept.mkdir(parents=True, exist_ok=True)
-    measured = table(arguments.draws, arguments.jobs, kept, only)
+    preserved = ROOT / ".cache" / "nulls" / (arguments.go_on or commit())
+    preserved.mkdir(parents=True, exist_ok=True)
+    measured = table(arguments.draws, arguments.jobs, preserved, only)
     if only:
         record = json.loads(RESULTS.read_text("utf-8"))
         for null, claims in measured.items():
@@ -273,7 +273,7 @@ def main() -> None:
             "sizes": {"positions": N, "channels": D, "tokens": V, "layers": SIZES.n_layer},
             "nulls": measured,
         }
-    record["not_opposite"] = kept_by()
+    record["not_opposite"] = preserved_by()
     RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
     for null, claims in record["nulls"].items():
         for claim, count in claims.items():

@@ -48,8 +48,8 @@ def copied(source: Path, to: Path, names: tuple[str, ...] = MADE_FROM) -> Path:
 
 def rendered(project: Path, circumstances: dict[str, str]) -> dict[str, bytes]:
     """Build the site of a project in some circumstances; return its files. Nothing is computed."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ATLAS_", "SOURCE_DATE"))}
-    environment = {**kept, "SITE_URL": ADDRESS, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), **circumstances}
+    stored = {name: value for name, value in os.environ.items() if not name.startswith(("ATLAS_", "SOURCE_DATE"))}
+    environment = {**stored, "SITE_URL": ADDRESS, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), **circumstances}
     subprocess.run([sys.executable, "-c", RENDER, "render"], cwd=project, env=environment, check=True)
     site = project / "site"
     return {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}

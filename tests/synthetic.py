@@ -138,7 +138,7 @@ def assert_of_its_type(finding: Finding, measured: Measurements) -> None:
     assert TypeAdapter(finding.metrics).validate_python(stored, strict=True, extra="forbid") == stored
 
 
-def assert_drawn_and_told(finding: Finding, measured: Measurements) -> None:
+def assert_drawn_and_described(finding: Finding, measured: Measurements) -> None:
     """Check that every figure is drawn, and has words."""
     for figure in finding.figures(measured):
         figure.draw()

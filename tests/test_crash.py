@@ -75,7 +75,7 @@ def test_what_is_damaged_is_noticed(world):
         crash.check_stored(world, "over old results")
 
 
-def test_a_mark_that_can_t_be_removed_is_told_in_a_sentence(world):
+def test_a_mark_that_can_t_be_removed_is_shown_in_a_sentence(world):
     """Who holds the lock is noted in a file, whose removal is the last that can fail."""
     before = next(iter(crash.BEFORE))
     removals = [at for at, kind in enumerate(world.steps(before), 1) if kind == "unlink"]

@@ -25,8 +25,8 @@ from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.conftest import without_figures
 from tests.test_cli import results_of
 
-UNTABLED = (OracleCase("mamba"), OracleCase("mbart"))  # no table knows these types
-FAMILIES = {case.family: case for case in (*UNTABLED, *reversed(CASES))}  # the first case of each
+UNKNOWN_FAMILIES = (OracleCase("mamba"), OracleCase("mbart"))  # no table knows these types
+FAMILIES = {case.family: case for case in (*UNKNOWN_FAMILIES, *reversed(CASES))}  # the first case of each
 TOKENS = 300  # enough for findings about tokens
 FEW = 99  # draws, of which one is the 99th percentile
 NO_NUMBER = re.compile(r"\b(None(?! holds more)|nan|NaN|inf|undefined)\b|\{\{|\{%")
@@ -142,7 +142,7 @@ def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world: World, case:
     assert " over the network</dd>" in page
 
 
-@pytest.mark.parametrize("case", UNTABLED, ids=lambda case: case.family)
+@pytest.mark.parametrize("case", UNKNOWN_FAMILIES, ids=lambda case: case.family)
 def test_of_a_type_without_a_table_what_the_token_embedding_tells_is_there(world: World, case: OracleCase):
     found = world.findings(name_of(case))
     assert found.model.family == f"{case.type} (read without a table)"

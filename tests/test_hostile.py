@@ -191,12 +191,12 @@ def held(store):
 
 def test_who_holds_the_lock_is_said_and_the_wait_ends(held, store, tmp_path, one_finding):
     store.wait = 0.2
-    told = []
+    reported = []
     began = time.monotonic()
     with pytest.raises(AtlasError, match=rf"process {held.pid}, since .* 0\.2 seconds of waiting were not enough"):
-        compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store, told.append)
+        compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store, reported.append)
     assert time.monotonic() - began < 20
-    assert any(f"process {held.pid}" in line for line in told)
+    assert any(f"process {held.pid}" in line for line in reported)
 
 
 def test_a_killed_process_frees_the_lock_whatever_it_left(held, store, tmp_path, one_finding):

@@ -36,7 +36,7 @@ def room(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def test_every_room_is_told_of_and_every_room_told_of_is_there():
+def test_every_room_is_listed_and_every_listed_room_is_there():
     there = {path.stem for path in (ROOT / "generators").iterdir() if not path.name.startswith("__")}
     assert sorted(ROOMS) == sorted(there)
 

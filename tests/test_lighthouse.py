@@ -9,7 +9,7 @@ from generators.site import quality_reports
 from tests.conftest import ROOT
 
 
-def test_what_is_stored_can_be_read_and_damage_is_told(tmp_path):
+def test_what_is_stored_can_be_read_and_damage_is_shown(tmp_path):
     stored = quality_reports.read(ROOT / "results", "lighthouse")
     assert stored is not None
     assert {"home", "model", "compare"} <= {*stored.pages}

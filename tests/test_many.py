@@ -10,7 +10,7 @@ from generators.site.words import environment
 from tests import many
 
 KINDS = quality_reports.Costs.model_fields
-KEPT = {
+STORED = {
     "date": "2026-11-23",
     "commit": "abc1234",
     "models": 2,
@@ -27,13 +27,13 @@ def test_the_site_of_a_made_up_model_is_built_and_weighed(tmp_path):
     assert clock > 0
     assert many.seconds_of_mkdocs(folder)[1] < clock
     found = many.sizes(folder / "site", ["made-up-1"])
-    assert found.keys() == KEPT["sizes"].keys()
+    assert found.keys() == STORED["sizes"].keys()
     assert all(size > 0 for size in found.values())
     many.change_one(folder, 1)
 
 
-def test_what_is_kept_is_told(tmp_path):
-    (tmp_path / "many.json").write_text(json.dumps(KEPT))
+def test_what_is_stored_is_shown(tmp_path):
+    (tmp_path / "many.json").write_text(json.dumps(STORED))
     said = str(environment().get_template("of_many.j2").module.costs(quality_reports.read(tmp_path, "many")))
     assert "Tried with 2 made-up models" in said
     assert "12.5 seconds of the processor (7.5 by the clock) when nothing was drawn before" in said
@@ -42,6 +42,6 @@ def test_what_is_kept_is_told(tmp_path):
 
 
 def test_damage_is_a_sentence(tmp_path):
-    (tmp_path / "many.json").write_text(json.dumps({**KEPT, "clock": None}))
+    (tmp_path / "many.json").write_text(json.dumps({**STORED, "clock": None}))
     with pytest.raises(InputError, match="make many"):
         quality_reports.read(tmp_path, "many")

@@ -18,7 +18,7 @@ CLAIMS = {rule.id for finding in FINDINGS for rule in finding.rules}
 def test_nothing_is_found_where_there_is_nothing(null):
     counts = Counter(pair for seed in SEEDS for pair in nulls.verdicts(null, seed))
     held = {claim: count for (claim, verdict), count in counts.items() if verdict == "holds"}
-    excused = {claim for claim, why in nulls.kept_by().items() if null.name in why}
+    excused = {claim for claim, why in nulls.preserved_by().items() if null.name in why}
     assert counts
     assert {claim: count for claim, count in held.items() if claim not in excused and count > 1} == {}
 
@@ -32,24 +32,24 @@ def test_every_claim_about_weights_is_tried_on_some_null():
 if nulls.RESULTS.is_file():  # until `make nulls` has been run to its end
 
     def test_the_figures_kept_in_git_are_within_a_hundredth():
-        kept = quality_reports.read(nulls.RESULTS.parent, "nulls")
-        assert kept is not None
-        assert kept.draws >= 200
-        for null, claims in kept.nulls.items():
+        stored = quality_reports.read(nulls.RESULTS.parent, "nulls")
+        assert stored is not None
+        assert stored.draws >= 200
+        for null, claims in stored.nulls.items():
             for claim, held in claims.items():
-                excused = null in nulls.kept_by().get(claim, {})
-                assert excused or held.holds <= max(nulls.SHARE * kept.draws, 0), (null, claim, held)
+                excused = null in nulls.preserved_by().get(claim, {})
+                assert excused or held.holds <= max(nulls.SHARE * stored.draws, 0), (null, claim, held)
 
 
 def test_what_is_excused_is_there():
     names = {null.name for null in nulls.NULLS}
-    for claim, why in nulls.kept_by().items():
+    for claim, why in nulls.preserved_by().items():
         assert claim in CLAIMS
         assert set(why) <= names
 
 
 @pytest.mark.parametrize("null", [nulls.NULLS[0], nulls.NULLS[6]], ids=lambda null: null.name)
-def test_what_is_told_without_measuring_is_what_would_be_measured(null):
+def test_what_is_known_without_measuring_is_what_would_be_measured(null):
     findings = [finding for finding in FINDINGS if controls_of(finding.name).foregone]
     assert findings
     quick = dict(nulls.verdicts(null, 7, findings))
@@ -75,7 +75,7 @@ def test_one_finding_is_counted_anew_and_the_others_stay(tmp_path, monkeypatch, 
     monkeypatch.setattr(nulls, "RESULTS", tmp_path / "nulls.json")
     nulls.RESULTS.write_text(json.dumps(there))
     counted = {null: {"clump": {"holds": 0, "tested": 1}} for null in there["nulls"]}
-    monkeypatch.setattr(nulls, "table", lambda draws, jobs, kept, only: counted if only == ("outliers",) else {})
+    monkeypatch.setattr(nulls, "table", lambda draws, jobs, stored, only: counted if only == ("outliers",) else {})
     monkeypatch.setattr("sys.argv", ["nulls", "--only", "outliers"])
     nulls.main()
     now = json.loads(nulls.RESULTS.read_text("utf-8"))
@@ -99,6 +99,6 @@ def test_a_claim_over_all_nulls_in_one_line():
     }
     one = quality_reports.NullDraws.model_validate(content).of("x")
     assert (one.tested, one.nulls, one.most.holds) == (3, ("b", "c"), 2)
-    assert [(null, kept.holds, why) for null, kept, why in one.excused] == [("d", 9, "why")]
+    assert [(null, stored.holds, why) for null, stored, why in one.excused] == [("d", 9, "why")]
     nothing = quality_reports.NullDraws.model_validate({**content, "nulls": {"a": held["a"]}}).of("x")
     assert (nothing.tested, nothing.most) == (1, None)

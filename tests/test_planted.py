@@ -18,7 +18,7 @@ from tests.toy_findings import positive, toy
 
 
 @pytest.mark.parametrize(("finding", "planting"), PLANTINGS, ids=[planting.claim for _, planting in PLANTINGS])
-def test_both_ends_of_a_scale_are_told_apart(finding, planting):
+def test_both_ends_of_a_scale_are_distinguished(finding, planting):
     assert planted.verdict(finding, planting, planting.strengths[0], seed=100) == "holds"
     assert planted.verdict(finding, planting, planting.strengths[-1], seed=100) in ("fails", "untested")
 
@@ -59,11 +59,11 @@ def test_one_finding_is_measured_anew_and_the_others_stay(tmp_path, monkeypatch,
 if RESULTS.is_file():  # until `make planted` has been run to its end
 
     def test_the_scales_kept_in_git_are_those_and_never_turn_back():
-        kept = quality_reports.read(RESULTS.parent, "planted")
-        assert kept is not None
+        stored = quality_reports.read(RESULTS.parent, "planted")
+        assert stored is not None
         expected = [(planting.claim, planting.what, [*map(float, planting.strengths)]) for _, planting in PLANTINGS]
-        assert [(one.claim, one.what, [step.strength for step in one.scale]) for one in kept.plantings] == expected
-        for one in kept.plantings:
+        assert [(one.claim, one.what, [step.strength for step in one.scale]) for one in stored.plantings] == expected
+        for one in stored.plantings:
             ranks = [ORDER.index(step.verdict) for step in one.scale]
             assert ranks == sorted(ranks, reverse=True), one.claim
             assert one.scale[0].verdict == "holds"

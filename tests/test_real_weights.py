@@ -52,8 +52,8 @@ def minilm_results(minilm, tmp_path_factory) -> Store:
     folder, name = tmp_path_factory.mktemp("minilm"), "all-minilm-l6-v2"
     (folder / "results" / name).mkdir(parents=True)
     for finding in LONG:
-        for kept in (ROOT / "results" / name).glob(f"{finding}.*"):
-            shutil.copy(kept, folder / "results" / name)
+        for stored in (ROOT / "results" / name).glob(f"{finding}.*"):
+            shutil.copy(stored, folder / "results" / name)
     return computed(folder, name, "--budget", "60")  # as what git keeps
 
 
@@ -143,25 +143,25 @@ def test_the_digest_of_gpt2s_positions_is_the_published_one(gpt2):
 
 # Against what git keeps
 
-KEPT = Store(ROOT / "results")
+STORED = Store(ROOT / "results")
 
 
-def differences(now: Any, kept: Any, place: str = "") -> Iterator[str]:
+def differences(now: Any, stored: Any, place: str = "") -> Iterator[str]:
     """Yield where two documents differ by more than rounding."""
-    if isinstance(now, dict) and isinstance(kept, dict):
-        for key in sorted(now.keys() | kept.keys()):
-            if key in now and key in kept:
-                yield from differences(now[key], kept[key], f"{place}.{key}")
+    if isinstance(now, dict) and isinstance(stored, dict):
+        for key in sorted(now.keys() | stored.keys()):
+            if key in now and key in stored:
+                yield from differences(now[key], stored[key], f"{place}.{key}")
             else:
                 yield f"{place}.{key} is in one only"
-    elif isinstance(now, list | tuple) and isinstance(kept, list | tuple) and len(now) == len(kept):
-        for index, pair in enumerate(zip(now, kept, strict=True)):
+    elif isinstance(now, list | tuple) and isinstance(stored, list | tuple) and len(now) == len(stored):
+        for index, pair in enumerate(zip(now, stored, strict=True)):
             yield from differences(*pair, f"{place}[{index}]")
-    elif isinstance(now, float) and isinstance(kept, float):
-        if not math.isclose(now, kept, rel_tol=RTOL, abs_tol=ATOL):
-            yield f"{place}: {now} was {kept}"
-    elif now != kept or type(now) is not type(kept):
-        yield f"{place}: {now} was {kept}"
+    elif isinstance(now, float) and isinstance(stored, float):
+        if not math.isclose(now, stored, rel_tol=RTOL, abs_tol=ATOL):
+            yield f"{place}: {now} was {stored}"
+    elif now != stored or type(now) is not type(stored):
+        yield f"{place}: {now} was {stored}"
 
 
 def split_ties(found: list[str]) -> tuple[list[str], list[str]]:
@@ -171,43 +171,43 @@ def split_ties(found: list[str]) -> tuple[list[str], list[str]]:
 
 
 @pytest.fixture(params=["gpt2", "all-minilm-l6-v2"])
-def now_and_kept(request) -> tuple[ModelFindings, ModelFindings]:
+def now_and_stored(request) -> tuple[ModelFindings, ModelFindings]:
     store = request.getfixturevalue("gpt2" if request.param == "gpt2" else "minilm_results")
-    return published(store.root, request.param), published(KEPT.root, request.param)
+    return published(store.root, request.param), published(STORED.root, request.param)
 
 
-def test_metrics_are_those_kept_in_git(now_and_kept):
-    now, kept = (
-        {name: (record.status, record.metrics) for name, record in found.findings.items()} for found in now_and_kept
+def test_metrics_are_those_kept_in_git(now_and_stored):
+    now, stored = (
+        {name: (record.status, record.metrics) for name, record in found.findings.items()} for found in now_and_stored
     )
-    others, peaks = split_ties(list(differences(now, kept)))
+    others, peaks = split_ties(list(differences(now, stored)))
     assert others == []
     assert len(peaks) <= NEAR_TIES
 
 
-def test_verdicts_are_those_kept_in_git(now_and_kept):
-    now, kept = ({claim.id: claim.verdict for claim in found.claims} for found in now_and_kept)
-    assert now == kept
+def test_verdicts_are_those_kept_in_git(now_and_stored):
+    now, stored = ({claim.id: claim.verdict for claim in found.claims} for found in now_and_stored)
+    assert now == stored
 
 
-def test_tensors_are_those_kept_in_git(now_and_kept):
-    now, kept = (found.tensors for found in now_and_kept)
-    assert now == kept
+def test_tensors_are_those_kept_in_git(now_and_stored):
+    now, stored = (found.tensors for found in now_and_stored)
+    assert now == stored
 
 
-def test_what_git_keeps_would_not_be_computed_again(now_and_kept):
-    now, kept = ({name: record.key for name, record in found.findings.items()} for found in now_and_kept)
-    assert now == kept
-    assert not any(record.older_code for found in now_and_kept for record in found.findings.values())
+def test_what_git_keeps_would_not_be_computed_again(now_and_stored):
+    now, stored = ({name: record.key for name, record in found.findings.items()} for found in now_and_stored)
+    assert now == stored
+    assert not any(record.older_code for found in now_and_stored for record in found.findings.values())
 
 
-def test_arrays_are_kept_of_findings_that_have_some(now_and_kept):
-    _, kept = now_and_kept
-    model = kept.model.name
-    with_arrays = [name for name in kept.findings if (one := KEPT.finding(model, name)) and one.arrays_sha256]
+def test_arrays_are_kept_of_findings_that_have_some(now_and_stored):
+    _, stored = now_and_stored
+    model = stored.model.name
+    with_arrays = [name for name in stored.findings if (one := STORED.finding(model, name)) and one.arrays_sha256]
     assert len(with_arrays) >= 3
     for name in with_arrays:
-        arrays = KEPT.arrays(model, KEPT.finding(model, name))
+        arrays = STORED.arrays(model, STORED.finding(model, name))
         assert arrays
         assert all(values.size for values in arrays.values())
         numbers = [values for values in arrays.values() if values.dtype.kind != "U"]  # the others are tokens' names
@@ -215,16 +215,16 @@ def test_arrays_are_kept_of_findings_that_have_some(now_and_kept):
 
 
 def test_what_git_keeps_is_what_was_stored():
-    assert {"gpt2", "all-minilm-l6-v2"} <= {*KEPT.names()}
-    assert list(verify(KEPT)) == []
+    assert {"gpt2", "all-minilm-l6-v2"} <= {*STORED.names()}
+    assert list(verify(STORED)) == []
 
 
 def test_differences_are_noticed():
     """The comparison above can fail."""
-    kept = {"a": [1.0, 2], "b": {"c": None, "d": True}}
-    assert list(differences(kept, kept)) == []
-    assert list(differences({**kept, "a": [1.00001, 2]}, kept)) == []
-    assert list(differences({**kept, "a": [1.001, 2]}, kept)) == [".a[0]: 1.001 was 1.0"]
-    assert list(differences({**kept, "a": [1.0]}, kept)) == [".a: [1.0] was [1.0, 2]"]
-    assert list(differences({**kept, "b": {"c": 0.0, "d": True}}, kept)) == [".b.c: 0.0 was None"]
-    assert list(differences({"a": kept["a"]}, kept)) == [".b is in one only"]
+    stored = {"a": [1.0, 2], "b": {"c": None, "d": True}}
+    assert list(differences(stored, stored)) == []
+    assert list(differences({**stored, "a": [1.00001, 2]}, stored)) == []
+    assert list(differences({**stored, "a": [1.001, 2]}, stored)) == [".a[0]: 1.001 was 1.0"]
+    assert list(differences({**stored, "a": [1.0]}, stored)) == [".a: [1.0] was [1.0, 2]"]
+    assert list(differences({**stored, "b": {"c": 0.0, "d": True}}, stored)) == [".b.c: 0.0 was None"]
+    assert list(differences({"a": stored["a"]}, stored)) == [".b is in one only"]

@@ -23,7 +23,7 @@ def verify(store: Store) -> Iterator[tuple[str, str]]:
                 yield name, str(error)
 
 
-def adopt(kept: Store, other: Store) -> list[str]:
+def adopt(store: Store, other: Store) -> list[str]:
     """Take over from another store what is better there; return what was taken, as "model/finding".
 
     Nothing damaged is taken. A result that both stores have is taken only if it was measured by today's code and the
@@ -36,13 +36,13 @@ def adopt(kept: Store, other: Store) -> list[str]:
             header = other.model(name)
         except InputError:
             continue
-        with kept.locked(name):
-            if header is not None and not kept.knows(name):
-                kept.save_model(header)
+        with store.locked(name):
+            if header is not None and not store.knows(name):
+                store.save_model(header)
             for finding in other.finding_names(name):
-                theirs, ours = other.sound(name, finding), kept.sound(name, finding)
+                theirs, ours = other.sound(name, finding), store.sound(name, finding)
                 today = measured_by.get(finding)
                 if theirs is not None and (ours is None or (theirs[0].code == today != ours[0].code)):
-                    kept.save_finding(name, *theirs)
+                    store.save_finding(name, *theirs)
                     taken.append(f"{name}/{finding}")
     return taken

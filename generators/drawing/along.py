@@ -110,7 +110,7 @@ class VerdictLine:
     """One claim along a training: its name, the step from which its last verdict stays, and verdicts by step."""
 
     name: str
-    settled: int
+    final_from: int
     verdicts: tuple[tuple[int, str], ...]
 
 
@@ -130,12 +130,12 @@ def draw_emergence(lines: Sequence[VerdictLine], losses: Sequence[tuple[int, flo
         above.set_ylabel(f"loss\n({unit})", fontsize=8)
     else:
         ax = figure.add_subplot()
-    ordered = sorted(lines, key=lambda line: (line.settled, list(MARKERS).index(line.verdicts[-1][1])))
+    ordered = sorted(lines, key=lambda line: (line.final_from, list(MARKERS).index(line.verdicts[-1][1])))
     for y, line in enumerate(ordered):
         for kind, marker in MARKERS.items():
             steps = [step for step, verdict in line.verdicts if verdict == kind]
             ax.plot(steps, [y] * len(steps), marker, color=VERDICT_COLOURS[kind], ms=4)
-        ax.plot(line.settled, y, "|", color=style.INK, ms=11, mew=1.2)
+        ax.plot(line.final_from, y, "|", color=style.INK, ms=11, mew=1.2)
     ax.set_yticks(range(len(ordered)), [line.name for line in ordered], fontsize=8)
     ax.set_ylim(len(ordered) - 0.4, -0.6)  # from above
     ax.set_xlabel("training step")

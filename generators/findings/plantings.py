@@ -1,6 +1,6 @@
 """Controls for claims about weights: structure that is planted ever more weakly, in weights without any.
 
-What is planted for a finding's claims stands in its folder, as `CONTROLS` in `planted.py`; `make planted` and `make
+What is planted for a finding's claims is in its folder, as `CONTROLS` in `planted.py`; `make planted` and `make
 nulls` (in `tests/`) run them. What isn't planted is Gaussian, of a small GPT-2's sizes. Nothing that measures imports
 this.
 
@@ -53,13 +53,13 @@ class Planting:
 class Controls:
     """What the claims of one finding are tried on: structure that must be found, nulls in which nothing may be.
 
-    `kept_by` says of a claim which nulls keep what it speaks of, and why: it is no fault if it holds there. `about`
-    are the roles that something is claimed of, None for all that are read. `foregone` returns every claim's verdict
-    where it can be told without measuring, and None where it can't.
+    `preserved_by` says of a claim which nulls preserve what it is about, and why: it is no fault if it holds there.
+    `about` are the roles that something is claimed of, None for all that are read. `foregone` returns every claim's
+    verdict where it is known without measuring, and None where it isn't.
     """
 
     plantings: tuple[Planting, ...] = ()
-    kept_by: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    preserved_by: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     about: tuple[str, ...] | None = None
     foregone: Callable[[Mapping[str, Array]], dict[str, Verdict] | None] | None = None
 

@@ -1,4 +1,4 @@
-"""Where the panel on a thing opens: a query of its model's page, and which cells of tables name a thing."""
+"""Where the panel on an entity opens: a query of its model's page, and which cells of tables name an entity."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -74,8 +74,8 @@ def _cell(column: str, value: Any, tied: Collection[str]) -> str:
         said = number(value)
         behind = f' data-value="{value}"' if isinstance(value, float) and said in tied else ""
         return f'<td class="n"{behind}>{said}</td>'
-    several = [value] if isinstance(value, str | bool) else value
-    words = (escape(number(item)) for item in several)
+    items = [value] if isinstance(value, str | bool) else value
+    words = (escape(number(item)) for item in items)
     if column in TOKENS or column.endswith("_readable"):
         words = (Markup(f"<bdi><code>{word}</code></bdi>") for word in words)
     return f"<td>{' '.join(words)}</td>"

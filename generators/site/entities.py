@@ -115,7 +115,7 @@ class Entities:
         self.columns[fact.says] = column if before is None else before.with_more(column)
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data for `things.js`; what is absent is left out."""
+        """Return plain data for `entities.js`; what is absent is left out."""
         names = sorted(self.names.items())
         lists: list[list[int]] = []
         return {

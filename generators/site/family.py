@@ -72,12 +72,12 @@ class LossChange:
 
 @dataclass(frozen=True)
 class Survival:
-    """What became of the reference's claims in one changed model; `kept_by_seed` with another seed alone."""
+    """What became of the reference's claims in one changed model; `retained_by_seed` with another seed alone."""
 
     model: str
     reference: Place | None
     change: Change
-    kept_by_seed: tuple[int, ...]
+    retained_by_seed: tuple[int, ...]
     compact: Compactness | None
     loss: LossChange | None
 
@@ -154,7 +154,7 @@ def what_readers_asked(found: Sequence[FamilyLesson], lessons: Sequence[Lesson])
 
 def _unsteady(seeds: SeriesPage | None) -> set[str]:
     """Return the claims on which seeds differ."""
-    return {row.rule.id for row in seeds.in_several if not row.agrees} if seeds is not None else set()
+    return {row.rule.id for row in seeds.comparable if not row.agrees} if seeds is not None else set()
 
 
 def _schemes(family: SeriesPage, unsteady: set[str]) -> Iterator[FamilyLesson]:
@@ -185,12 +185,12 @@ def _schemes(family: SeriesPage, unsteady: set[str]) -> Iterator[FamilyLesson]:
 
 def _survivals(family: SeriesPage, seeds: SeriesPage | None) -> Iterator[FamilyLesson]:
     found = {member.place: member.model.name for member in family.members}
-    kept_by_seed = tuple(sorted({len(change.kept) for change in family.seed_changes}))
+    retained_by_seed = tuple(sorted({len(change.retained) for change in family.seed_changes}))
     for change in family.changes:
         name = found[change.place]
         if name in SURVIVAL:
             compact, loss = _compact(name, change.place, family), _loss_change(change.place, family, seeds)
-            facts = Survival(name, family.series.reference, change, kept_by_seed, compact, loss)
+            facts = Survival(name, family.series.reference, change, retained_by_seed, compact, loss)
             yield FamilyLesson("survival", FAMILY, facts, _became(facts, _unsteady(seeds)))
 
 
@@ -262,10 +262,10 @@ def _largest(member: SeriesMember) -> tuple[StageRow, bool] | None:
 
 
 def _seeds(seeds: SeriesPage) -> Iterator[FamilyLesson]:
-    several = seeds.in_several
-    differing = tuple(row for row in several if not row.agrees)
-    if several:
-        facts = SeedAgreement(len(several), len(several) - len(differing))
+    comparable = seeds.comparable
+    differing = tuple(row for row in comparable if not row.agrees)
+    if comparable:
+        facts = SeedAgreement(len(comparable), len(comparable) - len(differing))
         yield FamilyLesson("seeds", SEEDS, facts, _filled([LessonPart("seeds differ", differing)]))
 
 

@@ -127,13 +127,13 @@ class Lesson:
     def strongest(self) -> Case | None:
         """Return the case furthest on the side of `holds`; None where no effect was measured."""
         measured = [case for case in self.cases if case.claim.value is not None]
-        return max(measured, key=self._evidence, default=None)
+        return max(measured, key=self._strength, default=None)
 
     @property
     def weakest(self) -> Case | None:
         """Return the case least on the side of `holds`; None where no effect was measured."""
         measured = [case for case in self.cases if case.claim.value is not None]
-        return min(measured, key=self._evidence, default=None)
+        return min(measured, key=self._strength, default=None)
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
@@ -156,7 +156,7 @@ class Lesson:
         others = [c for c in self.cases if c.claim.verdict == opposite and c.claim.value is not None]
         return max(others, key=lambda case: abs(self._margin(case)), default=None)
 
-    def _evidence(self, case: Case) -> tuple[int, float]:
+    def _strength(self, case: Case) -> tuple[int, float]:
         """Return what orders cases: the verdict, which may ask for more than the threshold, then the margin."""
         return -VERDICTS.index(case.claim.verdict), self._margin(case)
 

@@ -41,7 +41,7 @@ from generators.site.teasers import hero, teasers
 from generators.site.view import Absent, ModelPage, Section, all_models
 from generators.site.words import environment
 
-SEVERAL = 5  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
+FEW = 5  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
 MANY = 12  # models; with more, pages sum up and name on demand
 PROCESSES = os.cpu_count() or 1  # that draw figures
 
@@ -212,7 +212,7 @@ def _write_pages(
         "notebooks": listed,
         "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
-        "is_several": len(rendered.pages) > SEVERAL,
+        "brief_cells": len(rendered.pages) > FEW,
         "is_many": len(rendered.pages) > MANY,
         "learned": learned,
         "general": generality(everything, rendered.pages),

@@ -31,7 +31,7 @@ IN_PARQUET: Mapping[Kind, str] = {
 
 
 @dataclass(frozen=True)
-class Told:
+class ClaimRow:
     """What a row is made from: a claim, its rule, its finding, its model."""
 
     page: ModelPage
@@ -56,7 +56,7 @@ class Column:
     name: str
     kind: Kind
     meaning: str
-    of: Callable[[Told], Any]
+    of: Callable[[ClaimRow], Any]
     unit: str | None = None
     null: str | None = None
 
@@ -72,7 +72,7 @@ class Column:
         }
 
 
-def _end(row: Told, at: int) -> float | None:
+def _end(row: ClaimRow, at: int) -> float | None:
     return None if row.claim.interval is None else row.claim.interval[at]
 
 
@@ -84,7 +84,7 @@ def day(stored: str | None) -> str | None:
         return None
 
 
-def _chance(row: Told, what: str) -> Any:
+def _chance(row: ClaimRow, what: str) -> Any:
     return None if row.claim.chance is None else getattr(row.claim.chance, what)
 
 
@@ -242,14 +242,14 @@ def rows(pages: Iterable[ModelPage], in_series: Iterable[ModelPage] = ()) -> lis
     """
     by_id = {rule.id: rule for rule in rules()}
     models = [*((page, False) for page in pages), *((page, True) for page in in_series)]
-    told = [
-        Told(page, alone, section, claim, by_id[claim.id])
+    claim_rows = [
+        ClaimRow(page, alone, section, claim, by_id[claim.id])
         for page, alone in models
         for section in page.sections
         for claim in section.claims
         if claim.id in by_id
     ]
-    return [{column.name: column.of(one) for column in COLUMNS} for one in told]
+    return [{column.name: column.of(one) for column in COLUMNS} for one in claim_rows]
 
 
 def dictionary() -> dict[str, Any]:

@@ -112,7 +112,7 @@ class SeriesPage:
         return [(place, larger[place], count) for place, count in compared.items()]
 
     @property
-    def in_several(self) -> list[Along]:
+    def comparable(self) -> list[Along]:
         """Return the claims that two models or more can test."""
         return [row for row in self.rows if len(row.tested) > 1]
 
@@ -137,12 +137,12 @@ class SeriesPage:
                 found[self._since(row.final_verdict)].append(row)
         return Emergence(**{kind: tuple(rows) for kind, rows in found.items()})
 
-    def _since(self, settled: FinalVerdict) -> str:
-        if settled.throughout:
-            return "always" if settled.from_start else "late"
+    def _since(self, final: FinalVerdict) -> str:
+        if final.throughout:
+            return "always" if final.from_start else "late"
         if self.half_fallen is None:
             return "unknown"
-        return "before" if self.places.index(settled.place) < self.places.index(self.half_fallen) else "after"
+        return "before" if self.places.index(final.place) < self.places.index(self.half_fallen) else "after"
 
     def done(self, row: Along) -> float | None:
         """Return which share of the loss's fall is done when a claim's verdict settles; None where unknown."""

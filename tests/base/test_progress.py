@@ -51,7 +51,7 @@ def test_what_is_printable_stays_and_what_is_not_is_seen_as_such(text, shown):
     assert printable(text) == shown
 
 
-def test_on_a_terminal_the_last_line_stands_in_a_bar(on_a_terminal):
+def test_on_a_terminal_the_last_line_is_in_a_bar(on_a_terminal):
     with progress() as report:
         report("first: [bold]drawing[/bold]")
         report("second")
@@ -77,13 +77,13 @@ def test_what_goes_wrong_inside_comes_out(on_a_terminal):
     assert "\x1b[?25h" in on_a_terminal()
 
 
-def test_bytes_are_told_now_and_then_in_lines():
-    now, told = [0.0], []
-    with transfer(told.append, "owner/tiny: reading", 10_000_000, clock=lambda: now[0]) as came:
+def test_bytes_are_shown_now_and_then_in_lines():
+    now, reported = [0.0], []
+    with transfer(reported.append, "owner/tiny: reading", 10_000_000, clock=lambda: now[0]) as came:
         for second in (3, 11, 12, 25, 40):
             now[0] = second
             came(2_000_000)
-    assert told == [
+    assert reported == [
         "owner/tiny: reading: 10.0 MB",
         "owner/tiny: reading: 4.0 MB of 10.0 MB",
         "owner/tiny: reading: 8.0 MB of 10.0 MB",
@@ -106,18 +106,18 @@ def test_on_a_terminal_bytes_have_a_bar_of_their_own(on_a_terminal):
     assert "MB" not in last.rsplit("computing", 1)[1]
 
 
-def test_the_time_left_is_told_now_and_then_as_numbers():
-    now, told = [100.0], []
-    left = TimeLeft(told.append, clock=lambda: now[0])
+def test_the_time_left_is_shown_now_and_then_as_numbers():
+    now, reported = [100.0], []
+    left = TimeLeft(reported.append, clock=lambda: now[0])
     for second, share in ((1, 0.01), (30, 0.1), (35, 0.12), (90, 0.5), (140, 0.95), (200, 1.0)):
         now[0] = 100.0 + second
         left(share)
-    assert [done.share for done in told] == [0.1, 0.5, 0.95]
-    assert [done.seconds_left for done in told] == pytest.approx([270, 90, 140 / 19])
+    assert [done.share for done in reported] == [0.1, 0.5, 0.95]
+    assert [done.seconds_left for done in reported] == pytest.approx([270, 90, 140 / 19])
 
 
-def test_the_time_left_of_what_is_over_at_once_is_not_told():
-    told: list[Progress] = []
-    left = TimeLeft(told.append, clock=lambda: 0.0)
+def test_the_time_left_of_what_is_over_at_once_is_not_shown():
+    reported: list[Progress] = []
+    left = TimeLeft(reported.append, clock=lambda: 0.0)
     left(0.5)
-    assert told == []
+    assert reported == []

@@ -74,7 +74,7 @@ def test_a_config_that_is_no_json_object_is_refused(tmp_path, text, said):
 
 
 @pytest.mark.parametrize("family", families(), ids=lambda family: family.name)
-def test_the_family_is_told_by_model_type(family):
+def test_the_family_is_described_by_model_type(family):
     for model_type in family.model_types:
         assert choose_family({"model_type": model_type}, None, family.stack or None) is family
     assert choose_family({}, family.name, family.stack or None) is family

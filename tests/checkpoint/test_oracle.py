@@ -15,7 +15,7 @@ from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Slot, changed, fused, norm, part_of
 from generators.checkpoint.sources import in_folder
 from tests.checkpoint.oracle import __main__ as oracle_command
-from tests.checkpoint.oracle.__main__ import chosen, kept, which
+from tests.checkpoint.oracle.__main__ import chosen, saved, which
 from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
 from tests.checkpoint.oracle.model import build
@@ -189,4 +189,4 @@ def test_rows_of_other_versions_are_not_mixed(tmp_path, monkeypatch):
     monkeypatch.setattr(oracle_command, "RESULTS", tmp_path / "oracle.json")
     oracle_command.RESULTS.write_text(json.dumps({"torch": "1", "transformers": "2", "rows": []}))
     with pytest.raises(SystemExit, match="compare all"):
-        kept(chosen(["gpt2"]), {"torch": "1", "transformers": "3"})
+        saved(chosen(["gpt2"]), {"torch": "1", "transformers": "3"})

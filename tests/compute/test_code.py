@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from generators.compute.code import PACKAGE, digest, digest_in, modules_in, said
 from generators.findings import FINDINGS
 from tests import toy_findings
-from tests.test_house import ASKS_ABOUT
 
 MEASURE = "generators.findings.toy.measure"
 FILES = {
@@ -195,8 +194,11 @@ def test_measuring_depends_on_mathematics_and_the_contract_alone(finding):
     assert not {own, f"{own}.claims", f"{own}.figures"} & counted
     rooms = (f"{own}.", "generators.base.", "generators.maths.", "generators.findings.")
     assert all(name.startswith(rooms) for name in counted), counted
-    asked = {name for asking, name in ASKS_ABOUT if asking == finding.name}
-    others = {f"generators.findings.{other.name}." for other in FINDINGS if other.name not in {finding.name, *asked}}
+    others = {
+        f"generators.findings.{other.name}."
+        for other in FINDINGS
+        if other.name not in {finding.name, *finding.asks_about}
+    }
     assert not [name for name in counted if name.startswith(tuple(others))]
 
 

@@ -29,7 +29,7 @@ def place(tmp_path_factory):
 
 
 @contextmanager
-def standing_still(process):
+def at_rest(process):
     """Yield the workers while nothing goes on: all would be done before they are looked up."""
     os.killpg(process.pid, signal.SIGSTOP)
     try:
@@ -62,7 +62,7 @@ def test_the_same_files_as_one_after_another(place):
 def test_a_killed_process_costs_its_job(place):
     with started(place, "killed", "--jobs", "2") as process:
         lines = until_measuring(process, 2)
-        with standing_still(process) as workers:
+        with at_rest(process) as workers:
             workers[0].kill()
         lines += process.stderr.read().splitlines()
     assert process.returncode == 0, lines
@@ -75,7 +75,7 @@ def interrupted(place, results):
     """Start two jobs and press Ctrl-C at the fourth; return the process, its workers and what it said after that."""
     with started(place, results, "--jobs", "2") as process:
         until_measuring(process, 4)
-        with standing_still(process) as workers:
+        with at_rest(process) as workers:
             begin = time.monotonic()
             os.killpg(process.pid, signal.SIGINT)  # as a terminal does: of all processes in front
         process.wait()
@@ -107,7 +107,7 @@ def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(long_place):
 def test_processes_end_with_the_one_that_started_them(place):
     with started(place, "orphans", "--jobs", "2") as process:
         until_measuring(process, 2)
-        with standing_still(process) as workers:
+        with at_rest(process) as workers:
             process.kill()
     _, alive = psutil.wait_procs(workers, timeout=20)
     assert alive == []

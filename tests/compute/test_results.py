@@ -504,7 +504,7 @@ def test_a_result_edited_by_hand_is_not_judged(store, computed):
     assert judged.findings[1].record.status == "computed"
 
 
-def test_a_full_disk_costs_no_result_that_stands(store, computed, monkeypatch):
+def test_a_full_disk_costs_no_stored_result(store, computed, monkeypatch):
     before = contents(store.root / "tiny")
     changed = write_checkpoint(computed, seed=1)
     monkeypatch.setattr(Path, "write_bytes", full)
@@ -532,7 +532,7 @@ def other(tmp_path, monkeypatch) -> Store:
     return store
 
 
-def kept_after(kept: Store, other: Store) -> str | None:
+def result_after(kept: Store, other: Store) -> str | None:
     adopt(kept, other)
     found = kept.finding("tiny", "toy")
     return None if found is None else found.key
@@ -554,7 +554,7 @@ def test_what_is_missing_or_older_is_taken_over(store, other, ours, theirs, take
     if ours:
         store.save_finding("tiny", record_of(OLD, code=ours), MEASURED.arrays)
     other.save_finding("tiny", record_of(NEW, code=theirs), {"more": np.ones(3)})
-    assert (kept_after(store, other) == NEW) == taken
+    assert (result_after(store, other) == NEW) == taken
     assert list(verify(store)) == []
 
 
@@ -563,10 +563,10 @@ def test_a_damaged_result_is_replaced_and_never_taken(store, other):
         where.save_model(TINY)
         where.save_finding("tiny", record_of(key, code=CODE), MEASURED.arrays)
     damage(other.root / "tiny" / "toy.json", "bit")
-    assert kept_after(store, other) == OLD
+    assert result_after(store, other) == OLD
     other.save_finding("tiny", record_of(NEW, code=OLDER_CODE), MEASURED.arrays)
     damage(store.root / "tiny" / "toy.json", "bit")
-    assert kept_after(store, other) == NEW
+    assert result_after(store, other) == NEW
     assert list(verify(store)) == []
 
 

@@ -145,7 +145,7 @@ def test_a_model_that_kills_when_it_is_read_fails_and_costs_no_other(models, exp
     assert stored(store.root) == {name: data for name, data in expected.items() if not name.startswith("model-0/")}
 
 
-def test_models_that_cannot_be_had_or_used_are_told_as_one_after_another(models, store, tmp_path):
+def test_models_that_cannot_be_had_or_used_are_shown_as_one_after_another(models, store, tmp_path):
     folder = tmp_path / "damaged"
     folder.mkdir()
     (folder / "config.json").write_text("{")

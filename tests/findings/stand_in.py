@@ -128,14 +128,14 @@ class StandIn:
 
     def attention(self, ids: Array, see: Callable[[int, int, Array], None]) -> None:
         n, heads = ids.shape[1], self.architecture.n_head
-        kept = max(0.0, 1 - self.off)
+        stored = max(0.0, 1 - self.off)
         everywhere = np.tril(np.ones((n, n))) if self.architecture.causal else np.ones((n, n))
         everywhere /= everywhere.sum(axis=1, keepdims=True)
         for layer in range(self.architecture.n_layer):
             weights = np.empty((len(ids), heads, n, n), np.float32)
             for head in range(heads):
                 index = layer * heads + head
-                share = kept * (self._looks[index] if index < len(self._looks) else 0.0)
+                share = stored * (self._looks[index] if index < len(self._looks) else 0.0)
                 back = np.eye(n, k=-1)
                 back[0, 0] = 1
                 weights[:, head] = share * back + (1 - share) * everywhere

@@ -764,11 +764,11 @@ def test_tables_name_what_they_hold(decoder):
 
 
 @pytest.mark.parametrize("absent", ["nothing", "token_embedding", "mlp.in", "ln1.gain"])
-def test_every_number_is_of_its_type_and_every_figure_drawn_and_told(decoder, absent):
+def test_every_number_is_of_its_type_and_every_figure_drawn_and_described(decoder, absent):
     weights, arch = decoder
     result = compute({role: w for role, w in weights.items() if absent not in role}, arch)
     synthetic.assert_of_its_type(ATTENTION, result)
-    synthetic.assert_drawn_and_told(ATTENTION, result)
+    synthetic.assert_drawn_and_described(ATTENTION, result)
     words = caption("attention", "overlap-panels", result)
     assert ("of P and of E" in words.how_to_read) is (absent != "token_embedding")
     assert ("with P and of E." in words.alt) is (absent != "token_embedding")

@@ -165,14 +165,14 @@ def test_kernels_with_tokens_are_those_of_a_plain_computation(case, types):
     offsets, kernels = result.arrays["token_kernel_offsets"].tolist(), result.arrays["token_kernels"]
     plain = list(Plain(weights, arch).heads())
     assert len(described) == len(kernels) == arch.n_layer * arch.n_head
-    for ((layer, head), mean, _, _), told, kernel in zip(plain, described, kernels, strict=True):
+    for ((layer, head), mean, _, _), reported, kernel in zip(plain, described, kernels, strict=True):
         assert offsets == sorted(offset for offset in mean if abs(offset) <= 32)
         np.testing.assert_allclose(kernel, [mean[offset] for offset in offsets], rtol=1e-3, atol=1e-6)
         peak = max(offsets, key=mean.__getitem__)
-        assert (told["layer"], told["head"], told["peak_offset"]) == (layer, head, peak)
-        assert told["weight_at_0"] == pytest.approx(mean[0], rel=1e-3)
-        assert told["weight_at_1"] == pytest.approx(mean[1], rel=1e-3)
-        assert told["previous_token_head"] is bool(peak == 1 and mean[1] >= 0.5)
+        assert (reported["layer"], reported["head"], reported["peak_offset"]) == (layer, head, peak)
+        assert reported["weight_at_0"] == pytest.approx(mean[0], rel=1e-3)
+        assert reported["weight_at_1"] == pytest.approx(mean[1], rel=1e-3)
+        assert reported["previous_token_head"] is bool(peak == 1 and mean[1] >= 0.5)
     chance = np.max([at_random for *_, at_random in plain], axis=0)
     assert result.metrics["chance"]["previous_token"]["median"] == pytest.approx(np.median(chance), rel=1e-3)
     assert result.metrics["chance"]["previous_token"]["limit"] == pytest.approx(chance.max(), rel=1e-3)  # of 100
@@ -394,7 +394,7 @@ def test_the_row_enters_kernels_with_tokens_alone():
     """Positions alone are what the definition says: P."""
     arch = replace(SMALL, causal=False)
     weights = weights_of(arch, types=True)
-    kept = compute(weights, arch).metrics
+    stored = compute(weights, arch).metrics
     none = compute({**weights, "token_type_embedding": 0 * weights["token_type_embedding"]}, arch).metrics
-    assert kept["positional_kernels"] == none["positional_kernels"]
-    assert kept["token_kernels"] != none["token_kernels"]
+    assert stored["positional_kernels"] == none["positional_kernels"]
+    assert stored["token_kernels"] != none["token_kernels"]

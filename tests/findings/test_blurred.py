@@ -83,7 +83,7 @@ def test_positions_that_are_blurred_already_lose_nothing():
         assert row["in_groups"] == pytest.approx(row["as_they_are"], rel=1e-6)
 
 
-def test_components_that_are_left_out_are_told_as_error():
+def test_components_that_are_left_out_are_shown_as_error():
     noise = synthetic.measure(FINDING, WEIGHTS, ARCH).metrics["reduction"]
     assert noise["variance"] < 0.9
     assert noise["largest_error"] > 0.1

@@ -538,10 +538,10 @@ def test_lissajous_draws_neighbours_in_strength_against_each_other_from_position
     for i, ax in enumerate(panels):
         points = np.asarray(ax.collections[0].get_offsets())
         np.testing.assert_allclose(points, P[1:, order[2 * i : 2 * i + 2]], rtol=1e-6)
-    told = caption("channels", "lissajous", result)
-    assert told.alt.startswith("6 pairs of channels plotted against each other")
-    assert f"the first of them channels {order[0]} and {order[1]}" in told.alt
-    assert "Lissajous" in told.how_to_read
+    reported = caption("channels", "lissajous", result)
+    assert reported.alt.startswith("6 pairs of channels plotted against each other")
+    assert f"the first of them channels {order[0]} and {order[1]}" in reported.alt
+    assert "Lissajous" in reported.how_to_read
 
 
 @pytest.mark.parametrize(("d", "panels"), [(16, 4), (18, 4), (20, 5), (64, 6)])

@@ -82,7 +82,7 @@ def test_a_channel_that_ln2_does_not_raise_is_not_ln2s():
 
 
 @pytest.mark.parametrize(("sign", "verdict"), [(-1, "holds"), (1, "fails")])
-def test_the_sign_of_norm_and_frequency_is_told(sign, verdict):
+def test_the_sign_of_norm_and_frequency_is_shown(sign, verdict):
     rng = np.random.default_rng(1)
     log_frequency = rng.uniform(0, 10, V)
     E = rng.standard_normal((V, D)) * np.exp(sign * 0.05 * log_frequency)[:, None]
@@ -292,7 +292,7 @@ def test_the_candidate_that_leads_is_named():
     assert f"Of the three candidates channel {PLANTED} goes with frequency most" in said(result)
 
 
-def test_candidates_that_cannot_be_told_apart_are_said_to_be():
+def test_candidates_that_cannot_be_distinguished_are_said_to_be():
     rng = np.random.default_rng(3)
     log_frequency = rng.uniform(0, 10, V)
     result = compute(rng.standard_normal((V, 16)) + 5, frequencies(log_frequency))
@@ -407,7 +407,7 @@ def test_frequent_shorter_claim(metrics, rho, drift, verdict, end):
 # Figures, and what is stored
 
 
-def test_what_the_pictures_show_is_told():
+def test_what_the_pictures_show_is_described():
     E, log_frequency = planted(1)
     result = compute(E, frequencies(log_frequency), raising(3))
     said = {figure.name: caption("frequency", figure.name, result) for figure in FREQUENCY.figures(result)}
@@ -427,8 +427,8 @@ def test_what_the_pictures_show_is_told():
 
 @pytest.mark.parametrize("gains", [None, raising(3)])
 @pytest.mark.parametrize("known", [True, False])
-def test_every_number_is_of_its_type_and_every_figure_drawn_and_told(gains, known):
+def test_every_number_is_of_its_type_and_every_figure_drawn_and_described(gains, known):
     E, log_frequency = planted(1)
     result = compute(E, frequencies(log_frequency) if known else (), gains)
     synthetic.assert_of_its_type(FREQUENCY, result)
-    synthetic.assert_drawn_and_told(FREQUENCY, result)
+    synthetic.assert_drawn_and_described(FREQUENCY, result)

@@ -263,7 +263,7 @@ def test_outliers_break_the_curve_in_two():
 # Tables of sines
 
 
-def test_a_table_of_sines_is_told_from_a_learned_one():
+def test_a_table_of_sines_is_distinguished_from_a_learned_one():
     table = split_sinusoids(256, 64)
     found = sines(table.astype(np.float64))
     expected = 2 * np.pi * 10_000 ** (2 * np.arange(32) / 64)
@@ -338,9 +338,9 @@ def test_what_norm_and_angle_tell_of_known_curves():
 
 def test_noise_tells_as_much_as_chance():
     rng = np.random.default_rng(0)
-    told = [information(rng.standard_normal((320, 3)), rng.standard_normal((320, 2))) for _ in range(40)]
-    assert np.mean([each["norm"] for each in told]) == pytest.approx(told[0]["chance"], rel=0.2)
-    assert np.mean([each["angle"] for each in told]) == pytest.approx(told[0]["chance"], rel=0.2)
+    reported = [information(rng.standard_normal((320, 3)), rng.standard_normal((320, 2))) for _ in range(40)]
+    assert np.mean([each["norm"] for each in reported]) == pytest.approx(reported[0]["chance"], rel=0.2)
+    assert np.mean([each["angle"] for each in reported]) == pytest.approx(reported[0]["chance"], rel=0.2)
 
 
 def test_roughness_and_its_baseline():

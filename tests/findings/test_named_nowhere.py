@@ -27,7 +27,6 @@ ARGUED = {
     "generators/maths/curves.py": {"winding"},  # as above
     "generators/site/alike.py": {"channels", "heads"},  # sizes of a model: how many it has
     "generators/site/results_table.py": {"channels", "heads"},  # as above, as columns and units of the table
-    "generators/site/speed.py": {"channels"},  # as above
     # Questions about a few trained models, each answered by the claim that it is about: a page of prose in Python. A
     # new finding changes nothing there.
     "generators/site/family.py": {

@@ -261,14 +261,14 @@ def test_the_page_tells_what_is_known_from_what_is_inferred(counted_too):
     rng = np.random.default_rng(35)
     E, ids = planted(rng, NOISE["Gaussian"](rng))
     known = vocabulary({int(i): f"[unused{i}]" for i in ids[:20]})
-    said = told(compute(E, known, counted(counts_with(ids[:50])) if counted_too else ()))
+    said = shown(compute(E, known, counted(counts_with(ids[:50])) if counted_too else ()))
     if counted_too:
         assert "<em>Known:</em> 50, which the training text never has." in said
         assert "<em>Inferred</em> from where they lie: nothing, where tokens were counted." in said
     else:
         assert "<em>Known:</em> 20, whose names say that they are unused; 20 of them are in the clump." in said
         assert 'the other 40 of <a href="#outliers-members">the clump</a>' in said
-    assert "<em>Known:</em> none, for neither counts" in told(compute(E))
+    assert "<em>Known:</em> none, for neither counts" in shown(compute(E))
 
 
 def test_how_much_of_the_clump_lies_where_positions_do():
@@ -284,7 +284,7 @@ def test_how_much_of_the_clump_lies_where_positions_do():
     assert (found["k"], found["chance"]) == (10, 10 / D)
     assert found["members"] == pytest.approx(shares[ids].mean(), rel=1e-3)
     assert found["others"] == pytest.approx(np.delete(shares, ids).mean(), rel=1e-3)
-    assert f"Tokens of the clump have {100 * found['members']:.0f} % of their energy in P's top 10" in told(result)
+    assert f"Tokens of the clump have {100 * found['members']:.0f} % of their energy in P's top 10" in shown(result)
     assert compute(E).metrics["in_positions"] is None
     alike = synthetic.measure(OUTLIERS, {**weights, "position_embedding": np.zeros((100, D))}, architecture())
     assert alike.metrics["in_positions"] is None, "a table that is all alike has no directions"
@@ -337,7 +337,7 @@ def test_where_the_longest_and_the_shortest_stand():
     assert compute(E, None, proxy).metrics["ends"]["longest"]["by_frequency"] is None
 
 
-def test_tokens_that_the_sources_name_are_told_where_they_are():
+def test_tokens_that_the_sources_name_are_shown_where_they_are():
     rng = np.random.default_rng(38)
     E, ids = planted(rng, NOISE["Gaussian"](rng))
     E[5] *= 10
@@ -429,7 +429,7 @@ def counts_with(unused, **others) -> np.ndarray:
     return counts
 
 
-def told(result) -> str:
+def shown(result) -> str:
     """Return what the page says about the clump, spaces joined."""
     words = environment().get_template("findings/outliers.md.j2").make_module({"root": ""})
     return " ".join(words.details(result.metrics).split())
@@ -454,7 +454,7 @@ def test_counts_of_the_training_text_judge_the_clump():
     assert column(result, "known_unused", "readable")[0] == "$x_1$"
     assert column(result, "known_unused", "in_clump") == np.isin(unused, ids).tolist()
     assert column(result, "candidates", "count") == counts[column(result, "candidates", "id")].tolist()
-    said = told(result)
+    said = shown(result)
     assert "The clump holds 57 of the 61 tokens that it never has (93.4 %); its 3 other tokens " in said
     assert "occur there at most 7 times each." in said
     json.dumps(result.metrics, allow_nan=False)
@@ -490,7 +490,7 @@ def test_the_page_says_how_the_clump_fares(clumped, unused_members, unused_other
     counts = counts_with([*ids[:unused_members], *others[:unused_others]])
     counts[ids[unused_members : unused_members + len(member_counts)]] = member_counts
     result = compute(E, frequencies=counted(counts))
-    assert sentence in told(result)
+    assert sentence in shown(result)
     assert ("known_unused" in result.tables) == bool(unused_members or unused_others)
     if not clumped:
         unused = {"count": unused_others, "in_clump": 0, "others_in_clump": 0, "largest_count_in_clump": None}
@@ -504,8 +504,8 @@ def test_without_counts_of_the_training_text_none_is_known_to_be_unused(frequenc
     assert result.metrics["known_unused"] is None
     assert "known_unused" not in result.tables
     assert "count" not in result.tables["candidates"].columns
-    assert "It has every token" not in told(result)
-    assert "none, for neither counts of the training text nor names say so" in told(result)
+    assert "It has every token" not in shown(result)
+    assert "none, for neither counts of the training text nor names say so" in shown(result)
 
 
 # Results
@@ -547,7 +547,7 @@ def test_the_clump_is_found_without_reading_names():
 
 @pytest.mark.parametrize("clumped", [True, False])
 @pytest.mark.parametrize("named", [True, False])
-def test_what_the_pictures_show_is_told(clumped, named):
+def test_what_the_pictures_show_is_described(clumped, named):
     rng = np.random.default_rng(25)
     E, ids = planted(rng, NOISE["Gaussian"](rng))
     if not clumped:
@@ -572,7 +572,7 @@ def test_what_the_pictures_show_is_told(clumped, named):
 
 
 @pytest.mark.parametrize("count", [1, 2, 59, 60])
-def test_of_any_number_of_members_the_median_distance_is_told(count):
+def test_of_any_number_of_members_the_median_distance_is_shown(count):
     rng = np.random.default_rng(26)
     result = compute(planted(rng, NOISE["Gaussian"](rng))[0])
     result.arrays["member_nearest"] = rng.uniform(1, 2, count).astype(np.float32)

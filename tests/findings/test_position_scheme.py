@@ -27,7 +27,7 @@ def measured(arch: Architecture, **weights: np.ndarray):
     return FINDING.measure(Inputs(weights, arch))
 
 
-def told(result) -> str:
+def reported(result) -> str:
     """Return what the page says of a model, in plain text."""
     words = environment().get_template("findings/position_scheme.md.j2").make_module({"root": ""})
     return " ".join(words.details(result.metrics).unescape().split())
@@ -59,11 +59,11 @@ def test_every_scheme_is_named(name):
     added = {"position_embedding": TABLE} if arch.positions in ("learned", "formula") else {}
     result = measured(arch, **added)
     assert result.metrics["schemes"] == schemes
-    assert sentence in told(result)
+    assert sentence in reported(result)
     assert len(FINDING.figures(result)) == (name in ("rotary", "alibi"))
 
 
-def test_a_table_beside_embeddings_of_distances_is_told_too():
+def test_a_table_beside_embeddings_of_distances_is_shown_too():
     result = measured(replace(PLAIN, positions="relative"), position_embedding=TABLE)
     assert result.metrics["schemes"] == ["learned", "disentangled"]
 
@@ -72,28 +72,28 @@ def test_a_table_of_sines_was_not_learned_though_the_architecture_could():
     table = split_sinusoids(512, 64).astype(np.float16)
     result = measured(PLAIN, position_embedding=table)
     assert result.metrics["schemes"] == ["formula"]
-    assert "nothing in it was learned" in told(result)
+    assert "nothing in it was learned" in reported(result)
 
 
 def test_a_table_that_is_all_alike_tells_no_positions():
     result = measured(PLAIN, position_embedding=np.zeros((512, 64)))
     assert result.metrics["schemes"] == ["none"]
-    assert "nothing that tells positions apart: the rows of its table are all alike" in told(result)
+    assert "nothing that tells positions apart: the rows of its table are all alike" in reported(result)
 
 
 def test_a_table_that_is_not_here_is_said_not_to_be():
-    assert "the table isn't in this checkpoint" in told(measured(PLAIN))
+    assert "the table isn't in this checkpoint" in reported(measured(PLAIN))
 
 
 def test_an_encoder_without_positions_has_no_mask_to_tell_them_by():
-    assert "causal mask" in told(measured(replace(PLAIN, positions="none")))
-    assert "causal mask" not in told(measured(replace(PLAIN, positions="none", causal=False)))
+    assert "causal mask" in reported(measured(replace(PLAIN, positions="none")))
+    assert "causal mask" not in reported(measured(replace(PLAIN, positions="none", causal=False)))
 
 
 def test_windows_are_counted():
     result = measured(replace(PLAIN, windows=(None, 64, 64, None, 32, None)))
     assert result.metrics["windows"] == [{"width": 32, "layers": 1}, {"width": 64, "layers": 2}]
-    assert "In 1 of 6 layers a query sees 32 keys at most" in told(result)
+    assert "In 1 of 6 layers a query sees 32 keys at most" in reported(result)
 
 
 # Rotations
@@ -154,11 +154,11 @@ def test_part_of_a_head_and_some_layers():
     assert (rotation["layers"], rotation["dim"], rotation["share_of_head"]) == ([0, 1, 3, 4], 4, 0.25)
     assert (rotation["shortest"], rotation["longest"]) == pytest.approx((2 * math.pi, 20 * math.pi))
     assert set(result.tables["rotations"].column("layers")) == {"0-1, 3-4"}
-    assert "in 4 of 6 layers; the others are told nothing" in told(result)
-    assert "4 of 16 channels of a head turn, in 2 pairs" in told(result)
+    assert "in 4 of 6 layers; the others are told nothing" in reported(result)
+    assert "4 of 16 channels of a head turn, in 2 pairs" in reported(result)
 
 
-def test_layers_of_different_bases_and_windows_are_told_apart():
+def test_layers_of_different_bases_and_windows_are_distinguished():
     near, far = rotary(16, 1e4, 512), rotary(16, 1e6, 512)
     kinds = (near, near, far) * 2
     result = measured(replace(PLAIN, positions="rotary", rotary=kinds, windows=(32, 32, None) * 2))
@@ -187,11 +187,11 @@ def test_half_distances_are_those_of_the_paper_s_slopes(heads, slopes):
         assert math.exp(-head["slope"] * head["half_distance"]) == pytest.approx(0.5)
     assert found["longest_half"] == pytest.approx(math.log(2) * 256)
     assert found["shortest_half"] == pytest.approx(math.log(2) / max(slopes))
-    assert "177 in the one that looks furthest" in told(result)
+    assert "177 in the one that looks furthest" in reported(result)
 
 
 def test_a_single_head_is_not_compared_with_itself():
-    text = told(measured(replace(PLAIN, positions="alibi", n_head=1, slopes=(0.1,))))
+    text = reported(measured(replace(PLAIN, positions="alibi", n_head=1, slopes=(0.1,))))
     assert "after 6.93 tokens in the head" in text
     assert "furthest" not in text
 
@@ -255,7 +255,7 @@ def test_planted_offsets_are_recovered():
         (0, 5, 0),
         (0, 0, 5),
     ]
-    text = told(biased(table))
+    text = reported(biased(table))
     for where in ("at the previous token in 1", "at the next token in 1", "at the token itself in 1"):
         assert where in text
 

@@ -86,8 +86,8 @@ def test_position_means_and_halves():
     found = moments_of(states)
     np.testing.assert_allclose(found.position_means(), states.mean(axis=0), atol=1e-5)
     np.testing.assert_allclose(found.halves()[0], states[::2].mean(axis=0), atol=1e-5)
-    kept = np.arange(len(states)) % FOLDS != 3
-    np.testing.assert_allclose(found.position_means(3), states[kept].mean(axis=0), atol=1e-5)
+    stored = np.arange(len(states)) % FOLDS != 3
+    np.testing.assert_allclose(found.position_means(3), states[stored].mean(axis=0), atol=1e-5)
     np.testing.assert_allclose(found.contexts, states.mean(axis=1), atol=1e-5)
 
 

@@ -302,11 +302,11 @@ def test_where_the_strongest_direction_is_captured_details_say_what_the_mean_has
     assert "strongest direction of E" not in details(low)
 
 
-def test_every_number_is_of_its_type_and_every_figure_drawn_and_told():
+def test_every_number_is_of_its_type_and_every_figure_drawn_and_described():
     rng = np.random.default_rng(0)
     result = compute(rng.standard_normal((N, D)), rng.standard_normal((V, D)))
     synthetic.assert_of_its_type(SUBSPACES, result)
-    synthetic.assert_drawn_and_told(SUBSPACES, result)
+    synthetic.assert_drawn_and_described(SUBSPACES, result)
 
 
 @pytest.mark.parametrize("n", [N, 20])

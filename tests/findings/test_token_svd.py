@@ -213,18 +213,18 @@ def test_tokens_scaled_as_a_whole_are_more_extreme_than_length_implies():
     found = compute(E).metrics["extremes"]
     assert found["count"] == 40
     assert found["longest"]["value"] > found["longest"]["high"] + 0.5
-    assert "both are more extreme than that" in told(compute(E))
+    assert "both are more extreme than that" in reported(compute(E))
 
 
-def test_long_tokens_on_the_other_side_are_told():
+def test_long_tokens_on_the_other_side_are_shown():
     rng = np.random.default_rng(7)
     along = 1 + 0.3 * rng.standard_normal(4000)
     E = rng.standard_normal((4000, D)) * np.exp(-2 * (along - 1))[:, None]
     E[:, 0] = 8 * along
-    assert "the longest are on the other side of the mean than their norm puts them" in told(compute(E))
+    assert "the longest are on the other side of the mean than their norm puts them" in reported(compute(E))
 
 
-def told(result) -> str:
+def reported(result) -> str:
     words = environment().get_template("findings/token_svd.md.j2").make_module({"root": ""})
     return " ".join(words.details(result.metrics).split())
 
@@ -252,7 +252,7 @@ def test_whether_the_first_direction_separates_tokens_that_overlap_with_position
     assert found["k"] == 4
     assert (found["auc"]["value"] > 0.95) == together
     assert (found["rho_share"]["value"] > found["rho_share"]["high"]) == together
-    assert said in told(result)
+    assert said in reported(result)
     assert "svd-overlap" in {figure.name for figure in TOKEN_SVD.figures(result)}
 
 
@@ -276,19 +276,19 @@ def test_without_positions_nothing_is_said_of_them():
     for P in (None, np.zeros((100, E.shape[1]))):  # a table that is all alike has no directions
         result = compute(E, P=P)
         assert result.metrics["overlap"] is None
-        assert "overlap with positions" not in told(result)
+        assert "overlap with positions" not in reported(result)
 
 
-def test_every_number_is_of_its_type_and_every_figure_drawn_and_told():
+def test_every_number_is_of_its_type_and_every_figure_drawn_and_described():
     E, marked = planted(np.random.default_rng(0))
     P = np.random.default_rng(1).standard_normal((200, D))
     for known, positions in ((None, None), (vocabulary(marked), P)):
         result = compute(E, known, positions)
         synthetic.assert_of_its_type(TOKEN_SVD, result)
-        synthetic.assert_drawn_and_told(TOKEN_SVD, result)
+        synthetic.assert_drawn_and_described(TOKEN_SVD, result)
 
 
-def test_what_the_pictures_show_is_told():
+def test_what_the_pictures_show_is_described():
     E, marked = planted(np.random.default_rng(0))
     result = compute(E, vocabulary(marked))
     plane, first = (caption("token_svd", name, result).alt for name in ("svd-plane", "svd-first"))

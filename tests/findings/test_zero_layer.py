@@ -323,15 +323,15 @@ def test_every_figure_is_drawn_whatever_the_tokens(named, tied, recwarn):
     assert shown[0].name == ZERO_LAYER.signature
     assert {f.name for f in shown} >= {"zero-layer-pairs", "zero-layer-hubs", "zero-layer-variants"}
     for figure in shown:
-        told = caption("zero_layer", figure.name, result)
-        assert told.how_to_read
-        assert told.alt
+        shown = caption("zero_layer", figure.name, result)
+        assert shown.how_to_read
+        assert shown.alt
         figure.draw().savefig(io.BytesIO(), format="svg")
     assert [str(w.message) for w in recwarn if "lyph" in str(w.message)] == []
     json.dumps(result.metrics, allow_nan=False)
 
 
-def test_the_pairs_that_are_told_are_the_first_in_the_picture():
+def test_the_pairs_that_are_shown_are_the_first_in_the_picture():
     rng = np.random.default_rng(5)
     E = (rng.standard_normal((V, D)) * np.exp(rng.standard_normal((V, 1)))).astype(np.float32)
     plain = {i: b" w%dx" % (i + 1) if i % 3 else b"\xff" for i in range(V // 2)}
@@ -347,17 +347,18 @@ def test_the_pairs_that_are_told_are_the_first_in_the_picture():
 def test_plain_pairs_are_not_drawn():
     raw_bytes = {10: b" word", 900: b"word", 20: b"cats", 30: b"cat", 1499: b"\xff\xfe", 0: b"\xff"}
     result = compute(planted(), known=vocabulary({**raw_bytes, HUB: b"averyverylongnameofatoken"}))
-    told = alts(result)
+    shown = alts(result)
     assert set(pairs_to_draw(result.arrays)) == {
         ("cats", "cat"),
         *((f"w{u}x", "averyverylongname…") for u in ABSORBED),
     }
-    assert told["zero-layer-pairs"].startswith("5 of the 7 exceptions by name: w5x yields averyverylongname…, w500x")
+    assert shown["zero-layer-pairs"].startswith("5 of the 7 exceptions by name: w5x yields averyverylongname…, w500x")
     assert (
-        told["zero-layer-groups"] == "Exceptions by group: leading space 1, byte or unprintable 1, plural 1, other 4."
+        shown["zero-layer-groups"]
+        == "Exceptions by group: leading space 1, byte or unprintable 1, plural 1, other 4."
     )
-    assert told["zero-layer-hubs"] == "1 tokens absorb more than one other; averyverylongname… absorbs most, 4."
-    assert told["zero-layer-norms"].endswith("7 of these others are longer.")
+    assert shown["zero-layer-hubs"] == "1 tokens absorb more than one other; averyverylongname… absorbs most, 4."
+    assert shown["zero-layer-norms"].endswith("7 of these others are longer.")
 
 
 def test_groups_are_those_that_vocabularies_know():

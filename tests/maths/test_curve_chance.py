@@ -18,7 +18,7 @@ def passed(rows, name):
 
 @pytest.fixture(scope="module")
 def helix() -> CurveNulls:
-    return CurveNulls(shapes.embedded(shapes.helix(N, 6), 40, noise=0.03), 99, 0)
+    return CurveNulls(shapes.embedded(shapes.coil(N, 6), 40, noise=0.03), 99, 0)
 
 
 def test_every_statistic_has_its_nulls(helix):
@@ -89,7 +89,7 @@ def test_the_same_seed_gives_the_same_chances():
     assert first == again != other
 
 
-def test_smoothness_is_taken_where_no_outlier_stands_between():
+def test_smoothness_is_taken_where_no_outlier_is_between():
     rows = shapes.smoothed(N, 24, 0, 10)
     plain = CurveNulls(rows, 99, 0).lag_one
     rows[[0, 1, N - 1]] += 100 * np.random.default_rng(0).standard_normal((3, 24))

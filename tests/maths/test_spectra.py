@@ -170,9 +170,9 @@ def test_pearson_matches_numpy():
 @pytest.mark.parametrize("constant", [0.0, 1.0, 0.3, np.log10(0.9), -1e-7, 1e6 / 3])
 @pytest.mark.parametrize("correlation", [pearson, spearman])
 def test_correlation_with_a_constant_is_none(correlation, constant):
-    varying = np.random.default_rng(0).standard_normal(768)
-    assert correlation(np.full(768, constant), varying) is None
-    assert correlation(varying, np.full(768, constant)) is None
+    nonconstant = np.random.default_rng(0).standard_normal(768)
+    assert correlation(np.full(768, constant), nonconstant) is None
+    assert correlation(nonconstant, np.full(768, constant)) is None
 
 
 def mean_ranks(values):

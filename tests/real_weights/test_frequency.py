@@ -46,7 +46,7 @@ def test_frequency_is_spread(model, request):
     assert 0.88 < low < high < 0.94
 
 
-def test_what_minilm_is_told_of_norms_is_the_opposite(minilm_l6):
+def test_what_minilm_shows_of_norms_is_the_opposite(minilm_l6):
     claim = minilm_l6["frequency"].claims["frequent-shorter"]
     assert claim.answer.endswith("the opposite, frequent tokens are longer.")
     assert claim.value > -claim.chance.limit

@@ -27,8 +27,8 @@ def opened(folder, **options):
 
 def without(folder, *endings):
     path = folder / "model.safetensors"
-    kept = {name: array for name, array in load_file(path).items() if not name.endswith(endings)}
-    save_file(kept, path, {"format": "pt"})
+    stored = {name: array for name, array in load_file(path).items() if not name.endswith(endings)}
+    save_file(stored, path, {"format": "pt"})
 
 
 def change_config(folder, **entries):

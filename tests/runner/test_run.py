@@ -141,7 +141,7 @@ def hooks_of(run):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_after_an_exception_everything_is_as_it_was(opened, name):
+def test_after_an_exception_everything_is_unchanged(opened, name):
     run, ids = opened(name), random_ids(3, N_IDS)
     weights = {key: array.clone() for key, array in run._model.state_dict().items()}
     before, hooked = last_states(run, ids), hooks_of(run)
@@ -231,7 +231,7 @@ def test_the_loss_of_a_causal_model_is_its_own(opened):
     np.testing.assert_allclose(run.loss(as_windows(ids)).per_window(), expected, atol=1e-5)
 
 
-def test_predictions_are_shown_with_what_stands_there(opened):
+def test_predictions_are_shown_with_what_is_there(opened):
     for name, count in (("gpt2", N_IDS - 1), ("bert", round(0.15 * N_IDS))):
         run, ids, seen = opened(name), random_ids(3, N_IDS), []
         loss = run.loss(as_windows(ids))
@@ -359,18 +359,18 @@ def test_a_gpu_has_time_for_more():
     assert of["cuda:0"] > 10 * of["cpu"]
 
 
-def test_who_watches_is_told_how_much_is_done(opened):
-    run, told = opened("gpt2"), []
-    run.begin(600, told.append)
+def test_who_watches_learns_how_much_is_done(opened):
+    run, reported = opened("gpt2"), []
+    run.begin(600, reported.append)
     windows = run.windows(16, 0, passes=2)
     loss = run.loss(windows)
     loss.per_window()
-    batches = len(told)
-    assert told == [0.5 * (batch + 1) / batches for batch in range(batches)]
+    batches = len(reported)
+    assert reported == [0.5 * (batch + 1) / batches for batch in range(batches)]
     loss.per_window()
     loss.per_window()
-    assert told[batches : 2 * batches] == [0.5 + 0.5 * (batch + 1) / batches for batch in range(batches)]
-    assert set(told[2 * batches :]) == {1}
+    assert reported[batches : 2 * batches] == [0.5 + 0.5 * (batch + 1) / batches for batch in range(batches)]
+    assert set(reported[2 * batches :]) == {1}
     run.begin(600)
 
 

@@ -19,9 +19,9 @@ def model(name: str, d_model: int = 64, n_ctx: int | None = 128, **claims: tuple
     for key, (verdict, value, *limit) in claims.items():
         rule = RULES[key.replace("_", "-")]
         chance = ChanceRecord(null="n", median=0.0, limit=limit[0], draws=9) if limit else None
-        told = {"finding": "f", "statement": rule.statement, "unit": rule.unit, "baseline": None, "answer": ""}
+        reported = {"finding": "f", "statement": rule.statement, "unit": rule.unit, "baseline": None, "answer": ""}
         records[rule.id] = ClaimRecord(
-            id=rule.id, verdict=verdict, value=value, threshold=rule.holds, chance=chance, **told
+            id=rule.id, verdict=verdict, value=value, threshold=rule.holds, chance=chance, **reported
         )
     record = SimpleNamespace(
         n_layer=2, n_head=4, d_model=d_model, n_ctx=n_ctx, vocab_size=500, family=f"family of {name[0]}"
@@ -99,11 +99,11 @@ def test_the_script_gets_small_plain_numbers_of_claims_that_some_model_has():
     found = alike(many(50))
     text = as_compact_json(found.as_json())
     assert len(text) < 60_000
-    told = json.loads(text)
-    assert told["start"] == [found.start[0].id, found.start[1].id]
-    assert {"winding", "few-channels", "size-layers"} <= {one["id"] for one in told["axes"]}
-    assert "fraying" not in {one["id"] for one in told["axes"]}  # no model has a number
-    assert all(len(one["values"]) == 50 for one in told["axes"])
+    reported = json.loads(text)
+    assert reported["start"] == [found.start[0].id, found.start[1].id]
+    assert {"winding", "few-channels", "size-layers"} <= {one["id"] for one in reported["axes"]}
+    assert "fraying" not in {one["id"] for one in reported["axes"]}  # no model has a number
+    assert all(len(one["values"]) == 50 for one in reported["axes"])
 
 
 @pytest.mark.parametrize("pages", [[], few(), many(FEWEST)], ids=["none", "few", "many"])

@@ -97,7 +97,7 @@ def test_it_fits_a_phone_and_is_accessible_with_its_menu_open(browser: Browser, 
     page.context.close()
 
 
-def test_without_scripts_the_table_of_the_first_pair_stands(browser: Browser, address: str) -> None:
+def test_without_scripts_the_table_of_the_first_pair_stays(browser: Browser, address: str) -> None:
     page, _ = opened(browser, f"{address}alike/", viewport=WIDE, java_script_enabled=False)
     assert page.locator("#alike-plain").is_visible()
     assert not page.locator("#alike").is_visible()

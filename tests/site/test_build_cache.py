@@ -34,7 +34,7 @@ def given(workshop: Workshop, unavailable: dict[str, str] | None = None) -> str:
     return build_cache.inputs(*inputs, workshop, folder / "templates", unavailable or {})
 
 
-def test_an_unchanged_site_stands_whatever_its_dates(workshop):
+def test_an_unchanged_site_is_not_built_again_whatever_its_dates(workshop):
     for path in workshop.site.parent.rglob("*"):
         os.utime(path, (0, 0))
     assert build_cache.is_built("inputs", given(workshop), workshop)

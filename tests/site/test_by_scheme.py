@@ -21,7 +21,7 @@ def model(name: str, *schemes: str, tested: int = 1) -> Any:
 
 
 @pytest.mark.parametrize("kind", [ROTATES, SLOPES])
-def test_without_a_table_what_needs_one_is_left_out_and_what_uses_one_told_apart(kind):
+def test_without_a_table_what_needs_one_is_left_out_and_what_uses_one_distinguished(kind):
     found = askable([])[kind]
     assert all(TABLE in one.needs for one in found.without)
     assert all(TABLE in one.uses for one in found.partly)

@@ -8,7 +8,7 @@ from tests.site.test_browser import WIDE, opened
 pytestmark = pytest.mark.browser
 
 
-def test_most_of_its_claims_hold_in_the_model_that_stands_first(browser: Browser, address: str) -> None:
+def test_most_of_its_claims_hold_in_the_model_that_comes_first(browser: Browser, address: str) -> None:
     page, wrong = opened(browser, f"{address}findings/helix/", viewport=WIDE)
     chosen = page.locator(".chosen")
     expect(chosen.locator(".chosen-model")).to_have_text("GPT-2 124M")

@@ -31,7 +31,7 @@ def test_no_header_of_a_stored_table_is_a_name_in_code():
     assert not [column.words for column in columns if "_" in column.words]
 
 
-def test_only_what_different_numbers_are_written_alike_needs_what_stands_behind():
+def test_only_what_different_numbers_are_written_alike_needs_what_is_behind():
     rows = [(0.12341, 1), (0.12344, 2), (0.5, 3), (0.5, 4), (None, 5), (7, 6)]
     assert ties(rows, 0) == {"0.1234"}
     assert ties(rows, 1) == frozenset()
@@ -59,7 +59,7 @@ def test_cells_are_numbers_words_tokens_and_links():
     assert row("top_channels", [], with_links=True) == "<td></td>"
 
 
-def test_a_column_with_a_number_stands_to_the_right():
+def test_a_column_with_a_number_is_on_the_right():
     assert header(shown(["norm", "readable"]), [(None, "a"), (1.5, "b")]) == (
         '<th scope="col" class="n">norm</th><th scope="col">token</th>'
     )

@@ -171,8 +171,8 @@ def test_the_matrix_sorts_and_comes_back(browser: Browser, address: str, built_s
         model["title"]: claims(built_site, model["name"])["three-components"]
         for model in json.loads((built_site / "data/models.json").read_text())
     }
-    standing = ["holds", "partly", "fails", "untested"]
-    expected = sorted(original, key=lambda t: (standing.index(values[t]["verdict"]), -abs(values[t]["value"] or 0)))
+    ranked = ["holds", "partly", "fails", "untested"]
+    expected = sorted(original, key=lambda t: (ranked.index(values[t]["verdict"]), -abs(values[t]["value"] or 0)))
     button = page.get_by_role("button", name="Sort by 3-D curve")
     button.click()
     assert names(page) == expected
@@ -235,7 +235,7 @@ def test_the_address_says_how_the_matrix_is_seen(browser: Browser, address: str)
     page.context.close()
 
 
-def test_on_a_phone_the_matrix_stands_upright(browser: Browser, address: str) -> None:
+def test_on_a_phone_the_matrix_is_upright(browser: Browser, address: str) -> None:
     page, _ = opened(browser, address, viewport=PHONE)
     assert not page.locator("table.matrix--wide").is_visible()
     tall = page.locator("table.matrix--tall")

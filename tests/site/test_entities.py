@@ -129,7 +129,7 @@ def notes(found: Entities, index: int) -> str:
     return " ".join(note.says for _, note in found.notes.get(index, []))
 
 
-def test_a_channel_is_told_by_embeddings_and_gains():
+def test_a_channel_is_described_by_embeddings_and_gains():
     found = entities(page(), "channel")
     assert found.count == 3
     assert column(found, "standard deviation over positions (P)").values == [0.1, 0.5, 0.3]
@@ -175,7 +175,7 @@ def test_what_a_channel_costs_and_how_it_goes_with_frequency_in_use_is_known():
     assert (following.ids, following.values) == ([2], [0.2])
 
 
-def test_a_head_is_told_by_its_kernel_whatever_the_order_of_the_rows():
+def test_a_head_is_described_by_its_kernel_whatever_the_order_of_the_rows():
     found = entities(page(), "head")
     assert found.count == 4
     assert column(found, "weight on the previous token, by position alone").values == [0.2, 0.9, 0.1, 0.3]
@@ -185,7 +185,7 @@ def test_a_head_is_told_by_its_kernel_whatever_the_order_of_the_rows():
     assert [finding for finding, _ in found.unknown] == ["heads"]
 
 
-def test_a_token_is_told_by_norm_clump_neighbours_and_what_it_yields():
+def test_a_token_is_described_by_norm_clump_neighbours_and_what_it_yields():
     found = entities(page(), "token")
     assert found.count == 8
     assert found.names == {0: "a", 4: "␠b", 5: HOSTILE, 7: "c"}
@@ -218,7 +218,7 @@ def test_nothing_is_said_of_all_tokens_from_a_table_that_is_not_whole():
     assert not entities(page({"zero_layer": cut}), "token").groups
 
 
-def test_a_position_is_told_by_norm_and_step():
+def test_a_position_is_described_by_norm_and_step():
     found = entities(page(), "position")
     assert column(found, "norm of its embedding").values == [9, 1, 2]
     steps = column(found, "distance to the next position")
@@ -349,7 +349,7 @@ def test_a_channel_that_results_name_has_an_entry_that_opens_its_panel():
     assert entry["title"] == "Channel 138 of Planted &lt;b&gt;"
 
 
-def test_what_holding_a_channel_costs_is_told_with_its_unit():
+def test_what_holding_a_channel_costs_is_shown_with_its_unit():
     row = (7, "drawn", 0.5, 0.25, 0.75)
     table = Table("held", ("channel", "why", "cost", "low", "high"), (row,))
     use = Measurements({"unit": "1 - cosine"}, {"channels": table})

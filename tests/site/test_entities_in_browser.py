@@ -55,7 +55,7 @@ def panel(page: Page) -> Locator:
     return page.locator("dialog.entity-panel")
 
 
-def told(page: Page) -> str:
+def reported(page: Page) -> str:
     """Return what the panel says once it has fetched it."""
     expect(panel(page)).not_to_contain_text("Fetching")
     return panel(page).inner_text()
@@ -68,7 +68,7 @@ def row(page: Page, label: str) -> list[str]:
 def test_an_address_opens_the_panel_with_what_is_known(browser: Browser, planted: str) -> None:
     page, wrong = opened(browser, f"{planted}?channel=1")
     expect(page.get_by_role("dialog", name="Channel 1 of Planted <b>")).to_be_visible()
-    assert "A position channel" in told(page)
+    assert "A position channel" in reported(page)
     assert row(page, "standard deviation over positions (P)")[:2] == ["0.5", "1 of 3"]
     assert row(page, "mean over tokens (E)")[:2] == ["−2", "1 of 3"], "ranked by size, whichever the sign"
     drawing = panel(page).get_by_role("img", name="Gain in every layer")
@@ -85,7 +85,7 @@ def test_a_head_shows_its_kernel_and_is_named_either_way(browser: Browser, plant
     for asked in ("0.1", "L0H1", "l0h1"):
         page, wrong = opened(browser, f"{planted}?head={asked}")
         expect(page.get_by_role("dialog", name="Head L0H1 of Planted")).to_be_visible()
-        assert "A previous-token head by position alone: 0.9 there." in told(page)
+        assert "A previous-token head by position alone: 0.9 there." in reported(page)
         assert row(page, "weight on the previous token, by position alone")[:2] == ["0.9", "1 of 4"]
         assert wrong == []
         page.context.close()
@@ -95,12 +95,12 @@ def test_a_head_shows_its_kernel_and_is_named_either_way(browser: Browser, plant
 def test_a_token_is_found_by_id_and_by_text(browser: Browser, planted: str, asked: str) -> None:
     page, wrong = opened(browser, f"{planted}?token={asked}")
     expect(page.get_by_role("dialog", name="Token 4 ␠b of Planted")).to_be_visible()
-    assert "In the clump of 2 tokens" in told(page)
-    assert "yields another token instead" in told(page)
+    assert "In the clump of 2 tokens" in reported(page)
+    assert "yields another token instead" in reported(page)
     assert row(page, "token that it yields")[0] == "7 c"
     panel(page).get_by_role("link", name="7", exact=True).click()
     expect(page.get_by_role("dialog", name="Token 7 c of Planted")).to_be_visible()
-    assert "Without layers it yields itself." in told(page)
+    assert "Without layers it yields itself." in reported(page)
     assert page.url == f"{planted}?token=7"
     assert wrong == []
     page.context.close()
@@ -122,7 +122,7 @@ def test_a_token_is_found_by_id_and_by_text(browser: Browser, planted: str, aske
 )
 def test_of_what_is_not_known_a_sentence_says_so(browser: Browser, planted: str, asked: str, says: str) -> None:
     page, wrong = opened(browser, f"{planted}?{asked}")
-    assert says in told(page)
+    assert says in reported(page)
     assert wrong == []
     page.context.close()
 
@@ -131,7 +131,7 @@ def test_hostile_names_are_only_text(browser: Browser, planted: str) -> None:
     page, wrong = opened(browser, f"{planted}?token=5")
     expect(panel(page).locator("h2 bdi code")).to_have_text(HOSTILE)
     assert panel(page).locator("script, b").count() == 0
-    assert "It never occurs in the training text." in told(page)
+    assert "It never occurs in the training text." in reported(page)
     assert wrong == []
     page.context.close()
 
@@ -140,7 +140,7 @@ def test_what_can_not_be_fetched_is_said(browser: Browser, planted: str) -> None
     page = browser.new_page()
     page.route("**/things.json", lambda route: route.abort())
     page.goto(f"{planted}?channel=1")
-    assert "could not be fetched" in told(page)
+    assert "could not be fetched" in reported(page)
     page.close()
 
 
@@ -151,7 +151,7 @@ def test_by_keyboard_it_opens_turns_and_closes_and_gives_the_focus_back(browser:
     page.keyboard.press("Enter")
     expect(panel(page).locator("h2")).to_be_focused()
     assert page.url == f"{planted}?channel=1"
-    told(page)
+    reported(page)
     page.get_by_role("button", name="Next").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog", name="Channel 2 of Planted")).to_be_visible()
@@ -171,7 +171,7 @@ def test_by_keyboard_it_opens_turns_and_closes_and_gives_the_focus_back(browser:
 def test_the_back_button_closes_it_and_forward_opens_it(browser: Browser, planted: str) -> None:
     page, wrong = opened(browser, planted)
     page.get_by_role("link", name="Head L0H1").click()
-    told(page)
+    reported(page)
     page.go_back()
     expect(panel(page)).to_have_count(0)
     assert page.url == planted
@@ -186,7 +186,7 @@ def test_the_back_button_closes_it_and_forward_opens_it(browser: Browser, plante
 
 def test_a_link_in_it_to_a_finding_leads_there(browser: Browser, planted: str) -> None:
     page, wrong = opened(browser, f"{planted}?channel=2", viewport=WIDE)
-    told(page)
+    reported(page)
     panel(page).get_by_role("link", name="Gains").first.click()
     expect(panel(page)).to_have_count(0)
     page.wait_for_url(f"{planted}#gains")
@@ -210,7 +210,7 @@ def test_what_a_figure_picks_opens_its_panel(browser: Browser, planted: str, det
     pick = "detail => {}.dispatchEvent(new CustomEvent('atlas:pick', {{ bubbles: true, detail }}))"
     page.evaluate(pick.format("document"), detail)
     expect(page.get_by_role("dialog", name=name)).to_be_visible()
-    told(page)
+    reported(page)
     page.keyboard.press("Escape")
     expect(panel(page)).to_have_count(0)
     page.evaluate(pick.format("document.querySelector('figure canvas')"), detail)
@@ -219,7 +219,7 @@ def test_what_a_figure_picks_opens_its_panel(browser: Browser, planted: str, det
     page.context.close()
 
 
-def test_a_thing_is_looked_up_by_the_form(browser: Browser, planted: str) -> None:
+def test_an_entity_is_looked_up_by_the_form(browser: Browser, planted: str) -> None:
     page, wrong = opened(browser, planted)
     page.get_by_label("What").select_option("head")
     page.get_by_label("Which").fill("1.1")
@@ -230,7 +230,7 @@ def test_a_thing_is_looked_up_by_the_form(browser: Browser, planted: str) -> Non
     page.context.close()
 
 
-def test_without_scripts_links_lead_to_the_list_of_things(browser: Browser, planted: str) -> None:
+def test_without_scripts_links_lead_to_the_list_of_entities(browser: Browser, planted: str) -> None:
     page, wrong = opened(browser, planted, java_script_enabled=False, viewport=WIDE)
     expect(page.locator(".things-form")).to_be_hidden()
     page.get_by_role("link", name="Channel 1", exact=True).click()
@@ -240,10 +240,10 @@ def test_without_scripts_links_lead_to_the_list_of_things(browser: Browser, plan
     page.context.close()
 
 
-def test_a_channel_is_told_in_short_from_its_numbers(browser: Browser, tmp_path: Path) -> None:
+def test_a_channel_is_shown_in_short_from_its_numbers(browser: Browser, tmp_path: Path) -> None:
     with serving(tmp_path, page(PLANTED | IN_USE)) as address:
         page_, _ = opened(browser, f"{address}?channel=2")
-        told(page_)
+        reported(page_)
         assert panel(page_).locator(".entity-short").inner_text() == (
             "ln2 gives it the largest gain in 2 of 2 layers, 1.4 times the median channel's. "
             "It hardly varies with position (rank 2 of 3). "
@@ -254,7 +254,7 @@ def test_a_channel_is_told_in_short_from_its_numbers(browser: Browser, tmp_path:
             "frequency of the token there and 0.2 with the frequency of the next token."
         )
         page_.goto(f"{address}?channel=0")
-        told(page_)
+        reported(page_)
         assert panel(page_).locator(".entity-short").inner_text().startswith("ln2's gain on it is 0.")
         page_.context.close()
 
@@ -262,7 +262,7 @@ def test_a_channel_is_told_in_short_from_its_numbers(browser: Browser, tmp_path:
 @pytest.mark.parametrize("width", [390, 1300])
 def test_the_note_on_ranks_is_whole_at_any_width(browser: Browser, planted: str, width: int) -> None:
     page, _ = opened(browser, f"{planted}?channel=1", viewport={"width": width, "height": 800})
-    told(page)
+    reported(page)
     note = panel(page).get_by_text("Ranks count from the largest")
     assert note.evaluate("note => note.closest('.atlas-scroll')") is None
     assert note.evaluate("note => note.getBoundingClientRect().right") <= width
@@ -276,7 +276,7 @@ def test_axe_finds_nothing_with_a_panel_open_and_it_fits(
 ) -> None:
     model = "stdlib-gpt2" if asked == "token=2479" else "all-minilm-l6-v2"
     page, wrong = opened(browser, f"{address}models/{model}/?{asked}", color_scheme=scheme, viewport=PHONE)
-    told(page)
+    reported(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert page.evaluate("(d => d.scrollWidth <= d.clientWidth)(document.querySelector('dialog'))")
     found = Axe().run(page, context=".entity-panel", options=WCAG)
@@ -314,7 +314,7 @@ def test_the_search_leads_to_the_panel(browser: Browser, address: str, typed: st
     first.locator("a").first.click()
     page.wait_for_url(f"**{leads}*")
     expect(page.get_by_role("dialog", name=found)).to_be_visible()
-    told(page)
+    reported(page)
     page.keyboard.press("Escape")
     expect(panel(page)).to_have_count(0)
     assert leads.partition("?")[2] not in page.url, "the words that were looked for may stay, the thing not"

@@ -138,7 +138,7 @@ def test_what_survives_a_change_and_what_seeds_unmake_anyway():
     assert ids(found[SEEDS].parts[0]) == ["winding"]
 
 
-def test_what_a_change_costs_is_told_and_what_it_makes_hold_by_design():
+def test_what_a_change_costs_is_shown_and_what_it_makes_hold_by_design():
     three = member(
         "stdlib-rank-three", "rank three", winding="fails", clump="holds", low_rank="holds", fraying="holds"
     )
@@ -197,7 +197,7 @@ def test_what_cant_be_tested_after_a_change_is_no_loss():
         ),
     ],
 )
-def test_whether_a_model_without_positions_makes_a_curve_is_told_from_its_layers(stages, said):
+def test_whether_a_model_without_positions_makes_a_curve_is_known_from_its_layers(stages, said):
     alone = member("stdlib-none", "no positions", stages=stages, makes_its_own_positions="untested", clump="holds")
     rotary = member("stdlib-rotary", "rotations", makes_its_own_positions="holds")
     assert answers(family(alone, rotary))[OWN].answer.startswith(said)
@@ -211,7 +211,7 @@ def test_its_curve_is_set_beside_that_of_learned_positions():
     assert answers(family(beside, alone))[OWN].answer.endswith(" With learned positions it is 40 % at layer 1.")
 
 
-def test_when_claims_appear_is_told_beside_the_loss():
+def test_when_claims_appear_is_shown_beside_the_loss():
     steps = [
         member(f"s{i}", i, winding="holds" if i > 0 else "fails", clump="holds" if i > 2 else "fails")
         for i in range(4)

@@ -148,12 +148,12 @@ def test_pointing_at_the_curve_names_the_position(browser: Browser, address: str
         plot = figure.locator(".figure-plot")
         box = plot.bounding_box()
         assert box
-        told = figure.locator(".figure-tip")
+        reported = figure.locator(".figure-tip")
         for step in range(60):  # somewhere on a line through the middle there is a position
             page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * (0.2 + step / 100))
-            if told.is_visible():
+            if reported.is_visible():
                 break
-        assert re.match(r"position \d+", told.inner_text())
+        assert re.match(r"position \d+", reported.inner_text())
 
 
 def test_positions_are_gone_through_by_keys_and_opened(browser: Browser, address: str) -> None:
@@ -222,9 +222,9 @@ def test_pointing_at_a_token_names_it_literally(browser: Browser, address: str) 
         place, box = of(figure, "drawn.at(drawn.tokens[0])"), plot.bounding_box()
         assert box
         page.mouse.move(box["x"] + place[0], box["y"] + place[1])
-        told = figure.locator(".figure-tip")
-        told.wait_for()
-        assert "<b>x</b> & %{y} <script>" in (told.text_content() or "")
+        reported = figure.locator(".figure-tip")
+        reported.wait_for()
+        assert "<b>x</b> & %{y} <script>" in (reported.text_content() or "")
         assert "&lt;b&gt;x&lt;/b&gt;" in of(figure, "(drawn.restore({ find: 'x' }), drawn.svg('<i>'))")
 
 
@@ -315,7 +315,7 @@ def test_where_something_can_not_be_had_the_picture_stays(browser: Browser, addr
     page.context.close()
 
 
-def test_on_a_touch_screen_a_finger_scrolls_until_it_is_told_to_turn(browser: Browser, address: str) -> None:
+def test_on_a_touch_screen_a_finger_scrolls_until_it_is_asked_to_turn(browser: Browser, address: str) -> None:
     with model_page(browser, address, viewport=PHONE, has_touch=True, is_mobile=True) as page:
         figure = alive(page, "helix")
         plot = figure.locator(".figure-plot")
@@ -384,7 +384,7 @@ def data_of(page: Page, figure: str, model: str = "all-minilm-l6-v2") -> dict:
     return json.loads(page.evaluate(f"fetch('../../data/{model}/{figure}.json').then(r => r.text())"))
 
 
-def settled(page: Page, figure: Locator, what: str, expected: object) -> None:
+def wait_for(page: Page, figure: Locator, what: str, expected: object) -> None:
     """Wait until something that a plot draws is as expected."""
     until(
         page,
@@ -408,7 +408,7 @@ def test_layers_are_gone_through_with_a_slider(browser: Browser, address: str) -
         slider.focus()
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
-        settled(page, figure, "drawn.scene().lines[0].points[0].slice(0, 3)", data["rows"][2]["points"][0][:3])
+        wait_for(page, figure, "drawn.scene().lines[0].points[0].slice(0, 3)", data["rows"][2]["points"][0][:3])
         assert figure.locator(".slider-value").inner_text() == "into layer 2"
         numbers = dict(data["rows"][2]["numbers"])
         for number in numbers.values():
@@ -428,16 +428,16 @@ def test_damage_says_its_value_and_interval(browser: Browser, address: str) -> N
     with model_page(browser, address, "all-minilm-l6-v2") as page:
         figure = alive(page, "position-damage")
         plot = figure.locator(".figure-plot")
-        told = figure.locator("output.found")
+        reported = figure.locator("output.found")
         plot.focus()
         page.keyboard.press("ArrowRight")
         expected = r"averaged in groups of 2: damage [\d.]+ \(95 % interval [\d.]+ to [\d.]+\)\."
-        assert re.fullmatch(expected, told.inner_text())
+        assert re.fullmatch(expected, reported.inner_text())
         for _ in range(9):
             page.keyboard.press("ArrowRight")
-        assert told.inner_text().startswith("averaged in groups of 100:"), "it stays at the last"
+        assert reported.inner_text().startswith("averaged in groups of 100:"), "it stays at the last"
         page.keyboard.press("ArrowDown")
-        assert told.inner_text().startswith("smoothed by a Gaussian of 16:")
+        assert reported.inner_text().startswith("smoothed by a Gaussian of 16:")
         assert "arrow keys" in (plot.get_attribute("aria-label") or "")
         dot, box = of(figure, "drawn.marks()[0]"), plot.bounding_box()
         assert box
@@ -461,7 +461,7 @@ def test_a_head_that_is_chosen_shows_where_it_looks(browser: Browser, address: s
         assert weights[first] == max(weights), "the head that looks most at the previous token comes first"
         chosen.select_option(label="L1H11")
         lines = "drawn.lines().map(line => line.weights)"
-        settled(page, figure, lines, [line["weights"][23] for line in data["lines"]])
+        wait_for(page, figure, lines, [line["weights"][23] for line in data["lines"]])
         assert figure.locator("output.found").inner_text().startswith("L1H11 gives the previous token: on text 0.")
         plot.focus()
         page.keyboard.press("ArrowRight")
@@ -469,14 +469,14 @@ def test_a_head_that_is_chosen_shows_where_it_looks(browser: Browser, address: s
         page.keyboard.press("ArrowDown")
         page.keyboard.press("ArrowLeft")
         assert chosen.input_value() == str(2 * 12 + 10)
-        settled(page, figure, lines, [line["weights"][34] for line in data["lines"]])
+        wait_for(page, figure, lines, [line["weights"][34] for line in data["lines"]])
         grid, whole = of(figure, "drawn.grid()"), plot.bounding_box()
         assert whole
         page.evaluate(PICKED)
         across, down = grid["right"] - grid["left"], grid["bottom"] - grid["top"]
         page.mouse.click(whole["x"] + grid["left"] + across * 2.5 / 12, whole["y"] + grid["top"] + down * 0.5 / 6)
         assert page.evaluate("window.picked") == [{"kind": "head", "index": 2, "layer": 0, "head": 2}]
-        settled(page, figure, lines, [line["weights"][2] for line in data["lines"]])
+        wait_for(page, figure, lines, [line["weights"][2] for line in data["lines"]])
         assert chosen.input_value() == "2"
 
 
@@ -488,7 +488,7 @@ def test_the_grid_of_heads_can_be_coloured_otherwise(browser: Browser, address: 
         names = [grid["name"] for grid in data["grids"]]
         assert colour.locator("option").all_inner_texts() == names
         colour.select_option(label=names[-1])
-        settled(page, figure, "drawn.chosen().grid", len(names) - 1)
+        wait_for(page, figure, "drawn.chosen().grid", len(names) - 1)
         assert names[-1] in of(figure, "drawn.csv().map(row => row[2]).join()")
 
 

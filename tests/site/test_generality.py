@@ -113,7 +113,7 @@ def test_with_one_model_nothing_is_most_or_least_general():
     assert ids(lesson for lesson, _ in found.by_one) == ["winding", "fraying", "low-rank"]
 
 
-def test_of_the_first_model_it_is_told_what_cant_be_tested_and_why():
+def test_of_the_first_model_it_is_shown_what_cant_be_tested_and_why():
     found = general(GPT2, OTHER)
     assert (found.tested, len(found.untested)) == (4, 2)
     assert said("why", found.why) == "only part of its weights is here"
@@ -134,7 +134,7 @@ def test_of_the_first_model_it_is_told_what_cant_be_tested_and_why():
         ({"helix": "lacks_weights"}, ""),  # about no claim that is untested
     ],
 )
-def test_why_is_told_from_what_keeps_findings_from_being_computed(sections, why):
+def test_why_is_known_from_what_keeps_findings_from_being_computed(sections, why):
     found = general(page("gpt2", "holds", "untested", "holds", "holds", "holds", "untested", **sections)).why
     assert said("why", found) == why
     assert bool(found) == bool(why)

@@ -55,7 +55,7 @@ def test_nothing_but_links_is_added():
     assert LINK.sub(r"\2", with_terms(page, "g/")) == page
 
 
-def test_terms_are_told_apart_and_have_places_of_their_own():
+def test_terms_are_distinguished_and_have_places_of_their_own():
     terms = glossary()
     assert len({term.id for term in terms}) == len(terms) >= 30
     spellings = [spelling.lower() for term in terms for spelling in term.spellings]

@@ -88,7 +88,7 @@ def test_pages_name_them_and_run_them_last(project):
         ("first.js", "export let three = 3;\n", "form that is not read: export let three = 3;"),
     ],
 )
-def test_what_can_not_be_joined_is_told(project, caplog, file, text, said):
+def test_what_can_not_be_joined_is_shown(project, caplog, file, text, said):
     path = project / "src/assets" / file
     path.unlink() if text is None else path.write_text(text)
     with pytest.raises(Abort):

@@ -9,9 +9,9 @@ from generators.site.outlier_models import outlier_model
 
 
 def model(name, **claims):
-    told = {"finding": "f", "unit": "turns", "threshold": 1.0, "baseline": None, "answer": ""}
+    reported = {"finding": "f", "unit": "turns", "threshold": 1.0, "baseline": None, "answer": ""}
     records = [
-        ClaimRecord(id=id, statement=f"{id}.", verdict=verdict, value=value, **told)
+        ClaimRecord(id=id, statement=f"{id}.", verdict=verdict, value=value, **reported)
         for id, (verdict, value) in claims.items()
     ]
     return SimpleNamespace(
@@ -37,7 +37,7 @@ def apart(mine, *others):
         ("partly", ["holds", "holds"], 0, 0),
     ],
 )
-def test_only_a_verdict_that_no_other_has_is_told(mine, others, holds, fails):
+def test_only_a_verdict_that_no_other_has_is_shown(mine, others, holds, fails):
     found = apart((mine, None), *((other, None) for other in others))
     assert (len(found.holds), len(found.fails)) == (holds, fails)
     assert bool(found) == bool(holds or fails)
@@ -61,7 +61,7 @@ def test_an_effect_is_far_if_it_is_farther_than_the_others_lie_apart(value, othe
     assert [one.times for one in found] == ([] if times is None else [pytest.approx(times)])
 
 
-def test_the_farthest_are_told_and_no_claim_twice():
+def test_the_farthest_are_shown_and_no_claim_twice():
     others = [model(str(i), **{c: ("fails", float(i)) for c in "abcde"}) for i in range(3)]
     page = model("mine", a=("holds", 99.0), **{c: ("fails", 5.0 + i) for i, c in enumerate("bcde")})
     found = outlier_model(page, [page, *others])

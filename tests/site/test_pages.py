@@ -285,10 +285,10 @@ def test_a_finding_says_in_which_models_each_claim_holds(computed, rendered):
             if claim.finding != finding.name:
                 continue
             one, other = verdicts[claim.id]
-            told = page[page.index(f"<li><strong>{escape(claim.statement)}</strong>") :].split("</li>")[0]
+            reported = page[page.index(f"<li><strong>{escape(claim.statement)}</strong>") :].split("</li>")[0]
             expected = f"{words[one]} Plain, Hostile" if one == other else f"{words[one]} Plain"
-            assert expected in told
-            assert one == other or f"{words[other]} Hostile" in told
+            assert expected in reported
+            assert one == other or f"{words[other]} Hostile" in reported
             seen.add(claim.id)
     assert seen == set(verdicts)
 
@@ -309,7 +309,7 @@ def test_one_picture_suits_light_pages_and_by_its_address_dark_ones(rendered):
     assert "#2b2f36" not in picture.replace(":root{color:#2b2f36", "")
 
 
-def test_a_model_that_is_as_it_was_is_not_judged_again(computed, site, source, monkeypatch):
+def test_a_model_that_is_unchanged_is_not_judged_again(computed, site, source, monkeypatch):
     registry, results = computed
     before = render(registry, Store(results), site, source)
     page = (site.folder / "models/plain.md").read_text()
@@ -382,8 +382,8 @@ def test_with_many_models_pages_sum_up_and_name_on_demand(computed, site, source
     whole = (site.folder / "matrix.md").read_text()
     assert whole.count('<th scope="row">') == 2, "a row for each model"
     helix = (site.folder / "findings/helix.md").read_text()
-    told = helix[helix.index(f"<li><strong>{escape(HELIX.rules[0].statement)}</strong>") :].split("</li>")[0]
-    summary, on_demand = told.split("<details")
+    reported = helix[helix.index(f"<li><strong>{escape(HELIX.rules[0].statement)}</strong>") :].split("</li>")[0]
+    summary, on_demand = reported.split("<details")
     assert "of 2 models" in summary or "models tested" in summary
     assert "Plain" in on_demand and "Hostile" in on_demand
     assert "data-claims-of" not in helix

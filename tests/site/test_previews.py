@@ -90,11 +90,11 @@ def test_what_is_counted_is_what_was_judged(drawn):
 def test_the_text_for_those_who_cannot_see_it_says_the_same(drawn):
     (one, _), staging = drawn
     counts = model_card(one).counts
-    told = preview_of("models/one", read_previews(staging.folder)).alt
-    assert told.startswith(f"Model one: {len(one.findings.claims)} claims, {counts['holds']} hold, ")
+    reported = preview_of("models/one", read_previews(staging.folder)).alt
+    assert reported.startswith(f"Model one: {len(one.findings.claims)} claims, {counts['holds']} hold, ")
 
 
-def test_what_is_as_it_was_is_not_drawn_again(drawn, monkeypatch):
+def test_what_is_unchanged_is_not_drawn_again(drawn, monkeypatch):
     (one, two), staging = drawn
     asked = []
     monkeypatch.setattr(cards, "png", lambda card, _: asked.append(card.title) or b"drawn")

@@ -166,16 +166,16 @@ def test_its_figures_are_seen(browser, report, scheme, tone, other):
 
 
 @pytest.mark.browser
-def test_its_claims_are_told_and_a_reader_gets_around(opened, report):
+def test_its_claims_are_shown_and_a_reader_gets_around(opened, report):
     page, wrong = opened
     page.goto((report / "index.html").as_uri())
     load_pictures(page)  # a picture that is on its way when the page is left is a request that failed
     found = json.loads((report / "data" / MODEL / "findings.json").read_text())
     page.locator(f"a[href='models/{MODEL}/index.html']", has_text="All figures").click()
     for claim in found["claims"]:
-        told = page.locator(f"#claim-{claim['id']}").inner_text()
+        shown = page.locator(f"#claim-{claim['id']}").inner_text()
         untold = found["findings"][claim["finding"]]["status"] in ("missing", "not_applicable")
-        assert told == claim["statement"].rstrip(".") if untold else told.startswith(SYMBOLS[claim["verdict"]])
+        assert shown == claim["statement"].rstrip(".") if untold else shown.startswith(SYMBOLS[claim["verdict"]])
     load_pictures(page)
     page.get_by_role("link", name="Helix: how it is computed").click()
     assert page.url == (report / "findings" / "helix" / "index.html").as_uri()

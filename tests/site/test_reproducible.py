@@ -21,5 +21,5 @@ def test_two_builds_give_the_same_files(tmp_path):
     assert differing(*sites) == []
 
 
-def test_a_difference_is_told():
+def test_a_difference_is_shown():
     assert differing({"a": b"1", "b": b"2", "c": b"3"}, {"a": b"1", "b": b"0", "d": b"3"}) == ["b", "c", "d"]

@@ -228,7 +228,7 @@ def test_another_seed_alone_is_set_beside_the_changes():
     )
     page = SeriesPage(row.series, ("a", "b", "c"), members, (), None, seeds)
     assert [change.place for change in page.seed_changes] == ["another seed (1)", "another seed (2)"]
-    assert [len(change.kept) for change in page.seed_changes] == [1, 0]
+    assert [len(change.retained) for change in page.seed_changes] == [1, 0]
     assert [len(change.lost) for change in page.seed_changes] == [0, 1]
     assert page.beyond_seeds == [("b", 1, 1), ("c", 1, 1)]
     assert 0.28 < page.expected_beyond < 0.31
@@ -250,7 +250,7 @@ def test_seeds_agree_where_two_come_to_one_verdict():
 @pytest.mark.parametrize(
     ("before", "after", "kind"),
     [
-        ("holds", "holds", "kept"),
+        ("holds", "holds", "retained"),
         ("holds", "fails", "lost"),
         ("holds", "partly", "lost"),
         ("holds", "untested", "untested"),
@@ -264,7 +264,7 @@ def test_seeds_agree_where_two_come_to_one_verdict():
 def test_what_becomes_of_a_claim_is_one_thing(before, after, kind):
     row = along("change", (before, 1.0), (after, 2.0))
     found = change([row], "a", "b")
-    assert [name for name in ("kept", "lost", "gained", "alike", "untested", "new") if getattr(found, name)] == (
+    assert [name for name in ("retained", "lost", "gained", "alike", "untested", "new") if getattr(found, name)] == (
         [kind] if kind else []
     )
     assert found.held == (before == "holds")

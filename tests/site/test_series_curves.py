@@ -96,7 +96,7 @@ def test_every_curve_has_its_small_picture(count):
 # Pages
 
 
-def course(tmp_path, steps, changes):
+def trajectory(tmp_path, steps, changes):
     series = f"""
 - name: course
   title: A course
@@ -117,7 +117,7 @@ def course(tmp_path, steps, changes):
 def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
     steps = [0, *(2**i for i in range(count - 1))]
     early = steps[count // 2]
-    known, store, staging = course(
+    known, store, staging = trajectory(
         tmp_path, steps, lambda step: {"helix": winding(2.0 if step >= early else 0.01), "gains": same}
     )
     (page,) = write_series(known, store, staging, environment(), [])
@@ -144,7 +144,7 @@ def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
 
 
 def test_missing_models_are_named_and_not_drawn(tmp_path):
-    known, store, staging = course(
+    known, store, staging = trajectory(
         tmp_path, [0, 1, 2, 4], lambda step: None if step == 2 else {"helix" if step else "gains": same}
     )
     write_series(known, store, staging, environment(), [])
@@ -155,7 +155,7 @@ def test_missing_models_are_named_and_not_drawn(tmp_path):
 
 
 def test_without_results_the_overview_says_what_waits(tmp_path):
-    known, store, staging = course(tmp_path, [0, 1], lambda step: None)
+    known, store, staging = trajectory(tmp_path, [0, 1], lambda step: None)
     assert write_series(known, store, staging, environment(), []) == []
     text = (tmp_path / "pages/series/index.md").read_text()
     assert "<strong>A course</strong>, 2 models: When? <code>atlas compute course</code>" in text

@@ -70,7 +70,7 @@ def turned(page: Page, name: str) -> tuple[list[int], str | None]:
 # Sorting
 
 
-def test_numbers_are_sorted_by_what_stands_behind_the_rounding(planted: Page) -> None:
+def test_numbers_are_sorted_by_what_is_behind_the_rounding(planted: Page) -> None:
     assert turned(planted, "norm") == ([100, 9, 5, 7, 12, 3, 6, 8, 20], "ascending")
     assert turned(planted, "norm") == ([8, 6, 3, 12, 7, 5, 9, 100, 20], "descending")
     assert turned(planted, "norm") == (ALL, None)
@@ -121,9 +121,9 @@ def test_sorting_keeps_the_filter(planted: Page) -> None:
 def test_a_filter_leaves_rows_with_all_its_words(planted: Page, typed: str, left: list[int]) -> None:
     planted.get_by_role("searchbox", name="Filter rows of the table: Planted <rows>").fill(typed)
     assert ids(planted) == left
-    told = planted.get_by_role("status")
-    assert told.inner_text() == (f"{len(left)} of 9 rows" if typed.strip() else "9 rows")
-    assert told.get_attribute("aria-live") == "polite"
+    reported = planted.get_by_role("status")
+    assert reported.inner_text() == (f"{len(left)} of 9 rows" if typed.strip() else "9 rows")
+    assert reported.get_attribute("aria-live") == "polite"
 
 
 def test_an_emptied_filter_shows_all_rows_again(planted: Page) -> None:

@@ -122,8 +122,8 @@ def assert_visible(form: str) -> None:
 
 def byte_level(text: bytes) -> str:
     """Write bytes as GPT-2's tokenizer does, by the definition in its encoder.py."""
-    kept = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    codes, n = dict(zip(kept, kept, strict=True)), 0
+    stored = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    codes, n = dict(zip(stored, stored, strict=True)), 0
     for b in range(256):
         if b not in codes:
             codes[b] = 256 + n
@@ -371,7 +371,7 @@ def test_hostile_word_pieces(tmp_path: Path) -> None:
     assert len({*v.readable}) == len(strings)
 
 
-def test_tokens_of_the_same_bytes_are_told_apart(tmp_path: Path) -> None:
+def test_tokens_of_the_same_bytes_are_distinguished(tmp_path: Path) -> None:
     more = [added(2, " the", special=False), added(3, "é")]
     model = bpe([byte_level(b" the"), byte_level("é".encode())])
     v = load_vocabulary(write_tokenizer(tmp_path, model, decoder=BYTE_LEVEL, added_tokens=more), 5)

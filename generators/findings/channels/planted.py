@@ -35,7 +35,7 @@ CONTROLS = Controls(
         ),
         Planting("quiet-where-loud", "minus the correlation of both spreads", opposite_spreads, CORRELATIONS),
     ),
-    kept_by={
+    preserved_by={
         "few-channels": {
             "lognormal channel scales": "A few channels that are so loud do hold most of P now and then."
         }

@@ -11,7 +11,7 @@ from generators.findings.measured import Chance, Measurements
 from generators.findings.running import mean_over_windows, ratio_over_windows
 
 PREVIOUS = {"holds": 0.5, "partly": 0.3}  # weight on the previous token
-KEPT = {"holds": 0.8, "partly": 0.5}
+RETAINED = {"holds": 0.8, "partly": 0.5}
 
 
 def name(row: HeadRow) -> str:
@@ -45,12 +45,12 @@ def _inexact(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     if len(measured.arrays["previous"]) < len(POSITIONS):
         return Untested("Nothing in this model's positions can be replaced.")
     as_is, in_groups, removed = (_by_window(measured, i, heads) for i in range(len(POSITIONS)))
-    kept, low, high = ratio_over_windows(in_groups, as_is)
+    share, low, high = ratio_over_windows(in_groups, as_is)
     without = float(removed.mean() / as_is.mean())
     which = first([name(rows[i]) for i in heads], 4)
     return Tested(
-        kept,
-        f"With positions in groups of ten, {which} keep{'s' if len(heads) == 1 else ''} {kept:.0%} of the attention "
+        share,
+        f"With positions in groups of ten, {which} keep{'s' if len(heads) == 1 else ''} {share:.0%} of the attention "
         f"given to the previous token; without positions, {without:.0%}.",
         baseline=without,
         interval=(low, high),
@@ -88,8 +88,8 @@ RULES = (
         short="without exactness",
         statement="Heads that attend to the previous token do not need exact positions.",
         value=f"share of that weight kept in groups of ten, heads with at least {PREVIOUS['partly']:g}",
-        holds=KEPT["holds"],
-        partly=KEPT["partly"],
+        holds=RETAINED["holds"],
+        partly=RETAINED["partly"],
         unit="kept",
         test=_inexact,
     ),

@@ -48,7 +48,7 @@ def _unless_chance_does(said: str, tested: Tested, sense: Sense, holds: float) -
 
 def _three_components(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
-    value, kept = metrics["explained_variance_3d"]["no_first"], metrics["explained_variance_3d_kept"]
+    value, cleaned = metrics["explained_variance_3d"]["no_first"], metrics["explained_variance_3d_kept"]
     null = strictest(metrics["chance"]["explained_variance_3d"].values())
     walk = metrics["beside"]["explained_variance_3d"]["walk"]["median"]
     share = f"{value:.1%} of the variance of positions 1 to {metrics['n_positions'] - 1}"
@@ -60,16 +60,16 @@ def _three_components(measured: Measurements[HelixMetrics]) -> Tested | Untested
         fails = f"Three components hold {share}, but that is within what chance gives: {by_chance}."
     partly = f"Three components hold {share}, most but not nearly all; {by_chance}. {needed}."
     if value >= THREE:
-        partly = f"Three components hold {share}, but only {kept:.1%} without outlier positions; {by_chance}."
-    if kept < THREE_PARTLY <= value:
-        fails = f"Three components hold {share}, but only {kept:.1%} without outlier positions."
+        partly = f"Three components hold {share}, but only {cleaned:.1%} without outlier positions; {by_chance}."
+    if cleaned < THREE_PARTLY <= value:
+        fails = f"Three components hold {share}, but only {cleaned:.1%} without outlier positions."
     tested = Tested(
         value,
         {"holds": f"Three components hold {share}; {by_chance}.", "partly": partly, "fails": fails},
         chance=null,
         interval=pair(metrics["intervals"]["explained_variance_3d"]),
-        also=kept >= THREE,
-        also_partly=kept >= THREE_PARTLY,
+        also=cleaned >= THREE,
+        also_partly=cleaned >= THREE_PARTLY,
     )
     return _unless_chance_does(f"Three components hold {share}", tested, "at least", THREE)
 

@@ -119,7 +119,7 @@ CONTROLS = Controls(
             (0.999, 0.995, 0.985, 0.96, 0.94, 0.8, 0.6),
         ),
     ),
-    kept_by={
+    preserved_by={
         "three-components": {
             "permuted rows of a trained P": "A share of variance does not depend on the order of rows.",
             "rank-1 pairs": "Rows on one line lie in three dimensions.",

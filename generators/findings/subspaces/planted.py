@@ -7,7 +7,7 @@ import numpy as np
 from generators.findings.plantings import SHARES, Controls, D, E, N, P, Planting, Scene, V, noise, orthonormal
 
 
-def kept_apart(at: Scene, s: float) -> None:
+def separated(at: Scene, s: float) -> None:
     """Of P's variance, s lies where tokens hardly vary (half of the directions), the rest where they do."""
     axes = orthonormal(D, D, at.seed)
     at.weights[E] = (noise(at, V, D) * np.where(np.arange(D) < D // 2, 1, 0.1)) @ axes.T
@@ -31,7 +31,7 @@ CONTROLS = Controls(
         Planting(
             "keep-apart",
             "share of P's variance where tokens hardly vary",
-            kept_apart,
+            separated,
             (1, 0.9, 0.8, 0.7, 0.65, 0.6, 0.5),
         ),
         Planting("p-in-tail", "share of P's variance in E's last tenth", in_tail, SHARES),

@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", action="extend", default=[], metavar="CASE", help="or a family")
     cases = chosen(parser.parse_args().only)
     versions = _versions()
-    rows = kept(cases, versions)
+    rows = saved(cases, versions)
     for case in cases:
         oracle = ModelOracle(case)
         row = table_row(case, oracle.compare(), oracle)
@@ -68,7 +68,7 @@ def which(row: dict[str, Any]) -> Name:
     return row["family"], row["model_type"], row["variant"]
 
 
-def kept(cases: Sequence[OracleCase], versions: dict[str, str]) -> dict[Name, dict[str, Any]]:
+def saved(cases: Sequence[OracleCase], versions: dict[str, str]) -> dict[Name, dict[str, Any]]:
     """Return the stored rows that aren't compared anew.
 
     Raises:
