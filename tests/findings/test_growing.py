@@ -19,7 +19,7 @@ from generators.compute.results import Store
 from generators.drawing import style
 from generators.findings import FINDINGS
 from generators.findings.contract import Figure, Finding
-from generators.findings.gains.measure import Intervals, Metrics, Ranks
+from generators.findings.gains.measure import GainsIntervals, GainsMetrics, Ranks
 from generators.findings.growing import Lacking, NotMeasured, lacking, with_nulls
 from generators.findings.judging import NotMeasuredError, Rule, Untested
 from generators.findings.judging import Tested as Found
@@ -37,7 +37,7 @@ MODELS = [name for name in STORE.names() if STORE.whole(name, "gains")]
 SENTENCE = "This number was not measured when the model was computed; compute it again with: atlas compute {}."
 
 
-class GrownIntervals(Intervals):
+class GrownIntervals(GainsIntervals):
     layers_topped: Interval | None
 
 
@@ -52,7 +52,7 @@ class GrownRanks(Ranks):
 Grown = TypedDict(
     "Grown",
     {
-        **get_type_hints(Metrics),
+        **get_type_hints(GainsMetrics),
         "typical_gain": float | None,
         "intervals": GrownIntervals,
         "consistent_channel": dict[str, GrownChannel | None],

@@ -3,10 +3,11 @@
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
-from tests.synthetic import autoregressive, helix, line, random_walk
+from generators.findings.plantings import coil
+from tests.synthetic import autoregressive, line, random_walk
 
 Array = np.ndarray
-__all__ = ["autoregressive", "chirp", "circle", "embedded", "helix", "line", "random_walk", "sinusoidal", "smoothed"]
+__all__ = ["autoregressive", "chirp", "circle", "coil", "embedded", "line", "random_walk", "sinusoidal", "smoothed"]
 
 
 def circle(n: int, turns: float, phase: float = 0.0) -> Array:

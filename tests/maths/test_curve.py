@@ -22,7 +22,7 @@ def test_principal_scores_are_those_of_the_singular_value_decomposition():
 
 @pytest.mark.parametrize("d", [10, 700])
 def test_components_without_variance_are_left_out(d):
-    rows = shapes.embedded(shapes.helix(300, 4), d)
+    rows = shapes.embedded(shapes.coil(300, 4), d)
     found = curve.principal_scores(rows, 8)
     assert found.values.shape == (300, 3)
     assert found.energy == pytest.approx(np.sum(found.values**2))
@@ -47,7 +47,7 @@ def test_nothing_has_no_shares():
 
 
 def test_fraying_is_what_the_start_costs_beyond_the_end():
-    rows = shapes.embedded(shapes.helix(600, 4), 40, noise=0.01)
+    rows = shapes.embedded(shapes.coil(600, 4), 40, noise=0.01)
     assert curve.fraying(rows) == pytest.approx(0, abs=0.01)
     frayed = rows.copy()
     frayed[:100] += np.random.default_rng(1).standard_normal((100, 40))

@@ -18,7 +18,7 @@ def passed(rows, name):
 
 @pytest.fixture(scope="module")
 def helix() -> CurveNulls:
-    return CurveNulls(shapes.embedded(shapes.helix(N, 6), 40, noise=0.03), 99, 0)
+    return CurveNulls(shapes.embedded(shapes.coil(N, 6), 40, noise=0.03), 99, 0)
 
 
 def test_every_statistic_has_its_nulls(helix):

@@ -153,7 +153,7 @@ def test_some_channels_from_the_loudest_to_the_quietest():
 
 def test_waves_at_other_times_keep_their_power():
     rng = np.random.default_rng(0)
-    rows = shapes.embedded(shapes.helix(200, 4), 30, noise=0.1)
+    rows = shapes.embedded(shapes.coil(200, 4), 30, noise=0.1)
     first, second = surrogates.at_other_times(rows, rng, 2)
     scores = curve.principal_scores(rows, 64).values
     for drawn in (first, second):

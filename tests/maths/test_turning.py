@@ -67,7 +67,7 @@ def test_planes_as_the_eigenvectors_of_the_rotation_give_them(components):
 
 @pytest.mark.parametrize(("turns", "axis"), [(4, 0.5), (2.7, 0.3), (-20, 1.0), (130, 0.5)])
 def test_a_planted_helix_turns_once_per_turn(turns, axis):
-    first, *_ = planes_of(shapes.embedded(shapes.helix(N, turns, axis), 48, noise=0.01))
+    first, *_ = planes_of(shapes.embedded(shapes.coil(N, turns, axis), 48, noise=0.01))
     assert first.turns == pytest.approx(abs(turns), rel=0.02)
     assert first.tokens_per_turn == pytest.approx(N / abs(turns), rel=0.02)
     assert first.share == pytest.approx(1 / (1 + axis**2), abs=0.05)
@@ -152,7 +152,7 @@ def test_angle_steps_take_the_short_way():
 
 
 def test_turning_and_moving_the_whole_curve_changes_nothing():
-    rows = shapes.embedded(shapes.helix(N, 4), 30, noise=0.1)
+    rows = shapes.embedded(shapes.coil(N, 4), 30, noise=0.1)
     turned = rows @ scipy.linalg.qr(np.random.default_rng(3).standard_normal((30, 30)))[0] + 7
     for a, b in zip(planes_of(rows)[:2], planes_of(turned)[:2], strict=True):
         assert a.winding == pytest.approx(b.winding)
@@ -257,7 +257,7 @@ def test_one_looks_back_less_than_a_quarter(n, ks):
 
 
 def test_the_median_gain_is_over_1_5_and_10():
-    rows = shapes.embedded(shapes.helix(N, 4), 20, noise=0.05)
+    rows = shapes.embedded(shapes.coil(N, 4), 20, noise=0.05)
     looks = looks_of(rows)
     assert [look.k for look in looks] == [1, 5, 10, 50]
     assert turning.median_gain(looks) == sorted(look.gain for look in looks[:3])[1]
