@@ -1,5 +1,6 @@
 """Weights without structure, and what findings make of weights; what is planted in them: `findings/plantings.py`."""
 
+import html
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,7 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.judging import Claim
 from generators.findings.measured import Measurements
-from generators.site.words import caption
+from generators.site.words import caption, environment
 
 Array = np.ndarray
 Weights = dict[str, Array]
@@ -127,9 +128,23 @@ def smoothed_noise(n: int, d: int, seed: int, width: float) -> Array:
 # Results
 
 
-def measured_with(metrics: Mapping[str, object], **changed: object) -> Measurements:
-    """Return measurements of these metrics with some of them changed, to judge claims at their thresholds."""
-    return Measurements({**metrics, **changed})
+def measured_with(
+    metrics: Mapping[str, Any], inside: Mapping[str, Mapping[str, object]] | None = None, /, **changed: object
+) -> Measurements:
+    """Return measurements of these metrics with some of them, or some `inside` others, changed, to judge claims."""
+    merged = {name: {**metrics[name], **entries} for name, entries in (inside or {}).items()}
+    return Measurements({**metrics, **merged, **changed})
+
+
+def null(median: float, limit: float) -> dict[str, object]:
+    """Return what chance gives as it is stored."""
+    return {"null": "others", "median": median, "limit": limit, "draws": 200}
+
+
+def told(finding: Finding, measured: Measurements) -> str:
+    """Return what a model's page says of a finding, in plain text but for its tags."""
+    words = environment().get_template(f"findings/{finding.name}.md.j2").make_module({"root": ""})
+    return " ".join(html.unescape(str(words.details(measured.metrics))).split())
 
 
 def assert_of_its_type(finding: Finding, measured: Measurements) -> None:

@@ -9,7 +9,6 @@ from generators.findings import plantings
 from generators.findings.frequency import FINDING as FREQUENCY
 from generators.findings.frequency.chances import rank_of_any
 from generators.findings.frequency.claims import NO_FREQUENCIES, TOO_FEW
-from generators.findings.inputs import NotApplicableError
 from generators.maths.drift import drifting_correlations
 from generators.maths.ranks import unit_ranks
 from generators.site.words import caption, environment
@@ -116,13 +115,6 @@ def test_noise_has_no_frequency_channel(seed):
     known = frequencies(np.log1p(rng.zipf(1.3, V).clip(max=10**6).astype(float)))
     result = compute(rng.standard_normal((V, D)), known, raising(seed))
     assert set(verdicts(result).values()) == {"fails"}
-
-
-@pytest.mark.parametrize(("tokens", "channels"), [(99, 64), (1, 64), (500, 15)])
-def test_too_few_tokens_or_channels_say_nothing(tokens, channels):
-    rng = np.random.default_rng(0)
-    with pytest.raises(NotApplicableError, match="only"):
-        compute(rng.standard_normal((tokens, channels)), frequencies(rng.standard_normal(tokens)))
 
 
 def test_of_few_tokens_with_a_frequency_nothing_is_claimed():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import ortho_group
 
-from generators.findings.inputs import NotApplicableError
 from generators.findings.subspaces import FINDING as SUBSPACES
 from generators.site.words import caption, environment
 from tests import synthetic
@@ -240,25 +239,6 @@ def test_the_definitions_computed_the_plain_way():
     assert m["rivalry"] == pytest.approx(D * np.trace(C_P @ C_E) / np.trace(C_P) / np.trace(C_E))
     assert m["token_energy_share"]["uncentred"] == pytest.approx(np.sum((E @ top.T) ** 2) / np.sum(E**2))
     assert m["token_energy_share"]["centred"] == pytest.approx(np.sum((centred @ top.T) ** 2) / np.sum(centred**2))
-
-
-def test_rows_that_do_not_vary_have_nothing_to_keep_apart():
-    rng = np.random.default_rng(0)
-    with pytest.raises(NotApplicableError):
-        compute(np.ones((N, D)), rng.standard_normal((V, D)))
-    with pytest.raises(NotApplicableError):
-        compute(rng.standard_normal((N, D)), np.ones((V, D)))
-
-
-@pytest.mark.parametrize(("shape_P", "shape_E", "why"), [
-    ((15, D), (V, D), "P has only 15 positions"),
-    ((N, 15), (V, 15), "The stream has only 15 channels"),
-    ((N, D), (99, D), "There are only 99 tokens"),
-])  # fmt: skip
-def test_smaller_ones_are_not_spoken_about(shape_P, shape_E, why):
-    rng = np.random.default_rng(0)
-    with pytest.raises(NotApplicableError, match=why):
-        compute(rng.standard_normal(shape_P), rng.standard_normal(shape_E))
 
 
 @pytest.mark.parametrize(("n", "d"), [(16, 16), (16, D), (30, 90)])
