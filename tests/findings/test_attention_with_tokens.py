@@ -286,16 +286,10 @@ def judged(heads, limit, stored):
     """Judge heads given as (peak, weight at offset 1), with tokens on the positions or, without, positions alone."""
     metrics = compute(weights_of(SMALL), SMALL).metrics
     plain = metrics[stored]["heads"][0]
-    described = [
-        {
-            **plain,
-            "head": i,
-            "peak_offset": peak,
-            "weight_at_1": at_1,
-            "previous_token_head": peak == 1 and at_1 >= 0.5,
-        }
-        for i, (peak, at_1) in enumerate(heads)
-    ]
+    described = []
+    for i, (peak, at_1) in enumerate(heads):
+        found = peak == 1 and at_1 >= 0.5
+        described.append({**plain, "head": i, "peak_offset": peak, "weight_at_1": at_1, "previous_token_head": found})
     changed = {"token_kernels": None, stored: {**metrics[stored], "heads": described}}
     chance = {"previous_token": synthetic.null(0.05, limit)}
     return claim_of(synthetic.measured_with(metrics, {"chance": chance}, **changed))

@@ -7,7 +7,7 @@ from scipy.stats import rankdata, spearmanr
 from generators.findings.token_svd import FINDING as TOKEN_SVD
 from generators.findings.token_svd.extremes import extremes
 from generators.findings.token_svd.separation import auc
-from generators.site.words import caption, environment
+from generators.site.words import caption
 from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic
 
@@ -173,9 +173,8 @@ def test_a_mean_along_the_widest_spread_is_said_to_be():
 def test_a_plane_must_do_better_than_any_other_would(area, limit, verdict):
     E, marked = planted(np.random.default_rng(0))
     metrics = compute(E, vocabulary(marked)).metrics
-    null = {"null": "others", "median": limit - 0.03, "limit": limit, "draws": 200}
-    chance, found = {**metrics["chance"], "plane": null}, {**metrics["auc"], "plane": area}
-    claims = TOKEN_SVD.claims(synthetic.measured_with(metrics, auc=found, chance=chance))
+    inside = {"chance": {"plane": synthetic.null(limit - 0.03, limit)}, "auc": {"plane": area}}
+    claims = TOKEN_SVD.claims(synthetic.measured_with(metrics, inside))
     claim = {c.id: c for c in claims}["space-plane"]
     assert (claim.verdict, claim.threshold) == (verdict, max(0.9, limit))
     assert ("but planes turned at random typically reach" in claim.answer) == (0.9 <= area <= limit)
@@ -200,7 +199,7 @@ def test_tokens_scaled_as_a_whole_are_more_extreme_than_length_implies():
     found = compute(E).metrics["extremes"]
     assert found["count"] == 40
     assert found["longest"]["value"] > found["longest"]["high"] + 0.5
-    assert "both are more extreme than that" in told(compute(E))
+    assert "both are more extreme than that" in synthetic.told(TOKEN_SVD, compute(E))
 
 
 def test_long_tokens_on_the_other_side_are_told():
@@ -208,12 +207,9 @@ def test_long_tokens_on_the_other_side_are_told():
     along = 1 + 0.3 * rng.standard_normal(4000)
     E = rng.standard_normal((4000, D)) * np.exp(-2 * (along - 1))[:, None]
     E[:, 0] = 8 * along
-    assert "the longest are on the other side of the mean than their norm puts them" in told(compute(E))
-
-
-def told(result) -> str:
-    words = environment().get_template("findings/token_svd.md.j2").make_module({"root": ""})
-    return " ".join(words.details(result.metrics).split())
+    assert "the longest are on the other side of the mean than their norm puts them" in synthetic.told(
+        TOKEN_SVD, compute(E)
+    )
 
 
 # The first direction and positions
@@ -239,7 +235,7 @@ def test_whether_the_first_direction_separates_tokens_that_overlap_with_position
     assert found["k"] == 4
     assert (found["auc"]["value"] > 0.95) == together
     assert (found["rho_share"]["value"] > found["rho_share"]["high"]) == together
-    assert said in told(result)
+    assert said in synthetic.told(TOKEN_SVD, result)
     assert "svd-overlap" in {figure.name for figure in TOKEN_SVD.figures(result)}
 
 
@@ -263,16 +259,7 @@ def test_without_positions_nothing_is_said_of_them():
     for P in (None, np.zeros((100, E.shape[1]))):  # a table that is all alike has no directions
         result = compute(E, P=P)
         assert result.metrics["overlap"] is None
-        assert "overlap with positions" not in told(result)
-
-
-def test_every_number_is_of_its_type_and_every_figure_drawn_and_told():
-    E, marked = planted(np.random.default_rng(0))
-    P = np.random.default_rng(1).standard_normal((200, D))
-    for known, positions in ((None, None), (vocabulary(marked), P)):
-        result = compute(E, known, positions)
-        synthetic.assert_of_its_type(TOKEN_SVD, result)
-        synthetic.assert_drawn_and_told(TOKEN_SVD, result)
+        assert "overlap with positions" not in synthetic.told(TOKEN_SVD, result)
 
 
 def test_what_the_pictures_show_is_told():
