@@ -88,13 +88,6 @@ def test_components_that_are_left_out_are_told_as_error():
     assert noise["largest_error"] > 0.1
 
 
-def test_groups_are_averaged_and_the_last_may_be_smaller():
-    rows = np.arange(5.0)[:, None]
-    assert in_groups(rows, 2)[:, 0].tolist() == [0.5, 0.5, 2.5, 2.5, 4]
-    assert in_groups(rows, 1)[:, 0].tolist() == rows[:, 0].tolist()
-    assert in_groups(rows, 9)[:, 0].tolist() == [2] * 5
-
-
 @pytest.mark.parametrize(
     ("changed", "given", "says"),
     [

@@ -1,4 +1,5 @@
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,15 +13,12 @@ from tests import synthetic
 
 D = 64
 PLANTED = [3, 17, 18, 40, 41, 60]
+claims_of = partial(synthetic.by_id, CHANNELS)
 
 
 def compute(P, E=None):
     weights = {"position_embedding": P} if E is None else {"position_embedding": P, "token_embedding": E}
     return synthetic.measure(CHANNELS, weights)
-
-
-def claims_of(result):
-    return {claim.id: claim for claim in CHANNELS.claims(result)}
 
 
 def planted_positions(n=300, noise=0.02):
@@ -112,12 +110,6 @@ def test_too_few_channels_have_no_quarter(d):
     assert (chosen.tolist(), gap) == ([], None)
 
 
-def test_planted_channels_are_found():
-    m = compute(planted_positions()).metrics
-    assert sorted(m["position_channels"]) == PLANTED
-    assert m["position_channels_variance_share"] > 0.95
-
-
 def test_noise_has_no_position_channels():
     m = compute(np.random.default_rng(0).standard_normal((256, D))).metrics
     assert m["position_channels"] == []
@@ -135,6 +127,7 @@ def test_position_std_leaves_out_the_first_row():
     expected = [np.sqrt(np.mean((P[1:, c] - np.mean(P[1:, c])) ** 2)) for c in range(D)]
     np.testing.assert_allclose(m["position_std"], expected)
     assert sorted(m["position_channels"]) == PLANTED
+    assert m["position_channels_variance_share"] > 0.95
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -166,14 +159,6 @@ def test_participation_ratio_counts_planted_channels():
     P[0] = 0
     P[0, 30] = 1000
     np.testing.assert_allclose(compute(P).metrics["participation_ratio"][:2], [1, 4])
-
-
-def test_gaussian_rows_need_almost_all_channels():
-    result = compute(np.random.default_rng(5).standard_normal((256, D)))
-    claim = claims_of(result)["few-channels"]
-    assert claim.value == pytest.approx(claim.baseline, abs=0.05)
-    assert claim.value > 0.8
-    assert claim.verdict == "fails"
 
 
 def channels_needed(rows, share=0.90):
@@ -367,19 +352,8 @@ def test_the_overlap_counts_variance_and_not_energy():
     assert compute(planted_positions(), E).metrics["low_variance_overlap"] == 6
 
 
-def test_without_tokens_only_what_needs_them_is_null():
-    result = compute(planted_positions())
-    m = result.metrics
-    names = [name for name, value in m.items() if value is None]
-    assert sorted(names) == [
-        "low_variance_overlap", "low_variance_overlap_chance", "spearman_position_std_token_mean",
-        "spearman_position_std_token_std", "token_mean", "token_std",
-    ]  # fmt: skip
-    assert [name for name, value in m["chance"].items() if value is None] == [
-        "low_variance_overlap", "spearman_position_std_token_std",
-    ]  # fmt: skip
-    assert [name for name, value in m["intervals"].items() if value is None] == ["spearman_position_std_token_std"]
-    claims = claims_of(result)
+def test_without_tokens_only_what_needs_them_is_untested():
+    claims = claims_of(compute(planted_positions()))
     assert claims["few-channels"].verdict == "holds"
     for claim in ("tokens-avoid", "quiet-where-loud"):
         assert claims[claim].verdict == "untested"

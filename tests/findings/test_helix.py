@@ -9,7 +9,7 @@ import pytest
 from generators.checkpoint.positions import fairseq_sinusoids, split_sinusoids
 from generators.findings import plantings
 from generators.findings.helix import FINDING as HELIX
-from generators.findings.helix import chance, planted
+from generators.findings.helix import chance
 from generators.findings.helix.information import information
 from generators.maths import surrogates
 from generators.maths.sines import sines
@@ -190,15 +190,6 @@ def test_two_circles_that_components_mix_wind_both():
     assert claims["three-components"].verdict != "holds"
 
 
-def test_a_chirp_winds():
-    t = np.arange(400) / 400
-    angle = 2 * np.pi * (3 * t + 6 * t**2)
-    P = plantings.embed(np.column_stack([np.cos(angle), np.sin(angle)]), 48, noise=0.01)
-    claim = claims_of(P)["winding"]
-    assert claim.verdict == "holds"
-    assert claim.value == pytest.approx(9, abs=0.4)
-
-
 @pytest.mark.parametrize(("winding", "limit", "verdict"), [
     (1.01, 0.7, "holds"), (0.99, 0.7, "partly"), (0.71, 0.7, "partly"), (0.69, 0.7, "fails"), (1.4, 1.5, "fails"),
 ])  # fmt: skip
@@ -332,38 +323,10 @@ def test_roughness_and_its_baseline():
 # The start
 
 
-def test_a_frayed_start_is_found():
-    smooth = plantings.embed(plantings.coil(400, 4), 48, noise=0.01)
-    frayed = planted.with_frayed_start(smooth, noise=0.15)
-    claims = {name: claims_of(P)["fraying"] for name, P in (("smooth", smooth), ("frayed", frayed))}
-    assert claims["smooth"].verdict == "fails"
-    assert claims["smooth"].value == pytest.approx(0, abs=0.005)
-    assert claims["frayed"].verdict == "holds"
-    assert claims["frayed"].value > 0.1
-    assert claims["frayed"].baseline == pytest.approx(0, abs=0.03)
-    assert claims["frayed"].chance.limit < claims["frayed"].value
-
-
-def test_a_frayed_end_does_not_count():
-    P = planted.with_frayed_start(plantings.embed(plantings.coil(400, 4), 48, noise=0.01), noise=0.15)[::-1]
-    claim = claims_of(P)["fraying"]
-    assert claim.value < -0.1
-    assert claim.verdict == "fails"
-
-
 @pytest.mark.parametrize(("n", "verdict"), [(199, "untested"), (200, "fails")])
 def test_fraying_needs_200_positions(n, verdict):
     P = plantings.embed(plantings.coil(n, 4), 48, noise=0.01)
     assert claims_of(P)["fraying"].verdict == verdict
-
-
-@pytest.mark.parametrize(("factor", "verdict"), [(1, "fails"), (4.9, "fails"), (5.1, "holds"), (20, "holds")])
-def test_the_first_position_apart(factor, verdict):
-    rows = plantings.embed(plantings.coil(400, 4, axis=0), 48)
-    step = np.linalg.norm(rows[2] - rows[1])  # the same for all neighbours on a circle
-    claim = claims_of(planted.with_first_apart(rows, factor * step))["first-position"]
-    assert claim.value == pytest.approx(factor, rel=1e-6)
-    assert claim.verdict == verdict
 
 
 def test_a_first_position_apart_where_many_are_is_no_finding():
@@ -470,10 +433,8 @@ def test_the_memory_of_known_curves():
 # Looking back and cosines
 
 
-def test_the_median_gain_is_judged():
-    m = metrics_of(plantings.embed(plantings.coil(300, 8), 24, noise=0.05))
-    assert m["median_gain"] == sorted(look["gain"] for look in m["look_back"][:3])[1]
-    for look in m["look_back"]:
+def test_the_gain_is_over_standing_still():
+    for look in metrics_of(plantings.embed(plantings.coil(300, 8), 24, noise=0.05))["look_back"]:
         assert look["gain"] == pytest.approx(1 - (1 - look["r2_rotation"]) / (1 - look["r2_identity"]))
         assert look["translation_gain"] == pytest.approx(1 - (1 - look["r2_translation"]) / (1 - look["r2_identity"]))
 
@@ -534,10 +495,6 @@ def test_a_token_at_the_mean_has_no_share():
     P = plantings.coil(256, 5) @ directions.T
     E = np.vstack([directions[:, 0], -directions[:, 0], np.zeros((2, 48))])
     assert metrics_of(P, E)["token_share"]["tokens"] == pytest.approx(0.5)
-
-
-def test_token_share_is_null_without_tokens():
-    assert metrics_of(positions(64, 16))["token_share"] is None
 
 
 # Thresholds

@@ -1,6 +1,7 @@
 """Subspaces: planted disjoint and shared spreads, and the definitions computed the plain way."""
 
 import json
+from functools import partial
 from math import ceil
 
 import numpy as np
@@ -12,19 +13,13 @@ from generators.site.words import caption
 from tests import synthetic
 
 D, N, V = 40, 300, 900
+claims_of = partial(synthetic.by_id, SUBSPACES)
+verdicts = partial(synthetic.verdicts, SUBSPACES)
 
 
 def compute(P: np.ndarray, E: np.ndarray):
     weights = {"position_embedding": P.astype(np.float32), "token_embedding": E.astype(np.float32)}
     return synthetic.measure(SUBSPACES, weights, synthetic.architecture(n_ctx=len(P), d_model=P.shape[1]))
-
-
-def claims_of(result):
-    return {claim.id: claim for claim in SUBSPACES.claims(result)}
-
-
-def verdicts(result) -> dict[str, str]:
-    return {claim.id: claim.verdict for claim in SUBSPACES.claims(result)}
 
 
 def spread(rng: np.random.Generator, rows: int, scale: np.ndarray) -> np.ndarray:
@@ -40,12 +35,7 @@ def test_what_is_planted_where_the_other_side_is_quiet_is_found_there(side, clai
     of_P, of_E = (mine, other) if side == "position" else (other, mine)
     result = compute(spread(rng, N, of_P), spread(rng, V, of_E))
     m, found = result.metrics, claims_of(result)[claim]
-    assert verdicts(result) == {
-        "keep-apart": "holds",
-        "p-in-tail": "fails",
-        "tokens-in-tail": "fails",
-        claim: "holds",
-    }
+    assert {name for name, verdict in verdicts(result).items() if verdict == "holds"} == {"keep-apart", claim}
     assert found.value == m[f"{side}_energy_in_tail"] > 0.99
     assert found.interval[0] <= found.value <= found.interval[1]
     if side == "position":
@@ -286,12 +276,10 @@ def test_alt_texts_tell_the_numbers(n):
     assert alt["direction-overlap"].endswith(f"{left:.2f} in the upper left corner, {right:.2f} in the upper right.")
 
 
-def test_the_table_averages_the_capture_over_tenths():
-    rng = np.random.default_rng(0)
-    result = compute(rng.standard_normal((N, D)), rng.standard_normal((V, D)))
-    table = result.tables["capture"]
+def test_the_table_averages_the_capture_over_tenths(noise):
+    table = noise.tables["capture"]
     assert table.columns == ("from", "to", "mean_capture", "chance")
     for tenth, row in enumerate(table.named()):
         assert (row["from"], row["to"]) == (4 * tenth + 1, 4 * tenth + 4)
-        assert row["mean_capture"] == pytest.approx(np.mean(result.metrics["capture"][4 * tenth : 4 * tenth + 4]))
+        assert row["mean_capture"] == pytest.approx(np.mean(noise.metrics["capture"][4 * tenth : 4 * tenth + 4]))
         assert row["chance"] == 30 / D
