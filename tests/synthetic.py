@@ -1,7 +1,9 @@
 """Weights without structure, and what findings make of weights; what is planted in them: `findings/plantings.py`."""
 
+import html
+import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +17,9 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.judging import Claim
 from generators.findings.measured import Measurements
-from generators.site.words import caption
+from generators.site.words import caption, environment
+from generators.tokens.readable import readable_form
+from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
 
 Array = np.ndarray
 Weights = dict[str, Array]
@@ -52,8 +56,16 @@ def with_formula(arch: Architecture) -> Architecture:
     return replace(arch, positions="formula")
 
 
+def by_id(finding: Finding, measured: Measurements) -> dict[str, Claim]:
+    return {claim.id: claim for claim in finding.claims(measured)}
+
+
+def verdicts(finding: Finding, measured: Measurements) -> dict[str, str]:
+    return {claim.id: claim.verdict for claim in finding.claims(measured)}
+
+
 def claims_of(finding: Finding, weights: Mapping[str, Array], arch: Architecture | None = None) -> dict[str, Claim]:
-    return {claim.id: claim for claim in finding.claims(measure(finding, weights, arch))}
+    return by_id(finding, measure(finding, weights, arch))
 
 
 def measure(
@@ -100,6 +112,16 @@ def gaussian_weights(
     return weights
 
 
+def vocabulary(
+    size: int, texts: Mapping[int, str | bytes] | None = None, special: Iterable[int] = ()
+) -> ModelVocabulary:
+    """Return a vocabulary of these texts, and words of other ids; `special` ids are special."""
+    of = {i: f"w{i}x" for i in range(size)} | dict(texts or {})
+    raw = {i: text if isinstance(text, bytes) else text.encode() for i, text in of.items()}
+    marked = set(special)
+    return assemble({i: Token(t, readable_form(t), t.startswith(b" "), i in marked) for i, t in raw.items()}, size)
+
+
 # Curves
 
 
@@ -127,9 +149,23 @@ def smoothed_noise(n: int, d: int, seed: int, width: float) -> Array:
 # Results
 
 
-def measured_with(metrics: Mapping[str, object], **changed: object) -> Measurements:
-    """Return measurements of these metrics with some of them changed, to judge claims at their thresholds."""
-    return Measurements({**metrics, **changed})
+def measured_with(
+    metrics: Mapping[str, Any], inside: Mapping[str, Mapping[str, object]] | None = None, /, **changed: object
+) -> Measurements:
+    """Return measurements of these metrics with some of them, or some `inside` others, changed, to judge claims."""
+    merged = {name: {**metrics[name], **entries} for name, entries in (inside or {}).items()}
+    return Measurements({**metrics, **merged, **changed})
+
+
+def null(median: float, limit: float) -> dict[str, object]:
+    """Return what chance gives as it is stored."""
+    return {"null": "others", "median": median, "limit": limit, "draws": 200}
+
+
+def told(finding: Finding, measured: Measurements) -> str:
+    """Return what a model's page says of a finding, in plain text but for its tags."""
+    words = environment().get_template(f"findings/{finding.name}.md.j2").make_module({"root": ""})
+    return " ".join(html.unescape(str(words.details(measured.metrics))).split())
 
 
 def assert_of_its_type(finding: Finding, measured: Measurements) -> None:
@@ -139,9 +175,9 @@ def assert_of_its_type(finding: Finding, measured: Measurements) -> None:
 
 
 def assert_drawn_and_described(finding: Finding, measured: Measurements) -> None:
-    """Check that every figure is drawn, and has words."""
+    """Check that every figure is drawn, text and all, and has words."""
     for figure in finding.figures(measured):
-        figure.draw()
+        figure.draw().savefig(io.BytesIO(), format="svg")
         words = caption(finding.name, figure.name, measured)
         assert words.how_to_read
         assert words.alt

@@ -92,19 +92,19 @@ NO_INTERVAL = "the value is a count, a sum over a whole matrix, or absent"
 NO_CHANCE = "no distribution of chance was drawn, or the claim is untested"
 
 
-def _text(name: str, meaning: str, of: Callable[[Told], Any], null: str | None = None) -> Column:
+def _text(name: str, meaning: str, of: Callable[[ClaimRow], Any], null: str | None = None) -> Column:
     return Column(name, "text", meaning, of, null=null)
 
 
-def _count(name: str, meaning: str, of: Callable[[Told], Any], unit: str, null: str | None = None) -> Column:
+def _count(name: str, meaning: str, of: Callable[[ClaimRow], Any], unit: str, null: str | None = None) -> Column:
     return Column(name, "whole number", meaning, of, unit, null)
 
 
-def _number(name: str, meaning: str, of: Callable[[Told], Any], null: str) -> Column:
+def _number(name: str, meaning: str, of: Callable[[ClaimRow], Any], null: str) -> Column:
     return Column(name, "number", meaning, of, "see unit", null)
 
 
-def _flag(name: str, meaning: str, of: Callable[[Told], Any]) -> Column:
+def _flag(name: str, meaning: str, of: Callable[[ClaimRow], Any]) -> Column:
     return Column(name, "yes or no", meaning, of)
 
 

@@ -10,7 +10,6 @@ from generators.findings import plantings
 from generators.findings.blurred import FINDING
 from generators.findings.blurred.measure import GROUP, in_groups, looks
 from generators.findings.blurred.reduced import COMPONENTS, Reduced, reduce, why_not
-from generators.findings.inputs import NotApplicableError
 from generators.findings.positional import queries_and_keys, scoring, stream_of
 from tests import synthetic
 
@@ -89,13 +88,6 @@ def test_components_that_are_left_out_are_shown_as_error():
     assert noise["largest_error"] > 0.1
 
 
-def test_groups_are_averaged_and_the_last_may_be_smaller():
-    rows = np.arange(5.0)[:, None]
-    assert in_groups(rows, 2)[:, 0].tolist() == [0.5, 0.5, 2.5, 2.5, 4]
-    assert in_groups(rows, 1)[:, 0].tolist() == rows[:, 0].tolist()
-    assert in_groups(rows, 9)[:, 0].tolist() == [2] * 5
-
-
 @pytest.mark.parametrize(
     ("changed", "given", "says"),
     [
@@ -126,11 +118,3 @@ def test_what_half_precision_cannot_hold_is_said_and_not_drawn():
     assert result.arrays == {}
     assert "too large for the half precision" in result.metrics["why_not"]
     assert np.isfinite([row["in_groups"] for row in result.metrics["heads"]]).all()
-
-
-def test_positions_that_are_all_alike_are_not_blurred():
-    weights, arch = of_few_components()
-    with pytest.raises(NotApplicableError, match="there is nothing to blur"):
-        synthetic.measure(
-            FINDING, {**weights, "position_embedding": np.ones_like(weights["position_embedding"])}, arch
-        )

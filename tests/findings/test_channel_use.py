@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ N, D, V, LAYERS = 60, 32, 400, 2
 ARCH: Architecture = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
 LOG_FREQUENCY = np.random.default_rng(1).uniform(0, 8, V)
 FREQUENT, LN2, POSITION = 7, 11, 13
+claims_of = partial(synthetic.by_id, FINDING)
 
 
 def weights_of():
@@ -32,10 +35,6 @@ def measured(proxy=False, frequencies=True, **planted):
     known = (TokenFrequency("corpus", "a corpus", LOG_FREQUENCY, 1.0, proxy),) if frequencies else ()
     run = StandIn(arch, weights_of()["position_embedding"], length=N, log_frequency=LOG_FREQUENCY, **planted)
     return FINDING.measure(Inputs(weights_of(), arch, None, known, run))
-
-
-def claims_of(result):
-    return {claim.id: claim for claim in FINDING.claims(result)}
 
 
 def test_the_channels_that_findings_name_and_twenty_others():

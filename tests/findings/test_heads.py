@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ N, D, LAYERS = 120, 48, 2
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
 HEADS = LAYERS * ARCH.n_head
 WEIGHTS = synthetic.gaussian_weights(ARCH, 0)
+claims_of = partial(synthetic.by_id, FINDING)
 
 
 def curve():
@@ -23,10 +26,6 @@ def measured(looks, weights=None, kind="table", arch=ARCH, P=None):
     if P is not None:
         weights["position_embedding"] = P
     return FINDING.measure(Inputs(weights, arch, run=StandIn(arch, P, kind=kind, length=N, looks=looks)))
-
-
-def claims_of(result):
-    return {claim.id: claim for claim in FINDING.claims(result)}
 
 
 def test_a_planted_head_is_found_with_its_weight():

@@ -9,9 +9,8 @@ import pytest
 from generators.checkpoint.positions import fairseq_sinusoids, split_sinusoids
 from generators.findings import plantings
 from generators.findings.helix import FINDING as HELIX
-from generators.findings.helix import chance, planted
+from generators.findings.helix import chance
 from generators.findings.helix.information import information
-from generators.findings.inputs import NotApplicableError
 from generators.maths import surrogates
 from generators.maths.sines import sines
 from generators.site.words import caption
@@ -19,6 +18,7 @@ from tests import synthetic
 
 measuring = import_module("generators.findings.helix.measure")  # the package's own `measure` is the function in it
 SHAPES = [(256, 48), (300, 16), (210, 320), (200, 24), (199, 24), (16, 48), (40, 16)]
+KEPT = {"explained_variance_3d_kept": 0.95}
 SMOOTH = {"lag_one": 0.51, "width": 1.0, "memory": 3}
 FEW = 100  # draws of each null: fewer have no 99th percentile
 
@@ -61,7 +61,7 @@ def any_metrics():
     return metrics_of(positions(256, 48))
 
 
-def verdict_with(claim, **changed):
+def claim_with(claim, **changed):
     result = synthetic.measured_with(any_metrics(), **changed)
     return {c.id: c for c in HELIX.claims(result)}[claim]
 
@@ -116,27 +116,6 @@ def test_singular_values_of_all_rows_uncentred(computed):
     s = np.linalg.svd(P, compute_uv=False)
     np.testing.assert_allclose(result.metrics["singular_values"], s[:50], rtol=1e-6)
     assert result.metrics["energy_top30"] == pytest.approx(sum(s[:30] ** 2) / sum(s**2))
-
-
-@pytest.mark.parametrize(
-    ("in_three", "verdict"), [(0.91, "holds"), (0.89, "partly"), (0.71, "partly"), (0.69, "fails")]
-)
-def test_three_components_claim(in_three, verdict):
-    rest = np.full(20, (1 - in_three) / 20)
-    P = plantings.with_spectrum(300, 64, [*np.full(3, in_three / 3), *rest])
-    claim = claims_of(P)["three-components"]
-    assert claim.value == pytest.approx(in_three)
-    assert claim.verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("in_30", "verdict"), [(0.995, "holds"), (0.985, "partly"), (0.955, "partly"), (0.945, "fails")]
-)
-def test_low_rank_claim(in_30, verdict):
-    P = plantings.with_spectrum(300, 128, [*np.full(30, in_30 / 30), *np.full(60, (1 - in_30) / 60)])
-    claim = claims_of(P)["low-rank"]
-    assert claim.value == pytest.approx(in_30)
-    assert claim.verdict == verdict
 
 
 @pytest.mark.parametrize(("d", "verdict"), [(40, "untested"), (160, "holds")])
@@ -211,21 +190,12 @@ def test_two_circles_that_components_mix_wind_both():
     assert claims["three-components"].verdict != "holds"
 
 
-def test_a_chirp_winds():
-    t = np.arange(400) / 400
-    angle = 2 * np.pi * (3 * t + 6 * t**2)
-    P = plantings.embed(np.column_stack([np.cos(angle), np.sin(angle)]), 48, noise=0.01)
-    claim = claims_of(P)["winding"]
-    assert claim.verdict == "holds"
-    assert claim.value == pytest.approx(9, abs=0.4)
-
-
 @pytest.mark.parametrize(("winding", "limit", "verdict"), [
     (1.01, 0.7, "holds"), (0.99, 0.7, "partly"), (0.71, 0.7, "partly"), (0.69, 0.7, "fails"), (1.4, 1.5, "fails"),
 ])  # fmt: skip
 def test_winding_claim(winding, limit, verdict):
     planes = [{**any_metrics()["planes"][0], "winding": winding}]
-    claim = verdict_with("winding", winding=winding, planes=planes, chance=nulls_with("winding", 0.5, limit))
+    claim = claim_with("winding", winding=winding, planes=planes, chance=nulls_with("winding", 0.5, limit))
     assert (claim.verdict, claim.value) == (verdict, winding)
 
 
@@ -353,38 +323,10 @@ def test_roughness_and_its_baseline():
 # The start
 
 
-def test_a_frayed_start_is_found():
-    smooth = plantings.embed(plantings.coil(400, 4), 48, noise=0.01)
-    frayed = planted.with_frayed_start(smooth, noise=0.15)
-    claims = {name: claims_of(P)["fraying"] for name, P in (("smooth", smooth), ("frayed", frayed))}
-    assert claims["smooth"].verdict == "fails"
-    assert claims["smooth"].value == pytest.approx(0, abs=0.005)
-    assert claims["frayed"].verdict == "holds"
-    assert claims["frayed"].value > 0.1
-    assert claims["frayed"].baseline == pytest.approx(0, abs=0.03)
-    assert claims["frayed"].chance.limit < claims["frayed"].value
-
-
-def test_a_frayed_end_does_not_count():
-    P = planted.with_frayed_start(plantings.embed(plantings.coil(400, 4), 48, noise=0.01), noise=0.15)[::-1]
-    claim = claims_of(P)["fraying"]
-    assert claim.value < -0.1
-    assert claim.verdict == "fails"
-
-
 @pytest.mark.parametrize(("n", "verdict"), [(199, "untested"), (200, "fails")])
 def test_fraying_needs_200_positions(n, verdict):
     P = plantings.embed(plantings.coil(n, 4), 48, noise=0.01)
     assert claims_of(P)["fraying"].verdict == verdict
-
-
-@pytest.mark.parametrize(("factor", "verdict"), [(1, "fails"), (4.9, "fails"), (5.1, "holds"), (20, "holds")])
-def test_the_first_position_apart(factor, verdict):
-    rows = plantings.embed(plantings.coil(400, 4, axis=0), 48)
-    step = np.linalg.norm(rows[2] - rows[1])  # the same for all neighbours on a circle
-    claim = claims_of(planted.with_first_apart(rows, factor * step))["first-position"]
-    assert claim.value == pytest.approx(factor, rel=1e-6)
-    assert claim.verdict == verdict
 
 
 def test_a_first_position_apart_where_many_are_is_no_finding():
@@ -472,32 +414,11 @@ def test_norm_cv_leaves_out_the_start_and_outliers(n, outliers):
     assert m["norm_cv_permuted"] == pytest.approx(plain_norm_cv_permuted(P, outliers, 40), rel=0.05)
 
 
-def rings(n, d, wobble, seed=0):
-    """Return rows on two circles about 0, of norm 1 but for a smooth wobble of that std."""
-    t = 2 * np.pi * np.arange(n) / n
-    ring = np.column_stack([np.cos(5 * t), np.sin(5 * t), 0.9 * np.cos(11 * t), 0.9 * np.sin(11 * t)]) / np.sqrt(1.81)
-    return plantings.embed(ring * (1 + wobble * np.sqrt(2) * np.sin(29 * t))[:, None], d, seed=seed)
-
-
-@pytest.mark.parametrize(
-    ("wobble", "verdict"), [(0.0, "holds"), (0.045, "holds"), (0.055, "partly"), (0.08, "partly"), (0.11, "fails")]
-)
-def test_constant_norms_switch(wobble, verdict):
-    claim = claims_of(rings(800, 48, wobble))["constant-norms"]
-    assert claim.value == pytest.approx(wobble, rel=0.03, abs=1e-9)
-    assert claim.verdict == verdict
-
-
 def test_norms_that_a_large_mean_keeps_constant_do_not_count():
     """Any rows have nearly constant norms far from the origin."""
     claim = claims_of(np.random.default_rng(0).standard_normal((400, 48)) + 5)["constant-norms"]
     assert claim.verdict == "untested"
     assert "says nothing here" in claim.answer
-
-
-def test_norms_that_vary_more_than_chance_gives_fail_although_chance_reaches_the_threshold():
-    claim = verdict_with("constant-norms", norm_cv=0.07, chance=nulls_with("norm_cv", 0.04, 0.03))
-    assert (claim.verdict, claim.value, claim.baseline) == ("fails", 0.07, 0.04)
 
 
 def test_the_memory_of_known_curves():
@@ -512,30 +433,14 @@ def test_the_memory_of_known_curves():
 # Looking back and cosines
 
 
-@pytest.mark.parametrize(("n", "offsets"), [(16, [1]), (21, [1, 5]), (41, [1, 5, 10]), (201, [1, 5, 10, 50])])
-def test_look_back_offsets_are_less_than_a_quarter_of_the_positions(n, offsets):
-    assert [look["k"] for look in metrics_of(positions(n, 16))["look_back"]] == offsets
-
-
-def test_the_median_gain_is_judged():
-    m = metrics_of(plantings.embed(plantings.coil(300, 8), 24, noise=0.05))
-    assert m["median_gain"] == sorted(look["gain"] for look in m["look_back"][:3])[1]
-    for look in m["look_back"]:
+def test_the_gain_is_over_standing_still():
+    for look in metrics_of(plantings.embed(plantings.coil(300, 8), 24, noise=0.05))["look_back"]:
         assert look["gain"] == pytest.approx(1 - (1 - look["r2_rotation"]) / (1 - look["r2_identity"]))
         assert look["translation_gain"] == pytest.approx(1 - (1 - look["r2_translation"]) / (1 - look["r2_identity"]))
 
 
-@pytest.mark.parametrize(("gain", "median", "limit", "verdict"), [
-    (0.51, 0.0, 0.2, "holds"), (0.49, 0.0, 0.2, "partly"), (0.26, 0.0, 0.2, "partly"), (0.24, 0.0, 0.2, "fails"),
-    (0.51, 0.0, 0.6, "fails"), (0.9, 0.5, 0.95, "untested"), (0.4, 0.5, 0.95, "fails"),
-])  # fmt: skip
-def test_look_back_claim(gain, median, limit, verdict):
-    claim = verdict_with("look-back", median_gain=gain, chance=nulls_with("median_gain", median, limit))
-    assert claim.verdict == verdict
-
-
 def test_too_few_positions_without_an_outlier_can_not_be_looked_back_along():
-    claim = verdict_with("look-back", median_gain=None, chance={**any_metrics()["chance"], "median_gain": {}})
+    claim = claim_with("look-back", median_gain=None, chance={**any_metrics()["chance"], "median_gain": {}})
     assert claim.verdict == "untested"
 
 
@@ -592,28 +497,24 @@ def test_a_token_at_the_mean_has_no_share():
     assert metrics_of(P, E)["token_share"]["tokens"] == pytest.approx(0.5)
 
 
-def test_token_share_is_null_without_tokens():
-    assert metrics_of(positions(64, 16))["token_share"] is None
-
-
 # Thresholds
 
 
-@pytest.mark.parametrize(("claim", "changed", "null", "value", "verdict"), [
-    ("three-components", {"explained_variance_3d_kept": 0.95}, (0.5, 0.6), 0.91, "holds"),
-    ("three-components", {"explained_variance_3d_kept": 0.89}, (0.5, 0.6), 0.91, "partly"),
-    ("three-components", {"explained_variance_3d_kept": 0.95}, (0.5, 0.95), 0.91, "fails"),
-    ("three-components", {"explained_variance_3d_kept": 0.95}, (0.91, 0.95), 0.91, "untested"),
-])  # fmt: skip
-def test_three_components_at_their_thresholds(claim, changed, null, value, verdict):
-    ranges = {**any_metrics()["explained_variance_3d"], "no_first": value}
-    given = verdict_with(
-        claim, explained_variance_3d=ranges, **changed, chance=nulls_with("explained_variance_3d", *null)
-    )
-    assert given.verdict == verdict
-
-
 @pytest.mark.parametrize(("claim", "number", "value", "null", "also", "verdict"), [
+    ("three-components", "explained_variance_3d", 0.91, (0.5, 0.6), KEPT, "holds"),
+    ("three-components", "explained_variance_3d", 0.89, (0.5, 0.6), KEPT, "partly"),
+    ("three-components", "explained_variance_3d", 0.71, (0.5, 0.6), KEPT, "partly"),
+    ("three-components", "explained_variance_3d", 0.69, (0.5, 0.6), KEPT, "fails"),
+    ("three-components", "explained_variance_3d", 0.91, (0.5, 0.6), {"explained_variance_3d_kept": 0.89}, "partly"),
+    ("three-components", "explained_variance_3d", 0.91, (0.5, 0.95), KEPT, "fails"),
+    ("three-components", "explained_variance_3d", 0.91, (0.91, 0.95), KEPT, "untested"),
+    ("look-back", "median_gain", 0.51, (0.0, 0.2), {}, "holds"),
+    ("look-back", "median_gain", 0.49, (0.0, 0.2), {}, "partly"),
+    ("look-back", "median_gain", 0.26, (0.0, 0.2), {}, "partly"),
+    ("look-back", "median_gain", 0.24, (0.0, 0.2), {}, "fails"),
+    ("look-back", "median_gain", 0.51, (0.0, 0.6), {}, "fails"),
+    ("look-back", "median_gain", 0.9, (0.5, 0.95), {}, "untested"),
+    ("look-back", "median_gain", 0.4, (0.5, 0.95), {}, "fails"),
     ("fraying", "fraying", 0.0201, (0.0, 0.015), {"smoothness": SMOOTH}, "holds"),
     ("fraying", "fraying", 0.0201, (0.0, 0.021), {"smoothness": SMOOTH}, "fails"),
     ("fraying", "fraying", 0.0201, (0.0, 0.015), {"smoothness": {**SMOOTH, "lag_one": 0.49}}, "fails"),
@@ -623,8 +524,10 @@ def test_three_components_at_their_thresholds(claim, changed, null, value, verdi
     ("constant-norms", "norm_cv", 0.0999, (0.2, 0.15), {}, "partly"),
     ("constant-norms", "norm_cv", 0.1001, (0.2, 0.15), {}, "fails"),
     ("constant-norms", "norm_cv", 0.0499, (0.1, 0.049), {}, "fails"),
+    ("constant-norms", "norm_cv", 0.07, (0.04, 0.03), {}, "fails"),  # more than chance, which reaches the threshold
     ("constant-norms", "norm_cv", 0.0, (0.01, 0.0), {}, "holds"),
     ("low-rank", "energy_top30", 0.9901, (0.66, 0.67), {}, "holds"),
+    ("low-rank", "energy_top30", 0.9899, (0.5, 0.51), {}, "partly"),
     ("low-rank", "energy_top30", 0.9901, (0.67, 0.68), {}, "untested"),
     ("low-rank", "energy_top30", 0.9501, (0.5, 0.51), {}, "partly"),
     ("low-rank", "energy_top30", 0.9499, (0.5, 0.51), {}, "fails"),
@@ -633,33 +536,13 @@ def test_three_components_at_their_thresholds(claim, changed, null, value, verdi
     ("first-position", "first_position_distance", 4.99, (1.0, 2.0), {"outlier_positions": [7]}, "fails"),
 ])  # fmt: skip
 def test_claims_at_their_thresholds(claim, number, value, null, also, verdict):
-    given = verdict_with(claim, **{number: value}, **also, chance=nulls_with(number, *null))
-    assert given.verdict == verdict
+    stored = {**any_metrics()[number], "no_first": value} if number == "explained_variance_3d" else value
+    found = claim_with(claim, **{number: stored}, **also, chance=nulls_with(number, *null))
+    assert found.verdict == verdict
+    assert verdict == "untested" or (found.value, found.baseline) == (value, null[0] if value else None)
 
 
 # Chance
-
-
-NULLS = {
-    "gaussian": lambda rng: rng.standard_normal((256, 48)),
-    "random walk": lambda rng: surrogates.random_walk(256, rng, 48),
-    "AR(1) 0.9": lambda rng: synthetic.autoregressive(256, 48, int(rng.integers(1000)), 0.9),
-    "AR(1) 0.99": lambda rng: synthetic.autoregressive(256, 48, int(rng.integers(1000)), 0.99),
-    **{
-        f"noise smoothed over {width}": lambda rng, width=width: surrogates.smooth_noise(256, width, rng, 48)
-        for width in (5, 30, 60)
-    },
-    "Cauchy rows": lambda rng: rng.standard_cauchy((256, 48)),
-    "channels of many sizes": lambda rng: rng.standard_normal((256, 48)) * rng.lognormal(0, 1, 48),
-}
-
-
-@pytest.mark.parametrize("name", NULLS)
-def test_what_has_no_feature_fulfils_no_claim(name):
-    """But for low rank, which smooth curves have by being smooth."""
-    for seed in range(3):
-        claims = claims_of(NULLS[name](np.random.default_rng(seed)))
-        assert {claim.id for claim in claims.values() if claim.verdict == "holds"} <= {"low-rank"}, seed
 
 
 @pytest.mark.parametrize("n", [60, 240])
@@ -679,22 +562,6 @@ def test_every_number_has_its_chance_and_its_interval(n):
 
 
 # What can't be computed, and what is hostile
-
-
-@pytest.mark.parametrize("shape", [(15, 16), (300, 15)])
-def test_fifteen_positions_or_channels_are_too_few(shape):
-    with pytest.raises(NotApplicableError, match="15"):
-        metrics_of(positions(*shape))
-
-
-@pytest.mark.parametrize("n", [16, 300])
-@pytest.mark.parametrize("first", [0.7, 2.0])
-def test_rows_that_are_all_alike_are_no_curve(n, first):
-    """So are rows of which only the first differs: every range that claims rest on leaves it out."""
-    P = np.full((n, 16), 0.7)
-    P[0] = first
-    with pytest.raises(NotApplicableError):
-        metrics_of(P)
 
 
 def hostile():

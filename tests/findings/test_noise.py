@@ -127,9 +127,3 @@ def test_a_straight_line_does_not_wind(n, d, noise):
 @pytest.mark.parametrize(("n", "d"), SHAPES)
 def test_half_an_arc_does_not_wind(n, d):
     assert "winding" not in winding(plantings.embed(plantings.coil(n, 0.5), d, noise=0.01))
-
-
-@pytest.mark.parametrize("axis", [0.3, 0.7])
-@pytest.mark.parametrize("turns", [3.0, 8.0])
-def test_a_helix_winds(turns, axis):
-    assert winding(plantings.embed(plantings.coil(512, turns, axis), 48, noise=0.01)) == list(CLAIMS)

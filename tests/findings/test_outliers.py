@@ -1,27 +1,22 @@
-"""The outliers: planted clumps found to the token, nothing in noise, and what unused tokens look like in MiniLM."""
+"""The outliers: planted clumps found to the token, nothing in noise, and what is known of them."""
 
-import io
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
-from generators.checkpoint.checkpoint import open_checkpoint
-from generators.checkpoint.registry import Model, PackageSource
-from generators.checkpoint.sources import Hub, locate
 from generators.findings import plantings
-from generators.findings.inputs import NotApplicableError
 from generators.findings.outliers import FINDING as OUTLIERS
 from generators.findings.outliers.clump import crowding, find_clump, spread
-from generators.site.words import caption, environment
+from generators.site.words import caption
 from generators.tokens.frequency import TokenFrequency
-from generators.tokens.readable import readable_form
-from generators.tokens.tokenizer_files import load_vocabulary
-from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
 from tests import synthetic
 
 V, D, PLANTED = 3000, 48, 60
+told = partial(synthetic.told, OUTLIERS)
+vocabulary = partial(synthetic.vocabulary, V)
 NOISE = {
     "Gaussian": lambda rng: rng.standard_normal((V, D)),
     "log-normal norms": lambda rng: rng.standard_normal((V, D)) * np.exp(0.5 * rng.standard_normal((V, 1))),
@@ -44,6 +39,14 @@ def planted(rng, rows, size=PLANTED, spread=0.05):
     return rows.astype(np.float32), ids
 
 
+def cloud(seed, clumped=True):
+    """Return Gaussian tokens and the ids of those that huddle, or would."""
+    rng = np.random.default_rng(seed)
+    rows = NOISE["Gaussian"](rng)
+    E, ids = planted(rng, rows)
+    return E if clumped else rows.astype(np.float32), ids
+
+
 def architecture(tied=True):
     return replace(synthetic.architecture(d_model=D), tied=tied, vocab_size=V)
 
@@ -51,12 +54,6 @@ def architecture(tied=True):
 def compute(E, known=None, frequencies=(), tied=True):
     weights = {"token_embedding": np.asarray(E)}
     return synthetic.measure(OUTLIERS, weights, architecture(tied), known, frequencies)
-
-
-def vocabulary(raw_bytes: dict[int, str], special=()) -> ModelVocabulary:
-    """Return a vocabulary of these texts, and words of other ids; `special` ids are special."""
-    words = {i: raw_bytes.get(i, f"w{i}").encode() for i in range(V)}
-    return assemble({i: Token(t, readable_form(t), t.startswith(b" "), i in special) for i, t in words.items()}, V)
 
 
 def the_claim(result):
@@ -161,39 +158,12 @@ def test_a_crowd_that_thins_out_slowly_is_no_clump():
 def test_scale_and_place_of_the_cloud_do_not_matter():
     rng = np.random.default_rng(9)
     E, ids = planted(rng, NOISE["power-law spectrum"](rng))
-    for changed in (E * np.float32(1e-3), E * np.float32(300), E + 5 * rng.standard_normal(D).astype(np.float32)):
+    moved = E + 5 * rng.standard_normal(D).astype(np.float32)
+    for changed in (E * np.float32(1e-3), E * np.float32(300), moved, E.astype(np.float64)):
         assert compute(changed).metrics["clump"]["members"] == ids.tolist()
 
 
-def test_float64_is_read():
-    rng = np.random.default_rng(10)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
-    assert compute(E.astype(np.float64)).metrics["clump"]["members"] == ids.tolist()
-
-
-@pytest.mark.parametrize(("size", "verdict"), [(10, "holds"), (9, "fails")])
-def test_the_claim_asks_for_ten(size, verdict):
-    rng = np.random.default_rng(11)
-    result = compute(planted(rng, NOISE["Gaussian"](rng))[0])
-    changed = synthetic.measured_with(result.metrics, clump={**result.metrics["clump"], "size": size})
-    assert the_claim(changed).verdict == verdict
-
-
-@pytest.mark.parametrize(("tokens", "channels"), [(99, D), (1, D), (V, 15)])
-def test_too_few_tokens_or_channels_say_nothing(tokens, channels):
-    with pytest.raises(NotApplicableError, match="only"):
-        compute(np.random.default_rng(0).standard_normal((tokens, channels)))
-
-
 # What chance gives
-
-
-def test_tokens_that_know_nothing_of_one_another_have_no_clump():
-    rng = np.random.default_rng(30)
-    result = compute(planted(rng, NOISE["Gaussian"](rng))[0])
-    chance = the_claim(result).chance
-    assert (chance.median, chance.limit, chance.draws) == (0, 0, 100)
-    assert the_claim(result).interval is None
 
 
 def test_short_tokens_huddle_by_their_length_alone():
@@ -209,12 +179,16 @@ def test_short_tokens_huddle_by_their_length_alone():
     assert "tokens of these lengths in random directions give" in claim.answer
 
 
-def test_a_clump_must_be_beyond_chance():
-    rng = np.random.default_rng(32)
-    metrics = compute(planted(rng, NOISE["Gaussian"](rng))[0]).metrics
-    for limit, verdict in ((59.0, "holds"), (60.0, "fails")):
-        null = {"null": "others", "median": 0.0, "limit": limit, "draws": 100}
-        assert the_claim(synthetic.measured_with(metrics, chance={"clump": null})).verdict == verdict
+@pytest.mark.parametrize(
+    ("size", "limit", "verdict"), [(10, 0, "holds"), (9, 0, "fails"), (60, 59, "holds"), (60, 60, "fails")]
+)
+def test_a_clump_is_of_ten_and_beyond_chance(size, limit, verdict):
+    """Tokens that know nothing of one another have none."""
+    result = compute(cloud(11)[0])
+    claim = the_claim(result)
+    assert (claim.chance.median, claim.chance.limit, claim.chance.draws, claim.interval) == (0, 0, 100, None)
+    inside = {"clump": {"size": size}, "chance": {"clump": synthetic.null(0.0, limit)}}
+    assert the_claim(synthetic.measured_with(result.metrics, inside)).verdict == verdict
 
 
 # What is known of the clump, and what is inferred
@@ -230,8 +204,7 @@ def test_a_clump_must_be_beyond_chance():
     (0, 0, "holds", "that they were hardly trained is inferred from where they lie, nothing here says so."),
 ])  # fmt: skip
 def test_names_judge_the_clump(named, inside, verdict, answer):
-    rng = np.random.default_rng(33)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(33)
     others = np.setdiff1d(np.arange(V), ids)[: named - inside]
     unused = [*ids[:inside].tolist(), *others.tolist()]
     claim = the_claim(compute(E, vocabulary({i: f"[unused{i}]" for i in unused})))
@@ -247,8 +220,7 @@ def test_names_judge_the_clump(named, inside, verdict, answer):
     (0, 0, "holds", "the training text has every token, none of these more than 7 times."),
 ])  # fmt: skip
 def test_counts_judge_the_clump_before_names_do(inside, outside, verdict, end):
-    rng = np.random.default_rng(34)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(34)
     counts = counts_with([*ids[:inside], *np.setdiff1d(np.arange(V), ids)[:outside]])
     counts[ids[inside:]] = 7
     claim = the_claim(compute(E, vocabulary({1: "[unused1]"}), counted(counts)))
@@ -258,8 +230,7 @@ def test_counts_judge_the_clump_before_names_do(inside, outside, verdict, end):
 
 @pytest.mark.parametrize("counted_too", [True, False])
 def test_the_page_tells_what_is_known_from_what_is_inferred(counted_too):
-    rng = np.random.default_rng(35)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(35)
     known = vocabulary({int(i): f"[unused{i}]" for i in ids[:20]})
     said = shown(compute(E, known, counted(counts_with(ids[:50])) if counted_too else ()))
     if counted_too:
@@ -314,8 +285,7 @@ def test_the_longest_and_the_shortest():
 
 
 def test_where_the_longest_and_the_shortest_stand():
-    rng = np.random.default_rng(37)
-    E = planted(rng, NOISE["Gaussian"](rng))[0]
+    E = cloud(37)[0]
     E *= 1 + np.arange(V, dtype=np.float32)[:, None] / 100
     E[:, 7] = np.arange(V)[::-1] / 10
     log_frequency = np.arange(V, 0, -1.0) / 100
@@ -337,9 +307,8 @@ def test_where_the_longest_and_the_shortest_stand():
     assert compute(E, None, proxy).metrics["ends"]["longest"]["by_frequency"] is None
 
 
-def test_tokens_that_the_sources_name_are_shown_where_they_are():
-    rng = np.random.default_rng(38)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+def test_tokens_that_the_sources_name_are_told_where_they_are():
+    E, ids = cloud(38)
     E[5] *= 10
     raw_bytes = {5: "BuyableInstoreAndOnline", int(ids[0]): " natureconservancy", 9: "\u00c3\u00c2" * 4, 11: "\u00c3"}
     rows = {row["id"]: row for row in compute(E, vocabulary(raw_bytes)).tables["named"].named()}
@@ -387,8 +356,7 @@ def test_untied_candidates_are_short():
 
 
 def test_bytes_and_special_tokens_are_counted_apart_and_longer_tokens_named():
-    rng = np.random.default_rng(16)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(16)
     known = vocabulary({int(ids[3]): "ward", 7: "forward", 9: " awkward"}, special=ids[:2].tolist())
     result = compute(E, known)
     assert result.metrics["candidates"]["counted_apart"] == {"byte": 0, "special": 2, "unassigned": 0}
@@ -401,8 +369,7 @@ def test_bytes_and_special_tokens_are_counted_apart_and_longer_tokens_named():
 
 
 def test_tokens_named_as_unused_are_counted():
-    rng = np.random.default_rng(17)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(17)
     names = dict(
         zip(ids.tolist(), ("[unused0]", "<unused1>", "<|reserved_special_token_0|>", "unused"), strict=False)
     )
@@ -429,27 +396,15 @@ def counts_with(unused, **others) -> np.ndarray:
     return counts
 
 
-def shown(result) -> str:
-    """Return what the page says about the clump, spaces joined."""
-    words = environment().get_template("findings/outliers.md.j2").make_module({"root": ""})
-    return " ".join(words.details(result.metrics).split())
-
-
 def test_counts_of_the_training_text_judge_the_clump():
-    rng = np.random.default_rng(21)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(21)
     outside = np.setdiff1d(np.arange(V), ids)[:4]
     unused = np.sort([*ids[:-3], *outside])
     names = vocabulary({int(unused[0]): "$x_1$"})
     counts = counts_with(unused, **{f"t{i}": k for i, k in zip(ids[-3:], (1, 7, 2), strict=True)})
     result = compute(E, names, counted(counts))
-    assert result.metrics["known_unused"] == {
-        "count": 61,
-        "in_clump": 57,
-        "share": 57 / 61,
-        "others_in_clump": 3,
-        "largest_count_in_clump": 7,
-    }
+    expected = {"count": 61, "in_clump": 57, "share": 57 / 61, "others_in_clump": 3, "largest_count_in_clump": 7}
+    assert result.metrics["known_unused"] == expected
     assert column(result, "known_unused", "id") == unused.tolist()
     assert column(result, "known_unused", "readable")[0] == "$x_1$"
     assert column(result, "known_unused", "in_clump") == np.isin(unused, ids).tolist()
@@ -461,8 +416,7 @@ def test_counts_of_the_training_text_judge_the_clump():
 
 
 def test_counts_change_nothing_about_the_clump():
-    rng = np.random.default_rng(22)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(22)
     counts = counts_with(np.setdiff1d(np.arange(V), ids)[:100])
     result = compute(E, frequencies=counted(counts))
     assert result.metrics["clump"] == compute(E).metrics["clump"]
@@ -482,11 +436,8 @@ def test_counts_change_nothing_about_the_clump():
     ],
 )
 def test_the_page_says_how_the_clump_fares(clumped, unused_members, unused_others, member_counts, sentence):
-    rng = np.random.default_rng(23)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(23, clumped)
     others = np.setdiff1d(np.arange(V), ids)
-    if not clumped:
-        E = NOISE["Gaussian"](rng).astype(np.float32)
     counts = counts_with([*ids[:unused_members], *others[:unused_others]])
     counts[ids[unused_members : unused_members + len(member_counts)]] = member_counts
     result = compute(E, frequencies=counted(counts))
@@ -499,8 +450,7 @@ def test_the_page_says_how_the_clump_fares(clumped, unused_members, unused_other
 
 @pytest.mark.parametrize("frequencies", [(), counted(np.arange(V), "corpus"), counted(np.arange(V), "index")])
 def test_without_counts_of_the_training_text_none_is_known_to_be_unused(frequencies):
-    rng = np.random.default_rng(24)
-    result = compute(planted(rng, NOISE["Gaussian"](rng))[0], frequencies=frequencies)
+    result = compute(cloud(24)[0], frequencies=frequencies)
     assert result.metrics["known_unused"] is None
     assert "known_unused" not in result.tables
     assert "count" not in result.tables["candidates"].columns
@@ -515,10 +465,7 @@ def test_without_counts_of_the_training_text_none_is_known_to_be_unused(frequenc
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("named", [True, False])
 def test_every_figure_is_drawn_whatever_the_tokens(clumped, tied, named, recwarn):
-    rng = np.random.default_rng(18)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
-    if not clumped:
-        E = NOISE["Gaussian"](rng).astype(np.float32)
+    E, ids = cloud(18, clumped)
     extremes = np.argsort(np.linalg.norm(E, axis=1))[-len(HOSTILE) :]
     raw_bytes = dict(zip([*ids.tolist()[: len(HOSTILE)], *extremes.tolist()], HOSTILE * 2, strict=True))
     result = compute(E, vocabulary(raw_bytes) if named else None, tied=tied)
@@ -529,17 +476,13 @@ def test_every_figure_is_drawn_whatever_the_tokens(clumped, tied, named, recwarn
         *(["clump"] if clumped else []),
         *(["under-trained"] if clumped or not tied else []),
     }
-    for figure in shown:
-        assert caption("outliers", figure.name, result).how_to_read
-        assert caption("outliers", figure.name, result).alt
-        figure.draw().savefig(io.BytesIO(), format="svg")
+    synthetic.assert_drawn_and_described(OUTLIERS, result)
     assert [str(w.message) for w in recwarn if "lyph" in str(w.message)] == []
-    json.dumps(result.metrics, allow_nan=False)
+    synthetic.assert_of_its_type(OUTLIERS, result)
 
 
 def test_the_clump_is_found_without_reading_names():
-    rng = np.random.default_rng(19)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(19)
     known = vocabulary(dict.fromkeys(range(100), "[unused0]"))
     assert compute(E, known).metrics["clump"]["members"] == compute(E).metrics["clump"]["members"] == ids.tolist()
     assert compute(E).metrics["clump"]["named_unused"] is None
@@ -547,11 +490,8 @@ def test_the_clump_is_found_without_reading_names():
 
 @pytest.mark.parametrize("clumped", [True, False])
 @pytest.mark.parametrize("named", [True, False])
-def test_what_the_pictures_show_is_described(clumped, named):
-    rng = np.random.default_rng(25)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
-    if not clumped:
-        E = NOISE["Gaussian"](rng).astype(np.float32)
+def test_what_the_pictures_show_is_told(clumped, named):
+    E, ids = cloud(25, clumped)
     raw_bytes = dict(zip(ids.tolist(), HOSTILE, strict=False))
     result = compute(E, vocabulary(raw_bytes) if named else None, counted(counts_with(ids)))
     m, alts = result.metrics, {f.name: caption("outliers", f.name, result).alt for f in OUTLIERS.figures(result)}
@@ -580,40 +520,8 @@ def test_of_any_number_of_members_the_median_distance_is_shown(count):
     assert said.endswith(f", in the clump {np.median(result.arrays['member_nearest']):.3g}.")
 
 
-@pytest.mark.parametrize("clumped", [True, False])
-@pytest.mark.parametrize("known", [True, False])
-def test_the_type_of_the_metrics_is_theirs(clumped, known):
-    rng = np.random.default_rng(27)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
-    if not clumped:
-        E = NOISE["Gaussian"](rng).astype(np.float32)
-    facts = (vocabulary({}), counted(counts_with(ids))) if known else ()
-    synthetic.assert_of_its_type(OUTLIERS, compute(E, *facts))
-
-
 @pytest.mark.parametrize(("count", "most"), [(5, 10), (5, 5), (100, 7), (1, 40), (50257, 1024)])
 def test_places_are_spread_from_the_first_to_the_last(count, most):
     places = spread(count, most)
     assert (places[0], places[-1], len(places)) == (0, count - 1, min(count, most))
     assert np.ptp(np.diff(places)) <= 1 if count > 1 else True
-
-
-# MiniLM
-
-
-@pytest.fixture(scope="module")
-def minilm_files(minilm):
-    return locate(Model(name="minilm", title="minilm", sources=(PackageSource(package=minilm),)), [], Hub())
-
-
-@pytest.mark.real_weights
-def test_the_clump_of_minilm_holds_its_unused_tokens(minilm_files):
-    checkpoint = open_checkpoint(minilm_files)
-    known = load_vocabulary(minilm_files, checkpoint.architecture.vocab_size)
-    result = synthetic.measure(OUTLIERS, checkpoint, checkpoint.architecture, known)
-    found = result.metrics["clump"]
-    assert found["named_unused"]["tokens"] == 994
-    assert found["named_unused"]["in_clump"] >= 0.95 * 994
-    assert found["named_unused"]["in_clump"] == pytest.approx(993, abs=1)
-    assert found["size"] == pytest.approx(1755, abs=5)
-    assert the_claim(result).verdict == "holds"

@@ -1,3 +1,4 @@
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.findings.stand_in import StandIn
 
 N, D, LAYERS = 100, 32, 4
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
+claims_of = partial(synthetic.by_id, FINDING)
 
 
 P = plantings.embed(np.linspace(-1, 1, N)[:, None], D, noise=0.1)
@@ -20,10 +22,6 @@ P = plantings.embed(np.linspace(-1, 1, N)[:, None], D, noise=0.1)
 
 def measured(shares, **weights):
     return FINDING.measure(Inputs(weights, ARCH, run=StandIn(ARCH, P, length=N, shares=shares)))
-
-
-def claims_of(result):
-    return {claim.id: claim for claim in FINDING.claims(result)}
 
 
 def moments_of(states, batches=(5,)):

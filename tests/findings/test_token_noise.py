@@ -25,14 +25,7 @@ def embedding(kind: str, rng: np.random.Generator) -> np.ndarray:
 
 
 def token_facts(rng: np.random.Generator) -> tuple[ModelVocabulary, tuple[TokenFrequency, ...]]:
-    words = tuple(f"t{i}" for i in range(V))
-    vocabulary = ModelVocabulary(
-        raw_bytes=tuple(word.encode() for word in words),
-        readable=words,
-        groups=("mixed",) * V,
-        marks_space=rng.random(V) < 0.5,
-        special=np.zeros(V, bool),
-    )
+    vocabulary = synthetic.vocabulary(V, {i: f" w{i}" for i in np.flatnonzero(rng.random(V) < 0.5)})
     counts = rng.zipf(1.4, V).clip(max=10**6).astype(float)
     return vocabulary, (TokenFrequency("counts", "random counts", np.log1p(counts), 1.0, False),)
 

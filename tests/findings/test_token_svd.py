@@ -1,14 +1,15 @@
 """Token SVD: a planted mean and planted clouds recovered; areas and discriminants computed the plain way."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from generators.findings.inputs import NotApplicableError
 from generators.findings.token_svd import FINDING as TOKEN_SVD
 from generators.findings.token_svd.extremes import extremes
 from generators.findings.token_svd.separation import auc
-from generators.site.words import caption, environment
+from generators.site.words import caption
 from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic
 
@@ -16,13 +17,12 @@ V, D = 1500, 24
 
 
 def vocabulary(marked: np.ndarray, special: np.ndarray | None = None) -> ModelVocabulary:
-    n = len(marked)
-    none = np.zeros(n, bool) if special is None else special
-    names = tuple(f"t{i}" for i in range(n))
-    raw_bytes = tuple(name.encode() for name in names)
-    return ModelVocabulary(
-        raw_bytes=raw_bytes, readable=names, groups=("letters",) * n, marks_space=marked, special=none
-    )
+    special = np.zeros(len(marked), bool) if special is None else special
+    return synthetic.vocabulary(len(marked), {i: f" w{i}" for i in np.flatnonzero(marked)}, np.flatnonzero(special))
+
+
+verdicts = partial(synthetic.verdicts, TOKEN_SVD)
+told = partial(synthetic.told, TOKEN_SVD)
 
 
 def compute(E: np.ndarray, known: ModelVocabulary | None = None, P: np.ndarray | None = None):
@@ -30,10 +30,6 @@ def compute(E: np.ndarray, known: ModelVocabulary | None = None, P: np.ndarray |
     if P is not None:
         weights["position_embedding"] = P.astype(np.float32)
     return synthetic.measure(TOKEN_SVD, weights, synthetic.architecture(d_model=E.shape[1]), known)
-
-
-def verdicts(result) -> dict[str, str]:
-    return {claim.id: claim.verdict for claim in TOKEN_SVD.claims(result)}
 
 
 def planted(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -83,15 +79,6 @@ def test_special_tokens_do_not_count():
     assert compute(E, vocabulary(marked, special)).metrics["auc"]["second"] > spoiled
 
 
-def test_auc_is_the_share_of_pairs_in_order():
-    rng = np.random.default_rng(1)
-    scores = np.round(rng.standard_normal(60), 1)
-    kind = rng.integers(-1, 2, 60, np.int8)
-    ones, zeros = scores[kind == 1], scores[kind == 0]
-    pairs = (ones[:, None] > zeros).mean() + (ones[:, None] == zeros).mean() / 2
-    assert auc(scores, kind) == pytest.approx(max(pairs, 1 - pairs))
-
-
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 def test_auc_is_that_of_a_sum_of_ranks(precision):
     rng = np.random.default_rng(2)
@@ -113,18 +100,6 @@ def test_the_first_direction_is_that_of_a_full_svd():
     assert compute(E).metrics["cosine_first_mean"] == pytest.approx(
         abs(first @ mean) / np.linalg.norm(mean), abs=1e-5
     )
-
-
-@pytest.mark.parametrize("row", [0.0, 1.0])
-def test_an_embedding_that_does_not_vary_has_no_directions(row):
-    with pytest.raises(NotApplicableError, match="do not vary"):
-        compute(np.full((V, D), row))
-
-
-@pytest.mark.parametrize(("tokens", "channels"), [(99, 24), (1, 24), (500, 15)])
-def test_too_few_tokens_or_channels_say_nothing(tokens, channels):
-    with pytest.raises(NotApplicableError, match="only"):
-        compute(np.random.default_rng(0).standard_normal((tokens, channels)))
 
 
 # The first direction and the mean
@@ -186,9 +161,8 @@ def test_a_mean_along_the_widest_spread_is_said_to_be():
 def test_a_plane_must_do_better_than_any_other_would(area, limit, verdict):
     E, marked = planted(np.random.default_rng(0))
     metrics = compute(E, vocabulary(marked)).metrics
-    null = {"null": "others", "median": limit - 0.03, "limit": limit, "draws": 200}
-    chance, found = {**metrics["chance"], "plane": null}, {**metrics["auc"], "plane": area}
-    claims = TOKEN_SVD.claims(synthetic.measured_with(metrics, auc=found, chance=chance))
+    inside = {"chance": {"plane": synthetic.null(limit - 0.03, limit)}, "auc": {"plane": area}}
+    claims = TOKEN_SVD.claims(synthetic.measured_with(metrics, inside))
     claim = {c.id: c for c in claims}["space-plane"]
     assert (claim.verdict, claim.threshold) == (verdict, max(0.9, limit))
     assert ("but planes turned at random typically reach" in claim.answer) == (0.9 <= area <= limit)
@@ -221,12 +195,9 @@ def test_long_tokens_on_the_other_side_are_shown():
     along = 1 + 0.3 * rng.standard_normal(4000)
     E = rng.standard_normal((4000, D)) * np.exp(-2 * (along - 1))[:, None]
     E[:, 0] = 8 * along
-    assert "the longest are on the other side of the mean than their norm puts them" in reported(compute(E))
-
-
-def reported(result) -> str:
-    words = environment().get_template("findings/token_svd.md.j2").make_module({"root": ""})
-    return " ".join(words.details(result.metrics).split())
+    assert "the longest are on the other side of the mean than their norm puts them" in synthetic.told(
+        TOKEN_SVD, compute(E)
+    )
 
 
 # The first direction and positions
@@ -279,16 +250,7 @@ def test_without_positions_nothing_is_said_of_them():
         assert "overlap with positions" not in reported(result)
 
 
-def test_every_number_is_of_its_type_and_every_figure_drawn_and_described():
-    E, marked = planted(np.random.default_rng(0))
-    P = np.random.default_rng(1).standard_normal((200, D))
-    for known, positions in ((None, None), (vocabulary(marked), P)):
-        result = compute(E, known, positions)
-        synthetic.assert_of_its_type(TOKEN_SVD, result)
-        synthetic.assert_drawn_and_described(TOKEN_SVD, result)
-
-
-def test_what_the_pictures_show_is_described():
+def test_what_the_pictures_show_is_told():
     E, marked = planted(np.random.default_rng(0))
     result = compute(E, vocabulary(marked))
     plane, first = (caption("token_svd", name, result).alt for name in ("svd-plane", "svd-first"))

@@ -34,17 +34,23 @@ def test_correlations_are_those_of_scipy(ties):
             assert found[1, channel] == pytest.approx(spearmanr(E[:, channel], everyone)[0])
 
 
-def test_of_two_columns():
-    x, y = np.random.default_rng(3).standard_normal((2, 50)).round(1)
-    assert pearson(x, y) == pytest.approx(pearsonr(x, y)[0])
-    assert spearman(x, y) == pytest.approx(spearmanr(x, y)[0])
+@pytest.mark.parametrize("mean", [0, 1000])
+def test_of_two_columns(mean):
+    x, y = np.random.default_rng(3).standard_normal((2, 50)).round(1)  # with ties
+    assert pearson(mean + x, y) == pytest.approx(pearsonr(x, y)[0])
+    assert spearman(mean + x, y) == pytest.approx(spearmanr(x, y)[0])
+    assert (pearson(x, -2 * x), spearman(x, np.exp(x))) == pytest.approx((-1, 1))
+
+
+CONSTANTS = [np.full(768, value) for value in (0.0, 1.0, 0.3, np.log10(0.9), -1e-7, 1e6 / 3)]
 
 
 @pytest.mark.parametrize("of", [pearson, spearman])
-@pytest.mark.parametrize("x", [np.ones(5), np.zeros(0)])
+@pytest.mark.parametrize("x", [*CONSTANTS, np.zeros(0)])
 def test_what_is_constant_or_empty_correlates_with_nothing(of, x):
-    assert of(x, np.arange(len(x), dtype=float)) is None
-    assert of(np.arange(len(x), dtype=float), x) is None
+    varying = np.random.default_rng(0).standard_normal(len(x))
+    assert of(x, varying) is None
+    assert of(varying, x) is None
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -79,13 +79,6 @@ def test_a_flat_side_always_shares_its_part():
     np.testing.assert_allclose(rotations.shares_in_subspace(np.ones(30), 3, 30, 5, rng()), 0.1, atol=1e-5)
 
 
-def test_two_lines_are_often_apart_by_chance():
-    """Rank-1 pairs: the squared cosine of two random lines, so that a small overlap is no evidence."""
-    found = rotations.rivalries(np.ones(1), np.array([7.0]), 100, 2000, rng()) / 100
-    assert stats.kstest(found, stats.beta(0.5, 99 / 2).cdf).pvalue > 1e-3
-    assert 0.4 < np.mean(100 * found <= 0.5) < 0.6
-
-
 @pytest.mark.parametrize("k", [1, 4, 11])
 def test_shares_in_a_subspace_as_full_rotations_give_them(k):
     d, energies = 12, spectra()["falling"]

@@ -81,10 +81,3 @@ def test_turned_axes_and_channels_of_stdlib_gpt2_computed_the_plain_way(stdlib):
     chance = m["chance"]["frequency_channel"]
     assert np.median(drawn) == pytest.approx(chance["median"], abs=0.04)
     assert np.mean(np.array(drawn) > chance["limit"]) <= 0.1
-
-
-@pytest.mark.parametrize("model", ["gpt2", "gpt1"])
-def test_without_tokens_it_is_missing(model, request):
-    found = request.getfixturevalue(model)["frequency"]
-    assert found.status == "missing"
-    assert set(found.verdicts().values()) == {"untested"}

@@ -32,5 +32,7 @@ CONTROLS = Controls(
             (8, 5, 4, 3, 2, 1, 0),
         ),
     ),
-    preserved_by={"first-is-mean": {"permuted rows of a trained E": "The mean does not depend on the order of rows."}},
+    preserved_by={
+        "first-is-mean": {"permuted rows of a trained E": "The mean does not depend on the order of rows."}
+    },
 )
