@@ -37,6 +37,12 @@ def alive(page: Page, data: str) -> Locator:
     return figure
 
 
+def figure_of(visit: Visit, address: str, data: str, name: str = "gpt2", **context: object) -> tuple[Page, Locator]:
+    """Return a model's page, and a figure on it that is interactive."""
+    page = model_page(visit, address, name, **context)
+    return page, alive(page, data)
+
+
 def of(figure: Locator, what: str) -> Any:
     """Return something of what a live figure keeps: `drawn.state()`, say."""
     return figure.evaluate(f"figure => {{ const drawn = figure.atlas; return {what}; }}")
@@ -90,8 +96,7 @@ def test_scripts_are_small(built_site: Path) -> None:
 
 
 def test_the_curve_turns_by_keyboard_and_comes_back(visit: Visit, address: str) -> None:
-    page = model_page(visit, address)
-    figure = alive(page, "helix")
+    page, figure = figure_of(visit, address, "helix")
     plot = figure.locator(".figure-plot")
     start = eye(figure)
     plot.focus()
@@ -113,8 +118,7 @@ def test_the_curve_turns_by_keyboard_and_comes_back(visit: Visit, address: str) 
 
 
 def test_the_curve_turns_by_mouse_and_by_button(visit: Visit, address: str) -> None:
-    page = model_page(visit, address)
-    figure = alive(page, "helix")
+    page, figure = figure_of(visit, address, "helix")
     box = figure.locator(".figure-plot").bounding_box()
     assert box
     start = eye(figure)
@@ -137,8 +141,7 @@ def test_the_curve_turns_by_mouse_and_by_button(visit: Visit, address: str) -> N
 
 
 def test_pointing_at_the_curve_names_the_position(visit: Visit, address: str) -> None:
-    page = model_page(visit, address)
-    figure = alive(page, "helix")
+    page, figure = figure_of(visit, address, "helix")
     plot = figure.locator(".figure-plot")
     box = plot.bounding_box()
     assert box
@@ -151,8 +154,7 @@ def test_pointing_at_the_curve_names_the_position(visit: Visit, address: str) ->
 
 
 def test_positions_are_gone_through_by_keys_and_opened(visit: Visit, address: str) -> None:
-    page = model_page(visit, address)
-    figure = alive(page, "helix")
+    page, figure = figure_of(visit, address, "helix")
     page.evaluate(PICKED)
     figure.locator(".figure-plot").focus()
     page.keyboard.press("Enter")
@@ -166,8 +168,7 @@ def test_positions_are_gone_through_by_keys_and_opened(visit: Visit, address: st
 
 
 def test_rows_and_colours_can_be_chosen(visit: Visit, address: str) -> None:
-    page = model_page(visit, address)
-    figure = alive(page, "helix")
+    page, figure = figure_of(visit, address, "helix")
     assert points(figure) == 1023
     figure.get_by_label("Rows").select_option(label="positions 100 to 1023")
     page.wait_for_timeout(500)
@@ -182,8 +183,7 @@ def test_rows_and_colours_can_be_chosen(visit: Visit, address: str) -> None:
 
 
 def test_a_search_finds_tokens_and_says_where_there_are_none(visit: Visit, address: str) -> None:
-    page = model_page(visit, address, "all-minilm-l6-v2")
-    figure = alive(page, "outlier-norms")
+    page, figure = figure_of(visit, address, "outlier-norms", "all-minilm-l6-v2")
     field = figure.get_by_label("Find a token")
     field.fill("[unused")
     said = figure.locator("output.found")
@@ -240,8 +240,7 @@ def test_figures_work_after_navigation_and_back(visit: Visit, address: str) -> N
 
 
 def test_figures_follow_a_change_to_the_dark(visit: Visit, address: str) -> None:
-    page = model_page(visit, address, color_scheme="light")
-    figure = alive(page, "helix")
+    page, figure = figure_of(visit, address, "helix", color_scheme="light")
     style = data_of(page, "helix", "gpt2")["style"]
     assert ink_of(figure) == style["ink"]
     before = canvas_of(figure)
@@ -261,8 +260,7 @@ def test_the_curve_on_the_home_page_turns_unless_motion_is_unwanted(visit: Visit
 
 
 def test_in_print_there_are_the_pictures(visit: Visit, address: str) -> None:
-    page = model_page(visit, address)
-    figure = alive(page, "helix")
+    page, figure = figure_of(visit, address, "helix")
     assert not figure.locator(".tone--light").is_visible()
     page.emulate_media(media="print")
     assert figure.locator(".tone--light").is_visible()
@@ -302,8 +300,7 @@ def test_where_something_can_not_be_had_the_picture_stays(browser: Browser, addr
 
 
 def test_on_a_touch_screen_a_finger_scrolls_until_it_is_told_to_turn(visit: Visit, address: str) -> None:
-    page = model_page(visit, address, viewport=PHONE, has_touch=True, is_mobile=True)
-    figure = alive(page, "helix")
+    page, figure = figure_of(visit, address, "helix", viewport=PHONE, has_touch=True, is_mobile=True)
     plot = figure.locator(".figure-plot")
     assert plot.evaluate("plot => getComputedStyle(plot).pointerEvents") == "none"
     figure.get_by_role("button", name="Turn with a finger").tap()
@@ -371,8 +368,7 @@ def settled(page: Page, figure: Locator, what: str, expected: object) -> None:
 
 
 def test_layers_are_gone_through_with_a_slider(visit: Visit, address: str) -> None:
-    page = model_page(visit, address, "all-minilm-l6-v2")
-    figure = alive(page, "stream-curves")
+    page, figure = figure_of(visit, address, "stream-curves", "all-minilm-l6-v2")
     data = data_of(page, "stream-curves")
     slider = figure.get_by_role("slider", name="Layer")
     facts = figure.locator(".figure-facts")
@@ -401,8 +397,7 @@ def test_layers_are_gone_through_with_a_slider(visit: Visit, address: str) -> No
 
 
 def test_damage_says_its_value_and_interval(visit: Visit, address: str) -> None:
-    page = model_page(visit, address, "all-minilm-l6-v2")
-    figure = alive(page, "position-damage")
+    page, figure = figure_of(visit, address, "position-damage", "all-minilm-l6-v2")
     plot = figure.locator(".figure-plot")
     told = figure.locator("output.found")
     plot.focus()
@@ -426,8 +421,7 @@ def test_damage_says_its_value_and_interval(visit: Visit, address: str) -> None:
 
 
 def test_a_head_that_is_chosen_shows_where_it_looks(visit: Visit, address: str) -> None:
-    page = model_page(visit, address, "all-minilm-l6-v2")
-    figure = alive(page, "heads-on-text")
+    page, figure = figure_of(visit, address, "heads-on-text", "all-minilm-l6-v2")
     data = data_of(page, "heads-on-text")
     plot, chosen = figure.locator(".figure-plot"), figure.get_by_role("combobox", name="Head")
     assert [line["name"] for line in data["lines"]] == ["on text", "by positions alone", "with tokens on them"]
@@ -457,8 +451,7 @@ def test_a_head_that_is_chosen_shows_where_it_looks(visit: Visit, address: str) 
 
 
 def test_the_grid_of_heads_can_be_coloured_otherwise(visit: Visit, address: str) -> None:
-    page = model_page(visit, address, "all-minilm-l6-v2")
-    figure = alive(page, "heads-on-text")
+    page, figure = figure_of(visit, address, "heads-on-text", "all-minilm-l6-v2")
     data = data_of(page, "heads-on-text")
     colour = figure.get_by_label("Colour")
     names = [grid["name"] for grid in data["grids"]]
@@ -469,8 +462,7 @@ def test_the_grid_of_heads_can_be_coloured_otherwise(visit: Visit, address: str)
 
 
 def test_a_model_without_a_run_shows_its_kernels_by_head(visit: Visit, address: str) -> None:
-    page = model_page(visit, address)
-    figure = alive(page, "kernel-map")
+    _, figure = figure_of(visit, address, "kernel-map")
     assert of(figure, "drawn.lines().map(line => line.name)") == ["by positions alone"]
     assert figure.get_by_role("combobox", name="Head").locator("option").count() == 144
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, Response, expect
 
-from generators.findings import FINDINGS, plantings
+from generators.findings import plantings
 from generators.findings.blurred import FINDING
 from generators.findings.blurred.measure import GROUP, in_groups, looks
 from generators.findings.positional import queries_and_keys, scoring, stream_of
@@ -18,6 +18,7 @@ from generators.site.staging import Staging
 from generators.site.words import environment
 from tests import synthetic
 from tests.site.conftest import ROOT, Visit, served_section
+from tests.site.stand_ins import sections_of
 from tests.site.test_browser import PHONE
 
 MOST_BYTES = 300_000
@@ -28,15 +29,12 @@ WEIGHTS = synthetic.gaussian_weights(ARCH, 0) | {"position_embedding": plantings
 
 
 def page_of(measured: Any) -> Any:
-    sections = [
-        SimpleNamespace(finding=finding, measured=measured if finding is FINDING else None) for finding in FINDINGS
-    ]
     model = SimpleNamespace(name="planted", n_head=ARCH.n_head)
     return SimpleNamespace(
         name="planted",
         title="Planted",
         findings=SimpleNamespace(model=model),
-        sections=sections,
+        sections=sections_of({"blurred": measured}),
         measured={"blurred": measured.metrics} if measured else {},
     )
 
