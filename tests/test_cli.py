@@ -104,12 +104,6 @@ def is_a_sentence(err: str) -> bool:
 # As a process
 
 
-def test_importing_the_command_imports_nothing_heavy():
-    code = f"import sys, generators.cli; print([name for name in {HEAVY} if name in sys.modules])"
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert run.stdout == "[]\n"
-
-
 @pytest.mark.parametrize("arguments", [["--help"], ["compute", "--help"]], ids=" ".join)
 def test_help_imports_nothing_heavy(arguments):
     code = (
@@ -286,18 +280,6 @@ def test_all_models_where_one_cannot_be_had_is_no_error(atlas, project):
     run = atlas("compute")
     assert run.code == 0
     assert "away: The package no-such-package-here isn't installed." in run.err
-
-
-def test_a_hub_out_of_reach_is_a_sentence_and_exit_1(atlas, project, monkeypatch):
-    def no_network(*_, **__):
-        raise ConnectionError("no route to host")
-
-    monkeypatch.setattr("huggingface_hub.HfApi.model_info", no_network)
-    run = atlas("compute", "nobody/no-model")
-    assert run.code == SOME_FAILED
-    assert run.err == (
-        "nobody--no-model: The model hub can't be reached and nobody/no-model isn't in its local cache.\n"
-    )
 
 
 def test_stored_results_stand_in_for_weights_that_cannot_be_had(atlas, unharmed):
@@ -755,15 +737,6 @@ def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
 def test_how_models_cannot_be_run_is_a_sentence_and_nothing_is_touched(atlas, unharmed, command, option):
     err = refused(atlas(command, "good", *option))
     assert option[0] in err or option[1] in err
-
-
-def test_without_runs_the_rest_is_computed(atlas, project):
-    shutil.rmtree(project / "results" / "good")
-    assert atlas("compute", "good", "--skip-runs").code == 0
-    found = published(project).findings
-    assert found["gains"].status == "computed"
-    assert found["heads"].status == "missing"
-    assert "--skip-runs" in (found["heads"].reason or "")
 
 
 # A report on one model; tests/site/test_report.py looks at it
