@@ -16,7 +16,6 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ from generators.compute.plan import Opened, inputs, plan
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from tests.checkpoints import Sizes, write_checkpoint
-from tests.nulls import commit
+from tests.nulls import today
 from tests.processes import PeakMemory, seconds_of_command
 
 Array = np.ndarray
@@ -167,10 +166,11 @@ def findings(sizes: Sizes) -> dict[str, Any]:
 
 def about(sizes: Sizes) -> dict[str, Any]:
     """Return what figures were measured on, and when; a commit with a plus has changed files."""
+    now = today()
     changed = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "generators"], cwd=ROOT).returncode
     return {
-        "date": datetime.now(UTC).date().isoformat(),
-        "commit": commit() + ("+" if changed else ""),
+        **now,
+        "commit": now["commit"] + ("+" if changed else ""),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "layers": sizes.n_layer,
         "channels": sizes.d_model,

@@ -13,6 +13,7 @@ import pytest
 
 if TYPE_CHECKING:
     from generators.compute.records import ModelFindings
+    from generators.compute.results import Store
 
 # Both are read when the libraries are imported, here and in the processes that tests start.
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network
@@ -94,6 +95,14 @@ def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the developer's settings out of the tests."""
     for name in ("ATLAS_MODELS", "ATLAS_RESULTS", "ATLAS_REGISTRY"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> "Store":
+    """Return a store of results that holds nothing yet."""
+    from generators.compute.results import Store
+
+    return Store(tmp_path / "results")
 
 
 @pytest.fixture(scope="session")

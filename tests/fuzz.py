@@ -18,7 +18,6 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -41,8 +40,8 @@ from generators.site.staging import Staging
 from generators.site.view import model_page
 from generators.site.words import environment
 from tests.checkpoints import Sizes, write_checkpoint
-from tests.nulls import commit
-from tests.processes import in_status
+from tests.nulls import today, write_record
+from tests.processes import in_fork, in_status
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "fuzz.json"
@@ -311,11 +310,8 @@ def _look_at_page(model: Model, store: Store, place: Path) -> None:
 
 def in_child(kind: str, seed: int) -> tuple[str, str]:
     """Return what came of one mutant, and why where it is neither a result nor a sentence."""
-    receive, send = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(receive)
-        said = ("broke", "")
+
+    def act() -> tuple[str, str]:
         with tempfile.TemporaryDirectory() as place:
             try:
                 resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
@@ -323,19 +319,15 @@ def in_child(kind: str, seed: int) -> tuple[str, str]:
                 most = inherited + BYTES
                 resource.setrlimit(resource.RLIMIT_DATA, (most, most))
                 signal.alarm(50 * SECONDS)  # one that waits for ever takes no processor time; others wait for theirs
-                said = (outcome(kind, seed, Path(place)), "")
+                return outcome(kind, seed, Path(place)), ""
             except BaseException:
-                said = ("broke", traceback.format_exc())
-        os.write(send, json.dumps(said).encode()[:60_000])
-        os._exit(0)
-    os.close(send)
-    with os.fdopen(receive, "rb") as pipe:
-        reported = pipe.read()
-    _, status = os.waitpid(child, 0)
-    if not reported:
+                return "broke", traceback.format_exc()[-20_000:]
+
+    told, status = in_fork(act)
+    if told is None:
         return "broke", f"ended by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"ended with {status}"
-    what, why = json.loads(reported)
-    return str(what), str(why)
+    what, why = told
+    return what, why
 
 
 def tried(kinds: list[str], seeds: range) -> dict[str, Counter[str]]:
@@ -362,15 +354,9 @@ def main() -> None:
     began = time.monotonic()
     found = tried(chosen.kind or list(KINDS), range(chosen.first, chosen.first + chosen.mutants))
     if chosen.write:
-        record = {
-            "date": datetime.now(UTC).date().isoformat(),
-            "commit": commit(),
-            "limits": {"seconds": SECONDS, "bytes": BYTES},
-            "kinds": {
-                kind: {what: count[what] for what in ("result", "sentence", "broke")} for kind, count in found.items()
-            },
-        }
-        RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+        outcomes = ("result", "sentence", "broke")
+        kinds = {kind: {what: count[what] for what in outcomes} for kind, count in found.items()}
+        write_record(RESULTS, {**today(), "limits": {"seconds": SECONDS, "bytes": BYTES}, "kinds": kinds})
     print(f"{sum(sum(count.values()) for count in found.values())} mutants in {time.monotonic() - began:.0f} s")
     sys.exit(1 if any(count["broke"] for count in found.values()) else 0)
 

@@ -216,6 +216,15 @@ def commit() -> str:
     ).stdout.strip()
 
 
+def today() -> dict[str, str]:
+    """Return when, and of which commit, something is measured now."""
+    return {"date": datetime.now(UTC).date().isoformat(), "commit": commit()}
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+
+
 def add_only(parser: argparse.ArgumentParser) -> None:
     """Have a command take `--only gains helix`, `--only gains,helix` and `--only` more than once."""
     parser.add_argument(
@@ -267,14 +276,14 @@ def main() -> None:
         record["renewed"] = renewed(record, only)
     else:
         record = {
-            "date": datetime.now(UTC).date().isoformat(),
+            **today(),
             "commit": commits,
             "draws": arguments.draws,
             "sizes": {"positions": N, "channels": D, "tokens": V, "layers": SIZES.n_layer},
             "nulls": measured,
         }
     record["not_opposite"] = preserved_by()
-    RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    write_record(RESULTS, record)
     for null, claims in record["nulls"].items():
         for claim, count in claims.items():
             if count["holds"] > SHARE * arguments.draws:

@@ -8,7 +8,6 @@ findings' folders (`planted.py`); `--only gains` measures the claims of one find
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -64,8 +63,7 @@ def record(only: Sequence[str]) -> dict[str, Any]:
     """Return what is written; with `only`, the rows of other findings' claims are those that are there."""
     measured = [row(finding, planting) for finding, planting in PLANTINGS if not only or finding.name in only]
     if not only:
-        head = {"date": datetime.now(UTC).date().isoformat(), "commit": nulls.commit(), "draws": len(SEEDS)}
-        return {**head, "plantings": measured}
+        return {**nulls.today(), "draws": len(SEEDS), "plantings": measured}
     there = json.loads(RESULTS.read_text("utf-8"))
     rows = {one["claim"]: one for one in (*there["plantings"], *measured)}
     return {
@@ -78,8 +76,7 @@ def record(only: Sequence[str]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     nulls.add_only(parser)
-    written = record(nulls.chosen(parser.parse_args().only))
-    RESULTS.write_text(json.dumps(written, indent=1) + "\n", "utf-8")
+    nulls.write_record(RESULTS, record(nulls.chosen(parser.parse_args().only)))
 
 
 if __name__ == "__main__":

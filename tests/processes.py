@@ -1,10 +1,13 @@
-"""Seconds and memory of this process and of those that it starts, as the system counts them."""
+"""Processes that this one starts, their seconds and memory as the system counts them, and what they work on."""
 
+import json
+import os
 import resource
+import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -42,6 +45,33 @@ def seconds_of_command(command: Sequence[str], place: Path, environment: Mapping
     subprocess.run(command, cwd=place, env=environment, check=True, capture_output=True)
     clock, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, clock
+
+
+def in_fork(act: Callable[[], Any]) -> tuple[Any, int]:
+    """Run `act` in a process of its own; return what it returns, through JSON (None: it died), and its status."""
+    receive, send = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(receive)
+        os.write(send, json.dumps(act()).encode())
+        os._exit(0)
+    os.close(send)
+    with os.fdopen(receive, "rb") as pipe:
+        told = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return json.loads(told) if told else None, status
+
+
+def copied(source: Path, to: Path, names: Iterable[str]) -> Path:
+    """Copy what a site is made from: files and folders, those that aren't there left out."""
+    to.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        path = source / name
+        if path.is_dir():
+            shutil.copytree(path, to / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+        elif path.is_file():
+            shutil.copy(path, to / name)
+    return to
 
 
 class PeakMemory(threading.Thread):

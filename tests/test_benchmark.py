@@ -35,9 +35,16 @@ def test_ways_that_leave_other_files_end_the_run(monkeypatch, without_cluster):
         benchmark.whole(1, TINY)
 
 
-def test_stored_figures_can_be_read_and_damage_is_a_sentence(tmp_path):
+def test_stored_figures_are_of_every_way_and_kind_of_page():
     stored = quality_reports.read(benchmark.RESULTS.parent, "bench")
     assert {row.way for row in stored.whole.rows} >= {"one after another", "--jobs", "cluster"}
-    (tmp_path / "bench.json").write_text(json.dumps({"whole": None}))
-    with pytest.raises(InputError, match="make bench"):
-        quality_reports.read(tmp_path, "bench")
+    assert {"home", "model", "compare"} <= {*quality_reports.read(benchmark.RESULTS.parent, "lighthouse").pages}
+
+
+@pytest.mark.parametrize("name", quality_reports.REPORTS)
+def test_every_report_can_be_read_and_damage_is_a_sentence(tmp_path, name):
+    assert quality_reports.read(benchmark.RESULTS.parent, name) is not None
+    assert quality_reports.read(tmp_path, name) is None
+    (tmp_path / f"{name}.json").write_text(json.dumps({"date": "1"}))
+    with pytest.raises(InputError, match=f"make {name}"):
+        quality_reports.read(tmp_path, name)

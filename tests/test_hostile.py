@@ -12,6 +12,7 @@ import yaml
 
 from generators import findings as all_findings
 from generators.base.errors import AtlasError, InputError
+from generators.base.plain import as_json, content_digest
 from generators.checkpoint import sources
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, Model, load_registry
@@ -26,11 +27,6 @@ from tests.conftest import ROOT
 from tests.toy_findings import toy
 
 E = "wte.weight"
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "results")
 
 
 def model(folder):
@@ -80,7 +76,7 @@ def test_a_file_of_gigabytes_where_kilobytes_are_due_is_not_read(tmp_path, name)
     folder = write_checkpoint(tmp_path / "tiny")
     with (folder / name).open("ab") as file:
         file.truncate(3 * 2**30)  # a hole: no disk is taken
-    with pytest.raises(InputError, match=r"3072 MiB where a config or a tokenizer is due"):
+    with pytest.raises(InputError, match=r"3072 MiB where a config or a tokenizer was expected"):
         open_checkpoint(in_folder(folder))
         load_vocabulary(in_folder(folder), 10)
 
@@ -141,29 +137,24 @@ def test_marks_that_cannot_be_seen_are_refused_in_the_registry(tmp_path, field, 
         load_registry(tmp_path / "models.yml")
 
 
-@pytest.mark.parametrize("title", ["<script>alert(1)</script>", "a\u202eb", "\x1b]0;x\x07"])
-def test_a_stored_title_passes_the_gate_of_the_registry(tmp_path, store, one_finding, title):
-    from generators.base.plain import as_json, content_digest
-
+def store_with(tmp_path, store, **changed):
+    """Compute a model, and change what is stored of it as if it had been stored so."""
     compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store)
     path = store.root / "tiny" / "model.json"
-    content = json.loads(path.read_bytes())
+    content = {**json.loads(path.read_bytes()), **changed}
     del content["sha256"]
-    content["title"] = title
     path.write_text(as_json({**content, "sha256": content_digest(content)}))
+
+
+@pytest.mark.parametrize("title", ["<script>alert(1)</script>", "a\u202eb", "\x1b]0;x\x07"])
+def test_a_stored_title_passes_the_gate_of_the_registry(tmp_path, store, one_finding, title):
+    store_with(tmp_path, store, title=title)
     with pytest.raises(InputError, match="title"):
         store.model("tiny")
 
 
 def test_other_stored_texts_lose_what_cannot_be_seen(tmp_path, store, one_finding):
-    from generators.base.plain import as_json, content_digest
-
-    compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store)
-    path = store.root / "tiny" / "model.json"
-    content = json.loads(path.read_bytes())
-    del content["sha256"]
-    content["notes"] = "up\u202edown\x1b[2J"
-    path.write_text(as_json({**content, "sha256": content_digest(content)}))
+    store_with(tmp_path, store, notes="up\u202edown\x1b[2J")
     assert store.model("tiny").notes == "up\N{REPLACEMENT CHARACTER}down\N{REPLACEMENT CHARACTER}[2J"
 
 

@@ -2,9 +2,6 @@
 
 import json
 
-import pytest
-
-from generators.base.errors import InputError
 from generators.site import quality_reports
 from generators.site.words import environment
 from tests import many
@@ -39,9 +36,3 @@ def test_what_is_stored_is_shown(tmp_path):
     assert "12.5 seconds of the processor (7.5 by the clock) when nothing was drawn before" in said
     assert "6.5 (5.5) when all was" in said
     assert "1.5 (0.5) when nothing did; MkDocs takes 2.25 of these (2.75)" in said
-
-
-def test_damage_is_a_sentence(tmp_path):
-    (tmp_path / "many.json").write_text(json.dumps({**STORED, "clock": None}))
-    with pytest.raises(InputError, match="make many"):
-        quality_reports.read(tmp_path, "many")

@@ -1,13 +1,10 @@
-"""Real weights show the values that were measured apart from the atlas, to their digits, and what git keeps.
-
-GPT-2's were measured with plain NumPy and scikit-learn, twice, independently of each other.
-"""
+"""What the command computes of real weights is what git keeps; `tests/real_weights` looks at the numbers."""
 
 import math
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +24,6 @@ pytestmark = pytest.mark.real_weights
 RTOL, ATOL = 1e-4, 2e-6
 NEAR_TIES = 4  # heads whose flat kernels may peak elsewhere on another machine
 WPE_SHA256 = "29c69587e2af826b7c159c38620a32e549a925e6d9a0dc37cb563f377f5be772"
-Metrics = dict[str, dict[str, Any]]
 
 
 def computed(folder: Path, model: str, *options: str | Path) -> Store:
@@ -63,77 +59,6 @@ def published(root: Path, model: str) -> ModelFindings:
     assert judged is not None, f"{root / model} isn't there; make it with: atlas compute {model}"
     assert judged.damaged == []
     return judged.published()
-
-
-def metrics(store: Store, model: str) -> Metrics:
-    return {name: record.metrics for name, record in published(store.root, model).findings.items()}
-
-
-def look_back(m: Metrics, k: int) -> dict[str, float]:
-    return next(look for look in m["helix"]["look_back"] if look["k"] == k)
-
-
-def helix(key: str) -> Callable[[Metrics], Any]:
-    return lambda m: m["helix"][key]
-
-
-def three_components(rows: str) -> Callable[[Metrics], float]:
-    return lambda m: m["helix"]["explained_variance_3d"][rows]
-
-
-def each(name: str, values: str, read: Callable[[Metrics], list[float]]) -> Iterator[Any]:
-    """Yield one row for each of several values that stand in a list."""
-    for index, value in enumerate(values.split()):
-        yield pytest.param(lambda m, i=index: read(m)[i], value, id=f"{name}-{index + 1}")
-
-
-def row(name: str, value: str, read: Callable[[Metrics], float]) -> Any:
-    return pytest.param(read, value, id=name)
-
-
-GPT2 = [
-    row("three-components-all", "0.9039", three_components("all")),
-    row("three-components-no-first", "0.9106", three_components("no_first")),
-    row("three-components-late", "0.9511", three_components("late")),
-    row("three-components-early", "0.9640", three_components("early")),
-    row("fraying", "0.035", helix("fraying")),
-    *each("singular-value", "61.95 60.94 53.24 22.70 15.98", helix("singular_values")),
-    row("energy-top30", "0.9991", helix("energy_top30")),
-    *each("outlier", "0 1 2 1023", helix("outlier_positions")),
-    row("outliers", "4", lambda m: len(m["helix"]["outlier_positions"])),
-    row("norm-cv", "0.029", helix("norm_cv")),
-]
-MINILM = [
-    row("three-components", "0.3634", three_components("no_first")),
-]
-
-
-def assert_shown(value: float, shown: str) -> None:
-    """Check that a value, rounded to as many digits as are shown, is what is shown."""
-    digits = len(shown.partition(".")[2])
-    assert f"{value:.{digits}f}" == shown
-
-
-@pytest.mark.parametrize(("read", "shown"), GPT2)
-def test_gpt2_shows(gpt2, read, shown):
-    assert_shown(read(metrics(gpt2, "gpt2")), shown)
-
-
-@pytest.mark.parametrize(("read", "shown"), MINILM)
-def test_minilm_shows(minilm_results, read, shown):
-    assert_shown(read(metrics(minilm_results, "all-minilm-l6-v2")), shown)
-
-
-@pytest.mark.parametrize(
-    ("position", "shown"), [(0, "9.876"), (1, "5.192"), (100, "3.358"), (1022, "3.858"), (1023, "0.118")]
-)
-def test_gpt2_norms_of_rows(gpt2, position, shown):
-    assert_shown(gpt2.arrays("gpt2", gpt2.finding("gpt2", "helix"))["norms"][position], shown)
-
-
-def test_gpt2_lacks_by_name_what_it_lacks(gpt2):
-    found = published(gpt2.root, "gpt2")
-    assert "token_embedding" not in found.tensors
 
 
 def test_the_digest_of_gpt2s_positions_is_the_published_one(gpt2):

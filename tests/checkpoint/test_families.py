@@ -8,7 +8,6 @@ from generators.checkpoint.families import choose_family, families
 from generators.checkpoint.families.bert import BERT
 from generators.checkpoint.families.gpt2 import GPT1, GPT2
 from generators.checkpoint.reading import read_architecture
-from generators.checkpoint.sources import in_folder
 from tests.checkpoints import config_of
 
 ARCHITECTURE = {"n_layer": 2, "n_head": 2, "d_model": 24, "n_ctx": 64, "vocab_size": 50, "d_head": 12}
@@ -51,26 +50,6 @@ def test_architecture_is_what_the_config_says(family, particular):
 def test_sizes_that_cannot_be_are_refused(changed, said):
     with pytest.raises(InputError, match=said):
         read_architecture({**config_of("gpt2"), **changed}, GPT2)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "isn't valid JSON"),
-        ("{", "isn't valid JSON"),
-        ("[]", "must hold a JSON object, not list"),
-        ('"gpt2"', "must hold a JSON object, not str"),
-        ("[" * 100_000, "isn't valid JSON"),
-        ('{"a":' * 100_000, "isn't valid JSON"),
-        ('{"n_embd": ' + "9" * 5000 + "}", "isn't valid JSON"),
-        (b"\xff\xfe{}", "can't be read"),
-    ],
-    ids=["empty", "open", "list", "string", "deep-list", "deep-object", "endless-number", "not-utf8"],
-)
-def test_a_config_that_is_no_json_object_is_refused(tmp_path, text, said):
-    (tmp_path / "config.json").write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(InputError, match=said):
-        in_folder(tmp_path).config()
 
 
 @pytest.mark.parametrize("family", families(), ids=lambda family: family.name)

@@ -15,7 +15,7 @@ from generators.checkpoint.registry import HubSource, Model
 from generators.checkpoint.sources import Hub, Origin, files, in_folder, locate, network
 from generators.checkpoint.sources.tensor_cache import TensorCache
 from tests.checkpoint.fake_hub import COMMIT, HubFault
-from tests.checkpoints import WEIGHTS, Sizes, _write_shards, edit_header, tensors_of, write_checkpoint, write_json
+from tests.checkpoints import WEIGHTS, edit_header, tensors_of, write_checkpoint
 
 
 @pytest.fixture
@@ -51,53 +51,6 @@ def test_every_tensor_is_what_it_is_in_the_file(fake, tmp_path, shards, dtype):
     for role in local:
         np.testing.assert_array_equal(far[role], local[role], strict=True)
         assert far.record(role) == local.record(role)
-
-
-def gpt2_like(folder) -> tuple[str, ...]:
-    sizes = Sizes(n_layer=6, n_head=4, d_model=256, n_ctx=512, vocab_size=8000)
-    write_checkpoint(folder, sizes=sizes)
-    attention = [f"blocks.{i}.attn.{name}" for i in range(6) for name in "qkvo"]
-    return (
-        "position_embedding",
-        *attention,
-        *(f"blocks.{i}.{norm}.gain" for i in range(6) for norm in ("ln1", "ln2")),
-    )
-
-
-def llama_like(folder, d=256, layers=8, tokens=12000, f=1024, files=3) -> tuple[str, ...]:
-    rng = np.random.default_rng(0)
-    shapes = {"model.embed_tokens.weight": (tokens, d), "lm_head.weight": (tokens, d), "model.norm.weight": (d,)}
-    for i in range(layers):
-        block = f"model.layers.{i}"
-        shapes |= {f"{block}.{norm}.weight": (d,) for norm in ("input_layernorm", "post_attention_layernorm")}
-        shapes |= {f"{block}.self_attn.{name}_proj.weight": (d, d) for name in "qkvo"}
-        shapes |= {f"{block}.mlp.{name}_proj.weight": (f, d) for name in ("up", "gate")}
-        shapes[f"{block}.mlp.down_proj.weight"] = (d, f)
-    folder.mkdir(parents=True)
-    tensors = {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
-    _write_shards(folder, tensors, files)
-    sizes = {"num_hidden_layers": layers, "num_attention_heads": 4, "hidden_size": d, "vocab_size": tokens}
-    write_json(folder / "config.json", {"model_type": "llama", **sizes, "rms_norm_eps": 1e-6})
-    gains = [f"blocks.{i}.{norm}.gain" for i in range(layers) for norm in ("ln1", "ln2")]
-    return ("token_embedding", "unembedding", "final_norm.gain", *gains)
-
-
-@pytest.mark.parametrize("made", [gpt2_like, llama_like])
-def test_little_more_is_fetched_than_is_needed(fake, made):
-    folder = fake.repository("owner/tiny")
-    needed = made(folder)
-    checkpoint = opened()
-    checkpoint.prefetch(needed)
-    bytes_of = {checkpoint.record(role).name: checkpoint.record(role).shape for role in needed}
-    wanted = sum(4 * int(np.prod(shape)) for shape in bytes_of.values())
-    traffic = checkpoint.traffic
-    assert traffic.needed == wanted
-    assert traffic.needed < 0.8 * sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-    assert traffic.fetched <= 1.03 * wanted
-    assert fake.sent == traffic.fetched
-    print(
-        f"{made.__name__}: {traffic.fetched} bytes fetched, {wanted} needed, {traffic.fetched / wanted - 1:.3%} over"
-    )
 
 
 def test_neighbours_are_read_in_one_request(fake):

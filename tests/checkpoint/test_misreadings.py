@@ -41,38 +41,29 @@ def opened(folder: Path, config: dict[str, Any], tensors: dict[str, np.ndarray])
 # Rows that are no position
 
 
-def padded_tensors(prefix: str, rows: int) -> dict[str, np.ndarray]:
-    return {f"{prefix}embeddings.position_embeddings.weight": noise(rows, D)}
+PADDED = "embeddings.position_embeddings.weight"
+IMAGE = {"image_size": 32, "patch_size": 8}  # in 16 patches
 
 
-@pytest.mark.parametrize("model_type", ["roberta", "xlm-roberta", "camembert"])
-@pytest.mark.parametrize("pad", [1, 0, 4])
-def test_rows_up_to_the_padding_s_are_no_positions(tmp_path, model_type, pad):
-    table = padded_tensors("roberta.", N)
-    checkpoint = opened(tmp_path, {"model_type": model_type, **HF, "pad_token_id": pad}, table)
-    assert checkpoint.architecture.n_ctx == N - pad - 1
-    np.testing.assert_array_equal(checkpoint["position_embedding"], *[rows[pad + 1 :] for rows in table.values()])
-
-
-def test_mpnet_counts_from_its_third_row(tmp_path):
-    table = padded_tensors("mpnet.", N)
-    checkpoint = opened(tmp_path, {"model_type": "mpnet", **HF, "relative_attention_num_buckets": 32}, table)
-    assert checkpoint.architecture.n_ctx == N - 2
-    np.testing.assert_array_equal(checkpoint["position_embedding"], *[rows[2:] for rows in table.values()])
-
-
-def test_opt_has_two_rows_more_than_its_config_says(tmp_path):
-    table = {"model.decoder.embed_positions.weight": noise(N + 2, D)}
-    checkpoint = opened(tmp_path, {"model_type": "opt", **HF, "word_embed_proj_dim": D}, table)
-    np.testing.assert_array_equal(checkpoint["position_embedding"], *[rows[2:] for rows in table.values()])
-
-
-@pytest.mark.parametrize(("model_type", "classes"), [("vit", 1), ("deit", 2), ("dinov2", 1)])
-def test_the_rows_of_classes_are_no_positions(tmp_path, model_type, classes):
-    table = {"embeddings.position_embeddings": noise(1, 16 + classes, D)}
-    checkpoint = opened(tmp_path, {"model_type": model_type, **HF, "image_size": 32, "patch_size": 8}, table)
-    assert checkpoint.architecture.n_ctx == 16
-    np.testing.assert_array_equal(checkpoint["position_embedding"], *[rows[0, classes:] for rows in table.values()])
+@pytest.mark.parametrize(
+    ("model_type", "config", "tensor", "shape", "skipped"),
+    [
+        *(
+            (model_type, {"pad_token_id": pad}, f"roberta.{PADDED}", (N, D), pad + 1)
+            for model_type in ("roberta", "xlm-roberta", "camembert")
+            for pad in (1, 0, 4)
+        ),
+        ("mpnet", {"relative_attention_num_buckets": 32}, f"mpnet.{PADDED}", (N, D), 2),
+        ("opt", {"word_embed_proj_dim": D}, "model.decoder.embed_positions.weight", (N + 2, D), 2),
+        *((kind, IMAGE, "embeddings.position_embeddings", (1, 17, D), 1) for kind in ("vit", "dinov2")),
+        ("deit", IMAGE, "embeddings.position_embeddings", (1, 18, D), 2),
+    ],
+)
+def test_rows_of_padding_and_of_classes_are_no_positions(tmp_path, model_type, config, tensor, shape, skipped):
+    table = noise(*shape)
+    checkpoint = opened(tmp_path, {"model_type": model_type, **HF, **config}, {tensor: table})
+    assert checkpoint.architecture.n_ctx == shape[-2] - skipped
+    np.testing.assert_array_equal(checkpoint["position_embedding"], table.reshape(-1, D)[skipped:])
 
 
 # Norms

@@ -29,6 +29,11 @@ def torch():
     return pytest.importorskip("torch", reason="PyTorch isn't installed here")
 
 
+@pytest.fixture
+def no_torch(monkeypatch):
+    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+
+
 def older(torch, folder: Path, *, dtype=None, shards: int = 1, legacy: bool = False) -> Path:
     """Turn a checkpoint into what it was before safetensors."""
     write_checkpoint(folder)
@@ -91,8 +96,7 @@ def test_safetensors_come_first(torch, tmp_path):
     assert open_checkpoint(in_folder(folder))["position_embedding"].size
 
 
-def test_without_pytorch_it_is_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+def test_without_pytorch_it_is_a_sentence(tmp_path, no_torch):
     (write_checkpoint(tmp_path) / WEIGHTS).rename(tmp_path / OLDER)
     with pytest.raises(InputError, match=r"only PyTorch's weights-only reader may open"):
         open_checkpoint(in_folder(tmp_path))
@@ -115,8 +119,7 @@ def test_a_copy_in_safetensors_elsewhere_comes_before_older_files(torch, fake):
     assert found("owner/older", "owner/converted").origin.place == "owner/converted"
 
 
-def test_without_pytorch_a_repository_of_older_files_is_not_had(fake, monkeypatch):
-    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+def test_without_pytorch_a_repository_of_older_files_is_not_had(fake, no_torch):
     (write_checkpoint(fake.repository("owner/older")) / WEIGHTS).rename(fake.repository("owner/older") / OLDER)
     with pytest.raises(WeightsUnavailableError, match=r"has no safetensors \(only older files\)"):
         found("owner/older")
@@ -137,8 +140,7 @@ def only_older(fake, repo: str = "owner/older") -> None:
     (write_checkpoint(fake.repository(repo)) / WEIGHTS).rename(fake.repository(repo) / OLDER)
 
 
-def test_the_bot_s_conversion_comes_before_older_files(fake, monkeypatch):
-    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+def test_the_bot_s_conversion_comes_before_older_files(fake, no_torch):
     only_older(fake)
     converted(fake, number=2, status="open", title="Something else")
     pull = converted(fake)
@@ -154,8 +156,7 @@ def test_the_bot_s_conversion_comes_before_older_files(fake, monkeypatch):
     [{"author": "somebody"}, {"title": "Better weights"}, {"parent": "d00d" * 10}],
     ids=["by-somebody", "another", "of-an-older-state"],
 )
-def test_a_pull_request_that_is_no_conversion_of_these_files_is_not_read(fake, monkeypatch, wrong):
-    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+def test_a_pull_request_that_is_no_conversion_of_these_files_is_not_read(fake, no_torch, wrong):
     only_older(fake)
     converted(fake, **wrong)
     with pytest.raises(WeightsUnavailableError, match=r"has no safetensors \(only older files\)"):
@@ -170,8 +171,7 @@ def test_a_repository_whose_discussions_are_closed_is_read_as_it_is(torch, fake)
     np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
 
 
-def test_a_revision_that_is_named_is_read_as_it_is(fake, monkeypatch):
-    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+def test_a_revision_that_is_named_is_read_as_it_is(fake, no_torch):
     only_older(fake)
     converted(fake)
     with pytest.raises(WeightsUnavailableError, match="only older files"):

@@ -9,7 +9,6 @@ from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute import running
-from generators.compute.results import Store
 from generators.compute.running import CUT_TO, RunSettings, chosen, has_time_for_more
 from generators.compute.schedule import compute_model
 from generators.findings import FINDINGS
@@ -37,11 +36,6 @@ class Timed(StandIn):
 @pytest.fixture
 def folder(tmp_path):
     return write_checkpoint(tmp_path / "tiny")
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "results")
 
 
 @pytest.fixture

@@ -42,11 +42,6 @@ def expected(made):
     return stored(made[1])
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "results")
-
-
 ARCH = synthetic.architecture(n_ctx=64, d_model=24, n_layer=2)
 
 

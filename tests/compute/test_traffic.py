@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from generators import findings as all_findings
@@ -20,8 +21,7 @@ from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.measured import Measurements
 from generators.findings.stream import FINDING as STREAM
 from tests.checkpoint.fake_hub import HubServer, at_hub, serving
-from tests.checkpoint.test_hub import gpt2_like, llama_like
-from tests.checkpoints import write_checkpoint
+from tests.checkpoints import Sizes, _write_shards, write_checkpoint, write_json
 from tests.test_cli import results_of
 
 MOST_OVER = 1.03
@@ -42,11 +42,6 @@ def fake(tmp_path, monkeypatch):
     with serving(tmp_path / "hub") as server:
         at_hub(server, tmp_path, monkeypatch)
         yield server
-
-
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store(tmp_path / "results")
 
 
 def computed(store: Store, *findings: Finding, lines: list[str] | None = None, **settings) -> Outcome:
@@ -79,6 +74,26 @@ def tensors_read(store: Store, *findings: str) -> int:
                 size *= axis
             sizes[entry.name] = size
     return sum(sizes.values())
+
+
+def gpt2_like(folder) -> None:
+    write_checkpoint(folder, sizes=Sizes(n_layer=6, n_head=4, d_model=256, n_ctx=512, vocab_size=8000))
+
+
+def llama_like(folder, d=256, layers=8, tokens=12000, f=1024, files=3) -> None:
+    rng = np.random.default_rng(0)
+    shapes = {"model.embed_tokens.weight": (tokens, d), "lm_head.weight": (tokens, d), "model.norm.weight": (d,)}
+    for i in range(layers):
+        block = f"model.layers.{i}"
+        shapes |= {f"{block}.{norm}.weight": (d,) for norm in ("input_layernorm", "post_attention_layernorm")}
+        shapes |= {f"{block}.self_attn.{name}_proj.weight": (d, d) for name in "qkvo"}
+        shapes |= {f"{block}.mlp.{name}_proj.weight": (f, d) for name in ("up", "gate")}
+        shapes[f"{block}.mlp.down_proj.weight"] = (d, f)
+    folder.mkdir(parents=True)
+    tensors = {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    _write_shards(folder, tensors, files)
+    sizes = {"num_hidden_layers": layers, "num_attention_heads": 4, "hidden_size": d, "vocab_size": tokens}
+    write_json(folder / "config.json", {"model_type": "llama", **sizes, "rms_norm_eps": 1e-6})
 
 
 @pytest.mark.parametrize("made", [gpt2_like, llama_like])

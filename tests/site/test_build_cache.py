@@ -10,6 +10,7 @@ import pytest
 
 from generators.site import build_cache
 from generators.site.build_cache import Workshop
+from tests.site.test_plugin import write
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,12 +19,9 @@ ROOT = Path(__file__).parents[2]
 def workshop(tmp_path: Path) -> Workshop:
     """Return a site that was made, with everything that it was made from."""
     made = Workshop(*(tmp_path / name for name in ("src", "mkdocs.yml", "pages", "cache", "site")))
-    for path in ("src/page.md", "mkdocs.yml", "pages/index.md", "site/index.html", "site/deep/figure.svg"):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(path)
-    for path in ("models.yml", "results/gpt2/helix.json", "templates/home.md.j2"):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(path)
+    made_of = ("src/page.md", "mkdocs.yml", "models.yml", "results/gpt2/helix.json", "templates/home.md.j2")
+    files = (*made_of, "pages/index.md", "site/index.html", "site/deep/figure.svg")
+    write(tmp_path, {path: path for path in files})
     build_cache.remember(made, inputs=given(made), pages=build_cache.pages(made))
     return made
 

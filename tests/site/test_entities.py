@@ -17,6 +17,7 @@ from generators.site.search import ENTRIES, INDEX, add_entries, entries_of_gloss
 from generators.site.staging import Staging
 from generators.site.words import environment
 from tests.site.conftest import ROOT
+from tests.site.stand_ins import sections_of
 
 HOSTILE = "<script>alert(1)</script>"
 HEAD = ("layer", "head", "peak_offset", "weight_at_1", "previous_token_head")
@@ -100,20 +101,11 @@ FIGURES = {"curve": "Figure 1, “The curve”, Planted <b>"}
 def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
     """Return as much of a model's page as entities are made from."""
     model = SimpleNamespace(name="planted", n_layer=2, n_head=2, d_model=3, n_ctx=3, vocab_size=9)
-    sections = [
-        SimpleNamespace(
-            finding=finding,
-            measured=measured.get(finding.name),
-            record=SimpleNamespace(reason="The checkpoint lacks it."),
-            pictures=[],
-        )
-        for finding in FINDINGS
-    ]
     return SimpleNamespace(
         name="planted",
         title="Planted <b>",
         findings=SimpleNamespace(model=model),
-        sections=sections,
+        sections=sections_of(measured),
         claims={},
         figures=FIGURES,
         measured={name: one.metrics for name, one in measured.items()},

@@ -2,34 +2,26 @@
 
 import html
 import json
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from generators.site.entities import write_entities
 from generators.site.staging import Staging
 from generators.site.words import environment
-from tests.site.conftest import ASSETS, served, write_script
-from tests.site.test_browser import PHONE, WCAG, WIDE, opened
+from tests.site.conftest import Visit, served_section
+from tests.site.test_browser import PHONE, WIDE, violations
 from tests.site.test_entities import HOSTILE, IN_USE, PLANTED, page
 
 pytestmark = pytest.mark.browser
 
-SECTION = '{% import "entities.md.j2" as named with context %}{{ named.section(page, entities) }}'
-AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Planted</title>
-<meta http-equiv="Content-Security-Policy" content="
- default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:">
-<link rel="icon" href="data:,"><link rel="stylesheet" href="../../assets/entities.css">
-<script src="../../assets/site.js" defer></script></head>
-<body class="md-typeset" data-md-color-scheme="default"><main><h1>Planted</h1>
+SECTION = """{% import "entities.md.j2" as named with context %}<h1>Planted</h1>
 <figure data-live="../../data/planted/kernels.json"><canvas></canvas></figure>
-{section}<h2 id="gains">Gains</h2><p style="height: 90rem">Far down.</p></main></body></html>"""
+{{ named.section(page, entities) }}<h2 id="gains">Gains</h2><p style="height: 90rem">Far down.</p>"""
 
 
 @pytest.fixture(scope="module")
@@ -39,16 +31,9 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@contextmanager
-def serving(site: Path, model: Any) -> Iterator[str]:
+def serving(site: Path, model: Any) -> AbstractContextManager[str]:
     named = write_entities(model, Staging(site, site / "cache"))
-    section = environment().from_string(SECTION).render(page=model, entities=named, root="../../")
-    write_script(site)
-    shutil.copy(ASSETS / "entities.css", site / "assets")
-    (site / "models" / "planted").mkdir(parents=True)
-    (site / "models" / "planted" / "index.html").write_text(AROUND.replace("{section}", section), "utf-8")
-    with served(site) as address:
-        yield f"{address}models/planted/"
+    return served_section(site, environment().from_string(SECTION).render(page=model, entities=named, root="../../"))
 
 
 def panel(page: Page) -> Locator:
@@ -65,8 +50,8 @@ def row(page: Page, label: str) -> list[str]:
     return panel(page).get_by_role("row", name=label).locator("td").all_inner_texts()
 
 
-def test_an_address_opens_the_panel_with_what_is_known(browser: Browser, planted: str) -> None:
-    page, wrong = opened(browser, f"{planted}?channel=1")
+def test_an_address_opens_the_panel_with_what_is_known(visit: Visit, planted: str) -> None:
+    page = visit(f"{planted}?channel=1")
     expect(page.get_by_role("dialog", name="Channel 1 of Planted <b>")).to_be_visible()
     assert "A position channel" in reported(page)
     assert row(page, "standard deviation over positions (P)")[:2] == ["0.5", "1 of 3"]
@@ -77,23 +62,19 @@ def test_an_address_opens_the_panel_with_what_is_known(browser: Browser, planted
     numbers = panel(page).get_by_role("region", name="in numbers").locator("tbody tr")
     assert [line.split() for line in numbers.all_inner_texts()] == [["0", "2", "2"], ["1", "5", "5"]]
     assert panel(page).get_by_text("Use of channels: nothing is known").count() == 1
-    assert wrong == []
-    page.context.close()
 
 
-def test_a_head_shows_its_kernel_and_is_named_either_way(browser: Browser, planted: str) -> None:
+def test_a_head_shows_its_kernel_and_is_named_either_way(visit: Visit, planted: str) -> None:
     for asked in ("0.1", "L0H1", "l0h1"):
-        page, wrong = opened(browser, f"{planted}?head={asked}")
+        page = visit(f"{planted}?head={asked}")
         expect(page.get_by_role("dialog", name="Head L0H1 of Planted")).to_be_visible()
         assert "A previous-token head by position alone: 0.9 there." in reported(page)
         assert row(page, "weight on the previous token, by position alone")[:2] == ["0.9", "1 of 4"]
-        assert wrong == []
-        page.context.close()
 
 
 @pytest.mark.parametrize("asked", ["4", "%27%20b%27", "%20b", "␠b"])
-def test_a_token_is_found_by_id_and_by_text(browser: Browser, planted: str, asked: str) -> None:
-    page, wrong = opened(browser, f"{planted}?token={asked}")
+def test_a_token_is_found_by_id_and_by_text(visit: Visit, planted: str, asked: str) -> None:
+    page = visit(f"{planted}?token={asked}")
     expect(page.get_by_role("dialog", name="Token 4 ␠b of Planted")).to_be_visible()
     assert "In the clump of 2 tokens" in reported(page)
     assert "yields another token instead" in reported(page)
@@ -102,8 +83,6 @@ def test_a_token_is_found_by_id_and_by_text(browser: Browser, planted: str, aske
     expect(page.get_by_role("dialog", name="Token 7 c of Planted")).to_be_visible()
     assert "Without layers it yields itself." in reported(page)
     assert page.url == f"{planted}?token=7"
-    assert wrong == []
-    page.context.close()
 
 
 @pytest.mark.parametrize(
@@ -120,20 +99,16 @@ def test_a_token_is_found_by_id_and_by_text(browser: Browser, planted: str, aske
         ("position=99", "There is no position 99"),
     ],
 )
-def test_of_what_is_not_known_a_sentence_says_so(browser: Browser, planted: str, asked: str, says: str) -> None:
-    page, wrong = opened(browser, f"{planted}?{asked}")
+def test_of_what_is_not_known_a_sentence_says_so(visit: Visit, planted: str, asked: str, says: str) -> None:
+    page = visit(f"{planted}?{asked}")
     assert says in reported(page)
-    assert wrong == []
-    page.context.close()
 
 
-def test_hostile_names_are_only_text(browser: Browser, planted: str) -> None:
-    page, wrong = opened(browser, f"{planted}?token=5")
+def test_hostile_names_are_only_text(visit: Visit, planted: str) -> None:
+    page = visit(f"{planted}?token=5")
     expect(panel(page).locator("h2 bdi code")).to_have_text(HOSTILE)
     assert panel(page).locator("script, b").count() == 0
     assert "It never occurs in the training text." in reported(page)
-    assert wrong == []
-    page.context.close()
 
 
 def test_what_can_not_be_fetched_is_said(browser: Browser, planted: str) -> None:
@@ -144,8 +119,8 @@ def test_what_can_not_be_fetched_is_said(browser: Browser, planted: str) -> None
     page.close()
 
 
-def test_by_keyboard_it_opens_turns_and_closes_and_gives_the_focus_back(browser: Browser, planted: str) -> None:
-    page, wrong = opened(browser, planted, viewport=WIDE)
+def test_by_keyboard_it_opens_turns_and_closes_and_gives_the_focus_back(visit: Visit, planted: str) -> None:
+    page = visit(planted, viewport=WIDE)
     link = page.get_by_role("link", name="Channel 1", exact=True)
     link.focus()
     page.keyboard.press("Enter")
@@ -164,12 +139,10 @@ def test_by_keyboard_it_opens_turns_and_closes_and_gives_the_focus_back(browser:
     expect(panel(page)).to_have_count(0)
     page.wait_for_url(planted)
     expect(link).to_be_focused()
-    assert wrong == []
-    page.context.close()
 
 
-def test_the_back_button_closes_it_and_forward_opens_it(browser: Browser, planted: str) -> None:
-    page, wrong = opened(browser, planted)
+def test_the_back_button_closes_it_and_forward_opens_it(visit: Visit, planted: str) -> None:
+    page = visit(planted)
     page.get_by_role("link", name="Head L0H1").click()
     reported(page)
     page.go_back()
@@ -180,19 +153,15 @@ def test_the_back_button_closes_it_and_forward_opens_it(browser: Browser, plante
     page.get_by_role("button", name="Close this panel").click()
     expect(panel(page)).to_have_count(0)
     page.wait_for_url(planted)
-    assert wrong == []
-    page.context.close()
 
 
-def test_a_link_in_it_to_a_finding_leads_there(browser: Browser, planted: str) -> None:
-    page, wrong = opened(browser, f"{planted}?channel=2", viewport=WIDE)
+def test_a_link_in_it_to_a_finding_leads_there(visit: Visit, planted: str) -> None:
+    page = visit(f"{planted}?channel=2", viewport=WIDE)
     reported(page)
     panel(page).get_by_role("link", name="Gains").first.click()
     expect(panel(page)).to_have_count(0)
     page.wait_for_url(f"{planted}#gains")
     expect(page.locator("#gains")).to_be_in_viewport()
-    assert wrong == []
-    page.context.close()
 
 
 @pytest.mark.parametrize(
@@ -205,8 +174,8 @@ def test_a_link_in_it_to_a_finding_leads_there(browser: Browser, planted: str) -
         ({"kind": "position", "index": 0}, "Position 0 of Planted"),
     ],
 )
-def test_what_a_figure_picks_opens_its_panel(browser: Browser, planted: str, detail: object, name: str) -> None:
-    page, wrong = opened(browser, planted)
+def test_what_a_figure_picks_opens_its_panel(visit: Visit, planted: str, detail: object, name: str) -> None:
+    page = visit(planted)
     pick = "detail => {}.dispatchEvent(new CustomEvent('atlas:pick', {{ bubbles: true, detail }}))"
     page.evaluate(pick.format("document"), detail)
     expect(page.get_by_role("dialog", name=name)).to_be_visible()
@@ -215,34 +184,28 @@ def test_what_a_figure_picks_opens_its_panel(browser: Browser, planted: str, det
     expect(panel(page)).to_have_count(0)
     page.evaluate(pick.format("document.querySelector('figure canvas')"), detail)
     expect(page.get_by_role("dialog", name=name)).to_be_visible()
-    assert wrong == []
-    page.context.close()
 
 
-def test_an_entity_is_looked_up_by_the_form(browser: Browser, planted: str) -> None:
-    page, wrong = opened(browser, planted)
+def test_a_thing_is_looked_up_by_the_form(visit: Visit, planted: str) -> None:
+    page = visit(planted)
     page.get_by_label("What").select_option("head")
     page.get_by_label("Which").fill("1.1")
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog", name="Head L1H1 of Planted")).to_be_visible()
     assert page.url == f"{planted}?head=1.1"
-    assert wrong == []
-    page.context.close()
 
 
-def test_without_scripts_links_lead_to_the_list_of_entities(browser: Browser, planted: str) -> None:
-    page, wrong = opened(browser, planted, java_script_enabled=False, viewport=WIDE)
+def test_without_scripts_links_lead_to_the_list_of_things(visit: Visit, planted: str) -> None:
+    page = visit(planted, java_script_enabled=False, viewport=WIDE)
     expect(page.locator(".things-form")).to_be_hidden()
     page.get_by_role("link", name="Channel 1", exact=True).click()
     page.wait_for_url("**/?channel=1#things")
     expect(page.get_by_text("A position channel: P varies in it far more")).to_be_visible()
-    assert wrong == []
-    page.context.close()
 
 
-def test_a_channel_is_shown_in_short_from_its_numbers(browser: Browser, tmp_path: Path) -> None:
+def test_a_channel_is_told_in_short_from_its_numbers(visit: Visit, tmp_path: Path) -> None:
     with serving(tmp_path, page(PLANTED | IN_USE)) as address:
-        page_, _ = opened(browser, f"{address}?channel=2")
+        page_ = visit(f"{address}?channel=2", sound=False)
         reported(page_)
         assert panel(page_).locator(".entity-short").inner_text() == (
             "ln2 gives it the largest gain in 2 of 2 layers, 1.4 times the median channel's. "
@@ -256,45 +219,35 @@ def test_a_channel_is_shown_in_short_from_its_numbers(browser: Browser, tmp_path
         page_.goto(f"{address}?channel=0")
         reported(page_)
         assert panel(page_).locator(".entity-short").inner_text().startswith("ln2's gain on it is 0.")
-        page_.context.close()
 
 
 @pytest.mark.parametrize("width", [390, 1300])
-def test_the_note_on_ranks_is_whole_at_any_width(browser: Browser, planted: str, width: int) -> None:
-    page, _ = opened(browser, f"{planted}?channel=1", viewport={"width": width, "height": 800})
+def test_the_note_on_ranks_is_whole_at_any_width(visit: Visit, planted: str, width: int) -> None:
+    page = visit(f"{planted}?channel=1", viewport={"width": width, "height": 800}, sound=False)
     reported(page)
     note = panel(page).get_by_text("Ranks count from the largest")
     assert note.evaluate("note => note.closest('.atlas-scroll')") is None
     assert note.evaluate("note => note.getBoundingClientRect().right") <= width
-    page.context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("asked", ["channel=99", "head=0.2", "token=2479", "token=99999999"])
-def test_axe_finds_nothing_with_a_panel_open_and_it_fits(
-    browser: Browser, address: str, scheme: str, asked: str
-) -> None:
+def test_axe_finds_nothing_with_a_panel_open_and_it_fits(visit: Visit, address: str, scheme: str, asked: str) -> None:
     model = "stdlib-gpt2" if asked == "token=2479" else "all-minilm-l6-v2"
-    page, wrong = opened(browser, f"{address}models/{model}/?{asked}", color_scheme=scheme, viewport=PHONE)
+    page = visit(f"{address}models/{model}/?{asked}", color_scheme=scheme, viewport=PHONE)
     reported(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert page.evaluate("(d => d.scrollWidth <= d.clientWidth)(document.querySelector('dialog'))")
-    found = Axe().run(page, context=".entity-panel", options=WCAG)
-    assert found.violations_count == 0, found.generate_report()
-    assert wrong == []
-    page.context.close()
+    assert violations(page, ".entity-panel") == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_where_things_are_looked_up_and_tried(browser: Browser, address: str, scheme: str) -> None:
-    page, wrong = opened(browser, f"{address}models/gpt2/#try-it", color_scheme=scheme, viewport=PHONE)
+def test_axe_finds_nothing_where_things_are_looked_up_and_tried(visit: Visit, address: str, scheme: str) -> None:
+    page = visit(f"{address}models/gpt2/#try-it", color_scheme=scheme, viewport=PHONE)
     expect(page.locator(".trial-said")).to_contain_text("L0H7 gives the token 1 back")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     for place in (".try-it", ".things"):
-        found = Axe().run(page, context=place, options=WCAG)
-        assert found.violations_count == 0, found.generate_report()
-    assert wrong == []
-    page.context.close()
+        assert violations(page, place) == []
 
 
 @pytest.mark.parametrize(
@@ -304,8 +257,8 @@ def test_axe_finds_nothing_where_things_are_looked_up_and_tried(browser: Browser
         ("L0H2", "Head L0H2 of all-MiniLM-L6-v2", "/models/all-minilm-l6-v2/?head=0.2"),
     ],
 )
-def test_the_search_leads_to_the_panel(browser: Browser, address: str, typed: str, found: str, leads: str) -> None:
-    page, wrong = opened(browser, address, viewport=WIDE)
+def test_the_search_leads_to_the_panel(visit: Visit, address: str, typed: str, found: str, leads: str) -> None:
+    page = visit(address, viewport=WIDE)
     page.locator(".md-search__input").click()
     page.locator(".md-search__input").press_sequentially(typed)
     first = page.locator(".md-search-result__item").first
@@ -318,18 +271,14 @@ def test_the_search_leads_to_the_panel(browser: Browser, address: str, typed: st
     page.keyboard.press("Escape")
     expect(panel(page)).to_have_count(0)
     assert leads.partition("?")[2] not in page.url, "the words that were looked for may stay, the thing not"
-    assert wrong == []
-    page.context.close()
 
 
 @pytest.mark.parametrize("typed", ["layernorm", "logits", "induction"])
-def test_the_search_finds_words_of_the_glossary(browser: Browser, address: str, typed: str) -> None:
-    page, wrong = opened(browser, address, viewport=WIDE)
+def test_the_search_finds_words_of_the_glossary(visit: Visit, address: str, typed: str) -> None:
+    page = visit(address, viewport=WIDE)
     page.locator(".md-search__input").click()
     page.locator(".md-search__input").press_sequentially(typed)
     expect(page.locator(".md-search-result__item").first).to_contain_text("Glossary", timeout=30_000)
-    assert wrong == []
-    page.context.close()
 
 
 def test_numbers_in_tables_of_a_model_lead_to_panels(built_site: Path) -> None:

@@ -6,36 +6,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from generators.compute.records import ClaimRecord
-from generators.findings import FINDINGS
 from generators.site.family import family_lessons
 from generators.site.generality import generality
 from generators.site.held_out import Losses, LossMean, SeriesLoss
 from generators.site.series import SeriesPage
 from generators.site.words import environment
+from tests.site.stand_ins import claim
 
-RULES = {rule.id: (finding.name, rule) for finding in FINDINGS for rule in finding.rules}
 WHEN = "Do observations appear in the first half of the loss's fall, or in the second?"
 NEED = "Which observations need learned positions?"
 RANK = "What survives when P may have three dimensions only?"
 OWN = "Does a model without positions make its own curve?"
 SEEDS = "Which observations vary with the seed?"
 STAGE = {"layer": 2, "share": 0.2, "share_low": 0.19, "share_high": 0.21, "reliability": 0.99, "ev3": 0.9}
-
-
-def claim(name, verdict, value=1.0):
-    finding, rule = RULES[name]
-    return ClaimRecord(
-        id=name,
-        finding=finding,
-        statement=rule.statement,
-        verdict=verdict,
-        value=None if verdict == "untested" else value,
-        threshold=1.0,
-        baseline=None,
-        unit=rule.unit,
-        answer="",
-    )
 
 
 def member(name, place, stages=(), **verdicts):

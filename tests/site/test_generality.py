@@ -5,14 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from generators.compute.records import ClaimRecord
-from generators.findings import FINDINGS
 from generators.site.family import FamilyLesson, Survival, what_readers_asked
 from generators.site.generality import generality
 from generators.site.learned import lessons
 from generators.site.words import environment
+from tests.site.stand_ins import RULES, claim
 
-RULES = {rule.id: (finding.name, rule) for finding in FINDINGS for rule in finding.rules}
 NAMES = ("winding", "clump", "fraying", "constant-norms", "low-rank", "makes-its-own-positions")
 THRESHOLD = 1.0
 
@@ -21,18 +19,8 @@ def page(name, *verdicts, values=(), thresholds=(), family="gpt2", **sections):
     """Return a model whose verdicts are those of `NAMES`; `sections` say why findings are not computed."""
     claims = {}
     for at, (id, verdict) in enumerate(zip(NAMES, verdicts, strict=False)):
-        finding, rule = RULES[id]
-        claims[id] = ClaimRecord(
-            id=id,
-            finding=finding,
-            statement=rule.statement,
-            verdict=verdict,
-            value=None if verdict == "untested" else (values[at] if at < len(values) else 2.0),
-            threshold=thresholds[at] if at < len(thresholds) else THRESHOLD,
-            baseline=None,
-            unit="",
-            answer="",
-        )
+        value = values[at] if at < len(values) else 2.0
+        claims[id] = claim(id, verdict, value, thresholds[at] if at < len(thresholds) else THRESHOLD, unit="")
     states = ("lacks_weights", "cannot_run", "not_applicable")
     made = [
         SimpleNamespace(finding=SimpleNamespace(name=finding), **{one: one == state for one in states})

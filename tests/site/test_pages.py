@@ -242,8 +242,9 @@ def test_results_in_another_form_are_not_shown_and_not_judged(computed, site, so
     assert render(registry, Store(results), site, source).damaged == []
     page = (site.folder / "models/plain.md").read_text()
     assert "measured by an older version of this finding, in another form" in page
-    claims = json.loads((site.folder / "data/plain/findings.json").read_text())["claims"]
-    assert {claim["verdict"] for claim in claims if claim["finding"] == HELIX.name} == {"untested"}
+    document = json.loads((site.folder / "data/plain/findings.json").read_text())
+    assert {claim["verdict"] for claim in document["claims"] if claim["finding"] == HELIX.name} == {"untested"}
+    assert document["findings"][HELIX.name]["status"] == "missing"
 
 
 def test_a_full_disk_is_a_sentence(computed, site, source, monkeypatch):

@@ -3,7 +3,8 @@
 import shutil
 
 from tests.conftest import ROOT
-from tests.reproducible import CIRCUMSTANCES, copied, differing, rendered
+from tests.processes import copied
+from tests.reproducible import CIRCUMSTANCES, differing, rendered
 
 MODEL = "openai-gpt"
 REGISTRY = f"- {{name: {MODEL}, title: GPT-1, sources: [{{folder: elsewhere}}]}}\n"

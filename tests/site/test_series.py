@@ -8,7 +8,6 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, find_models, load_registry
-from generators.compute.records import ClaimRecord
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site.changes import change
@@ -18,6 +17,7 @@ from generators.site.series import SeriesPage, series_pages, write_series
 from generators.site.staging import Staging
 from generators.site.words import environment
 from tests.conftest import ROOT
+from tests.site.stand_ins import claim
 
 HELIX = next(finding for finding in FINDINGS if finding.name == "helix")
 RULE = next(rule for rule in HELIX.rules if rule.id == "winding")
@@ -53,30 +53,24 @@ def registry(tmp_path, series, models=MODELS):
     return load_registry(tmp_path / "models.yml")
 
 
-def claim(verdict, value, threshold=1.0):
-    return ClaimRecord(
-        id=RULE.id,
-        finding="helix",
-        statement=RULE.statement,
-        verdict=verdict,
-        value=value,
-        threshold=threshold,
-        baseline=None,
-        unit="turns",
-        answer="",
-    )
-
-
 def sentence(row):
     """Return what the page says of a claim."""
     return unescape(str(environment().get_template("along.j2").module.sentence(row)).strip())
+
+
+def pairs(text):
+    """Return verdicts and values from words: "holds 2, untested"."""
+    return [
+        (verdict, float(value) if value else None)
+        for verdict, _, value in (one.partition(" ") for one in text.split(", "))
+    ]
 
 
 def along(kind, *verdicts, seeds=()):
     """Return a claim along a series, from pairs of verdict and value; places are 0, 1, 2, or a, b, c."""
     places = range(len(verdicts)) if kind != "change" else "abcdefgh"
     members = [
-        SimpleNamespace(place=place, claims={RULE.id: claim(*one)})
+        SimpleNamespace(place=place, claims={RULE.id: claim(RULE.id, *one)})
         for place, one in zip(places, verdicts, strict=False)
     ]
     return Along(RULE, SimpleNamespace(along=kind, reference="a"), tuple(members), seeds)
@@ -86,70 +80,52 @@ def along(kind, *verdicts, seeds=()):
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "said"),
+    ("along_what", "verdicts", "said"),
     [
+        ("step", "fails 0.1, holds 2, holds 3", "Holds from step 1 on (effect 0.1 at step 0, 3 at 2)."),
         (
-            [("fails", 0.1), ("holds", 2.0), ("holds", 3.0)],
-            "Holds from step 1 on (effect 0.1 at step 0, 3 at 2).",
-        ),
-        (
-            [("holds", 2.0), ("fails", 0.1), ("holds", 3.0)],
+            "step",
+            "holds 2, fails 0.1, holds 3",
             "Holds at the last step looked at, 2, and not at the one before, as at 0 before, with others between (",
         ),
-        ([("fails", 0.1), ("holds", 3.0)], "Holds at the last step looked at, 1, and not at the one before (effect"),
+        ("step", "fails 0.1, holds 3", "Holds at the last step looked at, 1, and not at the one before (effect"),
         (
-            [("fails", 0.1), ("holds", 3.0), ("untested", None)],
+            "step",
+            "fails 0.1, holds 3, untested",
             "Holds at the last step that can test it, 1, and not at the one before (effect 0.1 at step 0, 3 at 1). "
             "Untested in 1 of 3.",
         ),
         (
-            [("fails", 0.1), ("holds", 3.0), ("holds", 4.0), ("untested", None)],
+            "step",
+            "fails 0.1, holds 3, holds 4, untested",
             "Holds from step 1 on until 2, the last that can test it (effect",
         ),
         (
-            [("holds", 1.0)] * 5 + [("fails", 0.1), ("holds", 3.0), ("holds", 4.0)],
+            "step",
+            "holds 1, holds 1, holds 1, holds 1, holds 1, fails 0.1, holds 3, holds 4",
             "Holds from step 6 on, as at 5 steps before, with others between (effect 1 at step 0, 4 at 7).",
         ),
-        ([("fails", 0.1), ("fails", 0.2)], "Fails at every step looked at (effect 0.1 at step 0, 0.2 at 1)."),
+        ("step", "fails 0.1, fails 0.2", "Fails at every step looked at (effect 0.1 at step 0, 0.2 at 1)."),
         (
-            [("untested", None), ("holds", 2.0), ("holds", 3.0)],
+            "step",
+            "untested, holds 2, holds 3",
             "Holds at every step that can test it, from 1 to 2 (effect 2 at step 1, 3 at 2). Untested in 1 of 3.",
         ),
-        ([("untested", None), ("partly", 0.5), ("partly", 0.6)], "Untested in 1 of 3."),
-        ([("untested", None), ("holds", 2.0)], "Holds at the one step that can test it, 1 (2). Untested in 1 of 2."),
+        ("step", "untested, partly 0.5, partly 0.6", "Untested in 1 of 3."),
+        ("step", "untested, holds 2", "Holds at the one step that can test it, 1 (2). Untested in 1 of 2."),
+        ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (2 to 3)."),
+        ("seed", "holds 2, fails 0.5, holds 2.5", "Seeds differ: it holds in 2, fails in 1 of 3 (0.5 to 2.5)."),
+        ("seed", "untested, fails 0.5", "The one seed tested fails (0.5). Untested in 1 of 2."),
+        ("seed", "untested, untested", "No model of the series can test it."),
+        ("change", "holds 2, holds 3, fails 0.5", "Holds with a, and still with b; fails with c."),
+        ("change", "holds 2, fails 0.2, partly 0.5", "Holds with a; fails with b; partly holds with c."),
+        ("change", "untested, fails 0.2, fails 0.5", "Fails with b and c. Untested in 1 of 3."),
+        ("change", "holds 2, holds 0.2, holds 0.5", "Holds with a, and still with b and c."),
     ],
 )
-def test_where_a_verdict_settles(verdicts, said):
-    assert said in sentence(along("step", *verdicts))
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "said"),
-    [
-        ([("holds", 2.0), ("holds", 3.0), ("holds", 2.5)], "All 3 seeds agree: it holds (2 to 3)."),
-        (
-            [("holds", 2.0), ("fails", 0.5), ("holds", 2.5)],
-            "Seeds differ: it holds in 2, fails in 1 of 3 (0.5 to 2.5).",
-        ),
-        ([("untested", None), ("fails", 0.5)], "The one seed tested fails (0.5). Untested in 1 of 2."),
-        ([("untested", None), ("untested", None)], "No model of the series can test it."),
-    ],
-)
-def test_whether_seeds_agree(verdicts, said):
-    assert sentence(along("seed", *verdicts)) == said
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "said"),
-    [
-        ([("holds", 2.0), ("holds", 3.0), ("fails", 0.5)], "Holds with a, and still with b; fails with c."),
-        ([("holds", 2.0), ("fails", 0.2), ("partly", 0.5)], "Holds with a; fails with b; partly holds with c."),
-        ([("untested", None), ("fails", 0.2), ("fails", 0.5)], "Fails with b and c. Untested in 1 of 3."),
-        ([("holds", 2.0), ("holds", 0.2), ("holds", 0.5)], "Holds with a, and still with b and c."),
-    ],
-)
-def test_what_a_change_does(verdicts, said):
-    assert sentence(along("change", *verdicts)) == said
+def test_what_is_said_along_a_series(along_what, verdicts, said):
+    found = sentence(along(along_what, *pairs(verdicts)))
+    assert said in found if along_what == "step" else said == found
 
 
 def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
@@ -217,7 +193,7 @@ def test_where_the_effect_reaches_the_threshold_something_else_decides():
 
 def test_another_seed_alone_is_set_beside_the_changes():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.1))
-    judged = lambda verdict: SimpleNamespace(published=lambda: SimpleNamespace(claims=[claim(verdict, 1.0)]))  # noqa: E731
+    judged = lambda verdict: SimpleNamespace(published=lambda: SimpleNamespace(claims=[claim(RULE.id, verdict)]))  # noqa: E731
     seeds = tuple(
         SeriesMember(i, SimpleNamespace(name=name), judged(verdict))
         for i, (name, verdict) in enumerate([("m0", "holds"), ("m1", "holds"), ("m2", "fails")])

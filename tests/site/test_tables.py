@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page
 
 from generators.site.words import MOST_ROWS, environment
-from tests.site.conftest import NOISE, site_script
-from tests.site.test_browser import PHONE, WCAG, WIDE
+from tests.site.conftest import NOISE, Visit, site_script
+from tests.site.test_browser import PHONE, WIDE, violations
 
 pytestmark = pytest.mark.browser
 
@@ -204,33 +203,28 @@ def test_a_table_that_fits_is_shown_whole(bare: Page, count: int, said: int) -> 
     assert bare.locator("a[download]").count() == 1
 
 
-def test_the_csv_of_a_long_table_has_all_its_rows(browser: Browser, address: str) -> None:
-    page = browser.new_page()
-    page.goto(f"{address}models/gpt2/")
+def test_the_csv_of_a_long_table_has_all_its_rows(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/gpt2/", sound=False)
     long = page.locator("details.atlas-table", has=page.locator("p.more")).first
     total = int(long.locator("table").get_attribute("data-total") or 0)
     assert total > MOST_ROWS == long.locator("tbody tr").count()
     answer = page.request.get(page.evaluate("a => a.href", long.locator("p.more a").element_handle()))
     assert len(list(csv.reader(io.StringIO(answer.text())))) == total + 1
-    page.close()
 
 
 # On the site
 
 
-def test_without_scripts_a_table_stays_as_it_is(browser: Browser, address: str) -> None:
-    page = browser.new_context(java_script_enabled=False).new_page()
-    page.goto(f"{address}models/gpt2/")
+def test_without_scripts_a_table_stays_as_it_is(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/gpt2/", java_script_enabled=False, sound=False)
     assert page.locator("table.plain button, .table-tools").count() == 0
     assert page.locator("table.plain").count() >= 5
     assert page.locator("table.plain tbody tr").count() > MOST_ROWS
     assert page.locator("th", has_text="std over positions").text_content() == "std over positions"
-    page.context.close()
 
 
-def test_a_table_of_a_model_can_be_sorted_and_filtered(browser: Browser, address: str) -> None:
-    page = browser.new_page()
-    page.goto(f"{address}models/gpt2/#channels")
+def test_a_table_of_a_model_can_be_sorted_and_filtered(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/gpt2/#channels", sound=False)
     table = page.locator("details.atlas-table", has=page.locator("th", has_text="std over positions"))
     table.locator("summary").click()
     before = ids(table)
@@ -239,7 +233,6 @@ def test_a_table_of_a_model_can_be_sorted_and_filtered(browser: Browser, address
     table.get_by_role("searchbox").fill(f"{before[0]} yes")
     assert before[0] in ids(table)
     assert table.get_by_role("status").inner_text() == f"{len(ids(table))} of {len(before)} rows"
-    page.close()
 
 
 def test_tables_are_enhanced_once_however_often_the_theme_says_that_a_page_is_there(bare: Page) -> None:
@@ -260,27 +253,22 @@ def test_tables_are_enhanced_once_however_often_the_theme_says_that_a_page_is_th
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])
-def test_open_tables_are_sound(browser: Browser, address: str, viewport: dict, scheme: str) -> None:
-    page = browser.new_context(viewport=viewport, color_scheme=scheme).new_page()
-    page.goto(f"{address}models/{NOISE}/")
+def test_open_tables_are_sound(visit: Visit, address: str, viewport: dict, scheme: str) -> None:
+    page = visit(f"{address}models/{NOISE}/", viewport=viewport, color_scheme=scheme, sound=False)
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     page.locator("th button").first.click()
     page.get_by_role("searchbox").first.fill("1")
-    found = Axe().run(page, context=".atlas-table", options=WCAG).response["violations"]
-    assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found] == []
+    assert violations(page, ".atlas-table") == []
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     small = page.eval_on_selector_all("th button", "all => all.filter(b => b.offsetHeight < 24).length")
     assert small == 0
-    page.context.close()
 
 
-def test_a_link_to_a_folded_table_opens_it(browser: Browser, address: str) -> None:
-    page = browser.new_page(viewport=WIDE)
-    page.goto(f"{address}models/all-minilm-l6-v2/#outliers-members")
+def test_a_link_to_a_folded_table_opens_it(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/all-minilm-l6-v2/#outliers-members", viewport=WIDE, sound=False)
     table = page.locator("details#outliers-members table")
     assert table.is_visible()
     page.goto(f"{address}models/all-minilm-l6-v2/")
     assert not table.is_visible()
     page.get_by_role("link", name="the clump", exact=True).click()
     table.wait_for()
-    page.close()
