@@ -36,6 +36,15 @@ SHOWN = ("family", "n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "causa
 
 
 @dataclass(frozen=True)
+class Reading:
+    """The roles that a finding reads of a checkpoint; or why it can't be measured in it (`status`, `reason`)."""
+
+    roles: tuple[str, ...]
+    status: Status = "computed"
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
 class Opened:
     """A model whose checkpoint is open; token facts are loaded when they are first asked for."""
 
@@ -43,6 +52,13 @@ class Opened:
     files: Files
     checkpoint: Checkpoint
     settings: running.RunSettings = running.AS_USUAL
+    _readings: dict[str, Reading] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def reading(self, finding: Finding[Any]) -> Reading:
+        """Return what a finding reads of this model; the checkpoint is asked once."""
+        if finding.name not in self._readings:
+            self._readings[finding.name] = _reading(finding, self.checkpoint)
+        return self._readings[finding.name]
 
     @cached_property
     def vocabulary(self) -> ModelVocabulary | None:
@@ -135,12 +151,11 @@ def prefetch(findings: Sequence[Finding[Any]], opened: Opened, report: Report = 
         InputError, WeightsUnavailableError: as for making the plans.
     """
     checkpoint = opened.checkpoint
-    free = [finding for finding in findings if _blocked(finding, checkpoint) is None]
+    free = [finding for finding in findings if opened.reading(finding).reason is None]
     if any(RUN in finding.needs for finding in free) and not opened.why_no_run:
         checkpoint.prefetch(checkpoint, report, whole=True)
         return
-    reading = [finding for finding in free if RUN not in finding.needs]
-    read = (role for finding in reading for role in roles_read(finding, checkpoint))
+    read = (role for finding in free if RUN not in finding.needs for role in opened.reading(finding).roles)
     checkpoint.prefetch(dict.fromkeys(read), report)
 
 
@@ -151,20 +166,19 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
         InputError: a tensor or a tokenizer file is damaged.
         WeightsUnavailableError: a file that exists can't be had now.
     """
-    blocked = _blocked(finding, opened.checkpoint)
-    if blocked is not None:
-        return Plan(finding, status=blocked[0], reason=blocked[1])
+    read = opened.reading(finding)
+    if read.reason is not None:
+        return Plan(finding, status=read.status, reason=read.reason)
     if RUN in finding.needs and opened.why_no_run:
         return Plan(finding, status="missing", reason=opened.why_no_run, here=True)
     checkpoint = opened.checkpoint
-    read = roles_read(finding, checkpoint)
-    tensors = {role: TensorEntry(**asdict(checkpoint.record(role))) for role in read}
+    tensors = {role: TensorEntry(**asdict(checkpoint.record(role))) for role in read.roles}
     measured_by = code.digest(finding.measure.__module__)
     made_of = {
         "finding": finding.name,
         "code": measured_by,
         "config": {name: asdict(checkpoint.architecture)[name] for name in finding.config},
-        "tensors": {role: [tensors[role].sha256, checkpoint.layout(role)] for role in read},
+        "tensors": {role: [tensors[role].sha256, checkpoint.layout(role)] for role in read.roles},
         **{name: opened.depends_on(name) for name in CAPABILITIES if finding.can_use(name)},
     }
     return Plan(finding, tensors, content_digest(made_of), measured_by)
@@ -172,20 +186,21 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
 
 def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
     """Return what a finding may measure from: what it declares, and nothing else."""
-    checkpoint = opened.checkpoint
     return Inputs(
-        weights=_Declared(checkpoint, tuple(roles_read(finding, checkpoint))),
-        architecture=cast(Architecture, _Fields(finding, checkpoint.architecture)),
+        weights=_Declared(opened.checkpoint, opened.reading(finding).roles),
+        architecture=cast(Architecture, _Fields(finding, opened.checkpoint.architecture)),
         vocabulary=opened.vocabulary if finding.can_use(TOKENS) else None,
         frequencies=opened.frequencies if finding.can_use(FREQUENCIES) else (),
         run=opened.run if finding.can_use(RUN) and not opened.why_no_run else None,
     )
 
 
-def roles_read(finding: Finding[Any], checkpoint: Checkpoint) -> list[str]:
-    """Return the roles that a finding reads here: what is there, with the norms and biases that belong to it."""
+def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
+    """Return what a finding reads here: what is there, with the norms and biases that belong to it."""
     wanted = roles((*finding.needs, *finding.uses), checkpoint.architecture.n_layer)
-    return [role for role in wanted if not checkpoint.missing_for(role)]
+    there = tuple(role for role in wanted if not checkpoint.missing_for(role))
+    status, reason = _blocked(finding, checkpoint) or ("computed", None)
+    return Reading(there, status, reason)
 
 
 def _blocked(finding: Finding[Any], checkpoint: Checkpoint) -> tuple[Status, str] | None:
