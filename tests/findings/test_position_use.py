@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from generators.findings import plantings
-from generators.findings.blurred import measure as blurred
+from generators.findings.blurred.measure import in_groups as blurred_in_groups
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.position_use import FINDING, variants
 from generators.findings.running import grouped
@@ -104,7 +104,7 @@ def test_positions_that_nothing_can_replace():
 # Changes
 
 
-@pytest.mark.parametrize("in_groups", [grouped, blurred.in_groups])
+@pytest.mark.parametrize("in_groups", [grouped, blurred_in_groups])
 def test_groups_are_averaged_and_the_last_may_be_smaller(in_groups):
     rows = np.arange(5.0)[:, None]
     assert in_groups(rows, 2)[:, 0].tolist() == [0.5, 0.5, 2.5, 2.5, 4]

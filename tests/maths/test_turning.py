@@ -113,25 +113,20 @@ def test_the_sinusoidal_table_turns_in_many_planes_none_of_which_holds_much():
     assert turning.winding(found) < 10 < sum(plane.winding for plane in found)
 
 
-@pytest.mark.parametrize("rows", [shapes.line(N), np.hstack([shapes.line(N), shapes.line(N) ** 2])])
-def test_what_does_not_turn_does_not_wind(rows):
-    assert turning.winding(planes_of(shapes.embedded(rows, 48))) < 0.75  # a parabola bends
+LINE, THERE = shapes.line(N), shapes.circle(N, 6)[: N // 2]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_featureless_curves_hardly_wind(seed):
-    for rows in (
-        np.random.default_rng(seed).standard_normal((N, 48)),
-        shapes.random_walk(N, 48, seed),
-        shapes.autoregressive(N, 48, seed, 0.9),
-        shapes.smoothed(N, 48, seed, 20),
-    ):
-        assert turning.winding(planes_of(rows)) < 0.9
-
-
-def test_half_way_and_back_is_not_steady():
-    there = shapes.circle(N, 6)[: N // 2]
-    assert turning.winding(planes_of(shapes.embedded(np.vstack([there, there[::-1]]), 16, noise=0.01))) < 0.1
+@pytest.mark.parametrize(("rows", "most"), [
+    (shapes.embedded(LINE, 48), 0.75),
+    (shapes.embedded(np.hstack([LINE, LINE**2]), 48), 0.75),  # a parabola bends
+    (shapes.embedded(np.vstack([THERE, THERE[::-1]]), 16, noise=0.01), 0.1),  # half way and back
+    *((np.random.default_rng(seed).standard_normal((N, 48)), 0.9) for seed in range(3)),
+    *((shapes.random_walk(N, 48, seed), 0.9) for seed in range(3)),
+    *((shapes.autoregressive(N, 48, seed, 0.9), 0.9) for seed in range(3)),
+    *((shapes.smoothed(N, 48, seed, 20), 0.9) for seed in range(3)),
+])  # fmt: skip
+def test_what_does_not_turn_does_not_wind(rows, most):
+    assert turning.winding(planes_of(rows)) < most
 
 
 def test_a_curve_of_one_direction_or_none_has_no_planes():
