@@ -81,18 +81,6 @@ def computed(folder: Path) -> tuple[Model, Store, ModelFindings]:
     return model, store, judged.published()
 
 
-def test_weights_come_stream_side_first_with_fewer_keys_than_queries(folder):
-    checkpoint = open_checkpoint(in_folder(folder))
-    stored = tensors()
-    assert checkpoint["blocks.1.attn.q"].shape == (D, HEADS * HEAD)
-    assert checkpoint["blocks.1.attn.k"].shape == (D, KV_HEADS * HEAD)
-    np.testing.assert_array_equal(checkpoint["blocks.1.attn.k"], stored["model.layers.1.self_attn.k_proj.weight"].T)
-    np.testing.assert_array_equal(checkpoint["blocks.0.attn.o"], stored["model.layers.0.self_attn.o_proj.weight"])
-    np.testing.assert_array_equal(checkpoint["blocks.0.mlp.gate"], stored["model.layers.0.mlp.gate_proj.weight"].T)
-    np.testing.assert_array_equal(checkpoint["unembedding"], stored["lm_head.weight"])
-    assert "position_embedding" not in checkpoint
-
-
 def test_the_token_side_is_computed_in_full_and_the_position_side_says_why_not(folder):
     _, _, findings = computed(folder)
     status = {name: record.status for name, record in findings.findings.items()}

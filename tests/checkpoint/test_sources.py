@@ -1,6 +1,5 @@
 """Where weights are looked for, in which order, and what is said when they can't be found."""
 
-import os
 from importlib import metadata
 from types import SimpleNamespace
 
@@ -9,7 +8,7 @@ import pytest
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource
-from generators.checkpoint.sources import Hub, Origin, in_folder, locate, locate_here
+from generators.checkpoint.sources import Hub, Origin, locate, locate_here
 from tests.checkpoints import WEIGHTS, write_checkpoint
 
 
@@ -69,20 +68,6 @@ def test_a_model_of_a_series_may_not_be_trained_yet_or_not_be_stored(tmp_path):
     absent = model(FolderSource(folder=tmp_path / "absent")).model_copy(update={"only_in_series": True})
     with pytest.raises(WeightsUnavailableError, match="There is no folder"):
         locate(absent, (), Hub())
-
-
-def test_files_of_a_folder_are_files(tmp_path):
-    (tmp_path / WEIGHTS).mkdir()
-    files = in_folder(tmp_path)
-    assert files.fetch(WEIGHTS) is None
-    assert files.fetch("config.json") is None
-    with pytest.raises(InputError, match="can't be read: File name too long"):
-        files.fetch("x" * 5000)
-
-
-def test_a_folder_is_named_in_text(tmp_path):
-    folder = tmp_path / os.fsdecode(b"model-\xff")
-    assert in_folder(folder).origin.place == "model-\N{REPLACEMENT CHARACTER}"
 
 
 def test_a_package_is_read_where_it_is_installed(tmp_path, monkeypatch):

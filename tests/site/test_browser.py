@@ -108,13 +108,6 @@ def test_without_scripts_every_number_and_picture_is_there(visit: Visit, address
         assert text.count("<figure") >= 10
 
 
-@pytest.mark.parametrize(("scheme", "tone", "other"), [("light", "light", "dark"), ("dark", "dark", "light")])
-def test_pictures_follow_the_colour_scheme(visit: Visit, address: str, scheme: str, tone: str, other: str) -> None:
-    page = visit(f"{address}models/gpt2/", color_scheme=scheme, sound=False)
-    assert page.locator(f".tone--{tone}").first.is_visible()
-    assert not page.locator(f".tone--{other}").first.is_visible()
-
-
 def test_a_matrix_cell_leads_to_its_section(visit: Visit, address: str) -> None:
     page = visit(address, viewport=WIDE, sound=False)
     page.locator("table.matrix--wide tr", has_text="GPT-2 124M").locator("td.cell a").first.click()

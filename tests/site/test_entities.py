@@ -11,7 +11,7 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.facts import EntityKind
 from generators.findings.measured import Measurements, Table
-from generators.site.addresses import linked, linked_items
+from generators.site.addresses import linked
 from generators.site.entities import Entities, Notable, entities, write_entities
 from generators.site.search import ENTRIES, INDEX, add_entries, entries_of_glossary, entries_of_model, write_search
 from generators.site.staging import Staging
@@ -273,11 +273,6 @@ def test_what_is_written_of_gpt2_is_what_is_stored():
 )
 def test_cells_that_name_an_entity_lead_to_it(columns, row, at, link):
     assert linked(columns, row, at) == link
-
-
-def test_a_list_of_channels_leads_to_each():
-    assert linked_items("top_channels", [5, 6]) == [(5, "?channel=5#things"), (6, "?channel=6#things")]
-    assert linked_items("contained_in", ["a"]) is None
 
 
 def test_tables_link_entities_on_pages_of_models_alone():

@@ -77,6 +77,16 @@ def rendered(computed, cache, tmp_path_factory) -> tuple[Rendered, Path]:
 
 
 @pytest.fixture
+def make(computed, site, source):
+    """Return a function that renders the two models, or what it is told to."""
+
+    def render_them(*, registry=None, results=None, at=site, unavailable=None, **more) -> Rendered:
+        return render(registry or computed[0], Store(results or computed[1]), at, source, unavailable, **more)
+
+    return render_them
+
+
+@pytest.fixture
 def findings(monkeypatch: pytest.MonkeyPatch):
     """Return a function that puts another finding in place of the one of its name."""
 
@@ -120,9 +130,8 @@ def test_no_page_tells_where_on_this_machine_a_folder_is(computed, rendered):
         assert str(results.parent) not in path.read_text(), path
 
 
-def test_a_model_without_results_is_listed_with_its_command(computed, site, source):
-    registry, results = computed
-    render(registry, Store(results), site, source, {"absent": "The hub is out of reach."})
+def test_a_model_without_results_is_listed_with_its_command(site, make):
+    make(unavailable={"absent": "The hub is out of reach."})
     home = (site.folder / "index.md").read_text()
     assert "<code>atlas compute absent</code>" in home
     assert "models/absent/" not in home
@@ -143,12 +152,11 @@ def test_a_title_that_a_menu_could_read_as_markup_is_refused():
             Model(name="x", title=title, sources=(FolderSource(folder=Path("x")),))
 
 
-def test_an_unchanged_site_is_not_written_again(computed, site, source, monkeypatch):
-    registry, results = computed
-    render(registry, Store(results), site, source)
+def test_an_unchanged_site_is_not_written_again(site, make, monkeypatch):
+    make()
     before = {path: path.stat().st_mtime_ns for path in site.folder.rglob("*") if path.is_file()}
     monkeypatch.setattr(pictures.svg, "svg", lambda figure: pytest.fail("drawn again"))
-    render(registry, Store(results), site.again(), source)
+    make(at=site.again())
     assert {path: path.stat().st_mtime_ns for path in site.folder.rglob("*") if path.is_file()} == before
 
 
@@ -168,13 +176,13 @@ def test_what_is_no_longer_made_goes(computed, site, source):
 
 
 @pytest.mark.parametrize("only_in_series", [False, True])
-def test_a_damaged_model_costs_no_other_its_page(computed, site, source, tmp_path, only_in_series):
+def test_a_damaged_model_costs_no_other_its_page(computed, site, make, tmp_path, only_in_series):
     """One that is only in series is in no list of models, however damaged."""
     (plain, hostile, absent), results = computed[0].models, computed[1]
     registry = Registry(models=(plain, hostile.model_copy(update={"only_in_series": only_in_series}), absent))
     copy = shutil.copytree(results, tmp_path / "results")
     (copy / "hostile/model.json").write_text("{")
-    rendered = render(registry, Store(copy), site, source)
+    rendered = make(registry=registry, results=copy)
     (sentence,) = rendered.damaged
     assert "hostile/model.json are damaged" in sentence
     assert names(rendered) == (["plain"], ["absent"] if only_in_series else ["hostile", "absent"])
@@ -183,13 +191,13 @@ def test_a_damaged_model_costs_no_other_its_page(computed, site, source, tmp_pat
     assert "models/hostile" not in json.dumps(read_navigation(site.folder))
 
 
-def test_a_damaged_finding_costs_its_model_no_other(computed, site, source, tmp_path):
+def test_a_damaged_finding_costs_its_model_no_other(computed, site, make, tmp_path):
     """No verdict stands where the numbers can't be trusted, and the page says why."""
-    registry, results = computed
+    _, results = computed
     copy = shutil.copytree(results, tmp_path / "results")
     helix = copy / "hostile/helix.json"
     helix.write_text(helix.read_text().replace('"status": "computed"', '"status": "failed"'))
-    rendered = render(registry, Store(copy), site, source)
+    rendered = make(results=copy)
     (sentence,) = rendered.damaged
     assert "hostile/helix.json are damaged" in sentence
     assert names(rendered)[0] == ["plain", "hostile"]
@@ -202,9 +210,7 @@ def test_a_damaged_finding_costs_its_model_no_other(computed, site, source, tmp_
     assert {claim["verdict"] for claim in claims if claim["finding"] == "gains"} != {"untested"}
 
 
-def test_a_figure_that_can_not_be_drawn_costs_only_its_model(computed, site, source, findings):
-    registry, results = computed
-
+def test_a_figure_that_can_not_be_drawn_costs_only_its_model(site, make, findings):
     def broken(measured):
         if broken.calls:
             return HELIX.figures(measured)
@@ -214,18 +220,18 @@ def test_a_figure_that_can_not_be_drawn_costs_only_its_model(computed, site, sou
     broken.calls = 0
     findings(replace(HELIX, figures=broken))
     lines: list[str] = []
-    rendered = render(registry, Store(results), site, source, report=lines.append)
+    rendered = make(report=lines.append)
     assert rendered.damaged == ["plain: No page can be made from its results (ValueError)."]
     assert names(rendered) == (["hostile"], ["plain", "absent"])
     assert (site.folder / "models/hostile.md").is_file()
     assert any("no page can be made" in line for line in lines)
 
 
-def test_results_of_older_code_are_said_to_be_so_and_judged_by_todays_rules(computed, site, source, findings):
-    registry, results = computed
+def test_results_of_older_code_are_said_to_be_so_and_judged_by_todays_rules(computed, site, make, findings):
+    _, results = computed
     verdicts = [claim.verdict for claim in published(results).claims]
     findings(replace(HELIX, measure=lambda inputs: HELIX.measure(inputs)))
-    assert render(registry, Store(results), site, source).damaged == []
+    assert make().damaged == []
     page = (site.folder / "models/plain.md").read_text()
     assert page.count("measured by an older version of this finding's code") == 1
     document = json.loads((site.folder / "data/plain/findings.json").read_text())
@@ -233,13 +239,12 @@ def test_results_of_older_code_are_said_to_be_so_and_judged_by_todays_rules(comp
     assert [name for name, record in document["findings"].items() if record["older_code"]] == [HELIX.name]
 
 
-def test_results_in_another_form_are_not_shown_and_not_judged(computed, site, source, findings):
+def test_results_in_another_form_are_not_shown_and_not_judged(site, make, findings):
     class Other(TypedDict):
         something_else: float
 
-    registry, results = computed
     findings(replace(HELIX, metrics=Other))
-    assert render(registry, Store(results), site, source).damaged == []
+    assert make().damaged == []
     page = (site.folder / "models/plain.md").read_text()
     assert "measured by an older version of this finding, in another form" in page
     document = json.loads((site.folder / "data/plain/findings.json").read_text())
@@ -310,26 +315,25 @@ def test_one_picture_suits_light_pages_and_by_its_address_dark_ones(rendered):
     assert "#2b2f36" not in picture.replace(":root{color:#2b2f36", "")
 
 
-def test_a_model_that_is_unchanged_is_not_judged_again(computed, site, source, monkeypatch):
-    registry, results = computed
-    before = render(registry, Store(results), site, source)
+def test_a_model_that_is_unchanged_is_not_judged_again(site, make, monkeypatch):
+    before = make()
     page = (site.folder / "models/plain.md").read_text()
 
     def only_absent(model, *rest):
         assert model.name == "absent", f"{model.name} is made again"
 
     monkeypatch.setattr(page_cache, "model_page", only_absent)
-    after = render(registry, Store(results), site.again(), source)
+    after = make(at=site.again())
     assert (site.folder / "models/plain.md").read_text() == page
     assert names(after) == names(before)
     assert [one.findings for one in after.pages] == [one.findings for one in before.pages]
 
 
 @pytest.mark.parametrize("what", ["results", "file", "record"])
-def test_only_the_model_that_changed_is_made_again(computed, site, source, tmp_path, monkeypatch, what):
-    registry, results = computed
+def test_only_the_model_that_changed_is_made_again(computed, site, make, tmp_path, monkeypatch, what):
+    _, results = computed
     copy = shutil.copytree(results, tmp_path / "results")
-    render(registry, Store(copy), site, source)
+    make(results=copy)
     if what == "results":
         shutil.copy(copy / "plain/model.json", copy / "plain/one-more.txt")
     elif what == "file":
@@ -344,7 +348,7 @@ def test_only_the_model_that_changed_is_made_again(computed, site, source, tmp_p
         return view.model_page(model, *rest)
 
     monkeypatch.setattr(page_cache, "model_page", noted)
-    render(registry, Store(copy), site.again(), source)
+    make(results=copy, at=site.again())
     assert made == ["plain", "absent"]
 
 
@@ -371,10 +375,9 @@ def test_figures_drawn_by_several_processes_are_those_drawn_by_one(computed, ren
         assert (one.folder / path.relative_to(many)).read_bytes() == path.read_bytes(), path.name
 
 
-def test_with_many_models_pages_sum_up_and_name_on_demand(computed, site, source, monkeypatch):
-    registry, results = computed
+def test_with_many_models_pages_sum_up_and_name_on_demand(site, make, monkeypatch):
     monkeypatch.setattr(pages, "MANY", 1)
-    render(registry, Store(results), site, source)
+    make()
     home = (site.folder / "index.md").read_text()
     assert home.count("<table") == 1
     for finding in FINDINGS:

@@ -67,23 +67,22 @@ def test_axes_are_no_components_once_turned():
     assert made["rows"][0]["shares"] is None
 
 
+def member_with(facts, name, drawn):
+    """Return a model of a series that has one interactive figure."""
+    figure = SimpleNamespace(name=name, interactive=lambda: drawn)
+    finding = SimpleNamespace(facts=SimpleNamespace(curve=facts), figures=lambda _: [figure])
+    return SimpleNamespace(judged=SimpleNamespace(findings=[SimpleNamespace(finding=finding, measured=True)]))
+
+
 @pytest.mark.parametrize("points", [np.zeros((64, 3)), np.full((64, 3), np.nan)])
 def test_a_curve_that_is_a_point_is_none(points):
-    figure = SimpleNamespace(name="helix", interactive=lambda: curve(points))
-    finding = SimpleNamespace(facts=SimpleNamespace(curve=OF_P), figures=lambda _: [figure])
-    member = SimpleNamespace(judged=SimpleNamespace(findings=[SimpleNamespace(finding=finding, measured=True)]))
-    assert curve_of(member, OF_P) is None
+    assert curve_of(member_with(OF_P, "helix", curve(points)), OF_P) is None
 
 
 def test_of_layers_the_one_half_way_is_taken():
     layers = Curve(tuple(Rows(f"{i}", 1, WOUND + i) for i in range(5)), curve(WOUND).colourings, slider="Layer")
-    figure = SimpleNamespace(name="stream-curves", interactive=lambda: layers)
-    finding = SimpleNamespace(facts=SimpleNamespace(curve=IN_STREAM), figures=lambda _: [figure])
-    member = SimpleNamespace(judged=SimpleNamespace(findings=[SimpleNamespace(finding=finding, measured=True)]))
-    assert curve_of(member, IN_STREAM).rows[0].name == "2"
-    four = replace(layers, rows=layers.rows[:4])
-    figure.interactive = lambda: four
-    assert curve_of(member, IN_STREAM).rows[0].name == "1"
+    for drawn, name in ((layers, "2"), (replace(layers, rows=layers.rows[:4]), "1")):
+        assert curve_of(member_with(IN_STREAM, "stream-curves", drawn), IN_STREAM).rows[0].name == name
 
 
 @pytest.mark.parametrize("count", [2, 3, 30])

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -115,7 +114,3 @@ def test_pages_and_reports_are_distinguished():
     template = "{{ 'site' if whole else 'report' }}"
     assert environment().from_string(template).render() == "site"
     assert environment(whole=False).from_string(template).render() == "report"
-
-
-def test_templates_stand_where_they_are_looked_for():
-    assert Path(environment().get_template("model.md.j2").filename).is_file()
