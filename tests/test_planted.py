@@ -11,6 +11,7 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
 from generators.findings.plantings import controls_of
 from generators.site import quality_reports
+from generators.site.quality_reports import Planted
 from tests import nulls, planted
 from tests.planted import ORDER, PLANTINGS, RESULTS
 from tests.toy_findings import positive, toy
@@ -67,3 +68,15 @@ if RESULTS.is_file():  # until `make planted` has been run to its end
             assert ranks == sorted(ranks, reverse=True), one.claim
             assert one.scale[0].verdict == "holds"
             assert one.scale[-1].verdict != "holds"
+
+
+def test_damaged_scales_are_a_sentence(tmp_path):
+    (tmp_path / "planted.json").write_text(json.dumps({"date": "1"}))
+    with pytest.raises(InputError, match="make planted"):
+        quality_reports.read(tmp_path, "planted")
+
+
+def test_the_page_is_told_what_was_measured_anew():
+    report = {"date": "2026-11-21", "commit": "abc", "draws": 3, "plantings": []}
+    assert Planted.model_validate(report).renewed == {}
+    assert Planted.model_validate(report | {"renewed": {"helix": "def"}}).renewed == {"helix": "def"}

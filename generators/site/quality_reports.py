@@ -99,6 +99,7 @@ class Planted(QualityReport):
 
     draws: int
     plantings: list[PlantedScale]
+    renewed: dict[str, str] = {}  # finding -> the commit at which it was measured anew
 
 
 class Tried(QualityReport):
