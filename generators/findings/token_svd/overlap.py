@@ -98,4 +98,4 @@ def _areas(along: Float[Array, " n"], shares: Float[Array, "draws n"]) -> Float[
     count = max(1, int(OVERLAPPING * n))
     overlapping = np.zeros(shares.shape, bool)
     np.put_along_axis(overlapping, np.argpartition(shares, n - count, axis=1)[:, n - count :], True, axis=1)
-    return areas_under_curve(along[None], overlapping)
+    return areas_under_curve(np.broadcast_to(along, shares.shape), overlapping)
