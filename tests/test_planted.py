@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from generators.base.errors import InputError
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
