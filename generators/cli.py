@@ -8,43 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from generators import options
 from generators.base import terminal
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import progress
 from generators.base.text import number
-from generators.options import (
-    DEFAULT_BUDGET,
-    DEFAULT_DEVICE,
-    DEFAULT_REGISTRY,
-    DEFAULT_RESULTS,
-    DEFAULT_SOURCE,
-    Budget,
-    Device,
-    Family,
-    Jobs,
-    Memory,
-    Models,
-    ModelsDir,
-    Offline,
-    RegistryFile,
-    Results,
-    Scheduler,
-    SiteSource,
-    SkipRuns,
-    Wait,
-)
 
 if TYPE_CHECKING:
     from generators.checkpoint.registry import Model, Registry
     from generators.checkpoint.sources import Places
-    from generators.compute.crew import Crew
+    from generators.compute.executors import Choice
     from generators.compute.judged import JudgedModel
     from generators.compute.results import Store
-    from generators.compute.running import Settings
-    from generators.compute.tally import Tally
+    from generators.compute.running import RunSettings
+    from generators.compute.summary import Summary
     from generators.findings.contract import Finding
-    from generators.site.build import Made
-    from generators.site.standing import Workshop
 
 BAD_INPUT = 2
 SOME_FAILED = 1
@@ -65,40 +43,39 @@ MODEL is a name in models.yml (`gpt2`), a folder with config.json and model.safe
 
 @app.command()
 def build(
-    models: Models = None,
-    models_dir: ModelsDir = None,
-    results: Results = DEFAULT_RESULTS,
-    registry: RegistryFile = DEFAULT_REGISTRY,
-    site_src: SiteSource = DEFAULT_SOURCE,
-    budget: Budget = DEFAULT_BUDGET,
-    device: Device = DEFAULT_DEVICE,
-    skip_runs: SkipRuns = False,
-    family: Family = None,
-    offline: Offline = False,
-    wait: Wait = None,
-    jobs: Jobs = 1,
-    scheduler: Scheduler = None,
-    memory: Memory = None,
+    models: options.Models = None,
+    models_dir: options.ModelsDir = None,
+    results: options.Results = options.DEFAULT_RESULTS,
+    registry: options.RegistryFile = options.DEFAULT_REGISTRY,
+    site_src: options.SiteSource = options.DEFAULT_SOURCE,
+    budget: options.Budget = options.DEFAULT_BUDGET,
+    device: options.Device = options.DEFAULT_DEVICE,
+    skip_runs: options.SkipRuns = False,
+    family: options.Family = None,
+    offline: options.Offline = False,
+    wait: options.Wait = None,
+    jobs: options.Jobs = 1,
+    scheduler: options.Scheduler = None,
+    memory: options.Memory = None,
 ) -> None:
     """Compute what is not known yet, write the pages, and build the site into `site/`.
 
     A model that can't be had is listed as not computed yet; that is no error. Exit 1: something failed, and the rest
     was built; exit 2: an input can't be used.
     """
-    known, settings, crew = _registry(registry), _settings(budget, device, skip_runs), _crew(jobs, scheduler, memory)
-    store = _store(results, wait)
+    known, settings = _registry(registry), _settings(budget, device, skip_runs)
+    choice, store = _choice(jobs, scheduler, memory), _store(results, wait)
     chosen, places = _chosen(models, known, family), _places(models_dir, offline)
-    tally = _compute(chosen, places, store, settings, crew, named=bool(models))
-    made = _make_site(registry, results, _workshop(site_src), tally.unavailable)
-    _exit(_code(tally), made)
+    summary = _compute(chosen, places, store, settings, choice, named=bool(models))
+    _exit(_code(summary), _make_site(registry, results, site_src, summary.unavailable))
 
 
 @app.command()
 def compute(
-    models: Models = None,
-    models_dir: ModelsDir = None,
-    results: Results = DEFAULT_RESULTS,
-    registry: RegistryFile = DEFAULT_REGISTRY,
+    models: options.Models = None,
+    models_dir: options.ModelsDir = None,
+    results: options.Results = options.DEFAULT_RESULTS,
+    registry: options.RegistryFile = options.DEFAULT_REGISTRY,
     counts: Annotated[
         Path | None,
         typer.Option("--counts", metavar="FILE", help="Token counts, as `atlas count-tokens` writes them."),
@@ -106,38 +83,35 @@ def compute(
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="FINDING", help="Compute this finding alone; repeatable.")
     ] = None,
-    budget: Budget = DEFAULT_BUDGET,
-    device: Device = DEFAULT_DEVICE,
-    skip_runs: SkipRuns = False,
-    family: Family = None,
-    offline: Offline = False,
-    wait: Wait = None,
-    jobs: Jobs = 1,
-    scheduler: Scheduler = None,
-    memory: Memory = None,
+    budget: options.Budget = options.DEFAULT_BUDGET,
+    device: options.Device = options.DEFAULT_DEVICE,
+    skip_runs: options.SkipRuns = False,
+    family: options.Family = None,
+    offline: options.Offline = False,
+    wait: options.Wait = None,
+    jobs: options.Jobs = 1,
+    scheduler: options.Scheduler = None,
+    memory: options.Memory = None,
 ) -> None:
     """Compute the findings of models and store them; what is stored already is not computed again."""
     known, settings = _registry(registry, named=bool(models)), _settings(budget, device, skip_runs)
-    chosen, places, crew = (
-        _chosen(models, known, family),
-        _places(models_dir, offline),
-        _crew(jobs, scheduler, memory),
-    )
+    chosen, places = _chosen(models, known, family), _places(models_dir, offline)
+    choice = _choice(jobs, scheduler, memory)
     if counts is not None:
         if len(models or []) != 1:
             raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
         chosen = [chosen[0].model_copy(update={"counts": counts})]
-    _exit(_code(_compute(chosen, places, _store(results, wait), settings, crew, named=bool(models), only=only)))
+    _exit(_code(_compute(chosen, places, _store(results, wait), settings, choice, named=bool(models), only=only)))
 
 
 @app.command()
 def render(
-    results: Results = DEFAULT_RESULTS,
-    registry: RegistryFile = DEFAULT_REGISTRY,
-    site_src: SiteSource = DEFAULT_SOURCE,
+    results: options.Results = options.DEFAULT_RESULTS,
+    registry: options.RegistryFile = options.DEFAULT_REGISTRY,
+    site_src: options.SiteSource = options.DEFAULT_SOURCE,
 ) -> None:
     """Build the site from stored results alone, which needs no weights."""
-    _exit(0, _make_site(registry, results, _workshop(site_src), {}))
+    _exit(0, _make_site(registry, results, site_src, {}))
 
 
 @app.command()
@@ -146,37 +120,32 @@ def report(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where the report is written; replaced if there.")
     ] = Path("report"),
-    models_dir: ModelsDir = None,
-    registry: RegistryFile = DEFAULT_REGISTRY,
-    budget: Budget = DEFAULT_BUDGET,
-    device: Device = DEFAULT_DEVICE,
-    skip_runs: SkipRuns = False,
-    family: Family = None,
-    offline: Offline = False,
+    models_dir: options.ModelsDir = None,
+    registry: options.RegistryFile = options.DEFAULT_REGISTRY,
+    budget: options.Budget = options.DEFAULT_BUDGET,
+    device: options.Device = options.DEFAULT_DEVICE,
+    skip_runs: options.SkipRuns = False,
+    family: options.Family = None,
+    offline: options.Offline = False,
 ) -> None:
     """Write a site of one model, with the findings' pages and its data, that opens from the disk without a server."""
     from generators.site.report import write_report
 
     known = _registry(registry, named=True)
     chosen, settings = _chosen([model], known, family)[0], _settings(budget, device, skip_runs)
-    with progress(None) as (tell, _):
+    with progress() as tell:
         sentences = write_report(chosen, _places(models_dir, offline), output, tell, settings)
-    for sentence in sentences:
-        terminal.sentence(sentence)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
-    if sentences:
-        raise typer.Exit(SOME_FAILED)
+    _exit(0, sentences)
 
 
 @app.command()
-def serve(
-    port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 8000,
-) -> None:
+def serve(port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 8000) -> None:
     """Serve the built site on this machine, until interrupted."""
     import functools
     from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
-    from generators.site.standing import Workshop
+    from generators.site.build_cache import Workshop
 
     site = Workshop().site
     if not (site / "index.html").is_file():
@@ -194,10 +163,16 @@ def serve(
 
 @app.command("models")
 def list_models(
-    results: Results = DEFAULT_RESULTS,
-    registry: RegistryFile = DEFAULT_REGISTRY,
+    results: options.Results = options.DEFAULT_RESULTS,
+    registry: options.RegistryFile = options.DEFAULT_REGISTRY,
+    fields: Annotated[bool, typer.Option("--fields", help="Describe the fields of an entry in models.yml.")] = False,
 ) -> None:
     """List the models of the atlas, where their weights come from and whether they are computed."""
+    if fields:
+        from generators.checkpoint.registry import described
+
+        terminal.table(("field", "must it be there", "what it is for"), described())
+        return
     store = _store(results)
     rows = [
         (model.name, model.title, " or ".join(source.in_words() for source in model.sources), _done(store, model))
@@ -210,8 +185,8 @@ def list_models(
 def show(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model with stored results.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print findings.json instead.")] = False,
-    results: Results = DEFAULT_RESULTS,
-    registry: RegistryFile = DEFAULT_REGISTRY,
+    results: options.Results = options.DEFAULT_RESULTS,
+    registry: options.RegistryFile = options.DEFAULT_REGISTRY,
 ) -> None:
     """Show what was found in a model: every claim, judged now, with its verdict and numbers."""
     from generators.compute.judged import judged_model
@@ -225,31 +200,22 @@ def show(
         typer.echo(judged.published().model_dump_json(indent=1))
     else:
         _show(judged)
-    if judged.damaged:
-        for sentence in judged.damaged:
-            terminal.sentence(sentence)
-        raise typer.Exit(SOME_FAILED)
+    _exit(0, judged.damaged)
 
 
 @app.command()
-def verify(
-    results: Results = DEFAULT_RESULTS,
-) -> None:
+def verify(results: options.Results = options.DEFAULT_RESULTS) -> None:
     """Check that every stored result is what was stored. Exit 1: something isn't; says what."""
     from generators.compute.verify import verify as problems
 
-    found = list(problems(_store(results)))
-    for _, sentence in found:
-        terminal.sentence(sentence)
-    if found:
-        raise typer.Exit(SOME_FAILED)
+    _exit(0, [sentence for _, sentence in problems(_store(results))])
     terminal.line(f"The results in {results}/ are what was stored.")
 
 
 @app.command()
 def adopt(
     other: Annotated[Path, typer.Argument(metavar="DIR", help="Another folder of results, a cache for example.")],
-    results: Results = DEFAULT_RESULTS,
+    results: options.Results = options.DEFAULT_RESULTS,
 ) -> None:
     """Take over from another folder of results what is better there.
 
@@ -274,24 +240,27 @@ def count_tokens(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where the counts are written.")
     ] = Path("token_counts.npy"),
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes; by default, all cores.")] = None,
-    models_dir: ModelsDir = None,
-    registry: RegistryFile = DEFAULT_REGISTRY,
-    offline: Offline = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, help="Threads; by default, one per core.")
+    ] = None,
+    models_dir: options.ModelsDir = None,
+    registry: options.RegistryFile = options.DEFAULT_REGISTRY,
+    offline: options.Offline = False,
 ) -> None:
     """Count how often each token of a model occurs in a corpus.
 
-    Beside a model's weights, as token_counts.npy, the counts are its frequencies. A run that was ended goes on when
-    it is started again.
+    Beside a model's weights, as token_counts.npy, the counts are its frequencies. A run that was interrupted
+    continues when it is started again.
     """
     from generators.checkpoint.registry import find_model
     from generators.checkpoint.sources import locate
     from generators.tokens import counting
+    from generators.tokens.corpus import TextCorpus, open_sources
 
     chosen, places = find_model(model, _registry(registry, named=True)), _places(models_dir, offline)
     files = locate(chosen, places.models_dirs, places.hub)
     tokenizer, size = counting.tokenizer_of(files), counting.vocabulary_size(files, chosen.family)
-    text = counting.Corpus(counting.open_sources(corpus, offline=offline), tokenizer, size)
+    text = TextCorpus(open_sources(corpus, offline=offline), tokenizer, size)
     with counting.progress(text) as report_counted:
         counts = counting.count_corpus(text, output, jobs or os.cpu_count() or 1, report_counted)
     terminal.line(f"{counts.sum()} tokens, {(counts > 0).sum()} of {size} different ones: {output}")
@@ -318,27 +287,27 @@ def _compute(
     models: "Sequence[Model]",
     places: "Places",
     store: "Store",
-    settings: "Settings",
-    crew: "Crew",
+    settings: "RunSettings",
+    choice: "Choice",
     *,
     named: bool,
     only: list[str] | None = None,
-) -> "Tally":
-    from generators.compute.crew import compute_with
+) -> "Summary":
+    from generators.compute.schedule import compute_models
 
-    tally = compute_with(crew, models, places, store, settings, named=named, findings=_findings(only))
-    for sentence in tally.sentences:
+    summary = compute_models(models, places, store, choice, settings, named=named, findings=_findings(only))
+    for sentence in summary.sentences:
         terminal.sentence(sentence)
-    return tally
+    return summary
 
 
-def _crew(jobs: int, scheduler: str | None, memory: float | None) -> "Crew":
-    from generators.compute.crew import chosen
+def _choice(jobs: int, scheduler: str | None, memory: float | None) -> "Choice":
+    from generators.compute.executors import chosen
 
     return chosen(jobs, scheduler, memory)
 
 
-def _settings(budget: float, device: str, skip_runs: bool) -> "Settings":
+def _settings(budget: float, device: str, skip_runs: bool) -> "RunSettings":
     from generators.compute import running
 
     return running.chosen(budget, device, skip=skip_runs)
@@ -357,46 +326,35 @@ def _findings(only: list[str] | None) -> "Sequence[Finding[Any]] | None":
     return [finding for name, finding in known.items() if name in only]
 
 
-def _code(tally: "Tally") -> int:
+def _code(summary: "Summary") -> int:
     """Return the exit code: 2 for input that was named and can't be used, 1 for anything else that failed."""
-    return BAD_INPUT if tally.bad_input else SOME_FAILED if tally.failed else 0
+    return BAD_INPUT if summary.bad_input else SOME_FAILED if summary.failed else 0
 
 
-def _make_site(registry: Path, results: Path, workshop: "Workshop", unavailable: dict[str, str]) -> "Made | None":
-    """Make the site, or as much of it as isn't there yet; None where all of it stands."""
-    from generators.site import standing
+def _make_site(registry: Path, results: Path, source: Path, unavailable: dict[str, str]) -> Sequence[str]:
+    """Make the site, or as much of it as isn't there yet; return what went wrong with results or notebooks."""
+    from generators.site import build_cache
     from generators.site.locations import packaged
 
-    given = standing.inputs(registry, results, workshop, packaged("templates"), unavailable)
-    if standing.stands("inputs", given, workshop):
-        _site_is(workshop)
-        return None
-    made = _make_pages(_registry(registry), _store(results), workshop, unavailable)
-    pages = standing.pages(workshop)
-    if not standing.stands("pages", pages, workshop):
-        from generators.site.build import run_mkdocs
+    workshop, sentences = build_cache.Workshop(source=source), list[str]()
+    given = build_cache.inputs(registry, results, workshop, packaged("templates"), unavailable)
+    if not build_cache.is_built("inputs", given, workshop):
+        from generators.site.build import make_pages, run_mkdocs
 
-        run_mkdocs(workshop)
-    if not made.sentences:
-        standing.remember(workshop, inputs=given, pages=pages)
-    _site_is(workshop)
-    return made
-
-
-def _make_pages(registry: "Registry", store: "Store", workshop: "Workshop", unavailable: dict[str, str]) -> "Made":
-    from generators.site.build import make_pages
-
-    with progress(None) as (tell, _):
-        return make_pages(registry, store, workshop, unavailable, tell)
-
-
-def _site_is(workshop: "Workshop") -> None:
+        with progress() as tell:
+            made = make_pages(_registry(registry), _store(results), workshop, unavailable, tell)
+        sentences = list(made.sentences)
+        pages = build_cache.pages(workshop)
+        if not build_cache.is_built("pages", pages, workshop):
+            run_mkdocs(workshop)
+        if not sentences:
+            build_cache.remember(workshop, inputs=given, pages=pages)
     terminal.line(f"The site is in {workshop.site}/; look at it with: atlas serve")
+    return sentences
 
 
-def _exit(code: int, made: "Made | None" = None) -> None:
-    """End with an exit code; what was made in spite of damaged results or failed notebooks is a failure too."""
-    sentences = made.sentences if made else []
+def _exit(code: int, sentences: Sequence[str] = ()) -> None:
+    """Say what went wrong, and end with an exit code if that or anything else did."""
     for sentence in sentences:
         terminal.sentence(sentence)
     if code or sentences:
@@ -407,7 +365,7 @@ def _registry(path: Path, *, named: bool = False) -> "Registry":
     """Return the models of the registry; where a model is `named`, a folder or a hub id will do without one."""
     from generators.checkpoint.registry import Registry, load_registry
 
-    without = named and path == DEFAULT_REGISTRY and not path.exists()
+    without = named and path == options.DEFAULT_REGISTRY and not path.exists()
     return Registry(models=()) if without else load_registry(path)
 
 
@@ -415,12 +373,6 @@ def _store(root: Path, wait: float | None = None) -> "Store":
     from generators.compute.results import Store
 
     return Store(root, wait)
-
-
-def _workshop(source: Path) -> "Workshop":
-    from generators.site.standing import Workshop
-
-    return Workshop(source=source)
 
 
 def _chosen(specs: list[str] | None, registry: "Registry", family: str | None = None) -> "Sequence[Model]":

@@ -55,8 +55,7 @@ SkipRuns = Annotated[
 ]
 
 Jobs = Annotated[
-    int,
-    typer.Option("--jobs", "-j", metavar="N", min=1, help="How many processes compute; results are the same."),
+    int, typer.Option("--jobs", "-j", metavar="N", min=1, help="How many processes compute; results are the same.")
 ]
 Scheduler = Annotated[
     str | None,
@@ -84,8 +83,7 @@ Family = Annotated[
     ),
 ]
 Offline = Annotated[
-    bool,
-    typer.Option("--offline", help="Ask the model hub for nothing; what was read from it before is used."),
+    bool, typer.Option("--offline", help="Ask the model hub for nothing; what was read from it before is used.")
 ]
 
 DEFAULT_BUDGET = 10.0  # minutes, the runner's own (a test sees to it), which can't be had without NumPy

@@ -13,6 +13,7 @@ import pytest
 
 if TYPE_CHECKING:
     from generators.compute.records import ModelFindings
+    from generators.compute.results import Store
 
 # Both are read when the libraries are imported, here and in the processes that tests start.
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network
@@ -96,6 +97,14 @@ def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture
+def store(tmp_path: Path) -> "Store":
+    """Return a store of results that holds nothing yet."""
+    from generators.compute.results import Store
+
+    return Store(tmp_path / "results")
+
+
 @pytest.fixture(scope="session")
 def gpt2_weights() -> Path:
     """Return the folder of the real GPT-2, partial as it may be."""
@@ -124,7 +133,7 @@ def stdlib_gpt2_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from generators.checkpoint.registry import load_registry
     from generators.checkpoint.sources import Places
     from generators.compute.results import Store
-    from generators.compute.run import compute_model
+    from generators.compute.schedule import compute_model
 
     results, at_hand = tmp_path_factory.mktemp("stdlib-gpt2"), ROOT / "results" / "stdlib-gpt2"
     if at_hand.is_dir():

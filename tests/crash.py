@@ -9,7 +9,6 @@ must finish the work, with the same bytes as an undisturbed one. `results/crash.
 import argparse
 import contextlib
 import io
-import json
 import os
 import shutil
 import signal
@@ -20,7 +19,6 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +29,8 @@ from generators.compute.results import HOLDER, LOCK, Store
 from generators.compute.verify import verify
 from tests.checkpoints import SMALL, write_checkpoint
 from tests.faults import FAULTS, ONLY_WRITES, FailingDisk
-from tests.nulls import commit
+from tests.nulls import today, write_record
+from tests.processes import in_fork
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "crash.json"
@@ -52,20 +51,9 @@ class Ended:
 
 def in_child(act: Callable[[], dict[str, Any]]) -> Ended:
     """Run `act` in a process of its own; what it returns are fields of `Ended`."""
-    receive, send = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(receive)
-        told = json.dumps(act()).encode()
-        os.write(send, told)
-        os._exit(0)
-    os.close(send)
-    with os.fdopen(receive, "rb") as pipe:
-        told = pipe.read()
-    _, status = os.waitpid(child, 0)
+    found, status = in_fork(act)
     if os.WIFSIGNALED(status):
         return Ended(os.WTERMSIG(status), -1, "", ())
-    found = json.loads(told)
     return Ended(None, found["code"], found["said"], tuple(found["steps"]))
 
 
@@ -202,8 +190,7 @@ def main() -> None:
     if chosen.write:
         outcomes = ("killed", "sentence", "finished", "broke")
         faults = {fault: {what: count[what] for what in outcomes} for fault, count in found.items()}
-        record = {"date": datetime.now(UTC).date().isoformat(), "commit": commit(), "kinds": faults}
-        RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+        write_record(RESULTS, {**today(), "kinds": faults})
     print(f"{sum(sum(count.values()) for count in found.values())} faults in {time.monotonic() - began:.0f} s")
     sys.exit(1 if any(count["broke"] for count in found.values()) else 0)
 

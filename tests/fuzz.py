@@ -18,7 +18,6 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -34,15 +33,15 @@ from generators.checkpoint.registry import FolderSource, Model, Registry, load_r
 from generators.checkpoint.sources import Places
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
-from generators.compute.run import compute_model
-from generators.compute.running import Settings
+from generators.compute.running import RunSettings
+from generators.compute.schedule import compute_model
 from generators.findings.helix import chance
 from generators.site.staging import Staging
 from generators.site.view import model_page
 from generators.site.words import environment
 from tests.checkpoints import Sizes, write_checkpoint
-from tests.nulls import commit
-from tests.process_memory import in_status
+from tests.nulls import today, write_record
+from tests.processes import in_fork, in_status
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "fuzz.json"
@@ -221,7 +220,7 @@ def stored(place: Path, rng: Random) -> None:
     from generators.base.plain import as_json, content_digest
 
     model, store = _model(place), Store(place / "results")
-    compute_model(model, Places(), store, settings=Settings(skip=True))
+    compute_model(model, Places(), store, settings=RunSettings(skip=True))
     path = rng.choice(np.array(sorted((place / "results" / "tiny").glob("*.[jn]*")), object))
     if path.suffix == ".npz" or rng.random() < 0.3:
         shutil.copy(path, place / "tiny" / "copy")
@@ -285,7 +284,7 @@ def outcome(kind: str, seed: int, place: Path) -> str:
         known = load_registry(place / "models.yml") if kind == "registry" else Registry(models=(_model(place),))
         store = Store(place / "results", wait=0)
         for model in known.models:
-            done = compute_model(model, Places(), store, settings=Settings(skip=True))
+            done = compute_model(model, Places(), store, settings=RunSettings(skip=True))
             assert not done.failed, done.failed
             _look_at_page(model, store, place)
     except (InputError, AtlasError, WeightsUnavailableError) as error:
@@ -297,9 +296,11 @@ def outcome(kind: str, seed: int, place: Path) -> str:
 
 def _look_at_page(model: Model, store: Store, place: Path) -> None:
     staging = Staging(place / "pages", place / "cache")
-    page = model_page(model, store, staging, {}, lambda line: None)
+    page = model_page(model, store, staging, lambda line: None)
     assert page is not None
-    text = environment().get_template("model.md.j2").render(root="../../", page=page, things=[], beside_series=False)
+    text = (
+        environment().get_template("model.md.j2").render(root="../../", page=page, entities=[], beside_series=False)
+    )
     for mark in ("<script>alert", "\u202e", "\x1b"):
         assert mark not in text, f"{mark!r} is on the page"
     assert not re.search(r"\b(nan|None|inf)\b", re.sub(r"<[^>]*>", "", text)), "a number that is none is on the page"
@@ -309,11 +310,8 @@ def _look_at_page(model: Model, store: Store, place: Path) -> None:
 
 def in_child(kind: str, seed: int) -> tuple[str, str]:
     """Return what came of one mutant, and why where it is neither a result nor a sentence."""
-    receive, send = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(receive)
-        said = ("broke", "")
+
+    def act() -> tuple[str, str]:
         with tempfile.TemporaryDirectory() as place:
             try:
                 resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
@@ -321,19 +319,15 @@ def in_child(kind: str, seed: int) -> tuple[str, str]:
                 most = inherited + BYTES
                 resource.setrlimit(resource.RLIMIT_DATA, (most, most))
                 signal.alarm(50 * SECONDS)  # one that waits for ever takes no processor time; others wait for theirs
-                said = (outcome(kind, seed, Path(place)), "")
+                return outcome(kind, seed, Path(place)), ""
             except BaseException:
-                said = ("broke", traceback.format_exc())
-        os.write(send, json.dumps(said).encode()[:60_000])
-        os._exit(0)
-    os.close(send)
-    with os.fdopen(receive, "rb") as pipe:
-        told = pipe.read()
-    _, status = os.waitpid(child, 0)
-    if not told:
+                return "broke", traceback.format_exc()[-20_000:]
+
+    told, status = in_fork(act)
+    if told is None:
         return "broke", f"ended by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"ended with {status}"
-    what, why = json.loads(told)
-    return str(what), str(why)
+    what, why = told
+    return what, why
 
 
 def tried(kinds: list[str], seeds: range) -> dict[str, Counter[str]]:
@@ -360,15 +354,9 @@ def main() -> None:
     began = time.monotonic()
     found = tried(chosen.kind or list(KINDS), range(chosen.first, chosen.first + chosen.mutants))
     if chosen.write:
-        record = {
-            "date": datetime.now(UTC).date().isoformat(),
-            "commit": commit(),
-            "limits": {"seconds": SECONDS, "bytes": BYTES},
-            "kinds": {
-                kind: {what: count[what] for what in ("result", "sentence", "broke")} for kind, count in found.items()
-            },
-        }
-        RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+        outcomes = ("result", "sentence", "broke")
+        kinds = {kind: {what: count[what] for what in outcomes} for kind, count in found.items()}
+        write_record(RESULTS, {**today(), "limits": {"seconds": SECONDS, "bytes": BYTES}, "kinds": kinds})
     print(f"{sum(sum(count.values()) for count in found.values())} mutants in {time.monotonic() - began:.0f} s")
     sys.exit(1 if any(count["broke"] for count in found.values()) else 0)
 

@@ -13,7 +13,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,8 @@ import yaml
 
 from generators.base.plain import plain
 from generators.compute.results import Store
-from tests.benchmark.timing import seconds_of_command
-from tests.nulls import commit
+from tests.nulls import today, write_record
+from tests.processes import copied, seconds_of_command
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "many.json"
@@ -75,15 +74,9 @@ def moved(value: Any, rng: np.random.Generator) -> Any:
 
 def project(folder: Path, count: int, source: Path = ROOT) -> Path:
     """Make a folder from which a site of made-up models can be built."""
-    folder.mkdir(parents=True, exist_ok=True)
+    copied(source, folder, MADE_FROM)
     entries = made_up(Store(source / "results"), Store(folder / "results"), count)
     (folder / "models.yml").write_text(yaml.safe_dump(entries, sort_keys=False), "utf-8")
-    for name in MADE_FROM:
-        path = source / name
-        if path.is_dir():
-            shutil.copytree(path, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(path, folder / name)
     for kept in (source / "results").glob("*.json"):
         shutil.copy(kept, folder / "results")
     return folder
@@ -163,8 +156,7 @@ def main() -> None:
         found |= {"sizes": sizes(folder / "site", names)}
     print(json.dumps(found, indent=1))
     if chosen.write:
-        record = {"date": datetime.now(UTC).date().isoformat(), "commit": commit(), **found}
-        RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+        write_record(RESULTS, {**today(), **found})
 
 
 if __name__ == "__main__":

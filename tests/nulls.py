@@ -10,12 +10,12 @@ import json
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is loaded; draws run side by side
 
@@ -25,9 +25,9 @@ from generators.base.files import replace_file
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.findings.inputs import CAPABILITIES, RUN, Inputs
-from generators.maths.curve_statistics import Name, statistics
-from generators.tokens.frequency import Frequency
-from generators.tokens.vocabulary import Vocabulary
+from generators.findings.plantings import E, P, V, controls_of
+from generators.tokens.frequency import TokenFrequency
+from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic
 
 ROOT = Path(__file__).parents[1]
@@ -35,10 +35,8 @@ RESULTS = ROOT / "results" / "nulls.json"
 DRAWS = 200
 CHUNK = 10  # draws that are counted, and kept, together
 SHARE = 0.01  # of a null's draws that may hold
-V = 1200
 SIZES = synthetic.architecture(n_ctx=256, d_model=64, n_layer=6, n_head=4, vocab_size=V)
 TRAINED = ROOT / "models" / "stdlib-gpt2" / "model.safetensors"
-HELIX = next(finding for finding in FINDINGS if finding.name == "helix")
 Array = np.ndarray
 Draw = Callable[[np.random.Generator], dict[str, Array]]
 
@@ -79,7 +77,6 @@ class Null:
     draw: Draw
 
 
-P, E = "position_embedding", "token_embedding"
 N, D = SIZES.n_ctx or 0, SIZES.d_model
 
 
@@ -123,34 +120,23 @@ NULLS = (
 )
 
 
-# Nulls that keep what a claim speaks of: claim -> null -> why. They are measured and published all the same.
-NOT_OPPOSITE: dict[str, dict[str, str]] = {
-    "three-components": {
-        "permuted rows of a trained P": "A share of variance does not depend on the order of rows.",
-        "rank-1 pairs": "Rows on one line lie in three dimensions.",
-    },
-    "first-position": {
-        "permuted rows of a trained P": "Four rows stand apart; in 4 of 256 orders one of them is first."
-    },
-    "few-channels": {"lognormal channel scales": "A few channels that are so loud do hold most of P now and then."},
-    "clump": {"permuted rows of a trained E": "A clump does not depend on which token has which row."},
-    "first-is-mean": {"permuted rows of a trained E": "The mean does not depend on the order of rows."},
-}
+def preserved_by() -> dict[str, dict[str, str]]:
+    """Return nulls that keep what a claim speaks of: claim -> null -> why. They are measured and published too."""
+    return {claim: dict(why) for f in FINDINGS for claim, why in controls_of(f.name).preserved_by.items()}
 
 
-def token_facts(rng: np.random.Generator) -> tuple[Vocabulary, tuple[Frequency, ...]]:
+def token_facts(rng: np.random.Generator) -> tuple[ModelVocabulary, tuple[TokenFrequency, ...]]:
     """Return a vocabulary whose tokens mark a space at random, and counts that fall with the id as they do."""
     words = tuple(f"t{i}" for i in range(V))
     counts = np.sort(rng.zipf(1.4, V).clip(max=10**6))[::-1] * rng.lognormal(0, 0.5, V)
-    vocabulary = Vocabulary(
-        texts=tuple(word.encode() for word in words),
+    vocabulary = ModelVocabulary(
+        raw_bytes=tuple(word.encode() for word in words),
         readable=words,
         groups=("mixed",) * V,
         marks_space=rng.random(V) < 0.5,
         special=np.zeros(V, bool),
-        digest="0",
     )
-    return vocabulary, (Frequency("counts", "made-up counts", np.log1p(counts), 1.0, False, "0"),)
+    return vocabulary, (TokenFrequency("counts", "made-up counts", np.log1p(counts), 1.0, False),)
 
 
 def inputs(null: Null, seed: int) -> Inputs:
@@ -163,53 +149,32 @@ def inputs(null: Null, seed: int) -> Inputs:
 
 def speaks_about(null: Null, finding: Finding) -> bool:
     """Return whether a finding claims something of what a null is about and can be measured from weights."""
-    if RUN in finding.needs or (finding is HELIX and P not in null.roles and "*" not in null.roles):
-        return False  # it places tokens among the positions, and claims nothing of them
-    read = [role for role in (*finding.needs, *finding.uses) if role not in CAPABILITIES]
+    if RUN in finding.needs:
+        return False
+    about = controls_of(finding.name).about
+    read = [role for role in (*finding.needs, *finding.uses) if role not in CAPABILITIES] if about is None else about
     return "*" in null.roles or any(role in read for role in null.roles)
 
 
-VALUES: dict[str, Name] = {
-    "three-components": "explained_variance_3d",
-    "winding": "winding",
-    "fraying": "fraying",
-    "first-position": "first_position_distance",
-    "constant-norms": "norm_cv",
-    "look-back": "median_gain",
-    "low-rank": "energy_top30",
-}
-
-
-@cache
-def gaussian_rows_are_of_low_rank() -> bool:
-    """Return whether Gaussian rows of these sizes have so much energy in 30 directions that nothing has half more."""
-    rows = np.random.default_rng(0).standard_normal((N, D))
-    return bool(statistics(rows, ("energy_top30",))["energy_top30"][0] > 2 / 3)
-
-
-def may_hold(given: Inputs) -> bool:
-    """Return whether any number of a curve reaches its threshold; where none does, no surrogate has to be drawn."""
-    found = statistics(np.asarray(given.weights[P], np.float64))
-    values = {rule: float(found[VALUES[rule.id]][0]) for rule in HELIX.rules if VALUES[rule.id] in found}
-    return any(rule.reached(value, rule.holds) for rule, value in values.items())
-
-
-def verdicts(null: Null, seed: int, findings: Iterable[Finding] = FINDINGS) -> Iterator[tuple[str, str]]:
-    """Yield (claim, verdict) for one draw of a null."""
+def verdicts(
+    null: Null, seed: int, findings: Iterable[Finding] = FINDINGS, *, measure_all: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield (claim, verdict) for one draw of a null; what can be told without measuring is, unless `measure_all`."""
     given = inputs(null, seed)
     for finding in findings:
         if not speaks_about(null, finding):
             continue
-        if finding is HELIX and not may_hold(given):
-            silent = {"low-rank"} if gaussian_rows_are_of_low_rank() else set()
-            yield from ((rule.id, "untested" if rule.id in silent else "fails") for rule in HELIX.rules)
-            continue
-        yield from ((claim.id, claim.verdict) for claim in synthetic.claims_on(finding, given))
+        foregone = None if measure_all else controls_of(finding.name).foregone
+        reported = None if foregone is None else foregone(given.weights)
+        if reported is not None:
+            yield from reported.items()
+        else:
+            yield from ((claim.id, claim.verdict) for claim in synthetic.claims_on(finding, given))
 
 
-def tally(index: int, seeds: range, kept: Path, only: tuple[str, ...]) -> Counter[tuple[str, str]]:
+def tally(index: int, seeds: range, preserved: Path, only: tuple[str, ...]) -> Counter[tuple[str, str]]:
     """Count (claim, verdict) over draws of one null; kept in a file, so that a run that is stopped goes on."""
-    file = kept / "-".join([str(index), str(seeds.start), str(seeds.stop), *only])
+    file = preserved / "-".join([str(index), str(seeds.start), str(seeds.stop), *only])
     if not file.is_file():
         findings = [finding for finding in FINDINGS if not only or finding.name in only]
         counts = Counter(pair for seed in seeds for pair in verdicts(NULLS[index], seed, findings))
@@ -217,7 +182,7 @@ def tally(index: int, seeds: range, kept: Path, only: tuple[str, ...]) -> Counte
     return Counter({(claim, verdict): count for claim, verdict, count in json.loads(file.read_text("utf-8"))})
 
 
-def table(draws: int, jobs: int, kept: Path, only: tuple[str, ...] = ()) -> dict[str, dict[str, dict[str, int]]]:
+def table(draws: int, jobs: int, preserved: Path, only: tuple[str, ...] = ()) -> dict[str, dict[str, dict[str, int]]]:
     """Return {null: {claim: {holds, tested}}}, measured in several processes."""
     work = [
         (index, range(start, min(start + CHUNK, draws)))
@@ -226,7 +191,7 @@ def table(draws: int, jobs: int, kept: Path, only: tuple[str, ...] = ()) -> dict
     ]
     counts: list[Counter[tuple[str, str]]] = [Counter() for _ in NULLS]
     with ProcessPoolExecutor(jobs) as pool:
-        found = pool.map(tally, *zip(*work, strict=True), [kept] * len(work), [only] * len(work))
+        found = pool.map(tally, *zip(*work, strict=True), [preserved] * len(work), [only] * len(work))
         for (index, seeds), count in zip(work, found, strict=True):
             counts[index].update(count)
             print(f"{NULLS[index].name}: {seeds.stop} of {draws}", flush=True)
@@ -251,6 +216,45 @@ def commit() -> str:
     ).stdout.strip()
 
 
+def today() -> dict[str, str]:
+    """Return when, and of which commit, something is measured now."""
+    return {"date": datetime.now(UTC).date().isoformat(), "commit": commit()}
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+
+
+def add_only(parser: argparse.ArgumentParser) -> None:
+    """Have a command take `--only gains helix`, `--only gains,helix` and `--only` more than once."""
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        action="extend",
+        default=[],
+        metavar="FINDING",
+        help="measure the claims of these findings anew; what is stored of the others stays",
+    )
+
+
+def chosen(only: Iterable[str]) -> tuple[str, ...]:
+    """Return the findings that are named, each once.
+
+    Raises:
+        SystemExit: there is none of that name that claims something of weights.
+    """
+    known = [finding.name for finding in FINDINGS if finding.rules and RUN not in finding.needs]
+    named = tuple(dict.fromkeys(name for given in only for name in given.split(",") if name))
+    if unknown := [name for name in named if name not in known]:
+        raise SystemExit(f"No finding with claims about weights: {', '.join(unknown)}. There are {', '.join(known)}.")
+    return named
+
+
+def renewed(record: Mapping[str, Any], only: Iterable[str]) -> dict[str, str]:
+    """Return at which commit each finding was measured anew after all of them were."""
+    return {**record.get("renewed", {}), **dict.fromkeys(only, commit())}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=DRAWS)
@@ -258,27 +262,28 @@ def main() -> None:
     parser.add_argument(
         "--go-on", metavar="COMMIT", help="where a run at that commit stopped, by code that measures alike"
     )
-    parser.add_argument("--only", nargs="*", default=[], help="findings whose claims are measured anew")
+    add_only(parser)
     arguments = parser.parse_args()
+    only = chosen(arguments.only)
     commits = " and ".join(dict.fromkeys([arguments.go_on or commit(), commit()]))
-    kept = ROOT / ".cache" / "nulls" / (arguments.go_on or commit())
-    kept.mkdir(parents=True, exist_ok=True)
-    measured = table(arguments.draws, arguments.jobs, kept, tuple(arguments.only))
-    if arguments.only:
+    preserved = ROOT / ".cache" / "nulls" / (arguments.go_on or commit())
+    preserved.mkdir(parents=True, exist_ok=True)
+    measured = table(arguments.draws, arguments.jobs, preserved, only)
+    if only:
         record = json.loads(RESULTS.read_text("utf-8"))
         for null, claims in measured.items():
             record["nulls"][null].update(claims)
-        record["renewed"] = {**record.get("renewed", {}), **dict.fromkeys(arguments.only, commit())}
+        record["renewed"] = renewed(record, only)
     else:
         record = {
-            "date": datetime.now(UTC).date().isoformat(),
+            **today(),
             "commit": commits,
             "draws": arguments.draws,
             "sizes": {"positions": N, "channels": D, "tokens": V, "layers": SIZES.n_layer},
             "nulls": measured,
         }
-    record["not_opposite"] = NOT_OPPOSITE
-    RESULTS.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    record["not_opposite"] = preserved_by()
+    write_record(RESULTS, record)
     for null, claims in record["nulls"].items():
         for claim, count in claims.items():
             if count["holds"] > SHARE * arguments.draws:

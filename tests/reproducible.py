@@ -6,18 +6,16 @@ hash seeds, and with nothing drawn before. Nothing is computed. Then every page 
 """
 
 import argparse
-import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from tests.nulls import commit
+from tests.nulls import today, write_record
+from tests.processes import copied
 from tests.site.conftest import executable, served, started_browser
 
 ROOT = Path(__file__).parents[1]
@@ -34,22 +32,10 @@ CIRCUMSTANCES = (
 )
 
 
-def copied(source: Path, to: Path, names: tuple[str, ...] = MADE_FROM) -> Path:
-    """Copy what a site is made from."""
-    to.mkdir(parents=True)
-    for name in names:
-        path = source / name
-        if path.is_dir():
-            shutil.copytree(path, to / name, ignore=shutil.ignore_patterns("__pycache__", ".*"))
-        elif path.is_file():
-            shutil.copy(path, to / name)
-    return to
-
-
 def rendered(project: Path, circumstances: dict[str, str]) -> dict[str, bytes]:
     """Build the site of a project in some circumstances; return its files. Nothing is computed."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ATLAS_", "SOURCE_DATE"))}
-    environment = {**kept, "SITE_URL": ADDRESS, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), **circumstances}
+    stored = {name: value for name, value in os.environ.items() if not name.startswith(("ATLAS_", "SOURCE_DATE"))}
+    environment = {**stored, "SITE_URL": ADDRESS, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), **circumstances}
     subprocess.run([sys.executable, "-c", RENDER, "render"], cwd=project, env=environment, check=True)
     site = project / "site"
     return {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*") if path.is_file()}
@@ -83,7 +69,7 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folders = Path(place, "first"), Path(place, "second, with a longer name", "in it")
-        sites = [rendered(copied(ROOT, to), how) for to, how in zip(folders, CIRCUMSTANCES, strict=True)]
+        sites = [rendered(copied(ROOT, to, MADE_FROM), how) for to, how in zip(folders, CIRCUMSTANCES, strict=True)]
         found, path, looks = differing(*sites), executable(), None
         if path is not None:
             with started_browser(path) as browser:
@@ -91,8 +77,7 @@ def main() -> None:
     for name in found:
         print(f"--- {name} differs")
     if chosen.write:
-        record = {"date": datetime.now(UTC).date().isoformat(), "commit": commit(), "files": len(sites[0])}
-        RESULTS.write_text(json.dumps({**record, "differ": found, "looks": looks}, indent=1) + "\n", "utf-8")
+        write_record(RESULTS, {**today(), "files": len(sites[0]), "differ": found, "looks": looks})
     print(f"{len(sites[0])} files, {len(found)} differ; {looks or 'no browser looked at them'}")
     sys.exit(1 if found or (looks and looks["elsewhere"] + looks["kept_out"]) else 0)
 

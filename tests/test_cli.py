@@ -18,9 +18,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from generators import findings as all_findings
 from generators.base.text import SYMBOLS
-from generators.checkpoint.registry import Registry, load_registry
-from generators.compute import run as room
+from generators.checkpoint.registry import Model, Registry, load_registry
 from generators.compute.judged import judged_model
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
@@ -33,7 +33,7 @@ from tests.checkpoints import (
     write_checkpoint,
     write_json,
 )
-from tests.conftest import ROOT
+from tests.conftest import ROOT, Run
 from tests.toy_findings import toy
 
 ATLAS = Path(sysconfig.get_path("scripts")) / "atlas"
@@ -79,6 +79,21 @@ def published(project: Path, name: str = "good") -> ModelFindings:
     return judged.published()
 
 
+@pytest.fixture
+def unharmed(project) -> Iterator[Path]:
+    """Return the folder with one good model, whose results must be the same when the test ends."""
+    before = results_of(project)
+    yield project
+    assert results_of(project) == before
+
+
+def refused(run: Run, code: int = BAD_INPUT) -> str:
+    """Return the sentence with which a run ended."""
+    assert run.code == code
+    assert is_a_sentence(run.err)
+    return run.err
+
+
 def is_a_sentence(err: str) -> bool:
     """Return whether the last line reads as one, in characters that do nothing to a terminal."""
     last = err.splitlines()[-1]
@@ -87,12 +102,6 @@ def is_a_sentence(err: str) -> bool:
 
 
 # As a process
-
-
-def test_importing_the_command_imports_nothing_heavy():
-    code = f"import sys, generators.cli; print([name for name in {HEAVY} if name in sys.modules])"
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)
-    assert run.stdout == "[]\n"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["compute", "--help"]], ids=" ".join)
@@ -154,6 +163,15 @@ def test_models_lists_names_places_and_dates(atlas, project):
     assert away == ["away", "Away", "package no-such-package-here", "not computed yet"]
 
 
+def test_the_fields_of_an_entry_are_described_where_models_yml_says(atlas):
+    (command,) = re.findall(r"Fields are described by `atlas ([^`]+)`", (ROOT / "models.yml").read_text("utf-8"))
+    run = atlas(*command.split())
+    assert run.code == 0
+    described = {name: words for name, _, words in (line.split("\t") for line in run.out.splitlines())}
+    assert set(described) == set(Model.model_fields)
+    assert all(words.endswith(".") for words in described.values())
+
+
 def test_models_of_the_repository(atlas, tmp_path):
     run = atlas("models", "--registry", ROOT / "models.yml", "--results", tmp_path)
     assert run.code == 0
@@ -183,12 +201,10 @@ def test_one_finding_alone_is_computed_and_the_others_are_left_alone(atlas, proj
     assert results_of(project) == {name: content for name, content in whole.items() if "helix.json" not in name}
 
 
-def test_a_finding_that_the_atlas_has_not_is_a_sentence(atlas, project):
-    before = results_of(project)
-    run = atlas("compute", "good", "--only", "horoscope")
-    assert run.code == BAD_INPUT
-    assert run.err.startswith("atlas: There is no finding 'horoscope'; there are position_scheme, helix")
-    assert results_of(project) == before
+def test_a_finding_that_the_atlas_has_not_is_a_sentence(atlas, unharmed):
+    assert refused(atlas("compute", "good", "--only", "horoscope")).startswith(
+        "atlas: There is no finding 'horoscope'; there are position_scheme, helix"
+    )
 
 
 def test_show_tells_every_claim(atlas, project):
@@ -221,9 +237,7 @@ def test_show_takes_the_folder_that_was_computed(atlas, project):
 
 
 def test_show_of_what_is_not_computed_says_what_to_do(atlas, project):
-    run = atlas("show", "away")
-    assert run.code == BAD_INPUT
-    assert run.err == "atlas: away is not computed yet; do it with: atlas compute away\n"
+    assert refused(atlas("show", "away")) == "atlas: away is not computed yet; do it with: atlas compute away\n"
 
 
 def test_options_can_come_from_the_environment(atlas, project, monkeypatch):
@@ -247,20 +261,19 @@ def test_models_dirs_are_searched_by_name(atlas, project, monkeypatch, how):
 
 
 def test_a_models_dir_that_is_not_there_is_bad_input(atlas, project):
-    run = atlas("compute", "good", "--models-dir", "nowhere")
-    assert run.code == BAD_INPUT
-    assert run.err == "atlas: The models folder nowhere isn't there.\n"
+    assert (
+        refused(atlas("compute", "good", "--models-dir", "nowhere"))
+        == "atlas: The models folder nowhere isn't there.\n"
+    )
 
 
 # What can't be had, what fails
 
 
-def test_a_named_model_that_cannot_be_had_is_exit_1(atlas, project):
-    before = results_of(project)
+def test_a_named_model_that_cannot_be_had_is_exit_1(atlas, unharmed):
     run = atlas("compute", "away")
     assert run.code == SOME_FAILED
     assert run.err == "away: The package no-such-package-here isn't installed.\n"
-    assert results_of(project) == before
 
 
 def test_all_models_where_one_cannot_be_had_is_no_error(atlas, project):
@@ -269,32 +282,20 @@ def test_all_models_where_one_cannot_be_had_is_no_error(atlas, project):
     assert "away: The package no-such-package-here isn't installed." in run.err
 
 
-def test_a_hub_out_of_reach_is_a_sentence_and_exit_1(atlas, project, monkeypatch):
-    def no_network(*_, **__):
-        raise ConnectionError("no route to host")
-
-    monkeypatch.setattr("huggingface_hub.HfApi.model_info", no_network)
-    run = atlas("compute", "nobody/no-model")
-    assert run.code == SOME_FAILED
-    assert run.err == (
-        "nobody--no-model: The model hub can't be reached and nobody/no-model isn't in its local cache.\n"
+def test_stored_results_stand_in_for_weights_that_cannot_be_had(atlas, unharmed):
+    (unharmed / "models.yml").write_text(
+        (unharmed / "models.yml").read_text().replace("folder: good", "package: gone")
     )
-
-
-def test_stored_results_stand_in_for_weights_that_cannot_be_had(atlas, project):
-    before = results_of(project)
-    (project / "models.yml").write_text((project / "models.yml").read_text().replace("folder: good", "package: gone"))
     run = atlas("compute", "good")
     assert run.code == 0
-    assert run.err == "good: The package gone isn't installed. Its stored results stand.\n"
-    assert results_of(project) == before
+    assert run.err == "good: The package gone isn't installed. Its stored results stay.\n"
 
 
 def test_a_finding_that_fails_is_exit_1_and_the_rest_is_done(atlas, project, monkeypatch):
     def breaking(inputs):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("generators.compute.run.FINDINGS", (toy("broken", measure=breaking), toy("whole")))
+    monkeypatch.setattr("generators.findings.FINDINGS", (toy("broken", measure=breaking), toy("whole")))
     write_checkpoint(project / "other")
     run = atlas("compute", "./other")
     assert run.code == SOME_FAILED
@@ -302,18 +303,13 @@ def test_a_finding_that_fails_is_exit_1_and_the_rest_is_done(atlas, project, mon
     assert "other: computed whole\n" in run.err
 
 
-def test_a_full_disk_is_a_sentence_and_exit_1(atlas, project, monkeypatch):
+def test_a_full_disk_is_a_sentence_and_exit_1(atlas, unharmed, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    write_checkpoint(project / "other")
-    before = results_of(project)
+    write_checkpoint(unharmed / "other")
     monkeypatch.setattr(Path, "write_bytes", full)
-    run = atlas("compute", "./other")
-    assert run.code == SOME_FAILED
-    assert is_a_sentence(run.err)
-    assert "No space left on device" in run.err
-    assert results_of(project) == before
+    assert "No space left on device" in refused(atlas("compute", "./other"), SOME_FAILED)
 
 
 def test_a_bad_model_does_not_keep_the_others_from_being_computed(atlas, project):
@@ -434,34 +430,23 @@ def empty(folder: Path) -> None:
 
 
 WIDTH, POSITIONS = 24, 64
+NOT_WHOLE = "isn't a whole safetensors file"
 BROKEN = {
-    "truncated-data": (cut(lambda length: length - 100), "isn't a whole safetensors file"),
-    "truncated-header": (cut(lambda length: 100), "isn't a whole safetensors file"),
-    "truncated-length": (cut(lambda length: 5), "isn't a whole safetensors file"),
-    "no-bytes": (cut(lambda length: 0), "isn't a whole safetensors file"),
-    "offset-past-end": (header(past_the_end), "isn't a whole safetensors file"),
-    "offsets-overlap": (header(overlapping), "isn't a whole safetensors file"),
-    "offsets-backwards": (header(backwards), "isn't a whole safetensors file"),
-    "offsets-negative": (
-        header(lambda h: h["wpe.weight"].update(data_offsets=[-8, 10])),
-        "isn't a whole safetensors file",
-    ),
-    "shape-not-its-bytes": (
-        header(lambda h: h["wpe.weight"].update(shape=[POSITIONS, WIDTH + 1])),
-        "isn't a whole safetensors file",
-    ),
-    "shape-overflows": (
-        header(lambda h: h["wpe.weight"].update(shape=[2**40, 2**40])),
-        "isn't a whole safetensors file",
-    ),
-    "dtype-unheard-of": (header(lambda h: h["wpe.weight"].update(dtype="Q7")), "isn't a whole safetensors file"),
-    "header-huge": (header_length(2**62), "isn't a whole safetensors file"),
-    "header-past-end": (header_length(10**7), "isn't a whole safetensors file"),
-    "header-zero": (header_length(0), "isn't a whole safetensors file"),
-    "header-no-json": (
-        lambda folder: (folder / WEIGHTS).write_bytes(struct.pack("<Q", 4) + b"[[[["),
-        "isn't a whole safetensors file",
-    ),
+    "truncated-data": (cut(lambda length: length - 100), NOT_WHOLE),
+    "truncated-header": (cut(lambda length: 100), NOT_WHOLE),
+    "truncated-length": (cut(lambda length: 5), NOT_WHOLE),
+    "no-bytes": (cut(lambda length: 0), NOT_WHOLE),
+    "offset-past-end": (header(past_the_end), NOT_WHOLE),
+    "offsets-overlap": (header(overlapping), NOT_WHOLE),
+    "offsets-backwards": (header(backwards), NOT_WHOLE),
+    "offsets-negative": (header(lambda h: h["wpe.weight"].update(data_offsets=[-8, 10])), NOT_WHOLE),
+    "shape-not-its-bytes": (header(lambda h: h["wpe.weight"].update(shape=[POSITIONS, WIDTH + 1])), NOT_WHOLE),
+    "shape-overflows": (header(lambda h: h["wpe.weight"].update(shape=[2**40, 2**40])), NOT_WHOLE),
+    "dtype-unheard-of": (header(lambda h: h["wpe.weight"].update(dtype="Q7")), NOT_WHOLE),
+    "header-huge": (header_length(2**62), NOT_WHOLE),
+    "header-past-end": (header_length(10**7), NOT_WHOLE),
+    "header-zero": (header_length(0), NOT_WHOLE),
+    "header-no-json": (lambda folder: (folder / WEIGHTS).write_bytes(struct.pack("<Q", 4) + b"[[[["), NOT_WHOLE),
     "header-empty": (
         lambda folder: (folder / WEIGHTS).write_bytes(struct.pack("<Q", 2) + b"{}"),
         "has no tensor of the family 'gpt2'; it begins with none at all",
@@ -482,11 +467,10 @@ BROKEN = {
     "config-binary": (config(b"\x80\x04\x95"), "config.json can't be read"),
     "config-a-list": (config([config_of("gpt2")]), "must hold a JSON object, not list"),
     "config-deep": (config("[" * 200_000 + "]" * 200_000), "config.json isn't valid JSON"),
+    "config-deep-object": (config('{"a":' * 100_000), "config.json isn't valid JSON"),
+    "config-a-string": (config('"gpt2"'), "must hold a JSON object, not str"),
     "config-endless-number": (config('{"n_embd": ' + "1" * 10_000 + "}"), "config.json isn't valid JSON"),
     "strings-for-numbers": (sizes(n_embd="24"), "config.json gives '24' as n_embd"),
-    "no-heads": (sizes(n_head=0), "config.json gives 0 as n_head"),
-    "heads-do-not-divide": (sizes(n_head=5), "5 heads share a width of 24"),
-    "millions-of-layers": (sizes(n_layer=9_999_999), "config.json gives 9999999 as n_layer"),
     "size-absent": (sizes(n_positions=None), "config.json gives None as n_positions"),
     "family-unknown": (
         sizes(model_type="mamba", vocab_size=None),
@@ -498,7 +482,7 @@ BROKEN = {
     "empty-folder": (empty, "The checkpoint broken has no config.json"),
     "no-weights": (lambda folder: (folder / WEIGHTS).unlink(), "has no model.safetensors"),
     "only-pickle": (only_pickle, "pytorch_model.bin is"),
-    "pickle-in-disguise": (pickle_named_safetensors, "isn't a whole safetensors file"),
+    "pickle-in-disguise": (pickle_named_safetensors, NOT_WHOLE),
     "shard-is-pickle": (shard_is_pickle, "pytorch_model.bin isn't a whole safetensors file"),
     "directory": (directory, "has no model.safetensors"),
     "index-not-json": (
@@ -518,19 +502,15 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-def test_a_broken_checkpoint_is_a_sentence_that_costs_nothing_else(atlas, project, broken):
+def test_a_broken_checkpoint_is_a_sentence_that_costs_nothing_else(atlas, unharmed, broken):
     harm, said = BROKEN[broken]
-    folder = write_checkpoint(project / "broken")
-    before = results_of(project)
+    folder = write_checkpoint(unharmed / "broken")
     harm(folder)
     run = atlas("compute", "./broken")
-    assert run.code == BAD_INPUT
-    assert is_a_sentence(run.err)
-    assert run.err.startswith("atlas: broken: ")
-    assert said in run.err
+    err = refused(run)
+    assert err.startswith("atlas: broken: ")
+    assert said in err
     assert run.out == ""
-    assert results_of(project) == before
-    assert not (project / "results" / "broken").exists()
     assert not (folder / "unpickled").exists()
 
 
@@ -545,10 +525,7 @@ def test_a_tensor_that_its_shard_lacks_is_a_sentence(atlas, project):
     folder = write_checkpoint(project / "broken")
     weight_map(dict.fromkeys([*read_safetensors(folder / WEIGHTS)[0], "h.1.ln_2.weight"], WEIGHTS))(folder)
     edit_header(folder / WEIGHTS, lambda h: h.update({"h.1.ln_9.weight": h.pop("h.1.ln_2.weight")}))
-    run = atlas("compute", "./broken")
-    assert run.code == BAD_INPUT
-    assert is_a_sentence(run.err)
-    assert "h.1.ln_2.weight can't be read from" in run.err
+    assert "h.1.ln_2.weight can't be read from" in refused(atlas("compute", "./broken"))
 
 
 @contextmanager
@@ -579,12 +556,10 @@ def test_what_may_not_be_read_is_a_sentence(atlas, closed):
     assert "Permission denied" in run.err
 
 
-def test_weights_gone_bad_leave_the_results_computed_from_them_before(atlas, project):
-    before = results_of(project)
-    spoiled("wpe.weight", np.nan)(project / "good")
+def test_weights_gone_bad_leave_the_results_computed_from_them_before(atlas, unharmed):
+    spoiled("wpe.weight", np.nan)(unharmed / "good")
     run = atlas("compute", "good")
     assert run.code == BAD_INPUT
-    assert results_of(project) == before
 
 
 # Bad input: names and the registry
@@ -609,14 +584,11 @@ def test_weights_gone_bad_leave_the_results_computed_from_them_before(atlas, pro
     ids=ascii,
 )
 @pytest.mark.parametrize("command", ["compute", "show"])
-def test_a_name_that_is_no_model_is_a_sentence(atlas, project, command, name):
-    before = results_of(project)
+def test_a_name_that_is_no_model_is_a_sentence(atlas, unharmed, command, name):
     run = atlas(command, name)
-    assert run.code == BAD_INPUT
-    assert is_a_sentence(run.err)
+    assert refused(run)
     assert run.out == ""
-    assert results_of(project) == before
-    assert sorted(path.name for path in project.iterdir()) == ["good", "models.yml", "results"]
+    assert sorted(path.name for path in unharmed.iterdir()) == ["good", "models.yml", "results"]
 
 
 def test_a_wrong_name_among_right_ones_stops_before_anything_is_computed(atlas, project):
@@ -641,12 +613,8 @@ def test_a_folder_whose_name_is_no_text_can_be_computed(atlas, project):
 
 BROKEN_REGISTRIES = {
     "absent": None,
-    "empty": b"",
     "yaml": b"- [",
-    "date": b"- name: 2024-13-45",
-    "deep": b"[" * 2000,
     "binary": b"\xff",
-    "mapping": b"models: {}",
     "entry": b"- name: ../x\n  title: x",
 }
 NAMED = (["compute", "good"], ["show", "away"])  # may be a folder or a hub id, which need no registry
@@ -659,16 +627,11 @@ NAMED = (["compute", "good"], ["show", "away"])  # may be a folder or a hub id, 
         *((command, content) for command in NAMED for content in BROKEN_REGISTRIES.values() if content is not None),
     ],
 )
-def test_a_broken_registry_is_a_sentence(atlas, project, command, content):
-    before = results_of(project)
-    (project / "models.yml").unlink()
+def test_a_broken_registry_is_a_sentence(atlas, unharmed, command, content):
+    (unharmed / "models.yml").unlink()
     if content is not None:
-        (project / "models.yml").write_bytes(content)
-    run = atlas(*command)
-    assert run.code == BAD_INPUT
-    assert is_a_sentence(run.err)
-    assert run.err.startswith("atlas: The registry models.yml ")
-    assert results_of(project) == before
+        (unharmed / "models.yml").write_bytes(content)
+    assert refused(atlas(*command)).startswith("atlas: The registry models.yml ")
 
 
 def test_a_folder_needs_no_registry_unless_one_is_named(atlas, project):
@@ -677,12 +640,8 @@ def test_a_folder_needs_no_registry_unless_one_is_named(atlas, project):
     assert atlas("compute", "./own", "--skip-runs", "--only", "gains").code == 0
     assert published(project, "own").findings["gains"].status == "computed"
     before = results_of(project)
-    run = atlas("compute", "./own", "--registry", "other.yml")
-    assert run.code == BAD_INPUT
-    assert "The registry other.yml can't be read" in run.err
-    run = atlas("compute", "nothing")
-    assert run.code == BAD_INPUT
-    assert "'nothing' is no model in models.yml (which names none), no folder" in run.err
+    assert "The registry other.yml can't be read" in refused(atlas("compute", "./own", "--registry", "other.yml"))
+    assert "'nothing' is no model in models.yml (which names none), no folder" in refused(atlas("compute", "nothing"))
     assert results_of(project) == before
 
 
@@ -702,8 +661,7 @@ def test_a_type_without_a_table_is_read_by_the_one_that_is_named(atlas, project)
     assert named.findings["gains"].metrics == published(project).findings["gains"].metrics
 
 
-def test_a_family_that_does_not_fit_is_a_sentence(atlas, project):
-    before = results_of(project)
+def test_a_family_that_does_not_fit_is_a_sentence(atlas, unharmed):
     for family, said in [
         ("bert", "gives None as num_hidden_layers"),
         ("gpt", "'gpt' is unknown; the atlas knows gpt2"),
@@ -714,10 +672,7 @@ def test_a_family_that_does_not_fit_is_a_sentence(atlas, project):
         assert said in run.err
     assert "nearest by name: " in run.err
     for models in ([], ["./good", "away"]):
-        run = atlas("compute", *models, "--family", "gpt2")
-        assert run.code == BAD_INPUT
-        assert "--family goes with exactly one MODEL" in run.err
-    assert results_of(project) == before
+        assert "--family goes with exactly one MODEL" in refused(atlas("compute", *models, "--family", "gpt2"))
 
 
 @pytest.mark.parametrize("command", ["compute", "build", "report", "count-tokens"])
@@ -774,29 +729,14 @@ def test_a_damaged_header_is_a_sentence_and_written_anew(atlas, project, harm):
 
 def test_results_that_cannot_be_written_are_a_sentence(atlas, project):
     (project / "taken").write_text("a file, not a folder")
-    run = atlas("compute", "good", "--results", "taken")
-    assert run.code == SOME_FAILED
-    assert is_a_sentence(run.err)
+    refused(atlas("compute", "good", "--results", "taken"), SOME_FAILED)
 
 
 @pytest.mark.parametrize("command", ["compute", "build", "report"])
 @pytest.mark.parametrize("option", [("--budget", "0"), ("--budget", "-3"), ("--device", "abacus")], ids=" ".join)
-def test_how_models_cannot_be_run_is_a_sentence_and_nothing_is_touched(atlas, project, command, option):
-    before = results_of(project)
-    run = atlas(command, "good", *option)
-    assert run.code == BAD_INPUT
-    assert is_a_sentence(run.err)
-    assert option[0] in run.err or option[1] in run.err
-    assert results_of(project) == before
-
-
-def test_without_runs_the_rest_is_computed(atlas, project):
-    shutil.rmtree(project / "results" / "good")
-    assert atlas("compute", "good", "--skip-runs").code == 0
-    found = published(project).findings
-    assert found["gains"].status == "computed"
-    assert found["heads"].status == "missing"
-    assert "--skip-runs" in (found["heads"].reason or "")
+def test_how_models_cannot_be_run_is_a_sentence_and_nothing_is_touched(atlas, unharmed, command, option):
+    err = refused(atlas(command, "good", *option))
+    assert option[0] in err or option[1] in err
 
 
 # A report on one model; tests/site/test_report.py looks at it
@@ -813,9 +753,7 @@ def nothing_made(monkeypatch) -> None:
 
 @pytest.mark.parametrize("model", ["nonsense", "./nowhere", "<script>"])
 def test_a_report_on_what_is_no_model_is_a_sentence(atlas, project, nothing_made, model):
-    run = atlas("report", model)
-    assert run.code == BAD_INPUT
-    assert is_a_sentence(run.err)
+    refused(atlas("report", model))
     assert not (project / "report").exists()
 
 
@@ -825,9 +763,7 @@ def test_a_report_on_a_broken_checkpoint_is_a_sentence_and_the_old_report_stays(
     (project / "report").mkdir()
     (project / "report" / "index.html").write_text("the old report")
     BROKEN[harm][0](project / "broken")
-    run = atlas("report", "./broken")
-    assert run.code == BAD_INPUT
-    assert is_a_sentence(run.err)
+    refused(atlas("report", "./broken"))
     assert [(path.name, path.read_text()) for path in (project / "report").iterdir()] == [
         ("index.html", "the old report")
     ]
@@ -841,9 +777,10 @@ def test_a_report_takes_the_place_of_nothing_else(atlas, project, nothing_made, 
         (place / "chapter-1.txt").write_text("years of work")
     else:
         place.write_text("years of work")
-    run = atlas("report", "./good", "--output", "my-thesis")
-    assert run.code == BAD_INPUT
-    assert run.err == "atlas: my-thesis is there and is no report; name another place with --output.\n"
+    assert (
+        refused(atlas("report", "./good", "--output", "my-thesis"))
+        == "atlas: my-thesis is there and is no report; name another place with --output.\n"
+    )
     assert (place / "chapter-1.txt" if taken == "folder" else place).read_text() == "years of work"
 
 
@@ -864,7 +801,7 @@ def only_computed(monkeypatch) -> list[tuple[Registry, Path]]:
         noted.append((registry, store.root))
         return Made(Rendered([], [], ["A figure is damaged."]), [])
 
-    monkeypatch.setattr(room, "FINDINGS", (toy("broken", measure=breaking), toy("whole")))
+    monkeypatch.setattr(all_findings, "FINDINGS", (toy("broken", measure=breaking), toy("whole")))
     monkeypatch.setattr(report, "make_pages", make_pages)
     monkeypatch.setattr(report, "run_mkdocs", lambda *_, **__: None)
     return noted
@@ -877,14 +814,12 @@ def test_a_report_that_lacks_something_says_so_and_is_exit_1(atlas, project, onl
     assert run.out == "The report is in there/; open there/index.html in a browser.\n"
 
 
-def test_a_report_needs_no_registry_and_keeps_no_results(atlas, project, only_computed):
-    (project / "models.yml").unlink()
-    before = results_of(project)
+def test_a_report_needs_no_registry_and_keeps_no_results(atlas, unharmed, only_computed):
+    (unharmed / "models.yml").unlink()
     assert "report/" in atlas("report", "./good").out
     ((registry, root),) = only_computed
     assert [model.name for model in registry.models] == ["good"]
     assert not root.exists(), "the results of a report are thrown away"
-    assert results_of(project) == before
 
 
 # Are results what was stored?
@@ -900,11 +835,9 @@ def the_arrays_of(project: Path, finding: str) -> Path:
     return path
 
 
-def test_verify_says_that_results_are_what_was_stored(atlas, project):
-    before = results_of(project)
+def test_verify_says_that_results_are_what_was_stored(atlas, unharmed):
     run = atlas("verify")
     assert (run.code, run.out, run.err) == (0, "The results in results/ are what was stored.\n", "")
-    assert results_of(project) == before
 
 
 def test_verify_names_everything_that_is_wrong(atlas, project):
@@ -931,16 +864,6 @@ def test_verify_names_everything_that_is_wrong(atlas, project):
     assert [re.sub(r"\.[0-9a-f]{16}\.npz", ".*.npz", line).removeprefix("atlas: ") for line in lines] == wrong
 
 
-def test_what_verify_found_is_computed_again_and_sound(atlas, project):
-    whole = results_of(project)
-    flipped(the_arrays_of(project, "helix"))
-    flipped(project / "results" / "good" / "gains.json")
-    assert atlas("verify").code == SOME_FAILED
-    assert atlas("compute", "good").code == 0
-    assert atlas("verify").code == 0
-    assert results_of(project) == whole
-
-
 # The better of two folders of results
 
 
@@ -960,33 +883,7 @@ def test_adopt_takes_over_what_is_missing_or_damaged(atlas, project, other):
     assert atlas("verify").code == 0
 
 
-def test_adopt_takes_over_what_todays_code_measured_and_not_the_other_way_round(atlas, project, other):
-    whole = results_of(project)
-    store = Store(project / "results")
-    today = store.finding("good", "helix")
-    arrays = store.arrays("good", today)
-    store.save_finding("good", today.model_copy(update={"code": "0" * 64, "key": "1" * 64}), arrays)
-    older = results_of(project)
-    assert atlas("adopt", "results", "--results", "other").out == "Taken over from results/: nothing\n"
-    assert results_of(project) == older
-    assert atlas("adopt", "other").out == "Taken over from other/: good/helix\n"
-    assert results_of(project) == whole
-
-
-def test_adopt_takes_nothing_damaged(atlas, project, other):
-    shutil.rmtree(project / "results")
-    flipped(other / "good" / "helix.json")
-    run = atlas("adopt", "other")
-    assert run.code == 0
-    assert "good/gains" in run.out
-    assert "helix" not in run.out
-    assert not (project / "results" / "good" / "helix.json").exists()
-    assert atlas("verify").code == 0
-
-
 @pytest.mark.parametrize("place", ["results", "nowhere"])
-def test_adopt_of_nothing_better_changes_nothing(atlas, project, place):
-    before = results_of(project)
+def test_adopt_of_nothing_better_changes_nothing(atlas, unharmed, place):
     run = atlas("adopt", place)
     assert (run.code, run.out) == (0, f"Taken over from {place}/: nothing\n")
-    assert results_of(project) == before

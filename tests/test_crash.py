@@ -25,6 +25,13 @@ def test_nothing_is_lost(world, before):
     assert {"killed", "sentence"} <= found
 
 
+def test_a_kill_before_each_replacement_and_removal_of_a_file_loses_nothing(world):
+    before = next(iter(crash.BEFORE))
+    moments = [at for at, kind in enumerate(world.steps(before), 1) if kind in ("replace", "unlink")]
+    assert len(moments) > 2 * len(crash.NAMES)
+    assert {crash.outcome(world, before, at, "killed before") for at in moments} == {"killed"}
+
+
 @pytest.mark.parametrize("fault", [name for name in FAULTS if not name.startswith("killed")])
 def test_the_disk_fails_as_it_should(tmp_path, fault):
     """A fault that never struck would prove nothing."""
@@ -75,7 +82,7 @@ def test_what_is_damaged_is_noticed(world):
         crash.check_stored(world, "over old results")
 
 
-def test_a_mark_that_can_t_be_removed_is_told_in_a_sentence(world):
+def test_a_mark_that_can_t_be_removed_is_shown_in_a_sentence(world):
     """Who holds the lock is noted in a file, whose removal is the last that can fail."""
     before = next(iter(crash.BEFORE))
     removals = [at for at, kind in enumerate(world.steps(before), 1) if kind == "unlink"]

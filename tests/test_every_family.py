@@ -19,15 +19,14 @@ from generators.findings.helix import chance
 from generators.site.build import Workshop, make_pages, run_mkdocs
 from generators.site.locations import packaged
 from generators.site.pages import Rendered
-from tests.checkpoint.fake_hub import COMMIT, HubServer, serving
+from tests.checkpoint.fake_hub import COMMIT, HubServer, at_hub, serving
 from tests.checkpoint.oracle import cases
-from tests.checkpoint.oracle.cases import CASES, Case
-from tests.checkpoint.test_hub import at_hub
+from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.conftest import without_figures
 from tests.test_cli import results_of
 
-UNTABLED = (Case("mamba"), Case("mbart"))  # no table knows these types
-FAMILIES = {case.family: case for case in (*UNTABLED, *reversed(CASES))}  # the first case of each
+UNKNOWN_FAMILIES = (OracleCase("mamba"), OracleCase("mbart"))  # no table knows these types
+FAMILIES = {case.family: case for case in (*UNKNOWN_FAMILIES, *reversed(CASES))}  # the first case of each
 TOKENS = 300  # enough for findings about tokens
 FEW = 99  # draws, of which one is the 99th percentile
 NO_NUMBER = re.compile(r"\b(None(?! holds more)|nan|NaN|inf|undefined)\b|\{\{|\{%")
@@ -57,11 +56,11 @@ class World:
         return (self.folder / "pages" / "models" / f"{name}.md").read_text("utf-8")
 
 
-def hub_id(case: Case) -> str:
+def hub_id(case: OracleCase) -> str:
     return f"owner/{case.type}" + (f"--{case.stack}" if case.stack else "")
 
 
-def name_of(case: Case) -> str:
+def name_of(case: OracleCase) -> str:
     return hub_id(case).replace("/", "--")
 
 
@@ -111,7 +110,7 @@ def _workshop(folder: Path) -> Workshop:
 
 
 @pytest.mark.parametrize("case", FAMILIES.values(), ids=lambda case: case.family)
-def test_one_command_gives_results(world: World, case: Case):
+def test_one_command_gives_results(world: World, case: OracleCase):
     told = world.told[name_of(case)]
     assert told.code == 0, told.text
     found = world.findings(name_of(case))
@@ -133,7 +132,7 @@ def test_one_command_gives_results(world: World, case: Case):
 
 
 @pytest.mark.parametrize("case", FAMILIES.values(), ids=lambda case: case.family)
-def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world: World, case: Case):
+def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world: World, case: OracleCase):
     page = world.page(name_of(case))
     assert [line for line in page.splitlines() if NO_NUMBER.search(line)] == []
     assert all(f"{{ #{finding.name} }}" in page or f'id="{finding.name}"' in page for finding in FINDINGS)
@@ -143,8 +142,8 @@ def test_a_page_of_it_is_written_and_nothing_on_it_is_absent(world: World, case:
     assert " over the network</dd>" in page
 
 
-@pytest.mark.parametrize("case", UNTABLED, ids=lambda case: case.family)
-def test_of_a_type_without_a_table_what_the_token_embedding_tells_is_there(world: World, case: Case):
+@pytest.mark.parametrize("case", UNKNOWN_FAMILIES, ids=lambda case: case.family)
+def test_of_a_type_without_a_table_what_the_token_embedding_tells_is_there(world: World, case: OracleCase):
     found = world.findings(name_of(case))
     assert found.model.family == f"{case.type} (read without a table)"
     assert {entry.name for entry in found.tensors.values()} <= {

@@ -30,7 +30,7 @@ def greedy(place, rng):
     ("change", "said"),
     [(broken, "ZeroDivisionError: here"), (endless, "ended by signal"), (greedy, "MemoryError")],
 )
-def test_what_breaks_or_takes_too_much_is_told(monkeypatch, change, said):
+def test_what_breaks_or_takes_too_much_is_shown(monkeypatch, change, said):
     monkeypatch.setattr(fuzz, "SECONDS", 1 if change is endless else fuzz.SECONDS)
     monkeypatch.setitem(fuzz.KINDS, "config", change)
     what, why = fuzz.in_child("config", 0)

@@ -10,26 +10,23 @@ import numpy as np
 import pytest
 import yaml
 
+from generators import findings as all_findings
 from generators.base.errors import AtlasError, InputError
+from generators.base.plain import as_json, content_digest
 from generators.checkpoint import sources
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, Model, load_registry
 from generators.checkpoint.sources import Places, files, in_folder
-from generators.compute import run as room
 from generators.compute.results import HOLDER, Store
-from generators.compute.run import compute_model
+from generators.compute.schedule import compute_model
 from generators.tokens.frequency import read_counts, token_frequencies
-from generators.tokens.vocabulary import LONGEST_READABLE, load_vocabulary
+from generators.tokens.tokenizer_files import load_vocabulary
+from generators.tokens.vocabulary import LONGEST_READABLE
 from tests.checkpoints import write_checkpoint
 from tests.conftest import ROOT
 from tests.toy_findings import toy
 
 E = "wte.weight"
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "results")
 
 
 def model(folder):
@@ -38,7 +35,7 @@ def model(folder):
 
 @pytest.fixture
 def one_finding(monkeypatch):
-    monkeypatch.setattr(room, "FINDINGS", (toy("toy"),))
+    monkeypatch.setattr(all_findings, "FINDINGS", (toy("toy"),))
 
 
 # Numbers
@@ -70,7 +67,7 @@ def test_a_token_of_150_000_characters_costs_no_memory(tmp_path):
     (tmp_path / "vocab.txt").write_text("\n".join(tokens))
     vocabulary = load_vocabulary(in_folder(tmp_path), 2000)
     assert vocabulary.readable[7] == f"[id 7] {'x' * LONGEST_READABLE}…"
-    assert len(vocabulary.texts[7]) == 150_000
+    assert len(vocabulary.raw_bytes[7]) == 150_000
     assert np.array(vocabulary.readable, np.str_).nbytes < 6_000_000
 
 
@@ -79,7 +76,7 @@ def test_a_file_of_gigabytes_where_kilobytes_are_due_is_not_read(tmp_path, name)
     folder = write_checkpoint(tmp_path / "tiny")
     with (folder / name).open("ab") as file:
         file.truncate(3 * 2**30)  # a hole: no disk is taken
-    with pytest.raises(InputError, match=r"3072 MiB where a config or a tokenizer is due"):
+    with pytest.raises(InputError, match=r"3072 MiB where a config or a tokenizer was expected"):
         open_checkpoint(in_folder(folder))
         load_vocabulary(in_folder(folder), 10)
 
@@ -140,29 +137,24 @@ def test_marks_that_cannot_be_seen_are_refused_in_the_registry(tmp_path, field, 
         load_registry(tmp_path / "models.yml")
 
 
-@pytest.mark.parametrize("title", ["<script>alert(1)</script>", "a\u202eb", "\x1b]0;x\x07"])
-def test_a_stored_title_passes_the_gate_of_the_registry(tmp_path, store, one_finding, title):
-    from generators.base.plain import as_json, content_digest
-
+def store_with(tmp_path, store, **changed):
+    """Compute a model, and change what is stored of it as if it had been stored so."""
     compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store)
     path = store.root / "tiny" / "model.json"
-    content = json.loads(path.read_bytes())
+    content = {**json.loads(path.read_bytes()), **changed}
     del content["sha256"]
-    content["title"] = title
     path.write_text(as_json({**content, "sha256": content_digest(content)}))
+
+
+@pytest.mark.parametrize("title", ["<script>alert(1)</script>", "a\u202eb", "\x1b]0;x\x07"])
+def test_a_stored_title_passes_the_gate_of_the_registry(tmp_path, store, one_finding, title):
+    store_with(tmp_path, store, title=title)
     with pytest.raises(InputError, match="title"):
         store.model("tiny")
 
 
 def test_other_stored_texts_lose_what_cannot_be_seen(tmp_path, store, one_finding):
-    from generators.base.plain import as_json, content_digest
-
-    compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store)
-    path = store.root / "tiny" / "model.json"
-    content = json.loads(path.read_bytes())
-    del content["sha256"]
-    content["notes"] = "up\u202edown\x1b[2J"
-    path.write_text(as_json({**content, "sha256": content_digest(content)}))
+    store_with(tmp_path, store, notes="up\u202edown\x1b[2J")
     assert store.model("tiny").notes == "up\N{REPLACEMENT CHARACTER}down\N{REPLACEMENT CHARACTER}[2J"
 
 
@@ -190,12 +182,12 @@ def held(store):
 
 def test_who_holds_the_lock_is_said_and_the_wait_ends(held, store, tmp_path, one_finding):
     store.wait = 0.2
-    told = []
+    reported = []
     began = time.monotonic()
     with pytest.raises(AtlasError, match=rf"process {held.pid}, since .* 0\.2 seconds of waiting were not enough"):
-        compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store, told.append)
+        compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store, reported.append)
     assert time.monotonic() - began < 20
-    assert any(f"process {held.pid}" in line for line in told)
+    assert any(f"process {held.pid}" in line for line in reported)
 
 
 def test_a_killed_process_frees_the_lock_whatever_it_left(held, store, tmp_path, one_finding):

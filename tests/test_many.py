@@ -2,15 +2,12 @@
 
 import json
 
-import pytest
-
-from generators.base.errors import InputError
-from generators.site import evidence
+from generators.site import quality_reports
 from generators.site.words import environment
 from tests import many
 
-KINDS = evidence.Costs.model_fields
-KEPT = {
+KINDS = quality_reports.Costs.model_fields
+STORED = {
     "date": "2026-11-23",
     "commit": "abc1234",
     "models": 2,
@@ -27,21 +24,15 @@ def test_the_site_of_a_made_up_model_is_built_and_weighed(tmp_path):
     assert clock > 0
     assert many.seconds_of_mkdocs(folder)[1] < clock
     found = many.sizes(folder / "site", ["made-up-1"])
-    assert found.keys() == KEPT["sizes"].keys()
+    assert found.keys() == STORED["sizes"].keys()
     assert all(size > 0 for size in found.values())
     many.change_one(folder, 1)
 
 
-def test_what_is_kept_is_told(tmp_path):
-    (tmp_path / "many.json").write_text(json.dumps(KEPT))
-    said = str(environment().get_template("of_many.j2").module.costs(evidence.many(tmp_path)))
+def test_what_is_stored_is_shown(tmp_path):
+    (tmp_path / "many.json").write_text(json.dumps(STORED))
+    said = str(environment().get_template("of_many.j2").module.costs(quality_reports.read(tmp_path, "many")))
     assert "Tried with 2 made-up models" in said
     assert "12.5 seconds of the processor (7.5 by the clock) when nothing was drawn before" in said
     assert "6.5 (5.5) when all was" in said
     assert "1.5 (0.5) when nothing did; MkDocs takes 2.25 of these (2.75)" in said
-
-
-def test_damage_is_a_sentence(tmp_path):
-    (tmp_path / "many.json").write_text(json.dumps({**KEPT, "clock": None}))
-    with pytest.raises(InputError, match="make many"):
-        evidence.many(tmp_path)

@@ -1,11 +1,13 @@
 """A claim that noise can pass is no claim: a few draws of every null of `make nulls`, and the figures kept in git."""
 
+import json
 from collections import Counter
 
 import pytest
 
 from generators.findings import FINDINGS
-from generators.site import evidence
+from generators.findings.plantings import controls_of
+from generators.site import quality_reports
 from tests import nulls
 
 SEEDS = range(1000, 1003)  # none that `make nulls` uses
@@ -16,7 +18,7 @@ CLAIMS = {rule.id for finding in FINDINGS for rule in finding.rules}
 def test_nothing_is_found_where_there_is_nothing(null):
     counts = Counter(pair for seed in SEEDS for pair in nulls.verdicts(null, seed))
     held = {claim: count for (claim, verdict), count in counts.items() if verdict == "holds"}
-    excused = {claim for claim, why in nulls.NOT_OPPOSITE.items() if null.name in why}
+    excused = {claim for claim, why in nulls.preserved_by().items() if null.name in why}
     assert counts
     assert {claim: count for claim, count in held.items() if claim not in excused and count > 1} == {}
 
@@ -30,30 +32,57 @@ def test_every_claim_about_weights_is_tried_on_some_null():
 if nulls.RESULTS.is_file():  # until `make nulls` has been run to its end
 
     def test_the_figures_kept_in_git_are_within_a_hundredth():
-        kept = evidence.nulls(nulls.RESULTS.parent)
-        assert kept is not None
-        assert kept.draws >= 200
-        for null, claims in kept.nulls.items():
+        stored = quality_reports.read(nulls.RESULTS.parent, "nulls")
+        assert stored is not None
+        assert stored.draws >= 200
+        for null, claims in stored.nulls.items():
             for claim, held in claims.items():
-                excused = null in nulls.NOT_OPPOSITE.get(claim, {})
-                assert excused or held.holds <= max(nulls.SHARE * kept.draws, 0), (null, claim, held)
+                excused = null in nulls.preserved_by().get(claim, {})
+                assert excused or held.holds <= max(nulls.SHARE * stored.draws, 0), (null, claim, held)
 
 
 def test_what_is_excused_is_there():
     names = {null.name for null in nulls.NULLS}
-    for claim, why in nulls.NOT_OPPOSITE.items():
+    for claim, why in nulls.preserved_by().items():
         assert claim in CLAIMS
         assert set(why) <= names
 
 
 @pytest.mark.parametrize("null", [nulls.NULLS[0], nulls.NULLS[6]], ids=lambda null: null.name)
-def test_no_surrogate_is_drawn_where_no_number_of_the_curve_reaches_its_threshold(null, monkeypatch):
-    quick = dict(nulls.verdicts(null, 7, [nulls.HELIX]))
-    monkeypatch.setattr(nulls, "may_hold", lambda given: True)
-    plain = dict(nulls.verdicts(null, 7, [nulls.HELIX]))
+def test_what_is_known_without_measuring_is_what_would_be_measured(null):
+    findings = [finding for finding in FINDINGS if controls_of(finding.name).foregone]
+    assert findings
+    quick = dict(nulls.verdicts(null, 7, findings))
+    plain = dict(nulls.verdicts(null, 7, findings, measure_all=True))
     assert set(quick) == set(plain)
     for verdict in ("holds", "untested"):
         assert {claim for claim in quick if quick[claim] == verdict} == {c for c in plain if plain[c] == verdict}
+
+
+@pytest.mark.parametrize("only", [["gains", "helix"], ["gains,helix"], ["gains", "helix,gains"]])
+def test_findings_are_chosen_one_by_one_or_as_a_list(only):
+    assert nulls.chosen(only) == ("gains", "helix")
+
+
+@pytest.mark.parametrize("name", ["no-such", "heads", "blurred"])
+def test_what_claims_nothing_of_weights_can_not_be_chosen(name):
+    with pytest.raises(SystemExit, match=f"about weights: {name}"):
+        nulls.chosen([name])
+
+
+def test_one_finding_is_counted_anew_and_the_others_stay(tmp_path, monkeypatch, capsys):
+    there = json.loads(nulls.RESULTS.read_text("utf-8"))
+    monkeypatch.setattr(nulls, "RESULTS", tmp_path / "nulls.json")
+    nulls.RESULTS.write_text(json.dumps(there))
+    counted = {null: {"clump": {"holds": 0, "tested": 1}} for null in there["nulls"]}
+    monkeypatch.setattr(nulls, "table", lambda draws, jobs, stored, only: counted if only == ("outliers",) else {})
+    monkeypatch.setattr("sys.argv", ["nulls", "--only", "outliers"])
+    nulls.main()
+    now = json.loads(nulls.RESULTS.read_text("utf-8"))
+    assert now["renewed"]["outliers"] == nulls.commit()
+    assert now["not_opposite"] == there["not_opposite"]
+    for null, claims in there["nulls"].items():
+        assert now["nulls"][null] == claims | counted[null]
 
 
 def test_a_claim_over_all_nulls_in_one_line():
@@ -68,8 +97,8 @@ def test_a_claim_over_all_nulls_in_one_line():
         "nulls": held,
         "not_opposite": {"x": {"d": "why"}},
     }
-    one = evidence.Nulls.model_validate(content).of("x")
+    one = quality_reports.NullDraws.model_validate(content).of("x")
     assert (one.tested, one.nulls, one.most.holds) == (3, ("b", "c"), 2)
-    assert [(null, kept.holds, why) for null, kept, why in one.kept_by] == [("d", 9, "why")]
-    nothing = evidence.Nulls.model_validate({**content, "nulls": {"a": held["a"]}}).of("x")
+    assert [(null, stored.holds, why) for null, stored, why in one.excused] == [("d", 9, "why")]
+    nothing = quality_reports.NullDraws.model_validate({**content, "nulls": {"a": held["a"]}}).of("x")
     assert (nothing.tested, nothing.most) == (1, None)

@@ -1,35 +1,76 @@
 """What is planted strongly is found, what is planted weakly isn't, and nothing in between turns back."""
 
 import json
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
+from generators.base.errors import InputError
 from generators.findings import FINDINGS
+from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
-from generators.site import evidence
-from tests import planted
+from generators.findings.plantings import controls_of
+from generators.site import quality_reports
+from generators.site.quality_reports import Planted
+from tests import nulls, planted
 from tests.planted import ORDER, PLANTINGS, RESULTS
+from tests.toy_findings import positive, toy
 
 
-@pytest.mark.parametrize("planting", PLANTINGS, ids=lambda planting: planting.claim)
-def test_both_ends_of_a_scale_are_told_apart(planting):
-    assert planted.verdict(planting, planting.strengths[0], seed=100) == "holds"
-    assert planted.verdict(planting, planting.strengths[-1], seed=100) in ("fails", "untested")
+@pytest.mark.parametrize(("finding", "planting"), PLANTINGS, ids=[planting.claim for _, planting in PLANTINGS])
+def test_both_ends_of_a_scale_are_distinguished(finding, planting):
+    assert planted.verdict(finding, planting, planting.strengths[0], seed=100) == "holds"
+    assert planted.verdict(finding, planting, planting.strengths[-1], seed=100) in ("fails", "untested")
+
+
+def unplanted(findings: Iterable[Finding[Any]]) -> list[tuple[str, str]]:
+    """Return the claims about weights that nothing is planted for, and plantings for claims that there aren't."""
+    rules = {(f.name, rule.id) for f in findings if RUN not in f.needs for rule in f.rules}
+    return sorted(rules ^ {(f.name, one.claim) for f in findings for one in controls_of(f.name).plantings})
 
 
 def test_every_claim_about_weights_is_planted():
-    rules = {rule.id for finding in FINDINGS if RUN not in finding.needs for rule in finding.rules}
-    assert {planting.claim for planting in PLANTINGS} == rules
+    assert unplanted(FINDINGS) == []
+    toys = [toy("new", rules=(positive(),)), toy("runs", needs=(RUN,), rules=(positive(),))]
+    assert unplanted([*FINDINGS, *toys]) == [("new", "positive")]
+
+
+def test_one_finding_is_measured_anew_and_the_others_stay(tmp_path, monkeypatch, capsys):
+    there = json.loads(RESULTS.read_text("utf-8"))
+    first, second = there["plantings"][:2]
+    known = [pair for pair in PLANTINGS if pair[1].claim in (first["claim"], "clump")]
+    monkeypatch.setattr(planted, "PLANTINGS", [*known, PLANTINGS[1]])
+    monkeypatch.setattr(planted, "RESULTS", tmp_path / "planted.json")
+    planted.RESULTS.write_text(json.dumps({**there, "plantings": [first, second]}))
+    monkeypatch.setattr(planted, "worst", lambda finding, planting, strength: "partly")
+    monkeypatch.setattr("sys.argv", ["planted", "--only", "outliers"])
+    planted.main()
+    now = json.loads(planted.RESULTS.read_text("utf-8"))
+    assert [now["date"], now["commit"], now["renewed"]] == [
+        there["date"],
+        there["commit"],
+        {"outliers": nulls.commit()},
+    ]
+    clump = now["plantings"].pop(1)
+    assert now["plantings"] == [first, second]
+    assert (clump["claim"], {one["verdict"] for one in clump["scale"]}) == ("clump", {"partly"})
 
 
 if RESULTS.is_file():  # until `make planted` has been run to its end
 
     def test_the_scales_kept_in_git_are_those_and_never_turn_back():
-        kept = evidence.planted(RESULTS.parent)
-        assert kept is not None
-        expected = [(planting.claim, planting.what, [*map(float, planting.strengths)]) for planting in PLANTINGS]
-        assert [(one.claim, one.what, [step.strength for step in one.scale]) for one in kept.plantings] == expected
-        for one in kept.plantings:
+        stored = quality_reports.read(RESULTS.parent, "planted")
+        assert stored is not None
+        claims = {one.claim for one in stored.plantings}
+        known = {finding.name for finding, planting in PLANTINGS if planting.claim in claims}
+        expected = [  # a finding that is new has no scales yet: all of its claims are absent, or none is
+            (planting.claim, planting.what, [*map(float, planting.strengths)])
+            for finding, planting in PLANTINGS
+            if finding.name in known
+        ]
+        assert [(one.claim, one.what, [step.strength for step in one.scale]) for one in stored.plantings] == expected
+        for one in stored.plantings:
             ranks = [ORDER.index(step.verdict) for step in one.scale]
             assert ranks == sorted(ranks, reverse=True), one.claim
             assert one.scale[0].verdict == "holds"
@@ -37,6 +78,12 @@ if RESULTS.is_file():  # until `make planted` has been run to its end
 
 
 def test_damaged_scales_are_a_sentence(tmp_path):
-    (tmp_path / evidence.PLANTED).write_text(json.dumps({"date": "1"}))
-    with pytest.raises(evidence.InputError, match="make planted"):
-        evidence.planted(tmp_path)
+    (tmp_path / "planted.json").write_text(json.dumps({"date": "1"}))
+    with pytest.raises(InputError, match="make planted"):
+        quality_reports.read(tmp_path, "planted")
+
+
+def test_the_page_is_told_what_was_measured_anew():
+    report = {"date": "2026-11-21", "commit": "abc", "draws": 3, "plantings": []}
+    assert Planted.model_validate(report).renewed == {}
+    assert Planted.model_validate(report | {"renewed": {"helix": "def"}}).renewed == {"helix": "def"}

@@ -13,8 +13,9 @@ from generators.checkpoint.sources import Places, in_folder
 from generators.compute.judged import judged_model
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
-from generators.compute.run import compute_model
+from generators.compute.schedule import compute_model
 from generators.findings import FINDINGS
+from generators.findings.inputs import RUN
 from generators.site.pages import render
 from generators.site.staging import Staging
 
@@ -80,36 +81,15 @@ def computed(folder: Path) -> tuple[Model, Store, ModelFindings]:
     return model, store, judged.published()
 
 
-def test_weights_come_stream_side_first_with_fewer_keys_than_queries(folder):
-    checkpoint = open_checkpoint(in_folder(folder))
-    stored = tensors()
-    assert checkpoint["blocks.1.attn.q"].shape == (D, HEADS * HEAD)
-    assert checkpoint["blocks.1.attn.k"].shape == (D, KV_HEADS * HEAD)
-    np.testing.assert_array_equal(checkpoint["blocks.1.attn.k"], stored["model.layers.1.self_attn.k_proj.weight"].T)
-    np.testing.assert_array_equal(checkpoint["blocks.0.attn.o"], stored["model.layers.0.self_attn.o_proj.weight"])
-    np.testing.assert_array_equal(checkpoint["blocks.0.mlp.gate"], stored["model.layers.0.mlp.gate_proj.weight"].T)
-    np.testing.assert_array_equal(checkpoint["unembedding"], stored["lm_head.weight"])
-    assert "position_embedding" not in checkpoint
-
-
 def test_the_token_side_is_computed_in_full_and_the_position_side_says_why_not(folder):
     _, _, findings = computed(folder)
     status = {name: record.status for name, record in findings.findings.items()}
-    assert {name for name, value in status.items() if value == "not_applicable"} == {
-        "helix",
-        "channels",
-        "attention",
-        "blurred",
-        "subspaces",
-    }
-    assert {name for name, value in status.items() if value == "computed"} == {
-        "position_scheme",
-        "gains",
-        "frequency",
-        "token_svd",
-        "zero_layer",
-        "outliers",
-    }
+    about_tables = {finding.name for finding in FINDINGS if "position_embedding" in finding.needs}
+    without_run = {finding.name for finding in FINDINGS if RUN not in finding.needs}
+    assert {name for name, value in status.items() if value == "not_applicable"} == about_tables
+    assert {name for name, value in status.items() if value == "computed"} == without_run - about_tables
+    assert {"helix", "attention"} <= about_tables
+    assert {"gains", "outliers"} <= without_run - about_tables
     assert findings.findings["helix"].reason.startswith("Positions enter as rotations")
     assert {c.verdict for c in findings.claims if c.finding == "helix"} == {"untested"}
 

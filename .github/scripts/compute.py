@@ -1,7 +1,7 @@
-"""Compute models one after another on a machine with little disk, and lay their results apart.
+"""Compute models one after another on a machine with little disk, and put their results in a folder of their own.
 
-What the hub's client keeps of whole files is removed after each model where less than `--spare` GB are free.
-Exit 1: something failed; what was computed is there all the same.
+The hub client's cache of whole files is removed after each model if less than `--spare` GB are free.
+Exit 1: something failed; everything computed until then is stored.
 """
 
 import argparse
@@ -17,7 +17,7 @@ SPARE_GB = 8.0  # the whole files of the largest model that is run in 16 GB of m
 
 
 def hub_cache() -> Path:
-    """Return where the hub's client keeps files."""
+    """Return the cache of the hub's client."""
     home = Path(os.environ.get("HF_HOME", Path.home() / ".cache" / "huggingface"))
     return Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
 
@@ -39,8 +39,8 @@ def compute(models: list[str], results: Path, apart: Path, spare_gb: float, opti
 def main() -> None:
     """Do what the command line asks."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", help="names of models, parted by spaces")
-    parser.add_argument("--apart", type=Path, required=True, help="where these models' results are laid")
+    parser.add_argument("models", help="names of models, separated by spaces")
+    parser.add_argument("--apart", type=Path, required=True, help="where these models' results are put")
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--spare", type=float, default=SPARE_GB, metavar="GB")
     given, options = parser.parse_known_args()

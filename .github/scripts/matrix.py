@@ -1,7 +1,7 @@
 """Divide the registry's models among jobs of the workflow `publish`: prints `matrix=...` for $GITHUB_OUTPUT.
 
-Models of a group go together, so many checkpoints a job; the halves of one checkpoint are never parted, so that its
-files come once.
+Models of a group go together, a few checkpoints per job; both halves of a checkpoint are in the same job, so that its
+files are downloaded once.
 """
 
 import argparse
@@ -16,7 +16,7 @@ MOST_JOBS = 256  # of a matrix, by GitHub's rules
 
 
 def jobs(registry: Registry, checkpoints: int = CHECKPOINTS) -> list[dict[str, str]]:
-    """Return name and models, parted by spaces, of each job.
+    """Return the name of each job and its models, separated by spaces.
 
     Raises:
         ValueError: there are more jobs than a matrix may have.

@@ -26,7 +26,7 @@ LAST = "\n# Last:"  # the comment before the entry that stays at the end
 
 
 def answers(body: str) -> dict[str, str]:
-    """Return what was answered, by the labels of the form; of one that stands there twice, the first."""
+    """Return what was answered, by the labels of the form; if a label is there twice, the first answer."""
     parts = re.split(r"^### (.+?)[ \t]*$", body.replace("\r\n", "\n"), flags=re.MULTILINE)
     found: dict[str, str] = {}
     for label, answer in zip(parts[1::2], parts[2::2], strict=True):

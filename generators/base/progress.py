@@ -4,14 +4,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
 Report = Callable[[str], None]
-TOLD_EVERY = 10.0  # seconds
+REPORT_EVERY = 10.0  # seconds
 MINUTE = 60.0
 
 
@@ -27,28 +29,35 @@ def printable(text: str) -> str:
 def all_shown(text: str) -> str:
     """Return a text that a terminal and a page can show as it is.
 
-    Raises:
-        ValueError: it holds controls, escapes, or marks of direction that can't be seen.
+    Raises ValueError: it holds controls, escapes, or marks of direction that can't be seen.
     """
     if printable(text) != text:
         raise ValueError("it holds characters that can't be seen: controls, escapes, or marks of direction")
     return text
 
 
-class TimeLeft:
-    """Reports how long something still takes, from how much of it is done; now and then."""
+@dataclass(frozen=True)
+class Progress:
+    """How far a job has come: the share that is done, and how many seconds the rest takes at that rate."""
 
-    def __init__(self, report: Report, what: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._report, self._what, self._clock = report, what, clock
-        self._begun = self._told = clock()
+    share: float
+    seconds_left: float
+
+
+class TimeLeft:
+    """Tells now and then how far something has come, from the share of it that is done."""
+
+    def __init__(self, tell: Callable[[Progress], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._tell, self._clock = tell, clock
+        self._begun = self._last = clock()
 
     def __call__(self, share: float) -> None:
-        """Report, given the share that is done, unless that was reported just now."""
+        """Tell, given the share that is done, unless that was told just now."""
         now = self._clock()
-        if not 0 < share < 1 or now - self._told < TOLD_EVERY:
+        if not 0 < share < 1 or now - self._last < REPORT_EVERY:
             return
-        self._told = now
-        self._report(f"{self._what}, {in_minutes((now - self._begun) * (1 - share) / share)} left")
+        self._last = now
+        self._tell(Progress(share, (now - self._begun) * (1 - share) / share))
 
 
 def in_minutes(seconds: float) -> str:
@@ -59,7 +68,7 @@ def in_minutes(seconds: float) -> str:
 class _OnTerminal:
     """Reports in a bar: the first line of a text stands in it, more than that is printed in full above."""
 
-    def __init__(self, bar: "Progress", task: "TaskID") -> None:
+    def __init__(self, bar: "Bars", task: "TaskID") -> None:
         self.bar, self._task = bar, task
 
     def __call__(self, line: str) -> None:
@@ -74,29 +83,31 @@ class _OnTerminal:
 class _Lines:
     """Reports how many bytes have come, a line now and then."""
 
-    def __init__(self, report: Report, what: str, total: int, clock: Callable[[], float]) -> None:
+    def __init__(self, report: Report, what: str, total: int | None, clock: Callable[[], float]) -> None:
         self._report, self._what, self._total, self._clock = report, what, total, clock
-        self._come, self._told = 0, clock()
-        report(f"{what}: {in_bytes(total)}")
+        self._come, self._last = 0, clock()
+        if total is not None:
+            report(f"{what}: {in_bytes(total)}")
 
     def __call__(self, count: int) -> None:
         self._come += count
         now = self._clock()
-        if now - self._told >= TOLD_EVERY and self._come < self._total:
-            self._told = now
-            self._report(f"{self._what}: {in_bytes(self._come)} of {in_bytes(self._total)}")
+        if now - self._last >= REPORT_EVERY and (self._total is None or self._come < self._total):
+            self._last = now
+            of_all = "" if self._total is None else f" of {in_bytes(self._total)}"
+            self._report(f"{self._what}: {in_bytes(self._come)}{of_all}")
 
 
 @contextmanager
 def transfer(
-    report: Report, what: str, total: int, clock: Callable[[], float] = time.monotonic
+    report: Report, what: str, total: int | None, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[int], None]]:
     """Yield how to tell that so many bytes more have come: a bar of `total` bytes on a terminal, lines elsewhere.
 
     Args:
         report: as `progress` yields it, or any other, which gets lines.
         what: what is on its way.
-        total: how many bytes will come.
+        total: how many bytes will come, None where that isn't known.
         clock: gives seconds.
     """
     if not isinstance(report, _OnTerminal):
@@ -120,19 +131,18 @@ def in_bytes(count: int) -> str:
 
 
 @contextmanager
-def progress(total: int | None) -> Iterator[tuple[Report, Callable[[], None]]]:
-    """Yield how to report a line and how to advance by one of `total`."""
+def progress() -> Iterator[Report]:
+    """Yield how to report a line."""
     if not sys.stderr.isatty():
-        yield lambda line: print(printable(line), file=sys.stderr, flush=True), lambda: None
+        yield lambda line: print(printable(line), file=sys.stderr, flush=True)
         return
     from rich.console import Console
 
     with _two_kinds_of_bars(Console(stderr=True)) as bar:
-        task = bar.add_task("", total=total)
-        yield _OnTerminal(bar, task), lambda: bar.advance(task)
+        yield _OnTerminal(bar, bar.add_task("", total=None))
 
 
-def _two_kinds_of_bars(console: "Console") -> "Progress":
+def _two_kinds_of_bars(console: "Console") -> "Bars":
     """Return bars of which those of bytes say how many came, how fast, and how long the rest takes."""
     from rich.progress import (
         BarColumn,
@@ -148,7 +158,7 @@ def _two_kinds_of_bars(console: "Console") -> "Progress":
     words = TextColumn("{task.description}")
     of_bytes = words, BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
 
-    class Bars(Progress):
+    class TwoKinds(Progress):
         def get_renderables(self) -> "Iterator[RenderableType]":
             of_work = self.columns
             yield self.make_tasks_table([task for task in self.tasks if "in_bytes" not in task.fields])
@@ -156,4 +166,4 @@ def _two_kinds_of_bars(console: "Console") -> "Progress":
             yield self.make_tasks_table([task for task in self.tasks if "in_bytes" in task.fields])
             self.columns = of_work
 
-    return Bars(SpinnerColumn(), words, TimeElapsedColumn(), console=console)
+    return TwoKinds(SpinnerColumn(), words, TimeElapsedColumn(), console=console)

@@ -8,7 +8,8 @@ import typer
 from generators.base.progress import printable
 from generators.base.text import SYMBOLS
 
-COLOURS = {"holds": "green", "partly": "yellow", "fails": "red"}
+# Red is for errors: that a claim fails is a result.
+COLOURS = {"holds": "green", "partly": "yellow", "fails": "magenta"}
 
 
 def line(text: str = "") -> None:

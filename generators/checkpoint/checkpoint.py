@@ -13,12 +13,11 @@ from numpy import ndarray as Array
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
 from generators.base.progress import Report, silent
-from generators.checkpoint.families import UnknownFamilyError, choose_family
+from generators.checkpoint.families import UnknownFamilyError, choose_family, without_a_table
 from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Family, Slot
 from generators.checkpoint.sources import FLOATING, Files, Header, Origin, Traffic
-from generators.checkpoint.untabled import without_a_table
 
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # as safetensors calls them
 LARGEST = 1e18  # of a weight: squares of it, summed over any matrix, are still numbers in float32
@@ -71,10 +70,8 @@ class Checkpoint(Mapping[str, Array]):
     def __getitem__(self, role: str) -> Float[Array, "..."]:
         """Return a role's tensor, stream side first, as float32 (float64 if stored so); it must not be written to.
 
-        Raises:
-            KeyError: the checkpoint lacks it.
-            InputError: the file is damaged, the shape is wrong, or the tensor holds NaN, infinity, or what no weight
-                can be.
+        Raises KeyError: the checkpoint lacks it. InputError: the file is damaged, the shape is wrong, or the tensor
+        holds NaN, infinity, or what no weight can be.
         """
         slot = self._slots[role]
         tensor = self._read(slot)
@@ -84,8 +81,7 @@ class Checkpoint(Mapping[str, Array]):
     def record(self, role: str) -> TensorRecord:
         """Return name, shape, dtype and SHA-256 (of the bytes in the file) of the tensor behind a role.
 
-        Raises:
-            KeyError, InputError: as for reading it.
+        Raises KeyError, InputError: as for reading it.
         """
         slot = self._slots[role]
         self._check_shape(role, slot, self._read(slot))
@@ -94,9 +90,7 @@ class Checkpoint(Mapping[str, Array]):
     def size(self, role: str) -> tuple[str, int]:
         """Return the tensor behind a role and how many numbers it holds, by what the file says of it: none is read.
 
-        Raises:
-            KeyError: the checkpoint lacks it.
-            InputError: the file is damaged.
+        Raises KeyError: the checkpoint lacks it. InputError: the file is damaged.
         """
         slot = self._slots[role]
         if slot.formula:
@@ -104,38 +98,32 @@ class Checkpoint(Mapping[str, Array]):
         return slot.tensor, prod(self._files.header(slot.tensor).shape)
 
     def let_go(self) -> None:
-        """Keep no tensor in memory; the one that was read last is, in case that it is asked for again."""
+        """Drop the tensor that was read last, which stays in memory in case it is asked for again."""
         self._last = None
 
     def changed_since(self, tensors: Mapping[str, str]) -> str | None:
-        """Return the first tensor that, when it was read last, had another SHA-256 than the one given by its name."""
+        """Return the first tensor whose SHA-256, when last read, wasn't the one given for its name, or None."""
         read = {name: record.sha256 for name, record in self._digests.items()}
         return next((name for name, sha256 in tensors.items() if read.get(name, sha256) != sha256), None)
 
     def prefetch(self, roles: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
         """Get ready to read these roles, together where that is cheaper (from the hub, neighbours in one request).
 
-        Args:
-            roles: which; those that the checkpoint lacks are left out.
-            report: told how many bytes are read.
-            whole: whether files are needed as they are, for the model to be run: then those come and not parts.
-
-        Raises:
-            InputError, WeightsUnavailableError: as for reading them.
+        Roles that the checkpoint lacks are left out. `whole`: files are needed as they are, for the model to be run.
+        Raises InputError, WeightsUnavailableError: as for reading them.
         """
         slots = [self._slots[role] for role in roles if role in self._slots]
         self._files.prefetch((slot.tensor for slot in slots if not slot.formula), report, whole=whole)
 
     @property
     def traffic(self) -> Traffic | None:
-        """Return how many bytes came over the network and how many were needed; None where there is none between."""
+        """Return how many bytes came over the network and how many were needed; None for files on this machine."""
         return self._files.traffic
 
     def layout(self, role: str) -> dict[str, Any]:
         """Return how a role is read from its tensor, as plain data: results depend on it, and not on its name.
 
-        Raises:
-            KeyError: the checkpoint lacks it.
+        Raises KeyError: the checkpoint lacks it.
         """
         layout = asdict(self._slots[role])
         del layout["tensor"]
@@ -150,8 +138,10 @@ class Checkpoint(Mapping[str, Array]):
         return f"{slot.tensor} ({role}){quantised}"
 
     def missing_for(self, role: str) -> list[str]:
-        """Return the roles without which one can't be computed with though the family has them: itself, or the
-        norm in front of it, or its bias. Empty where nothing is missing."""
+        """Return the roles that the family has and this checkpoint lacks, but that a role needs to be computed with.
+
+        These are the role itself, the norm in front of it, and its bias. Empty if nothing is missing.
+        """
         return [needed for needed in (role, *self.family.expects(role)) if needed not in self._slots]
 
     def _present_slots(self) -> Iterator[tuple[str, Slot]]:
@@ -162,12 +152,9 @@ class Checkpoint(Mapping[str, Array]):
                 yield role, slot
                 continue
             name = next((name for name in self.family.spellings(slot.tensor) if name in self._names), None)
-            if name is not None and not self._is_quantised(name):
+            # of a quantised model, some tensors are stored as something else than floats
+            if name is not None and not (self._quantised and self._files.header(name).dtype not in FLOATING):
                 yield role, replace(slot, tensor=name)
-
-    def _is_quantised(self, name: str) -> bool:
-        """Return whether a tensor of a quantised model is one of those stored as something else than floats."""
-        return self._quantised and self._files.header(name).dtype not in FLOATING
 
     def _read(self, slot: Slot) -> Array:
         """Return the tensor behind a slot as stored, widened to float32 (float64 stays)."""
@@ -224,7 +211,7 @@ class Checkpoint(Mapping[str, Array]):
 def open_checkpoint(files: Files, family: str | None = None) -> Checkpoint:
     """Open a checkpoint: read its config and the names of its tensors, no weights yet.
 
-    Of a type of model that no table knows, the token embedding is found by its name, where that can be told.
+    If no table knows the type of model, only its token embedding is read, where one can be found by its name.
 
     Raises:
         InputError: no config, an unknown family, no weights, or a damaged file.
@@ -245,7 +232,7 @@ def _times(sizes: Sequence[int | None]) -> str:
 
 
 def _beyond(tensor: Array) -> tuple[int, ...] | None:
-    """Return where the first number stands that is no weight, None without any; parts of a large tensor in turn."""
+    """Return where the first number is that no weight can be, None without any; a large tensor is read in parts."""
     flat = tensor.reshape(-1)
     for begin in range(0, flat.size, NUMBERS_AT_ONCE):
         part = flat[begin : begin + NUMBERS_AT_ONCE]

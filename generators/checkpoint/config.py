@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -11,9 +10,9 @@ from generators.base.errors import InputError
 
 CONFIG = "config.json"
 LARGEST_SIZE = 10_000_000  # no width or vocabulary is larger; a config that says so is damaged
-MOST_LAYERS = 10_000  # every role of every layer is looked up: more would keep a damaged config busy for minutes
+MOST_LAYERS = 10_000  # every role of every layer is looked up: with more, a damaged config would take minutes
 
-# Settings whose names say that they may change how positions are read or scores are scaled.
+# ModelConfig whose names say that they may change how positions are read or scores are scaled.
 DECIDING = re.compile(
     r"position|rope|rotary|alibi|relative|scal|multiplier|softcap|window|sink|causal|is_decoder|"
     r"bidirectional|qk_|clip_qkv|norm_before|norm_after|post_?layer|parallel|attention_types|layer_types"
@@ -37,25 +36,8 @@ HARMLESS = frozenset(
 )
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """Read a checkpoint's config.json.
-
-    Raises:
-        InputError: it can't be read or isn't a JSON object.
-    """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} can't be read: {error}.") from error
-    return parse_object(content, str(path))
-
-
 def parse_object(content: bytes, place: str) -> dict[str, Any]:
-    """Return a JSON object from the bytes of a file that is called `place`.
-
-    Raises:
-        InputError: it is none.
-    """
+    """Return a JSON object from the bytes of a file that is called `place`. Raises InputError: it is none."""
     try:
         parsed = json.loads(content.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -70,10 +52,10 @@ def parse_object(content: bytes, place: str) -> dict[str, Any]:
 SILENT = object()  # a file that says null says something
 
 
-class Settings:
-    """The settings of one model in config.json, and a memory of which were looked at.
+class ModelConfig:
+    """The settings of one model in config.json, and a record of which were read.
 
-    `at` is the dotted key under which they stand (`text_config`), empty at the top. `defaults` are what the model's
+    `at` is the dotted key that they are under (`text_config`), empty at the top. `defaults` are what the model's
     own software takes where the file is silent. `second_names`: a key -> what older files call it.
     """
 
@@ -103,22 +85,14 @@ class Settings:
         return _at(self._settings, key) not in (SILENT, None)
 
     def size(self, key: str, largest: int = LARGEST_SIZE) -> int:
-        """Return a setting that is a whole number above 0.
-
-        Raises:
-            InputError: it isn't.
-        """
+        """Return a setting that is a whole number above 0. Raises InputError: it isn't."""
         value = self.get(key)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= largest:
             raise InputError(f"config.json gives {value!r} as {key}, not a whole number from 1 to {largest}.")
         return value
 
     def number(self, key: str, at_most: float = 1e12) -> float:
-        """Return a setting that is a number, 0 or more.
-
-        Raises:
-            InputError: it isn't.
-        """
+        """Return a setting that is a number, 0 or more. Raises InputError: it isn't."""
         value = self.get(key)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < at_most:
             kind = "a small number" if at_most <= 1 else "a number that can be"
@@ -128,8 +102,7 @@ class Settings:
     def flag(self, key: str) -> bool:
         """Return a switch; where it is neither in the file nor among the defaults, it is off.
 
-        Raises:
-            InputError: it is neither true nor false.
+        Raises InputError: it is neither true nor false.
         """
         value = self.get(key)
         if value is not None and not isinstance(value, bool):
@@ -137,11 +110,7 @@ class Settings:
         return bool(value)
 
     def one_of(self, key: str, known: Mapping[Any, Any] | tuple[Any, ...]) -> Any:
-        """Return a setting that is one of the words a table knows.
-
-        Raises:
-            InputError: it is another.
-        """
+        """Return a setting that is one of the words a table knows. Raises InputError: it is another."""
         value = self.get(key)
         if not isinstance(value, str | int | float | bool | None) or value not in known:
             words = ", ".join(repr(word) for word in known)
@@ -149,19 +118,15 @@ class Settings:
         return value
 
     def must_be(self, key: str, *known: Any) -> None:
-        """Check a switch that the table reads one way only.
-
-        Raises:
-            InputError: it is set another way.
-        """
+        """Check a switch that the table reads one way only. Raises InputError: it is set another way."""
         self.one_of(key, known)
 
     def ignore(self, *keys: str) -> None:
-        """Say of settings that they were thought of and change nothing that a table tells."""
+        """Mark settings as known, and as changing nothing that a table describes."""
         self._asked.update(keys)
 
     def refuse_unread(self, family: str) -> None:
-        """Refuse switches that nobody looked at though they may change how positions are read or scores scaled.
+        """Refuse switches that nothing read, though they may change how positions are read or scores scaled.
 
         Raises:
             InputError: there is one that is on.

@@ -77,15 +77,15 @@ def _linear(angles: Array, rules: Mapping[str, Any], base: float, n_ctx: int) ->
 
 
 def _llama3(angles: Array, rules: Mapping[str, Any], base: float, n_ctx: int) -> tuple[Array, float]:
-    """Slow rotations are slowed by the factor, fast ones kept, those between blended (Llama 3.1)."""
+    """Slow rotations are slowed by the factor, fast ones unchanged, those between blended (Llama 3.1)."""
     factor, low, high = rules["factor"], rules["low_freq_factor"], rules["high_freq_factor"]
     turns = rules.get("original_max_position_embeddings", n_ctx) * angles / (2 * math.pi)
-    kept = np.clip((turns - low) / (high - low), 0, 1)
-    return (1 - kept) * angles / factor + kept * angles, 1.0
+    unchanged = np.clip((turns - low) / (high - low), 0, 1)
+    return (1 - unchanged) * angles / factor + unchanged * angles, 1.0
 
 
 def _yarn(angles: Array, rules: Mapping[str, Any], base: float, n_ctx: int) -> tuple[Array, float]:
-    """As Peng et al. 2023: pairs that turn often are kept, those that hardly turn are slowed by the factor."""
+    """As Peng et al. 2023: pairs that turn often are unchanged, those that hardly turn are slowed by the factor."""
     original = rules.get("original_max_position_embeddings") or n_ctx
     factor = rules.get("factor") or n_ctx / original
     dim = 2 * len(angles)

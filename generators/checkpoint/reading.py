@@ -5,7 +5,7 @@ from typing import Any
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
-from generators.checkpoint.config import LARGEST_SIZE, MOST_LAYERS, Settings
+from generators.checkpoint.config import LARGEST_SIZE, MOST_LAYERS, ModelConfig
 from generators.checkpoint.roles import Family, resolved
 
 NO_SIZES = {"norm_eps", "tied", "d_head", "n_kv_head"}
@@ -15,8 +15,7 @@ DEFAULT_EPS = 1e-5
 def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture:
     """Read the sizes that findings need from config.json.
 
-    Raises:
-        InputError: a size is absent or can't be, or a switch is set that the family's table doesn't know.
+    Raises InputError: a size is absent or can't be, or a switch is set that the family's table doesn't know.
     """
     return understood(config, family)[1]
 
@@ -27,7 +26,7 @@ def understood(config: Mapping[str, Any], family: Family) -> tuple[Family, Archi
     Raises:
         InputError: as for `read_architecture`.
     """
-    settings = Settings(config, family.at, family.defaults, family.second_names)
+    settings = ModelConfig(config, family.at, family.defaults, family.second_names)
     chosen = resolved(family, settings)
     sizes = _sizes(settings, chosen)
     fields: dict[str, Any] = {
@@ -54,7 +53,7 @@ def understood(config: Mapping[str, Any], family: Family) -> tuple[Family, Archi
     return chosen, architecture
 
 
-def _sizes(settings: Settings, family: Family) -> dict[str, int]:
+def _sizes(settings: ModelConfig, family: Family) -> dict[str, int]:
     return {
         name: settings.size(key, MOST_LAYERS if name == "n_layer" else LARGEST_SIZE)
         for name, key in family.config.items()
@@ -62,7 +61,7 @@ def _sizes(settings: Settings, family: Family) -> dict[str, int]:
     }
 
 
-def _d_head(settings: Settings, family: Family, sizes: Mapping[str, int]) -> int:
+def _d_head(settings: ModelConfig, family: Family, sizes: Mapping[str, int]) -> int:
     key = family.config.get("d_head", "head_dim")
     if settings.get(key) is not None:
         return settings.size(key)
@@ -73,17 +72,17 @@ def _d_head(settings: Settings, family: Family, sizes: Mapping[str, int]) -> int
     return sizes["d_model"] // sizes["n_head"]
 
 
-def _eps(settings: Settings, family: Family) -> float:
+def _eps(settings: ModelConfig, family: Family) -> float:
     key = family.config.get("norm_eps")
     return DEFAULT_EPS if key is None or settings.get(key) is None else settings.number(key, at_most=1)
 
 
-def _n_kv_head(settings: Settings, family: Family) -> int | None:
+def _n_kv_head(settings: ModelConfig, family: Family) -> int | None:
     key = family.config.get("n_kv_head", "num_key_value_heads")
     return settings.size(key) if settings.get(key) is not None else None
 
 
-def _tied(config: Mapping[str, Any], settings: Settings, family: Family) -> bool:
+def _tied(config: Mapping[str, Any], settings: ModelConfig, family: Family) -> bool:
     key = family.config.get("tied", "tie_word_embeddings")
     if settings.says(key):
         return settings.flag(key)

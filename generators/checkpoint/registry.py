@@ -1,4 +1,4 @@
-"""The models the atlas covers, `models.yml` -> `Model`, and of what they are steps or seeds, `series.yml`."""
+"""The models the atlas covers (`models.yml` -> `Model`) and the series that they form (`series.yml`)."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ SERIES = "series.yml"
 
 Slug = Annotated[str, StringConstraints(pattern=f"^{SLUG.pattern}$", max_length=LONGEST_NAME)]
 HubId = Annotated[str, StringConstraints(pattern=f"^{HUB_ID.pattern}$", max_length=LONGEST_NAME)]
-# MkDocs puts titles into its menus as they are, so nothing that a page could read as markup may stand in one.
+# MkDocs puts titles into its menus as they are, so a title may hold nothing that a page could read as markup.
 Title = Annotated[
     str, StringConstraints(pattern=r"^[\w ,.:;()+/'’–-]+$", min_length=1, max_length=200, strip_whitespace=True)
 ]
@@ -74,9 +74,12 @@ STACKS: tuple[Stack, ...] = ("encoder", "decoder", "text", "vision")
 class Model(Entry):
     """One model: what it is called, where its weights are, what is known about it."""
 
-    name: Slug
-    title: Title
-    sources: tuple[Source, ...] = Field(min_length=1, description="Where the weights are, tried in this order.")
+    name: Slug = Field(description="What commands call it, and the address of its page: lower case.")
+    title: Title = Field(description="What pages call it.")
+    sources: tuple[Source, ...] = Field(
+        min_length=1,
+        description="Where the weights are, tried in this order: `hub` (and `revision`), `package` or `folder`.",
+    )
     family: str | None = Field(default=None, description="Only where config.json does not tell it.")
     stack: Stack | None = Field(
         default=None, description="Which half of a checkpoint that holds two models; the name ends with --STACK."
@@ -86,15 +89,15 @@ class Model(Entry):
     )
     counts: Path | None = Field(
         default=None,
-        description="Token counts of a corpus, as `atlas count-tokens` writes them; beside `models.yml`.",
+        description="Token counts of a corpus, as `atlas count-tokens` writes them; a path relative to `models.yml`.",
     )
-    group: Title | None = Field(default=None, description="Models of a group stand together on pages.")
+    group: Title | None = Field(default=None, description="Models of a group are listed together on pages.")
     only_in_series: bool = Field(
         default=False,
-        description="Has a page, but stands in its series alone: in no list of models, nor counted among them.",
+        description="Has a page, but is shown in its series only: no list of models has it, none counts it.",
     )
-    licence: Text | None = None
-    notes: Text | None = None
+    licence: Text | None = Field(default=None, description="The licence of the weights.")
+    notes: Text | None = Field(default=None, description="What it is and was trained on, in a sentence or two.")
 
     @property
     def whole(self) -> str:
@@ -102,11 +105,19 @@ class Model(Entry):
         return self.name.removesuffix(f"--{self.stack}") if self.stack else self.name
 
 
-AT = "{at}"  # stands in a pattern for where a member is
+def described() -> list[tuple[str, str, str]]:
+    """Return every field of an entry in `models.yml`: its name, whether it must be there, what it is for."""
+    return [
+        (name, "needed" if field.is_required() else "optional", field.description or "")
+        for name, field in Model.model_fields.items()
+    ]
+
+
+AT = "{at}"  # in a pattern, the place of a member
 
 
 class Pattern(Entry):
-    """What members have in common that have no entry of their own in `models.yml`; `{at}` is where one is."""
+    """What members without an entry in `models.yml` have in common; `{at}` is the place of one."""
 
     name: str
     title: str
@@ -116,7 +127,7 @@ class Pattern(Entry):
     licence: Text | None = None
 
     @model_validator(mode="after")
-    def _tells_them_apart(self) -> Self:
+    def _names_are_distinct(self) -> Self:
         if AT not in self.name or AT not in self.title:
             raise ValueError(f"name and title of each member must hold {AT}")
         return self
@@ -219,7 +230,7 @@ class Registry(Entry):
 
 
 def load_registry(path: Path) -> Registry:
-    """Read and check `models.yml`, and `series.yml` if one is beside it.
+    """Read and check `models.yml`, and the `series.yml` next to it, if there is one.
 
     Raises:
         InputError: the file is absent, isn't YAML, or an entry is wrong; says which and why.
@@ -244,7 +255,7 @@ def _read(path: Path, kind: Literal["models", "series"]) -> Registry:
     except ValidationError as error:
         raise InputError(f"The registry {path} is wrong: {explain(error, content)}.") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or a number that can't be
-        raise InputError(f"The registry {path} isn't valid YAML: {_one_line(error)}.") from error
+        raise InputError(f"The registry {path} isn't valid YAML: {' '.join(str(error).split())}.") from error
 
 
 def _check_names(registry: Registry, models: Path, series: Path) -> None:
@@ -263,7 +274,7 @@ def _check_names(registry: Registry, models: Path, series: Path) -> None:
     listed = {member.model for one in registry.series for member in one.members}
     for model in registry.models:
         if registry.series and model.only_in_series and model.name not in listed:
-            raise InputError(f"{models}: {model.name!r} stands in series alone, but no series in {series} has it.")
+            raise InputError(f"{models}: {model.name!r} is in series only, but no series in {series} has it.")
     every = [*names, *made, *(one.name for one in registry.series)]
     for name in every:
         if every.count(name) > 1:
@@ -300,11 +311,7 @@ def find_model(spec: str, registry: Registry) -> Model:
 
 
 def find_models(spec: str, registry: Registry) -> list[Model]:
-    """Turn what the user typed into models: all of a series, or one.
-
-    Raises:
-        InputError: it is neither.
-    """
+    """Turn what the user typed into models: all of a series, or one. Raises InputError: it is neither."""
     series = registry.find_series(spec)
     return [find_model(spec, registry)] if series is None else [model for _, model in registry.members(series)]
 
@@ -329,7 +336,7 @@ def _as_typed(spec: str, registry: Registry) -> Model | None:
 
 
 def _halved(spec: str) -> tuple[str, Stack | None]:
-    """Return what stands before `--encoder` and the like, and which half that is; no hub id holds two hyphens."""
+    """Return what comes before `--encoder` and the like, and that half; no hub id has two hyphens in a row."""
     for stack in STACKS:
         if spec.endswith(f"--{stack}"):
             return spec.removesuffix(f"--{stack}"), stack
@@ -342,7 +349,7 @@ def slug(name: str) -> str:
 
 
 def explain(error: ValidationError, content: object = None) -> str:
-    """Return the first fault that pydantic found as half a sentence."""
+    """Return the first error that pydantic found, as half a sentence."""
     fault = error.errors()[0]
     place = ".".join(str(part) for part in fault["loc"])
     name = _entry_name(content, fault["loc"])
@@ -380,7 +387,3 @@ def _rooted(model: Model, root: Path) -> Model:
     )
     counts = None if model.counts is None else root / model.counts
     return model.model_copy(update={"sources": sources, "counts": counts})
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""Roles: what a tensor does, where a family keeps it, and what must be done to it before it can be used.
+"""Roles: what a tensor does, where a family stores it, and what must be done to it before it can be used.
 
 A *role* is what a tensor does (`blocks.3.attn.q`), not what a checkpoint calls it. Weights that read from the
 residual stream and weights that write to it are both handed out as (d, m), stream side first; a table says with
@@ -15,7 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 from generators.base.architecture import Norm, Positions
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 Sizes = Mapping[str, int]  # of the axes that `Architecture.sizes` names
@@ -25,12 +25,12 @@ NORMED_AFTER = {"attn.q": "attn.q_norm", "attn.k": "attn.k_norm"}
 
 
 @dataclass(frozen=True)
-class Part:
+class FusedPart:
     """One of several matrices that are fused along their output channels.
 
     `sizes` names the widths of all of them by axis, in the order of the file (`a b b`); `index` is ours. The
-    sequence stands `groups` times in a row, each time with an equal share of every part: once, once per head ("h")
-    or group of shared keys ("g"), once per channel ("f"), or as often as the machines that trained it were many.
+    sequence is repeated `groups` times, each time with an equal share of every part: once, once per head ("h")
+    or group of shared keys ("g"), once per channel ("f"), or once per machine that trained it.
     """
 
     index: int
@@ -88,7 +88,7 @@ class Slot:
     tensor: str
     shape: str
     transposed: bool = False
-    part: Part | None = None
+    part: FusedPart | None = None
     skip: int = 0
     plus: float = 0.0
     when: str = ""
@@ -131,13 +131,13 @@ class Family:
         slots: roles outside the blocks; `block_slots` those inside block i, without their `blocks.{i}.`;
             `first_block_slots` where the first block differs (None: it has no such thing), `second_block_slots`
             where the second does.
-        at: where in config.json the settings stand (`text_config`); empty at the top.
+        at: where in config.json the settings are (`text_config`); empty at the top.
         defaults: what the family's own software takes where config.json is silent.
         second_names: key of config.json -> what older files call it.
         aliases: endings of tensor names, and what older files write instead.
         without: role -> why there is none.
         stack: which half of a pair it is (`encoder`), empty where a checkpoint is one model.
-        ignores: switches that change nothing a table tells, or that the family's own software never reads.
+        ignores: switches that change nothing a table describes, or that the family's own software never reads.
         variant: the table for one config, where its switches change the layout; may refuse it.
         extra: further fields of `Architecture` from the settings and those already read.
         bare_norms: its norms have neither gains nor biases.
@@ -163,8 +163,8 @@ class Family:
     without: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     stack: str = ""
     ignores: tuple[str, ...] = ()
-    variant: Callable[["Family", Settings], "Family"] | None = None
-    extra: Callable[[Settings, Mapping[str, Any]], Mapping[str, Any]] | None = None
+    variant: Callable[["Family", ModelConfig], "Family"] | None = None
+    extra: Callable[[ModelConfig, Mapping[str, Any]], Mapping[str, Any]] | None = None
     bare_norms: bool = False
 
     def spellings(self, tensor: str) -> Iterator[str]:
@@ -185,7 +185,7 @@ class Family:
                     yield f"blocks.{i}.{role}", slot.in_layer(i)
 
     def expects(self, role: str) -> list[str]:
-        """Return what the family has in front of a role and beside it, without which it can't be computed with.
+        """Return what the family has in front of and next to a role, without which it can't be computed with.
 
         That is the norm whose output a matrix reads, the bias of what it gives, and the norm right after that.
         Matrices that write to the stream expect nothing: their biases change nothing that is read from them.
@@ -197,8 +197,8 @@ class Family:
         if kind not in NORM_READ_BY:
             return []
         norm = f"{block}.{NORM_READ_BY[kind]}"
-        beside = [f"{block}.{NORMED_AFTER[kind]}.gain"] if kind in NORMED_AFTER else []
-        return self._there([f"{norm}.gain", f"{norm}.bias", f"{role}.bias", *beside])
+        after = [f"{block}.{NORMED_AFTER[kind]}.gain"] if kind in NORMED_AFTER else []
+        return self._there([f"{norm}.gain", f"{norm}.bias", f"{role}.bias", *after])
 
     def _there(self, roles: list[str]) -> list[str]:
         return [role for role in roles if self._has(role)]
@@ -211,22 +211,25 @@ class Family:
         return (special[inner] if inner in special else self.block_slots.get(inner)) is not None
 
 
-def like(base: Family, name: str, model_types: tuple[str, ...], **changed: Any) -> Family:
-    """Return a family built like another: mappings are merged (None takes a role away), all else is replaced."""
+def like(base: Family, name: str, **changed: Any) -> Family:
+    """Return a family built like another: mappings are merged (None takes a role away), all else is replaced.
+
+    Its type of model is called as it is itself, unless `model_types` names others.
+    """
     for key in ("config", "slots", "block_slots", "defaults", "without", "first_block_slots"):
         if key in changed:
             merged = {**getattr(base, key), **changed[key]}
             keep_none = key in ("defaults", "first_block_slots")
             changed[key] = merged if keep_none else {k: v for k, v in merged.items() if v is not None}
-    return replace(base, name=name, model_types=model_types, **changed)
+    return replace(base, **{"name": name, "model_types": (name,), **changed})
 
 
 def changed(base: Family, **changes: Any) -> Family:
     """Return a family as one config alters it; mappings are merged as in `like`."""
-    return like(base, base.name, base.model_types, **changes)
+    return like(base, base.name, model_types=base.model_types, **changes)
 
 
-def resolved(family: Family, settings: Settings) -> Family:
+def resolved(family: Family, settings: ModelConfig) -> Family:
     """Return the table for one config: its variant, with the roles that its switches leave out left out.
 
     Raises:
@@ -243,13 +246,21 @@ def resolved(family: Family, settings: Settings) -> Family:
     )
 
 
-def _is_on(slot: Slot, settings: Settings) -> bool:
+def _is_on(slot: Slot, settings: ModelConfig) -> bool:
     if not slot.when:
         return True
     return settings.flag(slot.when.removeprefix("!")) is not slot.when.startswith("!")
 
 
 # What tables are made of
+
+SIZES = {  # as most configs call them
+    "n_layer": "num_hidden_layers",
+    "n_head": "num_attention_heads",
+    "d_model": "hidden_size",
+    "n_ctx": "max_position_embeddings",
+    "vocab_size": "vocab_size",
+}
 
 
 def norm(role: str, tensor: str, bias: bool = True, plus: float = 0.0, when: str = "") -> dict[str, Slot]:
@@ -281,6 +292,11 @@ def linear(
     return slots
 
 
+def linears(place: str, names: Mapping[str, str], **how: Any) -> dict[str, Slot]:
+    """Return the roles of several matrices of a block that are in one place of the file; `names` are theirs there."""
+    return {key: slot for role, name in names.items() for key, slot in linear(role, f"{place}.{name}", **how).items()}
+
+
 def fused(
     tensor: str,
     parts: str,
@@ -292,7 +308,7 @@ def fused(
     """Return the roles of queries, keys and values that one matrix holds; `parts` are their widths in its order."""
     slots = {}
     for index, name in enumerate(order):
-        axis, part = parts.split()[index], Part(index, parts, groups)
+        axis, part = parts.split()[index], FusedPart(index, parts, groups)
         slots[f"attn.{name}"] = Slot(f"{tensor}.weight", f"d {axis}", transposed=stored == "out in", part=part)
         if bias:
             when = bias if isinstance(bias, str) else ""
@@ -302,7 +318,7 @@ def fused(
 
 def part_of(role: str, tensor: str, parts: str, index: int, bias: bool | str = False) -> dict[str, Slot]:
     """Return the roles of one of several matrices of a block that torch's Linear holds as one."""
-    part = Part(index, parts)
+    part = FusedPart(index, parts)
     slots = {role: Slot(f"{tensor}.weight", f"d {AXES[role]}", transposed=True, part=part)}
     if bias:
         slots[f"{role}.bias"] = Slot(

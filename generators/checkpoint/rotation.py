@@ -5,21 +5,21 @@ from typing import Any
 
 from generators.base.architecture import Rotary
 from generators.base.errors import InputError
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.positions import BASE, rotary
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 Fields = Mapping[str, Any]  # of Architecture, as far as they are read
 
 
-def same_in_all_layers(settings: Settings, fields: Fields, adjacent: bool = False) -> Mapping[str, Any]:
+def same_in_all_layers(settings: ModelConfig, fields: Fields, adjacent: bool = False) -> Mapping[str, Any]:
     """Return the rotation that every layer makes, and the windows of a model that may have them."""
     turns = rotation(settings, fields, adjacent=adjacent)
     return {"rotary": (turns,) * fields["n_layer"], "windows": windows(settings, fields["n_layer"])}
 
 
 def rotation(
-    settings: Settings,
+    settings: ModelConfig,
     fields: Fields,
     *,
     kind: str | None = None,
@@ -50,7 +50,7 @@ def rotation(
     return rotary(int(fields["d_head"] * part), float(base), fields["n_ctx"], rules, adjacent)
 
 
-def _rules(settings: Settings, kind: str | None) -> Mapping[str, Any] | None:
+def _rules(settings: ModelConfig, kind: str | None) -> Mapping[str, Any] | None:
     rules = settings.get("rope_parameters")
     if rules is None:
         return None
@@ -65,7 +65,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def layer_kinds(settings: Settings, n_layer: int, otherwise: Sequence[str]) -> list[str]:
+def layer_kinds(settings: ModelConfig, n_layer: int, otherwise: Sequence[str]) -> list[str]:
     """Return which attention each layer has: all keys, or those in a window.
 
     Raises:
@@ -79,7 +79,7 @@ def layer_kinds(settings: Settings, n_layer: int, otherwise: Sequence[str]) -> l
     return kinds[:n_layer]
 
 
-def windows(settings: Settings, n_layer: int, otherwise: Sequence[str] | None = None) -> tuple[int | None, ...]:
+def windows(settings: ModelConfig, n_layer: int, otherwise: Sequence[str] | None = None) -> tuple[int | None, ...]:
     """Return how many keys a query sees in each layer, None where it sees all; empty if it sees all everywhere."""
     size = settings.get("sliding_window")
     switched_off = settings.get("use_sliding_window") is False
@@ -90,7 +90,7 @@ def windows(settings: Settings, n_layer: int, otherwise: Sequence[str] | None = 
     return tuple(width if kind == SLIDING else None for kind in kinds)
 
 
-def windows_above(settings: Settings, n_layer: int) -> tuple[int | None, ...]:
+def windows_above(settings: ModelConfig, n_layer: int) -> tuple[int | None, ...]:
     """Return the windows of a model that has them from layer `max_window_layers` on, where they are switched on."""
     first = settings.get("max_window_layers")
     first = first if isinstance(first, int) else 0

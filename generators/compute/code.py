@@ -23,13 +23,9 @@ LEFT_OUT = ("ctx", "kind", "type_comment")  # fields that change nothing: a node
 
 @cache
 def digest(module_name: str) -> str:
-    """Return the SHA-256 of the code that the results of a module depend on.
+    """Return the SHA-256 of the code that the results of a module (ours, or one that is imported already) depend on.
 
-    Args:
-        module_name: a module of ours, or one from elsewhere that is imported already.
-
-    Raises:
-        ModuleNotFoundError: there is none of that name.
+    Raises ModuleNotFoundError: there is none of that name.
     """
     return digest_in(PACKAGE, module_name)
 
@@ -147,12 +143,7 @@ def _written(value: object) -> str:
 
 
 def _imports(tree: ast.Module, inside: str) -> Iterator[tuple[str, str | None]]:
-    """Yield every module that is imported, in functions too, and the name that is taken from it, if one is.
-
-    Args:
-        tree: the program.
-        inside: the package that relative imports start from.
-    """
+    """Yield every module that is imported (relative: `inside` a package), and the name taken from it, if one is."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             module = _absolute(node, inside)

@@ -1,4 +1,4 @@
-"""Jobs: what one process does at a time of one model, and what comes of it. None writes results: who asks does.
+"""Jobs: what one process does at a time of one model, and its answer. None writes results: the scheduler does.
 
 A model is looked at (what will its jobs need?), then prepared (every tensor read and checked, every finding planned),
 then measured, one finding a job. A process keeps the model open that it had last.
@@ -6,82 +6,124 @@ then measured, one finding a job. A process keeps the model open that it had las
 
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from numpy import ndarray as Array
+from threadpoolctl import threadpool_limits
 
+from generators import findings as all_findings
 from generators.base.errors import AtlasError, InputError
-from generators.base.progress import Report, silent
+from generators.base.plain import plain
+from generators.base.progress import Progress, Report, TimeLeft
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Places
 from generators.compute import code, memory
-from generators.compute.plan import Opened, Plan
-from generators.compute.records import StoredFinding
-from generators.compute.run import Prepared, answer, open_model, prepare
-from generators.compute.running import Settings
+from generators.compute.plan import Opened, Plan, Prepared, inputs, open_model, prepare
+from generators.compute.records import StoredFinding, table_records
+from generators.compute.running import CUT_TO, RunSettings
 from generators.findings.contract import Finding
+from generators.findings.inputs import RUN, NotApplicableError
+from generators.runner import CannotRunError
 
-Answer = Any  # of a job: what its `perform` returns, an AtlasError, or `Broken`
+MEASURING_THREADS = 1  # of BLAS: sums of another order differ in their last digits
+Watch = Callable[[Progress], None]  # is called with how far a job has come
 
 
 @dataclass(frozen=True)
-class Given:
-    """What all jobs of a model have in common. `session` is one run of the command: nothing is kept beyond it."""
+class Request:
+    """What all jobs of a model have in common. `session` is one run of the command: no model stays open beyond it."""
 
     session: str
     model: Model
     places: Places
-    settings: Settings
+    settings: RunSettings
+
+
+# Answers
 
 
 @dataclass(frozen=True)
-class Needs:
+class MemoryNeeds:
     """How many bytes of memory it takes to plan a model's findings, and to measure each, by name."""
 
     to_plan: int
     to_measure: dict[str, int]
 
 
+@dataclass(frozen=True)
+class Measured:
+    """One finding as it was measured: its record and its arrays.
+
+    `here` says that it is this machine that can't run the model now, and not the weights: a stored result stays.
+    """
+
+    record: StoredFinding
+    arrays: dict[str, Array] = field(default_factory=dict)
+    here: bool = False
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A job that broke: a bug, and no sentence about the user's input. `where` is its traceback."""
+
+    sentence: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Died:
+    """A job whose worker ended; how, in half a sentence."""
+
+    how: str
+
+
+Answer = MemoryNeeds | Prepared | Measured | AtlasError | Failed | Died
+
+
+# Jobs
+
+
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Open a model and tell what its other jobs will need. Gives `Needs`."""
+    """Open a model and say what its other jobs will need."""
 
-    given: Given
+    request: Request
     findings: Sequence[Finding[Any]]
     need: int = memory.BASE
     what: str = field(default="opening", init=False)
 
-    def perform(self, opened: Opened, report: Report) -> Needs:
+    def perform(self, opened: Opened, report: Report, watch: Watch) -> MemoryNeeds:
         """Read the headers of its files."""
         each = {finding.name: memory.to_measure(finding, opened) for finding in self.findings}
-        return Needs(memory.to_plan(self.findings, opened), each)
+        return MemoryNeeds(memory.to_plan(self.findings, opened), each)
 
 
 @dataclass(frozen=True, eq=False)
 class Prepare:
-    """Read and check every tensor of a model and plan its findings. Gives `Prepared`."""
+    """Read and check every tensor of a model and plan its findings."""
 
-    given: Given
+    request: Request
     findings: Sequence[Finding[Any]]
     need: int
     what: str = field(default="reading weights", init=False)
 
-    def perform(self, opened: Opened, report: Report) -> Prepared:
+    def perform(self, opened: Opened, report: Report, watch: Watch) -> Prepared:
         """Read them."""
         return prepare(opened, self.findings, report)
 
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """Measure one finding. Gives its record and its arrays.
+    """Measure one finding.
 
     `unfinished` is the folder for what a run of the model has got to, None where the process can't write there.
     """
 
-    given: Given
+    request: Request
     planned: Plan
     need: int
     unfinished: Path | None = None
@@ -91,63 +133,117 @@ class Measure:
         """Return the finding's name."""
         return self.planned.finding.name
 
-    def perform(self, opened: Opened, report: Report) -> tuple[StoredFinding, dict[str, Array]]:
-        """Measure it, of just the weights and by just the code that it was planned for."""
+    def perform(self, opened: Opened, report: Report, watch: Watch) -> Measured:
+        """Measure it, of exactly the weights and by exactly the code that it was planned for."""
         finding = self.planned.finding
         if code.digest(finding.measure.__module__) != self.planned.code:
             raise AtlasError(
                 f"{finding.name} can't be measured there: that process has another version of the atlas."
             )
         with tempfile.TemporaryDirectory() as elsewhere:
-            found = answer(self.planned, opened, self.unfinished or Path(elsewhere), report)
+            measured = measure(self.planned, opened, self.unfinished or Path(elsewhere), watch)
         planned = {tensor.name: tensor.sha256 for tensor in self.planned.tensors.values()}
         changed = opened.checkpoint.changed_since(planned)
         if changed is not None:
             raise InputError(f"{changed} changed while {finding.name} was measured; compute it again.")
-        return found
+        return measured
 
 
 Job = Look | Prepare | Measure
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A job that broke: a bug, and no sentence about the user's input."""
+class WorkerContext:
+    """What a process has at hand from one job to the next: the model that it opened last.
 
-    sentence: str
-    where: str
+    One that is `alone` shares no memory with other workers.
+    """
 
-
-class Bench:
-    """What a process has before it: the model that it opened last."""
-
-    def __init__(self) -> None:
+    def __init__(self, *, alone: bool = False) -> None:
+        self._alone = alone
         self._open: tuple[tuple[str, Model], Opened] | None = None
 
-    def perform(self, job: Job, report: Report = silent) -> Answer:
-        """Do a job; whatever goes wrong is part of the answer."""
+    def perform(self, job: Job, report: Report, watch: Watch) -> Answer:
+        """Do a job. What goes wrong is its answer too: not every exception survives the way to another process."""
         try:
-            opened = self._opened(job.given)
+            opened = self._opened(job.request)
             try:
-                return job.perform(opened, report)
+                return job.perform(opened, report, watch)
             finally:
-                _let_go(opened)
+                self._let_go(opened, job)
         except AtlasError as error:
             self._open = None
             return error
         except Exception as error:
             self._open = None
-            return Broken(f"{type(error).__name__}: {error}", traceback.format_exc())
+            return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
 
-    def _opened(self, given: Given) -> Opened:
-        which = given.session, given.model
+    def _opened(self, request: Request) -> Opened:
+        which = request.session, request.model
         if self._open is None or self._open[0] != which:
             self._open = None  # before another one takes its place in memory
-            self._open = which, open_model(given.model, given.places, given.settings)
+            self._open = which, open_model(request.model, request.places, request.settings)
         return self._open[1]
 
+    def _let_go(self, opened: Opened, job: Job) -> None:
+        """Keep no tensor between two jobs, nor the model ready to be run; alone, until a job doesn't run it."""
+        opened.checkpoint.let_go()
+        if not (self._alone and isinstance(job, Measure) and RUN in job.planned.finding.needs):
+            opened.__dict__.pop("run", None)
 
-def _let_go(opened: Opened) -> None:
-    """Keep nothing large of a model between two jobs: neither a tensor nor the model ready to be run."""
-    opened.checkpoint.let_go()
-    opened.__dict__.pop("run", None)
+
+# Measuring
+
+
+def measure(planned: Plan, opened: Opened, unfinished: Path, watch: Watch) -> Measured:
+    """Measure one finding that has a key, or say why it can't be; `unfinished` is for what a run has got to.
+
+    Raises AtlasError: the weights can't be used, or something can't be written.
+    """
+    finding = planned.finding
+    record = StoredFinding(
+        finding=finding.name,
+        status="computed",
+        key=planned.key,
+        code=planned.code,
+        computed_on=datetime.now(UTC).date().isoformat(),
+        tensors=planned.tensors,
+    )
+    try:
+        given = _inputs(finding, opened)
+        if given.run is not None:
+            _begin(finding, opened, unfinished, watch)
+        with threadpool_limits(MEASURING_THREADS):
+            measured = finding.measure(given)
+        numbers = {"metrics": plain(measured.metrics), "tables": table_records(measured)}
+        if given.run is not None:
+            numbers["run"] = _record_of(opened)
+        return Measured(record.model_copy(update=numbers), measured.arrays)
+    except NotApplicableError as sentence:
+        return Measured(record.model_copy(update={"status": "not_applicable", "reason": str(sentence)}))
+    except CannotRunError as sentence:
+        return Measured(StoredFinding(finding=finding.name, status="missing", reason=str(sentence)), here=True)
+
+
+def _inputs(finding: Finding[Any], opened: Opened) -> Any:
+    try:
+        return inputs(finding, opened)
+    except MemoryError as error:
+        raise CannotRunError("The model can't be run here: there was not enough memory to open it.") from error
+
+
+def _begin(finding: Finding[Any], opened: Opened, unfinished: Path, watch: Watch) -> None:
+    """Give a finding that runs the model its part of the budget, and have the time that it still takes reported.
+
+    Parts go by what all findings of the atlas would run of the model, so that none reads another number of windows
+    when it is computed alone.
+    """
+    whole = sum(each.passes for each in all_findings.FINDINGS) or finding.passes
+    part = finding.passes / whole if whole else 1.0
+    opened.run.begin(opened.settings.budget_s * part, TimeLeft(watch), unfinished)
+
+
+def _record_of(opened: Opened) -> dict[str, str]:
+    """Return on what, with what, and whether cut short the model was run."""
+    run = opened.run
+    cut = {CUT_TO: opened.settings.operations} if run.was_cut else {}
+    return {**run.record, "text": run.text.name, "text_sha256": run.text.sha256, **cut}

@@ -23,10 +23,12 @@ from generators.compute.records import (
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
+from generators.findings.growing import NumberPath, StoredMeasurements, with_nulls
 from generators.findings.judging import Claim
 from generators.findings.measured import Measurements
 
 NOT_YET = "It has not been computed for this model yet."
+NOT_MEASURED = "This number was not measured when the model was computed; compute it again with: atlas compute {}."
 OTHER_FORM = "What is stored was measured by an older version of this finding, in another form; compute it again."
 
 
@@ -73,8 +75,7 @@ class JudgedModel:
 def judged_model(store: Store, name: str, findings: Sequence[Finding[Any]] | None = None) -> JudgedModel | None:
     """Read a model's results and judge its claims; None where it has none.
 
-    Raises:
-        InputError: what is known of the model itself is damaged.
+    Raises InputError: what is known of the model itself is damaged.
     """
     record = store.model(name)
     if record is None:
@@ -96,12 +97,12 @@ def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFind
         record = FindingRecord(status=stored.status, reason=stored.reason, key=stored.key)
         return JudgedFinding(finding, record, tuple(finding.untested(stored.reason or "")), stored)
     try:
-        metrics = TypeAdapter(finding.metrics).validate_python(stored.metrics)
+        metrics, absent = read_metrics(finding.metrics, stored.metrics)
     except ValidationError:
         return _not_shown(finding, OTHER_FORM)
-    measured = Measurements(metrics, tables_of(stored), arrays)
+    measured = StoredMeasurements(metrics, tables_of(stored), arrays, absent, NOT_MEASURED.format(name))
     try:
-        claims = tuple(finding.claims(measured))
+        claims = tuple(finding.claims(measured.for_rules()))
     except Exception as error:  # a rule that breaks must not cost the other findings their verdicts
         return _broken(finding, stored, error)
     record = FindingRecord(
@@ -110,10 +111,26 @@ def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFind
         computed_on=stored.computed_on,
         older_code=stored.code != code.digest(finding.measure.__module__),
         run=stored.run,
-        metrics=stored.metrics,
+        metrics=with_nulls(stored.metrics, absent),
+        not_measured=absent,
         tables=stored.tables,
     )
-    return JudgedFinding(finding, record, claims, stored, measured)
+    return JudgedFinding(finding, record, claims, stored, measured.for_figures())
+
+
+def read_metrics(kind: type[Any], stored: Any) -> tuple[Any, tuple[NumberPath, ...]]:
+    """Return stored metrics checked by their type, and the numbers that they lack: those were added to it since.
+
+    Raises:
+        ValidationError: a number is of another type, or there is one that the type hasn't.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(stored, extra="forbid"), ()
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_context=False)
+        if any(fault["type"] != "missing" for fault in faults):
+            raise
+        return stored, tuple(fault["loc"] for fault in faults)
 
 
 def _broken(finding: Finding[Any], stored: StoredFinding, error: Exception) -> JudgedFinding:

@@ -19,7 +19,7 @@ from math import prod
 from typing import Any
 
 from generators.checkpoint.checkpoint import Checkpoint
-from generators.compute.plan import Opened, roles_read
+from generators.compute.plan import Opened
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
 from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
@@ -39,7 +39,7 @@ WIDE = 8  # bytes of float64
 def to_measure(finding: Finding[Any], opened: Opened) -> int:
     """Return how many bytes measuring one finding of a model needs."""
     checkpoint = opened.checkpoint
-    roles = [role for role in roles_read(finding, checkpoint) if role in checkpoint]
+    roles = [role for role in opened.reading(finding).roles if role in checkpoint]
     needed = _of_tensors(roles, checkpoint, 2)
     if RUN not in finding.needs or opened.why_no_run:
         return BASE + needed
@@ -52,7 +52,7 @@ def to_plan(findings: Iterable[Finding[Any]], opened: Opened) -> int:
     wanted: dict[str, None] = {}
     for finding in findings:
         runs |= RUN in finding.needs and not opened.why_no_run
-        wanted |= dict.fromkeys(role for role in roles_read(finding, checkpoint) if role in checkpoint)
+        wanted |= dict.fromkeys(role for role in opened.reading(finding).roles if role in checkpoint)
     if runs:
         wanted = dict.fromkeys(checkpoint)
     return BASE + _of_tensors(list(wanted), checkpoint, 1)

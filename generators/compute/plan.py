@@ -16,19 +16,32 @@ from numpy import ndarray as Array
 from generators.base.architecture import Architecture
 from generators.base.plain import content_digest
 from generators.base.progress import Report, silent
-from generators.checkpoint.checkpoint import Checkpoint
+from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.families import NoRoles
 from generators.checkpoint.registry import Model
-from generators.checkpoint.sources import Files
-from generators.checkpoint.untabled import Nothing
+from generators.checkpoint.sources import Files, Places, locate
 from generators.compute import code, running
-from generators.compute.records import Status, TensorEntry
+from generators.compute.records import ModelRecord, SourceRecord, Status, TensorEntry, TrafficRecord
 from generators.findings.contract import Finding, roles
 from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs
-from generators.tokens.frequency import Frequency, token_frequencies
-from generators.tokens.vocabulary import Vocabulary, load_vocabulary
+from generators.tokens.frequency import TokenFrequency, token_frequencies
+from generators.tokens.tokenizer_files import load_vocabulary
+from generators.tokens.vocabulary import ModelVocabulary
 
 if TYPE_CHECKING:
-    from generators.runner.run import Run
+    from generators.runner.run import OpenedModel
+
+# Of an architecture: what is published of a model.
+SHOWN = ("family", "n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "causal", "post_norm")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The roles that a finding reads of a checkpoint; or why it can't be measured in it (`status`, `reason`)."""
+
+    roles: tuple[str, ...]
+    status: Status = "computed"
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -38,16 +51,23 @@ class Opened:
     model: Model
     files: Files
     checkpoint: Checkpoint
-    settings: running.Settings = running.AS_USUAL
+    settings: running.RunSettings = running.AS_USUAL
+    _readings: dict[str, Reading] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def reading(self, finding: Finding[Any]) -> Reading:
+        """Return what a finding reads of this model; the checkpoint is asked once."""
+        if finding.name not in self._readings:
+            self._readings[finding.name] = _reading(finding, self.checkpoint)
+        return self._readings[finding.name]
 
     @cached_property
-    def vocabulary(self) -> Vocabulary | None:
+    def vocabulary(self) -> ModelVocabulary | None:
         """Return the model's tokens, None where it has none, or no tokenizer."""
         size = self.checkpoint.architecture.vocab_size
         return None if size is None else load_vocabulary(self.files, size)
 
     @cached_property
-    def frequencies(self) -> tuple[Frequency, ...]:
+    def frequencies(self) -> tuple[TokenFrequency, ...]:
         """Return what is known of how often its tokens occur, best source first."""
         size = self.checkpoint.architecture.vocab_size
         if size is None:
@@ -55,12 +75,8 @@ class Opened:
         return token_frequencies(self.files, self.model.frequency, self.vocabulary, size, self.model.counts)
 
     @cached_property
-    def run(self) -> "Run":
-        """Return the model itself, ready to be run.
-
-        Raises:
-            CannotRunError: it can't be run here; says why.
-        """
+    def run(self) -> "OpenedModel":
+        """Return the model itself, ready to be run. Raises CannotRunError: it can't be run here; says why."""
         return running.opened_model(self.files, self.checkpoint, self.settings.device)
 
     @cached_property
@@ -83,11 +99,20 @@ class Opened:
         return running.depends_on(self.files, self.checkpoint)
 
 
+def open_model(model: Model, places: Places, settings: running.RunSettings = running.AS_USUAL) -> Opened:
+    """Find a model's files and open its checkpoint.
+
+    Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be had now.
+    """
+    files = locate(model, places.models_dirs, places.hub)
+    return Opened(model, files, open_checkpoint(files, model.family), settings)
+
+
 @dataclass(frozen=True)
 class Plan:
     """What a finding will be measured from and the key that this gives; or why it can't be (`status`, `reason`).
 
-    `here` says that it is this machine that can't, and not the weights: then a result that is stored stands.
+    `here` says that it is this machine that can't, and not the weights: then a stored result stays.
     """
 
     finding: Finding[Any]
@@ -99,6 +124,24 @@ class Plan:
     here: bool = False
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """What is known of a model once all of its tensors were read: its record, and a plan for each finding."""
+
+    record: ModelRecord
+    plans: tuple[Plan, ...]
+
+
+def prepare(opened: Opened, findings: Sequence[Finding[Any]], report: Report = silent) -> Prepared:
+    """Plan findings of a model, which reads and checks every tensor that they read.
+
+    Raises InputError, WeightsUnavailableError: as for making the plans.
+    """
+    prefetch(findings, opened, report)
+    plans = tuple(plan(finding, opened) for finding in findings)
+    return Prepared(_describe(opened.model, opened.checkpoint), plans)
+
+
 def prefetch(findings: Sequence[Finding[Any]], opened: Opened, report: Report = silent) -> None:
     """Have all tensors that the plans of findings will read come at once, where they come from elsewhere.
 
@@ -108,12 +151,11 @@ def prefetch(findings: Sequence[Finding[Any]], opened: Opened, report: Report = 
         InputError, WeightsUnavailableError: as for making the plans.
     """
     checkpoint = opened.checkpoint
-    free = [finding for finding in findings if _blocked(finding, checkpoint) is None]
+    free = [finding for finding in findings if opened.reading(finding).reason is None]
     if any(RUN in finding.needs for finding in free) and not opened.why_no_run:
         checkpoint.prefetch(checkpoint, report, whole=True)
         return
-    reading = [finding for finding in free if RUN not in finding.needs]
-    read = (role for finding in reading for role in roles_read(finding, checkpoint))
+    read = (role for finding in free if RUN not in finding.needs for role in opened.reading(finding).roles)
     checkpoint.prefetch(dict.fromkeys(read), report)
 
 
@@ -124,20 +166,19 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
         InputError: a tensor or a tokenizer file is damaged.
         WeightsUnavailableError: a file that exists can't be had now.
     """
-    blocked = _blocked(finding, opened.checkpoint)
-    if blocked is not None:
-        return Plan(finding, status=blocked[0], reason=blocked[1])
+    read = opened.reading(finding)
+    if read.reason is not None:
+        return Plan(finding, status=read.status, reason=read.reason)
     if RUN in finding.needs and opened.why_no_run:
         return Plan(finding, status="missing", reason=opened.why_no_run, here=True)
     checkpoint = opened.checkpoint
-    read = roles_read(finding, checkpoint)
-    tensors = {role: TensorEntry(**asdict(checkpoint.record(role))) for role in read}
+    tensors = {role: TensorEntry(**asdict(checkpoint.record(role))) for role in read.roles}
     measured_by = code.digest(finding.measure.__module__)
     made_of = {
         "finding": finding.name,
         "code": measured_by,
         "config": {name: asdict(checkpoint.architecture)[name] for name in finding.config},
-        "tensors": {role: [tensors[role].sha256, checkpoint.layout(role)] for role in read},
+        "tensors": {role: [tensors[role].sha256, checkpoint.layout(role)] for role in read.roles},
         **{name: opened.depends_on(name) for name in CAPABILITIES if finding.can_use(name)},
     }
     return Plan(finding, tensors, content_digest(made_of), measured_by)
@@ -145,25 +186,26 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
 
 def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
     """Return what a finding may measure from: what it declares, and nothing else."""
-    checkpoint = opened.checkpoint
     return Inputs(
-        weights=_Declared(checkpoint, tuple(roles_read(finding, checkpoint))),
-        architecture=cast(Architecture, _Fields(finding, checkpoint.architecture)),
+        weights=_Declared(opened.checkpoint, opened.reading(finding).roles),
+        architecture=cast(Architecture, _Fields(finding, opened.checkpoint.architecture)),
         vocabulary=opened.vocabulary if finding.can_use(TOKENS) else None,
         frequencies=opened.frequencies if finding.can_use(FREQUENCIES) else (),
         run=opened.run if finding.can_use(RUN) and not opened.why_no_run else None,
     )
 
 
-def roles_read(finding: Finding[Any], checkpoint: Checkpoint) -> list[str]:
-    """Return the roles that a finding reads here: what is there, with the norms and biases that belong to it."""
+def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
+    """Return what a finding reads here: what is there, with the norms and biases that belong to it."""
     wanted = roles((*finding.needs, *finding.uses), checkpoint.architecture.n_layer)
-    return [role for role in wanted if not checkpoint.missing_for(role)]
+    there = tuple(role for role in wanted if not checkpoint.missing_for(role))
+    status, reason = _blocked(finding, checkpoint) or ("computed", None)
+    return Reading(there, status, reason)
 
 
 def _blocked(finding: Finding[Any], checkpoint: Checkpoint) -> tuple[Status, str] | None:
     """Return why a finding can't be measured in this checkpoint, None if it can."""
-    if not finding.needs and isinstance(checkpoint.family.without, Nothing):
+    if not finding.needs and isinstance(checkpoint.family.without, NoRoles):
         return "not_applicable", checkpoint.family.without["*"]  # what the table alone would tell
     n_layer = checkpoint.architecture.n_layer
     of_family = dict(checkpoint.family.roles(n_layer))
@@ -216,9 +258,9 @@ class _Fields:
         raise AttributeError(f"the finding {self._name!r} reads {name!r} of the config without declaring it")
 
 
-def _digest_of_vocabulary(vocabulary: Vocabulary) -> str:
+def _digest_of_vocabulary(vocabulary: ModelVocabulary) -> str:
     digest = hashlib.sha256()
-    for text in vocabulary.texts:
+    for text in vocabulary.raw_bytes:
         digest.update(len(text).to_bytes(4, "little") + text)
     for words in (vocabulary.readable, vocabulary.groups):
         digest.update("\0".join(words).encode("utf-8", "surrogatepass") + b"\0\0")
@@ -228,6 +270,19 @@ def _digest_of_vocabulary(vocabulary: Vocabulary) -> str:
     return digest.hexdigest()
 
 
-def _digest_of_frequency(frequency: Frequency) -> str:
+def _digest_of_frequency(frequency: TokenFrequency) -> str:
     said = f"{frequency.source}\0{frequency.label}\0{frequency.proxy}\0{frequency.coverage!r}\0"
     return hashlib.sha256(said.encode() + frequency.log_frequency.astype("<f8").tobytes()).hexdigest()
+
+
+def _describe(model: Model, checkpoint: Checkpoint) -> ModelRecord:
+    a, traffic = checkpoint.architecture, checkpoint.traffic
+    return ModelRecord(
+        name=model.name,
+        title=model.title,
+        **{name: getattr(a, name) for name in SHOWN},
+        source=SourceRecord(**asdict(checkpoint.origin)),
+        traffic=None if traffic is None else TrafficRecord(fetched=traffic.fetched, needed=traffic.needed),
+        licence=model.licence,
+        notes=model.notes,
+    )

@@ -115,6 +115,11 @@ class FindingRecord(Record):
     older_code: bool = Field(default=False, description="measured by an older version of this finding's code")
     run: dict[Shown, Shown] | None = Field(default=None, description="how the model was run: libraries, dtype, text")
     metrics: dict[str, JsonValue] | None = None
+    not_measured: tuple[tuple[str | int, ...], ...] = Field(
+        default=(),
+        exclude_if=lambda paths: not paths,
+        description="where metrics are null because the number did not exist yet when the model was measured",
+    )
     tables: dict[str, TableRecord] = {}
 
 

@@ -36,7 +36,7 @@ from generators.compute.records import ModelRecord, Record, StoredFinding
 
 MODEL = "model.json"
 UNFINISHED = ".unfinished"
-SETTLED = ".settled"
+UP_TO_DATE = ".settled"
 LOCK = ".lock"
 HOLDER = ".holder"  # beside the lock: which process has it, for others to say
 LONGEST_HOLDER = 80  # characters
@@ -45,7 +45,17 @@ KEY_LENGTH = 16  # hex digits of a key in the name of its arrays
 T = TypeVar("T", bound=Record)
 
 
-class Settled(Record):
+class ResultsHeldError(AtlasError):
+    """Another run writes a model's results, and waiting for it took too long."""
+
+    def __init__(self, name: str, holder: str, wait: float) -> None:
+        super().__init__(
+            f"The results of {name} are being written by another run ({holder}), and {wait:g} seconds of waiting "
+            "were not enough."
+        )
+
+
+class UpToDate(Record):
     """The digest of what all results of a model were stored from and of these; the findings that are computed."""
 
     made_from: str
@@ -72,11 +82,7 @@ class Store:
         return sorted({name for name in found if SLUG.fullmatch(name)})
 
     def model(self, name: str) -> ModelRecord | None:
-        """Read what is known of a model, None where it has no results.
-
-        Raises:
-            InputError: it is there but damaged.
-        """
+        """Read what is known of a model, None where it has no results. Raises InputError: it is there but damaged."""
         record = self._read(self._folder(name) / MODEL, ModelRecord)
         if record is not None and record.name != name:
             raise InputError(f"The stored results in {self._folder(name)} are those of {record.name!r}.")
@@ -85,8 +91,7 @@ class Store:
     def finding(self, name: str, finding: str) -> StoredFinding | None:
         """Read what was measured of one finding, None where nothing was.
 
-        Raises:
-            InputError: it is there but damaged.
+        Raises InputError: it is there but damaged.
         """
         record = self._read(self._folder(name) / f"{finding}.json", StoredFinding)
         if record is not None and record.finding != finding:
@@ -98,11 +103,7 @@ class Store:
         return sorted(path.stem for path in self._folder(name).glob("*.json") if path.name != MODEL)
 
     def dates(self, name: str) -> set[str]:
-        """Return the days on which findings of a model were computed.
-
-        Raises:
-            InputError: one of them is damaged.
-        """
+        """Return the days on which findings of a model were computed. Raises InputError: one of them is damaged."""
         records = [self.finding(name, finding) for finding in self.finding_names(name)]
         return {record.computed_on for record in records if record is not None and record.computed_on}
 
@@ -142,11 +143,22 @@ class Store:
                     raise
         return None
 
+    def sound(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
+        """Return what was measured of one finding, with its arrays; None also where it is damaged."""
+        with suppress(InputError):
+            return self.whole(name, finding)
+        return None
+
+    def knows(self, name: str) -> bool:
+        """Return whether it is known what model results are of; what is damaged says nothing."""
+        with suppress(InputError):
+            return self.model(name) is not None
+        return False
+
     def save_model(self, record: ModelRecord) -> None:
         """Write what is known of a model.
 
-        Raises:
-            AtlasError: the disk is full or the folder can't be written; what was there stays.
+        Raises AtlasError: the disk is full or the folder can't be written; what was there stays.
         """
         self._write(self._folder(record.name) / MODEL, record)
 
@@ -169,10 +181,10 @@ class Store:
     def drop_older_arrays(self, name: str, record: StoredFinding) -> None:
         """Remove the arrays of what a stored result replaced; a killed run may not have got to it."""
         folder = self._folder(name)
-        kept = self._arrays_path(name, record).name if record.arrays_sha256 else None
+        current = self._arrays_path(name, record).name if record.arrays_sha256 else None
         with _writing(folder):
             for path in folder.glob(f"{record.finding}.*.npz"):
-                if path.name != kept:
+                if path.name != current:
                     path.unlink(missing_ok=True)
 
     def remove_finding(self, name: str, finding: str) -> None:
@@ -191,9 +203,9 @@ class Store:
     def drop_unfinished(self, name: str, finding: str, but: Path | None = None) -> None:
         """Remove what was kept of a result until it was finished, `but` one folder."""
         folder = self._folder(name) / UNFINISHED
-        for kept in folder.glob(f"{finding}.*"):
-            if kept != but:
-                shutil.rmtree(kept, ignore_errors=True)
+        for left in folder.glob(f"{finding}.*"):
+            if left != but:
+                shutil.rmtree(left, ignore_errors=True)
         with suppress(OSError):
             folder.rmdir()  # if it is empty
 
@@ -205,7 +217,8 @@ class Store:
         told who holds the lock where that is another process.
 
         Raises:
-            AtlasError: the folder can't be written, or another process has held the lock for too long.
+            ResultsHeldError: another process has held the lock for too long.
+            AtlasError: the folder can't be written.
         """
         folder = self._folder(name)
         lock = FileLock(folder / LOCK)
@@ -240,50 +253,59 @@ class Store:
                 return False
         except Timeout:
             return True
-        except FileNotFoundError:  # the folder went meanwhile, as it had no results
+        except OSError:  # the folder went meanwhile, as it had no results; or locking it says what is wrong
             return False
+
+    def holder(self, name: str) -> str:
+        """Return who holds the lock of a model's results, in words."""
+        try:
+            return printable((self._folder(name) / HOLDER).read_text("utf-8", "replace"))[:LONGEST_HOLDER] or UNKNOWN
+        except OSError:
+            return UNKNOWN
 
     def _acquire(self, lock: FileLock, name: str, folder: Path, report: Report) -> None:
         try:
             lock.acquire(timeout=0)
             return
         except Timeout:
-            holder = _holder(folder)
+            holder = self.holder(name)
             report(f"{name}: waiting for another run to finish with its results ({holder})")
         try:
             lock.acquire(timeout=-1 if self.wait is None else self.wait)
         except Timeout:
-            raise AtlasError(
-                f"The results of {name} are being written by another run ({holder}), and {self.wait:g} seconds of "
-                "waiting were not enough."
-            ) from None
+            raise ResultsHeldError(name, holder, self.wait or 0) from None
+
+    def state(self, name: str) -> object:
+        """Return what changes whenever anything is written of a model; equal to nothing where it can't be told."""
+        folder = self._folder(name)
+        try:
+            found = {path.name: path.stat() for path in folder.iterdir()} if folder.is_dir() else {}
+        except OSError:
+            return object()
+        return {file: (s.st_ino, s.st_mtime_ns, s.st_size) for file, s in found.items() if file not in (LOCK, HOLDER)}
 
     def is_tidy(self, name: str, records: Iterable[StoredFinding]) -> bool:
         """Return whether a model's folder holds these findings and nothing that a run would remove or go on with."""
         folder = self._folder(name)
-        known = {MODEL, SETTLED, LOCK, HOLDER}
+        known = {MODEL, UP_TO_DATE, LOCK, HOLDER}
         for record in records:
             known.add(f"{record.finding}.json")
             if record.arrays_sha256:
                 known.add(self._arrays_path(name, record).name)
         return {path.name for path in folder.iterdir()} <= known if folder.is_dir() else False
 
-    def settled(self, name: str) -> Settled | None:
+    def up_to_date(self, name: str) -> UpToDate | None:
         """Return from what all of a model was stored when nothing was left to do; None where that isn't known."""
         try:
-            return Settled.model_validate_json((self._folder(name) / SETTLED).read_bytes())
+            return UpToDate.model_validate_json((self._folder(name) / UP_TO_DATE).read_bytes())
         except (OSError, ValidationError):
             return None
 
-    def settle(self, name: str, made_from: str, findings: tuple[str, ...]) -> None:
-        """Write that nothing is left to do of a model.
-
-        Raises:
-            AtlasError: the folder can't be written.
-        """
+    def remember(self, name: str, made_from: str, findings: tuple[str, ...]) -> None:
+        """Write that nothing is left to do of a model. Raises AtlasError: the folder can't be written."""
         with _writing(self._folder(name)):
-            content = Settled(made_from=made_from, findings=findings).model_dump_json()
-            replace_file(self._folder(name) / SETTLED, content.encode())
+            content = UpToDate(made_from=made_from, findings=findings).model_dump_json()
+            replace_file(self._folder(name) / UP_TO_DATE, content.encode())
 
     def _folder(self, name: str) -> Path:
         if not SLUG.fullmatch(name):
@@ -316,14 +338,6 @@ class Store:
         content: dict[str, Any] = record.model_dump(mode="json")
         with _writing(path.parent):
             replace_file(path, as_json({**content, "sha256": content_digest(content)}).encode())
-
-
-def _holder(folder: Path) -> str:
-    """Return who holds the lock of a folder, in words."""
-    try:
-        return printable((folder / HOLDER).read_text("utf-8", "replace"))[:LONGEST_HOLDER] or UNKNOWN
-    except OSError:
-        return UNKNOWN
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed, ch
 from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
 
 if TYPE_CHECKING:
-    from generators.runner.run import Run
+    from generators.runner.run import OpenedModel
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
 # What is read of a checkpoint when it is run, beside the tensors.
@@ -36,10 +36,10 @@ CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows f
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunSettings:
     """How long the findings that run one model may take together, in seconds, and on what; or that none is run.
 
-    None of it is in a key: what was measured with more time, or on another device, stands (`has_time_for_more`).
+    None of it is in a key: what was measured with more time, or on another device, stays (`has_time_for_more`).
     """
 
     budget_s: float = DEFAULT_BUDGET_S
@@ -52,26 +52,22 @@ class Settings:
         return f"{self.budget_s * assumed_speed(self.device, THREADS):.6e}"
 
 
-AS_USUAL = Settings()
+AS_USUAL = RunSettings()
 
 
-def chosen(minutes: float, device: str, *, skip: bool) -> Settings:
-    """Return the settings that a user asked for.
-
-    Raises:
-        InputError: they make no sense, or the device isn't here.
-    """
+def chosen(minutes: float, device: str, *, skip: bool) -> RunSettings:
+    """Return the settings that a user asked for. Raises InputError: they make no sense, or the device isn't here."""
     if not 0 < minutes < float("inf"):
         raise InputError(f"--budget is a number of minutes above 0, not {minutes:g}.")
     if device not in DEVICES:
         raise InputError(f"There is no device {device!r}; there are {', '.join(DEVICES)}.")
     try:
-        return Settings(minutes * MINUTE, "cpu" if skip else chosen_device(device), skip)
+        return RunSettings(minutes * MINUTE, "cpu" if skip else chosen_device(device), skip)
     except CannotRunError as error:
         raise InputError(f"--device {device} can't be used: {error}") from error
 
 
-def has_time_for_more(settings: Settings, record: Mapping[str, str] | None) -> bool:
+def has_time_for_more(settings: RunSettings, record: Mapping[str, str] | None) -> bool:
     """Return whether a stored run read fewer windows than these settings have time for.
 
     So a longer budget measures again what a shorter one had cut, and a shorter one replaces nothing.
@@ -121,12 +117,8 @@ def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
     }
 
 
-def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "Run":
-    """Open the model, ready to be run.
-
-    Raises:
-        CannotRunError: it can't be run here; says why.
-    """
+def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedModel":
+    """Open the model, ready to be run. Raises CannotRunError: it can't be run here; says why."""
     config = files.fetch(CONFIG)
     if config is None:
         raise CannotRunError(f"The model can't be run: it has no {CONFIG}.")

@@ -2,11 +2,8 @@
 
 from collections.abc import Iterator
 
-from numpy import ndarray as Array
-
 from generators.base.errors import InputError
 from generators.compute import code
-from generators.compute.records import StoredFinding
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 
@@ -26,7 +23,7 @@ def verify(store: Store) -> Iterator[tuple[str, str]]:
                 yield name, str(error)
 
 
-def adopt(kept: Store, other: Store) -> list[str]:
+def adopt(store: Store, other: Store) -> list[str]:
     """Take over from another store what is better there; return what was taken, as "model/finding".
 
     Nothing damaged is taken. A result that both stores have is taken only if it was measured by today's code and the
@@ -39,28 +36,13 @@ def adopt(kept: Store, other: Store) -> list[str]:
             header = other.model(name)
         except InputError:
             continue
-        with kept.locked(name):
-            if header is not None and _sound_model(kept, name) is None:
-                kept.save_model(header)
+        with store.locked(name):
+            if header is not None and not store.knows(name):
+                store.save_model(header)
             for finding in other.finding_names(name):
-                theirs, ours = _sound(other, name, finding), _sound(kept, name, finding)
+                theirs, ours = other.sound(name, finding), store.sound(name, finding)
                 today = measured_by.get(finding)
                 if theirs is not None and (ours is None or (theirs[0].code == today != ours[0].code)):
-                    kept.save_finding(name, *theirs)
+                    store.save_finding(name, *theirs)
                     taken.append(f"{name}/{finding}")
     return taken
-
-
-def _sound_model(store: Store, name: str) -> object | None:
-    try:
-        return store.model(name)
-    except InputError:
-        return None
-
-
-def _sound(store: Store, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
-    """Return a stored result with its arrays, None where there is none or it can't be trusted."""
-    try:
-        return store.whole(name, finding)
-    except InputError:
-        return None

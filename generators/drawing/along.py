@@ -19,7 +19,7 @@ LOSS_HEIGHT, LINE_HEIGHT = 1.8, 0.19  # inches, of the loss and of a claim or a 
 
 
 @dataclass(frozen=True)
-class Point:
+class EffectPoint:
     """One model's effect size with its interval, its verdict, and the limit that chance sets, where there is one."""
 
     place: int | str
@@ -30,16 +30,16 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Panel:
+class EffectPanel:
     """One claim along the series; `threshold` is where it holds, None where that differs between models."""
 
     title: str
     unit: str
-    points: tuple[Point, ...]
+    points: tuple[EffectPoint, ...]
     threshold: float | None
 
 
-def draw_along(panels: Sequence[Panel], places: Sequence[int | str], axis: str, *, steps: bool = False) -> Any:
+def draw_along(panels: Sequence[EffectPanel], places: Sequence[int | str], axis: str, *, steps: bool = False) -> Any:
     """Return a figure with a panel for each claim.
 
     Args:
@@ -70,7 +70,7 @@ def draw_along(panels: Sequence[Panel], places: Sequence[int | str], axis: str, 
     return figure
 
 
-def _draw_steps(panel: Panel, ax: Any) -> None:
+def _draw_steps(panel: EffectPanel, ax: Any) -> None:
     """Draw effects upwards, above their steps."""
     at = [float(point.place) for point in panel.points]
     _along_steps(ax, max(at))
@@ -88,7 +88,7 @@ def _draw_steps(panel: Panel, ax: Any) -> None:
     ax.set_ylabel(panel.unit, fontsize=8)
 
 
-def _draw_lines(panel: Panel, places: Sequence[int | str], ax: Any, *, named: bool) -> None:
+def _draw_lines(panel: EffectPanel, places: Sequence[int | str], ax: Any, *, named: bool) -> None:
     """Draw effects to the right, a line for each model."""
     line = {place: index for index, place in enumerate(places)}
     for point in panel.points:
@@ -106,15 +106,15 @@ def _draw_lines(panel: Panel, places: Sequence[int | str], ax: Any, *, named: bo
 
 
 @dataclass(frozen=True)
-class Line:
+class VerdictLine:
     """One claim along a training: its name, the step from which its last verdict stays, and verdicts by step."""
 
     name: str
-    settled: int
+    final_from: int
     verdicts: tuple[tuple[int, str], ...]
 
 
-def draw_emergence(lines: Sequence[Line], losses: Sequence[tuple[int, float]], unit: str) -> Any:
+def draw_emergence(lines: Sequence[VerdictLine], losses: Sequence[tuple[int, float]], unit: str) -> Any:
     """Return a figure of all verdicts along a training, those that settle first on top, below the loss if known.
 
     Args:
@@ -130,12 +130,12 @@ def draw_emergence(lines: Sequence[Line], losses: Sequence[tuple[int, float]], u
         above.set_ylabel(f"loss\n({unit})", fontsize=8)
     else:
         ax = figure.add_subplot()
-    ordered = sorted(lines, key=lambda line: (line.settled, list(MARKERS).index(line.verdicts[-1][1])))
+    ordered = sorted(lines, key=lambda line: (line.final_from, list(MARKERS).index(line.verdicts[-1][1])))
     for y, line in enumerate(ordered):
         for kind, marker in MARKERS.items():
             steps = [step for step, verdict in line.verdicts if verdict == kind]
             ax.plot(steps, [y] * len(steps), marker, color=VERDICT_COLOURS[kind], ms=4)
-        ax.plot(line.settled, y, "|", color=style.INK, ms=11, mew=1.2)
+        ax.plot(line.final_from, y, "|", color=style.INK, ms=11, mew=1.2)
     ax.set_yticks(range(len(ordered)), [line.name for line in ordered], fontsize=8)
     ax.set_ylim(len(ordered) - 0.4, -0.6)  # from above
     ax.set_xlabel("training step")

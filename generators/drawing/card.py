@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from generators.drawing.labels import characters
 from generators.drawing.style import INK, PAGE, house_style
 
 WIDTH, HEIGHT = 1200, 630  # pixels
@@ -237,12 +238,5 @@ def _width(text: str, size: float, bold: bool) -> float:
 
 def _in_font(text: str) -> str:
     """Return a text with a mark in place of each character that the font lacks."""
-    known = _characters()
+    known = characters()
     return "".join(c if ord(c) in known or c.isspace() else "\N{WHITE SQUARE}" for c in text)
-
-
-@cache
-def _characters() -> frozenset[int]:
-    from matplotlib.font_manager import findfont, get_font
-
-    return frozenset(get_font(findfont(_font(False))).get_charmap())

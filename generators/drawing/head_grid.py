@@ -30,8 +30,8 @@ class ByOffset:
 
     def within(self, first: int, last: int) -> "ByOffset":
         """Return it at the offsets of a range."""
-        kept = (self.offsets >= first) & (self.offsets <= last)
-        return ByOffset(self.name, self.offsets[kept], self.weights[:, kept])
+        shown = (self.offsets >= first) & (self.offsets <= last)
+        return ByOffset(self.name, self.offsets[shown], self.weights[:, shown])
 
 
 @dataclass(frozen=True)

@@ -93,14 +93,14 @@ class Group:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data; of more tokens than a phone can move, evenly spread ones."""
-        kept = spread_ids(len(self.ids), MOST_POINTS)
+        chosen = spread_ids(len(self.ids), MOST_POINTS)
         return {
             "name": self.name,
             "colour": self.colour,
-            "ids": [int(self.ids[i]) for i in kept],
-            "x": placed(self.x[kept]),
-            "y": placed(self.y[kept]),
-            "names": None if self.names is None else [str(self.names[i]) for i in kept],
+            "ids": [int(self.ids[i]) for i in chosen],
+            "x": placed(self.x[chosen]),
+            "y": placed(self.y[chosen]),
+            "names": None if self.names is None else [str(self.names[i]) for i in chosen],
         }
 
 

@@ -28,7 +28,7 @@ def label(name: str) -> str:
 
 def _in_font(character: str) -> str:
     code = ord(character)
-    if code in _characters():
+    if code in characters():
         return character
     if 0x2400 <= code <= 0x2420:  # the picture of a control character
         return "␣" if code == 0x2420 else f"\\x{code - 0x2400:02X}"
@@ -115,5 +115,6 @@ def _font() -> Any:
 
 
 @cache
-def _characters() -> frozenset[int]:
+def characters() -> frozenset[int]:
+    """Return the code points that the font of pictures has."""
     return frozenset(_font().get_charmap())

@@ -30,28 +30,14 @@ class Panels:
 
     value: str
     y_label: str
-    panels: tuple[Panel, ...]
     linear_up_to: float
-    marks: tuple[float, ...] = ()
+    marks: tuple[float, ...]
+    panels: tuple[Panel, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data for `figures.js`."""
-        return {
-            "kind": "panels",
-            "style": house_style(),
-            "value": self.value,
-            "y_label": self.y_label,
-            "linear_up_to": self.linear_up_to,
-            "marks": self.marks,
-            "panels": [
-                {
-                    "label": panel.label,
-                    "names": panel.names,
-                    "amounts": rounded(panel.amounts),
-                    "values": rounded(panel.values),
-                    "low": rounded(panel.low),
-                    "high": rounded(panel.high),
-                }
-                for panel in self.panels
-            ],
-        }
+        panels = [
+            {name: rounded(of) if isinstance(of, Array) else of for name, of in vars(panel).items()}
+            for panel in self.panels
+        ]
+        return {"kind": "panels", "style": house_style(), **vars(self), "panels": panels}

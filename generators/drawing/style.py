@@ -10,10 +10,10 @@ import re
 from functools import cache
 from typing import Any
 
+import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-STYLE_VERSION = 1  # raise it when a change here must redraw all figures
 COLOURS = ("#1f77b4", "#d55e00", "#1a936f", "#b8559b", "#b98900", "#6b6ecf")
 INK = "#2b2f36"
 INK_DARK = "#d5d8de"
@@ -23,6 +23,7 @@ POSITION_STOPS = ("#3b5bdb", "#1098ad", "#d9a514", "#c92a2a")  # first position 
 CYCLIC_STOPS = ("#3b5bdb", "#1a936f", "#d9a514", "#b8559b", "#3b5bdb")  # once round
 DIVERGING_ENDS = ("#2f80c8", "#d6503c")  # below, above; in between the page shows through
 SEQUENTIAL = "viridis"
+TOKEN_GREY = "#878d98"  # of tokens behind positions: seen on white and on slate
 RASTER_DPI = 100  # of what is drawn as a picture inside an SVG: a page shows it at about 96
 
 
@@ -72,6 +73,40 @@ def canvas(width: float, height: float) -> Any:
 
     mpl.rcParams.update(house_style())
     return Figure(figsize=(width, height), layout="constrained", dpi=RASTER_DPI)
+
+
+def plot(width: float, height: float) -> tuple[Any, Any]:
+    """Return an empty figure of the house style, and the one pair of axes in it; sizes in inches."""
+    figure = canvas(width, height)
+    return figure, figure.add_subplot()
+
+
+def panels(count: int, columns: int, size: tuple[float, float], more: tuple[float, float], **shared: Any) -> Any:
+    """Return a figure of so many panels in rows, and the panels; `size` is of each, `more` is what stands around."""
+    columns = min(columns, count)
+    rows = -(-count // columns)
+    figure = canvas(size[0] * columns + more[0], size[1] * rows + more[1])
+    axes = figure.subplots(rows, columns, squeeze=False, **shared)
+    for ax in axes.flat[count:]:
+        ax.set_visible(False)
+    return figure, list(axes.flat[:count])
+
+
+def against_chance(ax: Any, ratio: Float[Array, "a b"], limit: float, ends: tuple[str, str]) -> Any:
+    """Draw ratios to chance on axes with two ends; colours saturate at 10 ** `limit`. Returns what a bar needs."""
+    image = ax.imshow(
+        np.log10(np.maximum(ratio.astype(np.float32), 1e-3)),
+        cmap=diverging_colours(),
+        vmin=-limit,
+        vmax=limit,
+        aspect="auto",
+        extent=(0, 1, 1, 0),
+        interpolation="none",
+    )
+    ax.set_xticks([0, 1], ends)
+    ax.set_yticks([0, 1], ends)
+    ax.grid(False)
+    return image
 
 
 def position_colours() -> Any:

@@ -82,7 +82,8 @@ def compact(drawn: bytes) -> bytes:
 
 def _with_short_names(root: ET.Element) -> None:
     """Give what is referred to a short name, and nothing else any."""
-    referred = {name for element in root.iter() for value in element.attrib.values() for name in _names_in(value)}
+    refers = [v for element in root.iter() for v in element.attrib.values() if v.startswith(("#", "url(#"))]
+    referred = {name for value in refers for name in REFERENCE.findall(value)}
     short = {name: f"a{number}" for number, name in enumerate(sorted(referred))}
     for element in root.iter():
         for key, value in list(element.attrib.items()):
@@ -94,11 +95,6 @@ def _with_short_names(root: ET.Element) -> None:
                 element.set(key, REFERENCE.sub(lambda found: f"#{short.get(found[1], found[1])}", value))
 
 
-def _names_in(value: str) -> list[str]:
-    refers = value.startswith(("#", "url(#"))
-    return REFERENCE.findall(value) if refers else []
-
-
 def _shorten(element: ET.Element, decimals: int) -> None:
     """Say one element's attributes in fewer bytes; points of a path with so many decimals."""
     element.text = element.text.strip() if element.text else None
@@ -107,7 +103,7 @@ def _shorten(element: ET.Element, decimals: int) -> None:
         element.set("d", relative(element.get("d", ""), decimals))
     for key in element.attrib.keys() & {"x", "y", "width", "height", "transform"}:
         if "scale" not in element.get(key, "") or "translate" in element.get(key, ""):
-            element.set(key, _rounded(element.get(key, "")))
+            element.set(key, NUMBER.sub(lambda number: _plain(float(number[0])), element.get(key, "")))
     if "style" in element.attrib:
         element.set(
             "style", element.get("style", "").replace(INK, "currentColor").replace(": ", ":").replace("; ", ";")
@@ -187,10 +183,6 @@ def _joined(words: list[str]) -> str:
             said += word if apart else f" {word}"
         before = word
     return said
-
-
-def _rounded(text: str) -> str:
-    return NUMBER.sub(lambda number: _plain(float(number[0])), text)
 
 
 def _short(value: float) -> str:

@@ -4,9 +4,10 @@ What goes in is in `inputs.py`, what comes out in `measured.py`, how it is judge
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic
 
+from generators.findings.facts import Facts
 from generators.findings.inputs import CAPABILITIES, Inputs
 from generators.findings.judging import Claim, Rule, judge, untested
 from generators.findings.measured import M, Measurements
@@ -34,7 +35,8 @@ class Finding(Generic[M]):
     `FREQUENCIES`, `RUN`); without what it needs a finding is missing, without what it uses a part of it is None.
     `config` names the fields of `Architecture` that it reads. `metrics` is the type of its metrics, by which stored
     ones are checked. `order` is its place on pages. `passes` is how many windows of text a finding that runs the
-    model would run it on, each as often as it is run: by it findings share the time that a model has.
+    model would run it on, each as often as it is run: by it findings share the time that a model has. `asks_about`
+    names findings from whose folder it may take what it asks about: a finding knows of no other else.
     """
 
     name: str
@@ -49,6 +51,8 @@ class Finding(Generic[M]):
     uses: tuple[str, ...] = ()
     config: tuple[str, ...] = ()
     passes: float = 0
+    facts: Facts[M] = field(default_factory=Facts)  # what the rest of the site takes from it
+    asks_about: tuple[str, ...] = ()
 
     def claims(self, measurements: Measurements[M]) -> list[Claim]:
         """Return every claim of the finding, judged now."""

@@ -47,6 +47,10 @@ class Untested:
     reason: str
 
 
+class NotMeasuredError(Exception):
+    """A number is needed that did not exist when the model was measured; says so in a sentence."""
+
+
 @dataclass(frozen=True)
 class Rule(Generic[M]):
     """A claim's statement, the number that judges it, where `holds` and `partly` begin, and how it is tested.
@@ -59,8 +63,8 @@ class Rule(Generic[M]):
     short: str
     statement: str
     value: str
-    sense: Sense
     test: Callable[[Measurements[M]], Tested | Untested]
+    sense: Sense = "at least"
     holds: float | None = None
     partly: float | None = None
     unit: str = ""
@@ -121,9 +125,12 @@ def judge(finding: str, rule: Rule[M], measurements: Measurements[M]) -> Claim:
     """Judge one claim of a finding by its rule.
 
     What reaches a threshold counts only if it is beyond chance too; where chance itself reaches the threshold of
-    `holds` as often as not, the claim is untested.
+    `holds` as often as not, the claim is untested. So is one on a number that was not measured yet.
     """
-    tested = rule.test(measurements)
+    try:
+        tested = rule.test(measurements)
+    except NotMeasuredError as error:
+        return untested(finding, rule, str(error))
     if isinstance(tested, Untested):
         return untested(finding, rule, tested.reason)
     holds_at = rule.holds if tested.holds_at is None else tested.holds_at

@@ -10,7 +10,7 @@ from generators.findings.sizes import check_width
 from generators.maths.distances import bias_by_offset, slope_biases, turned
 from generators.maths.kernels import Scoring, by_head, layer_norm, rms_norm
 
-# What is read beside the matrices of queries and keys themselves, of weights and of the config.
+# Weights and config fields that are read in addition to the matrices of queries and keys.
 ROLES = (
     "blocks.*.ln1.gain",
     "blocks.*.ln1.bias",

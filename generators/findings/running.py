@@ -5,13 +5,13 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.inputs import Run, Windows
+from generators.base.runs import Run, Windows
+from generators.maths.resampling import interval, item_weights
 
 WINDOWS = 64  # of text, unless a finding says otherwise
 SEED = 20231204
-GROUP = 10  # positions: what is asked of every finding that makes positions coarser
+GROUP = 10  # positions, in every finding that makes positions coarser
 RESAMPLES = 1000
-PERCENTILES = (2.5, 97.5)
 
 
 class Ran(TypedDict):
@@ -24,7 +24,7 @@ class Ran(TypedDict):
     software: dict[str, str]
 
 
-class Mean(TypedDict):
+class WindowMean(TypedDict):
     """A mean over windows with its 95 % interval and standard error."""
 
     mean: float
@@ -45,11 +45,11 @@ def ran(run: Run, windows: Windows) -> Ran:
     )
 
 
-def mean_over_windows(values: Float[Array, " windows"]) -> Mean:
+def mean_over_windows(values: Float[Array, " windows"]) -> WindowMean:
     """Return a mean over windows; its interval comes from resampling them."""
-    low, high = np.percentile(_weights(len(values)) @ values, PERCENTILES)
+    low, high = interval(_weights(len(values)) @ values)
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-    return Mean(mean=float(values.mean()), low=float(low), high=float(high), standard_error=error)
+    return WindowMean(mean=float(values.mean()), low=low, high=high, standard_error=error)
 
 
 def ratio_over_windows(part: Float[Array, " windows"], whole: Float[Array, " windows"]) -> tuple[float, float, float]:
@@ -60,8 +60,8 @@ def ratio_over_windows(part: Float[Array, " windows"], whole: Float[Array, " win
     weights = np.vstack([np.full(len(whole), 1 / len(whole)), _weights(len(whole))])
     wholes = weights @ whole
     drawn = np.divide(weights @ part, wholes, out=np.zeros(len(wholes)), where=wholes != 0)
-    low, high = np.percentile(drawn[1:], PERCENTILES)
-    return float(drawn[0]), float(low), float(high)
+    low, high = interval(drawn[1:])
+    return float(drawn[0]), low, high
 
 
 def grouped(rows: Float[Array, "m ..."], size: int) -> Float[Array, "m ..."]:
@@ -72,6 +72,4 @@ def grouped(rows: Float[Array, "m ..."], size: int) -> Float[Array, "m ..."]:
 
 def _weights(n: int) -> Float[Array, "draws n"]:
     """Return what share each window has in every resampling; the same for the same number of windows."""
-    drawn = np.random.default_rng(SEED).integers(n, size=(RESAMPLES, n))
-    flat = (drawn + n * np.arange(RESAMPLES)[:, None]).ravel()
-    return np.bincount(flat, minlength=RESAMPLES * n).reshape(RESAMPLES, n) / n
+    return item_weights(n, RESAMPLES, np.random.default_rng(SEED)) / n

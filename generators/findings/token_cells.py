@@ -20,10 +20,10 @@ COLUMNS: tuple[str, ...] = tuple(TokenCells.__annotations__)
 
 
 def cells(vocabulary: Vocabulary | None, token_id: int) -> TokenCells:
-    """Return what stands under `COLUMNS` for a token; without a vocabulary only its id is known."""
+    """Return the cells under `COLUMNS` for a token; without a vocabulary only its id is known."""
     if vocabulary is None:
         return {"id": token_id, "readable": None, "raw_bytes": None}
-    readable, text = vocabulary.readable[token_id], vocabulary.texts[token_id]
+    readable, text = vocabulary.readable[token_id], vocabulary.raw_bytes[token_id]
     return {"id": token_id, "readable": readable, "raw_bytes": text.hex(" ")}
 
 

@@ -1,7 +1,6 @@
-"""How often items give the same answers to many questions, and how often chance has them do so.
+"""How often items give the same answers to many questions, and how often they would by chance.
 
-Answers are codes, NaN where an item has no answer to a question. Two items are compared over the questions that both
-answer.
+Answers are codes, NaN where an item has no answer. Two items are compared on the questions that both answer.
 """
 
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from generators.maths.rank_pairs import DRAWS, PERCENTILE, shuffled
 
 @dataclass(frozen=True)
 class Agreement:
-    """Of each two items: the questions that both answer, those answered alike, and how many of these chance gives.
+    """For each pair of items: the questions both answer, those they agree on, and the agreement expected by chance.
 
     `limit` is what the largest excess of two items over chance, as a share of their questions, has to pass.
     """
@@ -27,7 +26,7 @@ class Agreement:
 
     @property
     def excess(self) -> Float[Array, "n n"]:
-        """Return the share of questions answered alike beyond what chance gives; NaN where none are shared."""
+        """Return the share of questions agreed on beyond chance; NaN where no question is shared."""
         beyond = self.same - self.expected
         return np.divide(beyond, self.shared, out=np.full(beyond.shape, np.nan), where=self.shared > 0)
 
@@ -53,7 +52,7 @@ def agreement(answers: Float[Array, "n q"], fewest: int, seed: int = 0) -> Agree
 
 
 def _same(answers: Float[Array, "n q"], codes: Float[Array, " codes"]) -> Int[Array, "n n"]:
-    """Return how many questions each two items answer alike."""
+    """Return how many questions each two items agree on."""
     same = np.zeros((len(answers), len(answers)), dtype=int)
     for code in codes:
         given = (answers == code).astype(int)
@@ -62,7 +61,7 @@ def _same(answers: Float[Array, "n q"], codes: Float[Array, " codes"]) -> Int[Ar
 
 
 def _expected(answers: Float[Array, "n q"], codes: Float[Array, " codes"]) -> Float[Array, "n n"]:
-    """Return how many questions each two items answer alike in the mean over all shuffles."""
+    """Return how many questions each two items agree on, on average over all shuffles."""
     known = np.isfinite(answers).astype(float)
     n = known.sum(axis=0)
     pairs = np.zeros_like(n)

@@ -10,7 +10,7 @@ BLOCK_ROWS = 512  # a block in float64 stays below 1/25 of a 30,000-row matrix i
 
 
 def blocks(rows: Float[Array, "rows d"]) -> Iterator[tuple[slice, Float[Array, "block d"]]]:
-    """Yield copies in float64 of consecutive rows, at most 512 at a time, and where they stand."""
+    """Yield copies in float64 of consecutive rows, at most 512 at a time, each with its slice."""
     for start in range(0, len(rows), BLOCK_ROWS):
         part = slice(start, min(start + BLOCK_ROWS, len(rows)))
         yield part, rows[part].astype(np.float64)

@@ -1,4 +1,4 @@
-"""Channels that stand out in more than one layer."""
+"""Channels with the largest gain in more than one layer."""
 
 from collections import Counter
 

@@ -50,6 +50,8 @@ def principal_scores(rows: Float[Array, "rows d"], count: int) -> Scores:
 
 def leading_axes(rows: Float[Array, "rows d"], count: int) -> Float[Array, "d count"]:
     """Return the leading right singular vectors of uncentred rows, those without energy left out."""
+    # The Gram matrices of rows and of columns have the same nonzero eigenvalues, so the smaller one is decomposed. If
+    # it is that of the rows, its eigenvectors u are left singular vectors, and rows^T u / s are the right ones.
     energies, vectors = np.linalg.eigh(smaller_gram(rows))
     there = np.flatnonzero(energies > NO_VARIANCE * max(energies[-1], 0.0))[::-1][:count]
     if rows.shape[1] == len(vectors):
@@ -128,11 +130,11 @@ def norm_cv(rows: Float[Array, "n d"], outliers: Int[Array, " outliers"]) -> flo
     return coefficient_of_variation(np.linalg.norm(rows[late_positions(len(rows), outliers)], axis=1))
 
 
-def late_positions(n: int, outliers: Int[Array, " outliers"]) -> Int[Array, " kept"]:
+def late_positions(n: int, outliers: Int[Array, " outliers"]) -> Int[Array, " inliers"]:
     """Return the late positions that are no outliers; all late ones where each is."""
     late = np.arange(n)[late_rows(n)]
-    kept = np.setdiff1d(late, outliers)
-    return kept if len(kept) else late
+    inliers = np.setdiff1d(late, outliers)
+    return inliers if len(inliers) else late
 
 
 def coefficient_of_variation(values: Float[Array, " n"]) -> float:

@@ -1,8 +1,8 @@
-"""What chance gives for the statistics of a curve: each doubt has its null.
+"""Null distributions for the statistics of a curve.
 
-*Would any smooth curve do?* Featureless curves as smooth as this one, in like channels and in channels that differ as
-much as its own; a random walk in such channels; Gaussian rows. *Would any stretch do?* The same waves at other times,
-the same rows in another order, another position than the first.
+Would any smooth curve do? Featureless curves as smooth as this one, in channels of equal spread and in channels that
+differ as much as its own; random walks in such channels; Gaussian rows. Would any stretch of it do? The same waves
+at other times, the same rows in another order, other positions than the first.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from numpy import ndarray as Array
 from generators.maths import curve, surrogates, turning
 from generators.maths.curve_statistics import OF_SHAPE, TOP_ENERGY, Name
 from generators.maths.curves import shape_statistics
-from generators.maths.resampling import Chance, Sense, chance
+from generators.maths.resampling import NullSummary, Sense, chance
 
 Null = Literal[
     "smooth",  # as smooth as the curve, in like channels: 64, or as many as a smooth curve uses
@@ -40,29 +40,29 @@ JUDGES: dict[Name, tuple[Null, ...]] = {
     "norm_cv": ("own channels",),
     "energy_top30": ("gaussian",),
 }
-BESIDE: tuple[Null, ...] = ("walk", "gaussian")  # given beside those, for statistics of shape
+FURTHER: tuple[Null, ...] = ("walk", "gaussian")  # given for statistics of shape, and judged by nowhere
 WALKED = 128  # channels of a random walk at most
 REDUCED = 64  # components in which reordered rows are measured; what they leave out counts as spread out
 
 
 @dataclass(frozen=True)
 class CurveNulls:
-    """Draws of a curve's statistics under its nulls, made when asked for and kept; the same for the same seed."""
+    """Draws of a curve's statistics under its nulls, made on first use and cached; the same for the same seed."""
 
     rows: Float[Array, "n d"]
     draws: int
     seed: int
 
-    def chances(self, name: Name) -> dict[Null, Chance]:
-        """Return what each null that judges a statistic gives; nothing where the curve is too short to have it."""
+    def chances(self, name: Name) -> dict[Null, NullSummary]:
+        """Return what each null that judges a statistic gives; empty where the curve is too short for it."""
         return self._chances(name, JUDGES[name])
 
-    def beside(self, name: Name) -> dict[Null, Chance]:
-        """Return what a random walk and Gaussian rows give, where they don't judge; nothing for some statistics."""
-        others = tuple(null for null in BESIDE if null not in JUDGES[name])
+    def further(self, name: Name) -> dict[Null, NullSummary]:
+        """Return what a random walk and Gaussian rows give where they don't judge; empty for some statistics."""
+        others = tuple(null for null in FURTHER if null not in JUDGES[name])
         return self._chances(name, others if name in OF_SHAPE else ())
 
-    def _chances(self, name: Name, nulls: tuple[Null, ...]) -> dict[Null, Chance]:
+    def _chances(self, name: Name, nulls: tuple[Null, ...]) -> dict[Null, NullSummary]:
         drawn = {null: self._drawn(name, null) for null in nulls}
         sense = SENSES.get(name, "at least")
         return {null: chance(values, sense) for null, values in drawn.items() if values is not None}
@@ -83,7 +83,7 @@ class CurveNulls:
 
     @cached_property
     def lag_one(self) -> float:
-        """Return how much neighbouring rows go together, where no outlier stands between."""
+        """Return the correlation of neighbouring rows within the longest run without an outlier."""
         return surrogates.lag_one(curve.principal_scores(self._run, turning.COMPONENTS).values)
 
     @cached_property
@@ -109,7 +109,7 @@ class CurveNulls:
 
     @cached_property
     def _gaussian(self) -> Draws:
-        return self._smooth("gaussian", np.zeros(self.draws), surrogates.ALIKE)
+        return self._smooth("gaussian", np.zeros(self.draws), surrogates.EQUAL_SPREADS)
 
     @cached_property
     def _walk(self) -> Draws:
@@ -128,9 +128,9 @@ class CurveNulls:
         return np.array([curve.fraying(rows) or 0.0 for rows in elsewhere])
 
     def _norm_cvs(self) -> Float[Array, " draws"]:
-        kept = self.rows[curve.late_positions(len(self.rows), self._outliers)]
+        late = self.rows[curve.late_positions(len(self.rows), self._outliers)]
         rng = self._rng("own channels", 2)
-        curves = surrogates.with_channels_of(kept, float(np.median(self.own_widths)), rng, self.draws)
+        curves = surrogates.with_channels_of(late, float(np.median(self.own_widths)), rng, self.draws)
         return np.array([curve.coefficient_of_variation(np.linalg.norm(rows, axis=1)) for rows in curves])
 
     @cached_property

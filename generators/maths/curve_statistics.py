@@ -64,7 +64,9 @@ class MeasuredCurve:
     def _energy_top30(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
         return _leading_share(self.rows, TOP_ENERGY, weights)
 
-    def _three(self, part: slice | Int[Array, " kept"], weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
+    def _three(
+        self, part: slice | Int[Array, " inliers"], weights: Float[Array, "draws n"]
+    ) -> Float[Array, " draws"]:
         chosen = self.rows[part]
         return _leading_share(chosen - chosen.mean(axis=0), 3, weights[:, part])
 
@@ -99,8 +101,8 @@ class MeasuredCurve:
         return _ratio(np.full(len(weights), nearer[0]), _medians(nearer, weights))
 
     def _norm_cv(self, weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
-        kept = curve.late_positions(len(self.rows), self._outliers)
-        return _variation(np.linalg.norm(self.rows[kept], axis=1), weights[:, kept])
+        inliers = curve.late_positions(len(self.rows), self._outliers)
+        return _variation(np.linalg.norm(self.rows[inliers], axis=1), weights[:, inliers])
 
     @cached_property
     def _outliers(self) -> Int[Array, " outliers"]:

@@ -1,8 +1,7 @@
-"""The statistics of shape of many curves at once: what surrogates are judged by, a stack of them at a time.
+"""The statistics of shape of many surrogate curves at once, a stack of them at a time.
 
-The same numbers as `curve_statistics` gives for each curve alone, in half the time: on so small matrices most of it
-goes into calling. A curve that is a special case (an outlier position, fewer components than are looked at, more
-channels than rows) is measured alone.
+The numbers are those of `curve_statistics`, in half the time: for such small matrices most of the time is spent on
+calls. Special cases (an outlier position, too few components, more channels than rows) are measured one by one.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,9 +1,9 @@
-"""Would anything do that drifts along an order of items as these values do?
+"""A null for correlations with values that drift along an order of items.
 
-Values are taken apart into waves along the order (half cosines, DCT-II), and every wave gets a random sign. What
-comes out drifts as much, and as slowly, in directions of its own. For a random walk and, nearly, for whatever is
-stationary along the order, the waves are independent and either sign is as likely: then the null is exact. Signs are
-random and not phases (Theiler et al. 1992), since a drift need not come back to where it began.
+Values are decomposed into waves along the order (half cosines, DCT-II), and every wave gets a random sign. The result
+drifts as much and as slowly, in another direction. For a random walk, and nearly for any stationary series, the waves
+are independent and both signs are equally likely, so the null is exact. Signs are random rather than phases (Theiler
+et al. 1992), since a drift need not return to where it began.
 """
 
 import numpy as np
@@ -11,19 +11,7 @@ import scipy.fft
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-BLOCK = 32  # rows ranked at once
-
-
-def unit_ranks(rows: Float[Array, "quantities n"]) -> Float[Array, "quantities n"]:
-    """Return the mid-ranks of every row, centred and at unit length, in float32; zeros for a constant row."""
-    from scipy.stats import rankdata
-
-    found = np.empty(rows.shape, np.float32)
-    for begin in range(0, len(rows), BLOCK):
-        ranks = rankdata(rows[begin : begin + BLOCK], axis=1) - (rows.shape[1] + 1) / 2
-        lengths = np.linalg.norm(ranks, axis=1, keepdims=True)
-        found[begin : begin + BLOCK] = ranks / np.where(lengths > 0, lengths, 1)
-    return found
+from generators.maths.ranks import unit_ranks
 
 
 def drifting_correlations(
@@ -38,7 +26,7 @@ def drifting_correlations(
         rng: seeded.
     """
     waves = scipy.fft.dct(ranks, axis=1, norm="ortho")
-    waves *= scipy.fft.dct(unit_ranks(values[None]), axis=1, norm="ortho")
+    waves *= scipy.fft.dct(unit_ranks(values[None], np.float32), axis=1, norm="ortho")
     signs = np.where(rng.random((draws // 2, waves.shape[1]), dtype=np.float32) < 0.5, np.float32(-1), np.float32(1))
     found = (signs @ waves.T).astype(np.float64)
     return np.concatenate([found, -found])

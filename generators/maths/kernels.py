@@ -118,7 +118,7 @@ def kernel_of(weights: Float[Array, "n n"], causal: bool) -> Kernel:
 
 
 def uniform_kernel(n: int, causal: bool, window: int | None = None) -> Kernel:
-    """Return the kernel of a head that attends alike to all it may see, at n positions."""
+    """Return the kernel of a head that attends equally to every key that it sees, at n positions."""
     nothing = np.zeros((n, 1), np.float32)
     return positional_kernel(nothing, nothing, Scoring(causal, window))
 

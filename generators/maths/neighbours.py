@@ -50,7 +50,7 @@ def best_match(E: Float[Array, "V d"], U: Float[Array, "V d"] | None = None) -> 
     for k in _blocks(len(keys.ids), first):
         for q in _blocks(len(queries.ids), k.start if U is None else 0):
             for rows, columns in screen.survivors(q, k, -best.products[q], np.zeros(k.stop - k.start)):
-                _settle(queries, keys, rows, columns, best)
+                _compare(queries, keys, rows, columns, best)
     found = np.empty(len(E), np.int64)
     found[queries.ids] = np.where(queries.norms > 0, best.ids, 0)  # all products of a zero row are equal
     return found[queries.representative]
@@ -90,8 +90,8 @@ def nearest_distance(E: Float[Array, "V d"], ids: Int[Array, " n"]) -> Float[Arr
         a, b = closest.T
         nearest[a] = np.minimum(nearest[a], _exact_squared_distances(E, ids[a], others[b]))
         rounding = _rounding(E.shape[1]) * (lengths + squares.max())
-        unsettled = (nearest > 0) & np.isfinite(nearest)  # nothing is nearer than an identical row
-        within = np.where(unsettled, nearest + rounding, -1)
+        unresolved = (nearest > 0) & np.isfinite(nearest)  # nothing is nearer than an identical row
+        within = np.where(unresolved, nearest + rounding, -1)
         a, b = np.nonzero(distances <= within.astype(np.float32)[:, None])
         np.minimum.at(nearest, a, _exact_squared_distances(E, ids[a], others[b]))
     return np.sqrt(nearest)
@@ -340,11 +340,11 @@ def _match_longest(queries: _Rows, keys: _Rows, best: _Best) -> int:
     """Match all queries with the first block of keys, so that the bounds of the others have something to beat."""
     longest = np.arange(min(BLOCK, len(keys.ids)))
     for block in _blocks(len(queries.ids)):
-        _settle(queries, keys, np.arange(block.start, block.stop), longest, best)
+        _compare(queries, keys, np.arange(block.start, block.stop), longest, best)
     return len(longest)
 
 
-def _settle(queries: _Rows, keys: _Rows, q: Int[Array, " q"], k: Int[Array, " k"], best: _Best) -> None:
+def _compare(queries: _Rows, keys: _Rows, q: Int[Array, " q"], k: Int[Array, " k"], best: _Best) -> None:
     """Compare queries with keys, both by place, and take over what is better."""
     x = queries.narrow(q) / queries.lengths[q, None].astype(np.float32)
     products = x @ keys.narrow(k).T
@@ -386,9 +386,9 @@ def _count(
     squares, rounding = (rows.norms[a] ** 2, rows.norms[b] ** 2), _rounding(x.shape[1])
     distances = _squared_distances(x, squares[0], y, squares[1])
     distances[a[:, None] == b] = np.inf
-    unsure = rounding * (squares[0].max() + squares[1].max() + radius**2)
+    margin = rounding * (squares[0].max() + squares[1].max() + radius**2)
     within = distances <= radius**2
-    i, j = np.nonzero(np.abs(distances - np.float32(radius**2)) <= unsure)
+    i, j = np.nonzero(np.abs(distances - np.float32(radius**2)) <= margin)
     within[i, j] = _exact_squared_distances(rows.matrix, rows.ids[a[i]], rows.ids[b[j]]) <= radius**2
     others[a] += within @ rows.multiplicity[b]
     if both:

@@ -3,12 +3,13 @@
 A quantity that isn't known of an item is NaN there; a pair is correlated over the items of which both are known.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
+
+from generators.maths.ranks import by_known, unit_ranks
 
 DRAWS = 200  # of shuffled items
 PERCENTILE = 99  # of the draws, above which a correlation is more than chance gives
@@ -43,8 +44,8 @@ def rank_correlations(
     known_in_x, known_in_y = _known(x), _known(y)
     rho = np.full((*x.shape[:-1], y.shape[-2]), np.nan)
     n = known_in_x.astype(int) @ known_in_y.astype(int).T
-    for known_x, rows in _by_known(known_in_x):
-        for known_y, columns in _by_known(known_in_y):
+    for known_x, rows in by_known(known_in_x):
+        for known_y, columns in by_known(known_in_y):
             both = known_x & known_y
             if both.sum() >= fewest:
                 ranks_x = _unit_ranks(x[..., rows, :][..., both])
@@ -90,23 +91,11 @@ def _known(values: Float[Array, "*draws a n"]) -> Bool[Array, "a n"]:
     return np.isfinite(values[(0,) * (values.ndim - 2)])
 
 
-def _by_known(known: Bool[Array, "a n"]) -> Iterator[tuple[Bool[Array, " n"], list[int]]]:
-    """Yield the different sets of known items, each with the rows that have it."""
-    sets: dict[bytes, list[int]] = {}
-    for row, mask in enumerate(known):
-        sets.setdefault(mask.tobytes(), []).append(row)
-    for rows in sets.values():
-        yield known[rows[0]], rows
-
-
 def _unit_ranks(values: Float[Array, "*draws a n"]) -> Float[Array, "*draws a n"]:
-    """Return centred mid-ranks of each row, scaled to length 1; NaN for a constant row."""
-    from scipy.stats import rankdata
-
-    ranks = rankdata(values, axis=-1)
-    ranks = ranks - ranks.mean(axis=-1, keepdims=True)
-    norms = np.linalg.norm(ranks, axis=-1, keepdims=True)
-    return np.divide(ranks, norms, out=np.full_like(ranks, np.nan), where=norms > 0)
+    """Return `unit_ranks`, but NaN for a constant row."""
+    ranks = unit_ranks(values)
+    ranks[~ranks.any(axis=-1)] = np.nan
+    return ranks
 
 
 def shuffled(values: Float[Array, "a n"], rng: np.random.Generator) -> Float[Array, "a n"]:

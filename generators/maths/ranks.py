@@ -1,14 +1,17 @@
 """Correlations, of values and of ranks; of all channels of a matrix at once."""
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
 BLOCK = 16  # channels ranked at once
+RANKED_AT_ONCE = 2**18  # numbers
 
 
 def pearson(x: Float[Array, " n"], y: Float[Array, " n"]) -> float | None:
@@ -24,6 +27,44 @@ def spearman(x: Float[Array, " n"], y: Float[Array, " n"]) -> float | None:
     from scipy.stats import rankdata
 
     return pearson(rankdata(x), rankdata(y))
+
+
+def unit_ranks(
+    values: Float[Array, "*draws n"], dtype: type[np.floating[Any]] = np.float64
+) -> Float[Array, "*draws n"]:
+    """Return the mid-ranks of every row, centred and at unit length; zeros for a constant row.
+
+    The product of two such rows is Spearman's correlation, so that a matrix product gives those of many rows at once.
+    """
+    from scipy.stats import rankdata
+
+    rows = values.reshape(-1, values.shape[-1])
+    size = max(1, RANKED_AT_ONCE // max(1, rows.shape[1]))
+    found = np.empty(rows.shape, dtype)
+    for begin in range(0, len(rows), size):
+        ranks = rankdata(rows[begin : begin + size], axis=1) - (rows.shape[1] + 1) / 2
+        lengths = np.linalg.norm(ranks, axis=1, keepdims=True)
+        found[begin : begin + size] = ranks / np.where(lengths > 0, lengths, 1)
+    return found.reshape(values.shape)
+
+
+def areas_under_curve(scores: Float[Array, "draws n"], positive: Bool[Array, "#draws n"]) -> Float[Array, " draws"]:
+    """Return the areas under the ROC curve, a row each: how often a positive item outscores another, ties half."""
+    from scipy.stats import rankdata
+
+    count = positive.sum(axis=1)
+    # The Mann-Whitney statistic: the sum of the positive items' ranks, less the least that it can be.
+    wins = np.sum(rankdata(scores, axis=1) * positive, axis=1) - count * (count + 1) / 2
+    return wins / (count * (scores.shape[1] - count))
+
+
+def by_known(known: Bool[Array, "a n"]) -> Iterator[tuple[Bool[Array, " n"], list[int]]]:
+    """Yield the different sets of known items, each with the rows that have it."""
+    sets: dict[bytes, list[int]] = {}
+    for row, mask in enumerate(known):
+        sets.setdefault(mask.tobytes(), []).append(row)
+    for rows in sets.values():
+        yield known[rows[0]], rows
 
 
 @dataclass(frozen=True)
@@ -52,10 +93,9 @@ def strongest_channel(E: Float[Array, "V d"], values: Float[Array, " V"]) -> int
 
 
 def channel_correlations(E: Float[Array, "V d"], targets: list[Ranked]) -> Float[Array, "targets d"]:
-    """Return Spearman's correlation of every channel with every target, sorting each channel once.
-
-    A constant channel correlates with nothing: 0.
-    """
+    """Return Spearman's correlation of every channel with every target; 0 for a constant channel."""
+    # Sorting a channel is the slow step, so each is sorted once. Targets that are known for other rows need other
+    # ranks, and those follow from the same order by counting the known rows up to each place.
     blocks = [slice(a, a + BLOCK) for a in range(0, E.shape[1], BLOCK)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         parts = list(
@@ -70,7 +110,7 @@ def _block_correlations(
     found = np.zeros((len(targets), len(columns)))
     orders = np.argsort(columns, axis=1)
     ends = [_group_ends(column[order]) for column, order in zip(columns, orders, strict=True)]
-    for known, rows in _by_known(targets):
+    for known, rows in by_known(np.stack([target.known for target in targets])):
         ranks = np.empty(columns.shape)
         norms = np.empty(len(columns))
         for i, order in enumerate(orders):
@@ -79,18 +119,6 @@ def _block_correlations(
         scale = np.outer([targets[row].norm for row in rows], norms)
         found[rows] = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
     return found
-
-
-def _by_known(targets: list[Ranked]) -> list[tuple[Bool[Array, " V"], list[int]]]:
-    """Return the different sets of known rows, each with the targets that have it."""
-    sets: list[tuple[Bool[Array, " V"], list[int]]] = []
-    for row, target in enumerate(targets):
-        same = next((rows for known, rows in sets if np.array_equal(known, target.known)), None)
-        if same is None:
-            sets.append((target.known, [row]))
-        else:
-            same.append(row)
-    return sets
 
 
 def _group_ends(ordered: Float[Array, " V"]) -> Int[Array, " groups"] | None:

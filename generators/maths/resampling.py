@@ -1,9 +1,11 @@
-"""What chance gives for a number, and how sure the number is.
+"""Null distributions and bootstrap intervals.
 
-Chance is a set of draws under a null, kept as their median and the limit that a value has to pass. Intervals come
-from resampling: positions in blocks, since neighbours go together (Künsch 1989; blocks wrap around as in Politis and
-Romano 1992, so that every position is drawn as often), tokens and windows of text one by one. A resampling is a row
-of weights, how often each item was drawn, so that whatever is a sum over items is a matrix product.
+A null distribution is summarized by its median and by the limit that a value must pass. Intervals come from
+resampling. Positions are drawn in blocks, because neighbours are correlated (Künsch 1989); blocks wrap around, so
+that every position is equally likely (Politis and Romano 1992). Tokens and windows of text are drawn one by one.
+
+A resampling is a row of weights: how often each item was drawn. A sum over the items of every resampling is then one
+matrix product.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +17,7 @@ from jaxtyping import Bool, Float, Int, Real
 from numpy import ndarray as Array
 
 Sense = Literal["at least", "at most"]
-Statistic = Callable[[Float[Array, "draws n"]], Float[Array, " draws"]]
+Statistic = Callable[[Float[Array, "draws n"]], Float[Array, "draws ..."]]
 
 LEVEL = 0.01  # share of draws of a null that may lie beyond the limit
 COVERAGE = 0.95
@@ -24,7 +26,7 @@ BATCH_BYTES = 2**22  # of weights held at once
 
 
 @dataclass(frozen=True)
-class Chance:
+class NullSummary:
     """What a null gives for a number of which large values ("at least") or small ones are evidence."""
 
     median: float
@@ -33,7 +35,7 @@ class Chance:
     sense: Sense
 
 
-def chance(draws: Real[Array, " draws"], sense: Sense = "at least") -> Chance:
+def chance(draws: Real[Array, " draws"], sense: Sense = "at least") -> NullSummary:
     """Return the median of draws under a null, and the limit that at most 1 % of further ones lie beyond.
 
     It is the draw that leaves fewer than 1 % of draws + 1 beyond it: the extreme one of 100, the second of 200.
@@ -47,10 +49,10 @@ def chance(draws: Real[Array, " draws"], sense: Sense = "at least") -> Chance:
         raise ValueError(f"{count} draws have no 99th percentile; at least 99 are needed")
     ordered = np.sort(np.asarray(draws, np.float64))
     limit = ordered[-beyond_limit] if sense == "at least" else ordered[beyond_limit - 1]
-    return Chance(float(np.median(ordered)), float(limit), count, sense)
+    return NullSummary(float(np.median(ordered)), float(limit), count, sense)
 
 
-def beyond(value: float, null: Chance) -> bool:
+def beyond(value: float, null: NullSummary) -> bool:
     """Return whether a value passes the limit of a null, on the side that is evidence."""
     return bool(value > null.limit if null.sense == "at least" else value < null.limit)
 
@@ -84,14 +86,14 @@ def item_weights(n: int, draws: int, rng: np.random.Generator) -> Float[Array, "
 
 
 def _counts(drawn: Iterable[Int[Array, " m"]], n: int, draws: int) -> Float[Array, "draws n"]:
-    """Count one draw after another, so that only one is here beside the counts."""
+    """Count the draws one at a time, so that only one of them is in memory."""
     counts = np.empty((draws, n))
     for row, items in zip(counts, drawn, strict=True):
         row[:] = np.bincount(items, minlength=n)
     return counts
 
 
-def resample_items(statistic: Statistic, n: int, draws: int, rng: np.random.Generator) -> Float[Array, " draws"]:
+def resample_items(statistic: Statistic, n: int, draws: int, rng: np.random.Generator) -> Float[Array, "draws ..."]:
     """Return a statistic of weights for many resamplings of n items, a batch of them at a time."""
     return np.concatenate([statistic(weights) for weights in _batches(n, draws, rng)])
 
@@ -108,7 +110,7 @@ def _batches(n: int, draws: int, rng: np.random.Generator) -> Iterator[Float[Arr
 def ratio_of(inside: Float[Array, " n"], whole: Float[Array, " n"]) -> Statistic:
     """Return the statistic sum(inside) / sum(whole): a share of energy, or a covariance product over a trace.
 
-    Items are to be about their mean already; how little a mean moves by resampling is left out.
+    Items must be centred already. That resampling also moves the mean a little is ignored.
     """
 
     def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
@@ -123,24 +125,24 @@ def pearson_of(x: Float[Array, " n"], y: Float[Array, " n"]) -> Statistic:
     x, y = x - x.mean(), y - y.mean()
 
     def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
-        return _correlation(weights, np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape))
+        return weighted_correlation(weights, np.broadcast_to(x, weights.shape), np.broadcast_to(y, weights.shape))
 
     return statistic
 
 
 def spearman_of(x: Float[Array, " n"], y: Float[Array, " n"]) -> Statistic:
     """Return the statistic Spearman's correlation: every resampling is ranked anew, without sorting it."""
-    ranked_x, ranked_y = _ranking(x), _ranking(y)
+    ranked_x, ranked_y = ranking(x), ranking(y)
 
     def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
-        return _correlation(weights, ranked_x(weights), ranked_y(weights))
+        return weighted_correlation(weights, ranked_x(weights), ranked_y(weights))
 
     return statistic
 
 
 def auc_of(scores: Float[Array, " n"], positive: Bool[Array, " n"]) -> Statistic:
     """Return the statistic area under the ROC curve: how often a positive item outscores another, ties half."""
-    ranked = _ranking(scores)
+    ranked = ranking(scores)
 
     def statistic(weights: Float[Array, "draws n"]) -> Float[Array, " draws"]:
         ours = weights * positive
@@ -152,8 +154,10 @@ def auc_of(scores: Float[Array, " n"], positive: Bool[Array, " n"]) -> Statistic
     return statistic
 
 
-def _ranking(values: Float[Array, " n"]) -> Callable[[Float[Array, "draws n"]], Float[Array, "draws n"]]:
-    """Return a function that gives every item's mid-rank among as many copies of items as weights say."""
+def ranking(values: Float[Array, " n"]) -> Callable[[Float[Array, "draws n"]], Float[Array, "draws n"]]:
+    """Return a function that gives every item's mid-rank in a sample with `weights` copies of each item."""
+    # The order of the values never changes, so they are sorted once. A resampling changes only how many copies come
+    # before a value, and a cumulative sum of the weights in sorted order counts these.
     order = np.argsort(values, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(values[order]) != 0, True))
     group = np.empty(len(values), np.intp)
@@ -167,9 +171,10 @@ def _ranking(values: Float[Array, " n"]) -> Callable[[Float[Array, "draws n"]], 
     return ranks
 
 
-def _correlation(
+def weighted_correlation(
     weights: Float[Array, "draws n"], x: Float[Array, "draws n"], y: Float[Array, "draws n"]
 ) -> Float[Array, " draws"]:
+    """Return Pearson's correlation of x with y in every resampling; 0 where a side is constant."""
     total = weights.sum(axis=1, keepdims=True)
     x = x - np.sum(weights * x, axis=1, keepdims=True) / total
     y = y - np.sum(weights * y, axis=1, keepdims=True) / total

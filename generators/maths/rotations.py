@@ -1,8 +1,8 @@
-"""What random rotations of the stream give: overlaps of two sides that know nothing of one another, and other axes.
+"""Null distributions from random rotations of the stream: overlaps of two unrelated sides, and other axes.
 
-Every sampler turns one side by Haar-random rotations and keeps its spectrum, so that a value beyond what it gives
-owes nothing to low rank. `energies` are squared singular values, or eigenvalues of a covariance; those not given, up
-to d, are 0. `rng` is a seeded generator; `draws` values come back.
+Every sampler turns one side by Haar-random rotations and leaves its spectrum unchanged, so low rank alone can't
+explain a value beyond the null. `energies` are squared singular values, or eigenvalues of a covariance; those not
+given, up to d, are 0. `rng` is a seeded generator; `draws` values are returned.
 """
 
 from collections.abc import Iterator
@@ -14,18 +14,20 @@ from numpy import ndarray as Array
 
 BLOCK = 64  # axes turned among themselves from one rotation to the next
 LARGEST_PLAIN = 256  # channels up to which every rotation is made from scratch
-LEFT_OUT = 1e-3  # share of energy so thinly spread that its mean stands for it
+LEFT_OUT = 1e-3  # share of energy that is spread so thinly that its mean is used instead
 FRAME_SHARE = 0.25  # of d; wider frames are cut from whole rotations
 SCREENED = 8  # axes whose ranks are compared, of those that correlate most
 BISECTIONS = 60
 
 
 def rotations(d: int, draws: int, rng: np.random.Generator) -> Iterator[Float[Array, "d d"]]:
-    """Yield Haar-random rotations, in float32.
+    """Yield rotations in float32, each Haar-distributed.
 
-    Each is Haar-distributed. In many dimensions only the first is made from scratch; every next one turns the last
-    in random groups of 64 axes, so that its rows are new, and costs a tenth.
+    In many dimensions only the first is made from scratch. Each further one turns the rows of the one before in
+    random groups of 64, at a tenth of the cost.
     """
+    # A Haar-random rotation times a rotation that is independent of it is Haar-random again. So turning groups of
+    # rows preserves the distribution; consecutive draws are hardly related, since every row is replaced.
     rotation = _haar(d, d, rng)
     for draw in range(draws):
         if draw:
@@ -137,10 +139,9 @@ def accidental_mean_cosines(
 
 
 def _first_with_mean(variances: Float[Array, " d"], means: Float[Array, "draws d"]) -> Float[Array, " draws"]:
-    """Return |cos| of each mean m with the first eigenvector of diag(variances) + m m^T.
-
-    That eigenvector is m_j / (x - variance_j), x the largest root of sum_j m_j^2 / (x - variance_j) = 1.
-    """
+    """Return |cos| of each mean m with the first eigenvector of diag(variances) + m m^T."""
+    # The eigenvalues of this matrix are the roots x of sum_j m_j^2 / (x - variance_j) = 1. The largest root lies
+    # above the largest variance, where bisection finds it; its eigenvector has the entries m_j / (x - variance_j).
     squares = means**2
     lengths = squares.sum(axis=1)
     largest = float(variances.max())
@@ -173,9 +174,9 @@ def channels_for(variances: Float[Array, "draws d"], share: float) -> Int[Array,
 def both_channel_variances(
     P: Float[Array, "n d"], covariance: Float[Array, "d d"], draws: int, rng: np.random.Generator
 ) -> tuple[Float[Array, "draws d"], Float[Array, "draws d"]]:
-    """Return the variances of every channel of centred P, and of rows of this covariance, both turned alike.
+    """Return the variances of every channel of centred P, and of rows of this covariance, under the same rotations.
 
-    What depends on how the two lie to one another, whatever the axes, stays; what depends on the axes goes.
+    A shared rotation preserves how the two sides lie relative to each other, but no preference for channels.
     """
     variances, vectors = np.linalg.eigh(covariance)
     _, lengths, right = np.linalg.svd(P, full_matrices=False)
@@ -191,11 +192,13 @@ def both_channel_variances(
     return found[0] + left, found[1]
 
 
-def loud_and_quiet(loud: Float[Array, "draws d"], quiet: Float[Array, "draws d"], k: int) -> Int[Array, " draws"]:
-    """Return how many of the k channels where one side varies most are among the k where the other varies least."""
-    most = np.argpartition(-loud, k - 1, axis=1)[:, :k]
-    least = np.argpartition(quiet, k - 1, axis=1)[:, :k]
-    there = np.zeros(quiet.shape, bool)
+def low_variance_overlaps(
+    first: Float[Array, "draws d"], second: Float[Array, "draws d"], k: int
+) -> Int[Array, " draws"]:
+    """Return how many of the k channels where `first` is largest are among the k where `second` is smallest."""
+    most = np.argpartition(-first, k - 1, axis=1)[:, :k]
+    least = np.argpartition(second, k - 1, axis=1)[:, :k]
+    there = np.zeros(second.shape, bool)
     np.put_along_axis(there, least, True, axis=1)
     return np.take_along_axis(there, most, axis=1).sum(axis=1)
 
@@ -215,10 +218,9 @@ def correlations(a: Float[Array, "draws d"], b: Float[Array, "#draws d"]) -> Flo
 def best_axis_correlations(
     rows: Float[Array, "m d"], values: Float[Array, " m"], draws: int, rng: np.random.Generator
 ) -> Float[Array, " draws"]:
-    """Return the largest |Spearman| of one quantity with any of d channels, the rows turned at random.
-
-    Only the channels that correlate most (Pearson, with the quantity's ranks) are ranked, for the best is among them.
-    """
+    """Return the largest |Spearman| of one quantity with any of d channels, the rows turned at random."""
+    # Ranking all d channels of every rotation would be slow. Pearson's correlation with the quantity's ranks is one
+    # matrix product, and the best channel by rank is among the few that are best by it.
     from scipy.stats import rankdata
 
     ranks = rankdata(values) - (len(values) + 1) / 2
@@ -255,13 +257,3 @@ def turned_gain_tops(
         topped[draw] = np.sum(channels == most)
         ratios[draw] = np.median((top / runner_up)[channels == most])
     return topped, ratios
-
-
-def layers_topped_by_chance(layers: int, d: int, draws: int, rng: np.random.Generator) -> Int[Array, " draws"]:
-    """Return how many layers one channel tops where every layer picks its own among d."""
-    picks = np.sort(rng.integers(d, size=(draws, layers)), axis=1)
-    longest, run = np.ones(draws, int), np.ones(draws, int)
-    for layer in range(1, layers):
-        run = np.where(picks[:, layer] == picks[:, layer - 1], run + 1, 1)
-        longest = np.maximum(longest, run)
-    return longest

@@ -7,10 +7,10 @@ from typing_extensions import TypedDict
 
 EXACT = 1e-3  # of a channel's bends, what may remain of them under its recurrence
 ROUNDING = 1e-6  # of a channel's size; float32 has 6e-8, a few of which add up
-ROUNDING_OF_HALF = 2e-3  # the same of a table that is kept in 16 bits: float16 has 5e-4
+ROUNDING_OF_HALF = 2e-3  # the same for a table stored in 16 bits: float16 has 5e-4
 FEWEST_ROWS = 8
 FEWEST = 3  # circles that make a table
-ALIKE = 1e-3  # relative difference of two periods that are one
+SAME_PERIOD = 1e-3  # relative difference of two periods that are one
 LEAST_ROUND = 0.5  # ratio of the axes of an ellipse that counts as a circle
 EVEN = 0.05  # variation of the ratios of neighbouring periods that are a geometric series
 
@@ -42,7 +42,7 @@ def sines(P: Float[Array, "n d"]) -> Sines | None:
     order = np.argsort(periods)
     order = order[periods[order] <= len(P)]
     found = periods[order]
-    first = np.flatnonzero(np.diff(found, prepend=0) > ALIKE * found)  # of each circle
+    first = np.flatnonzero(np.diff(found, prepend=0) > SAME_PERIOD * found)  # of each circle
     circles = np.split(P[:, order], first[1:], axis=1)
     if len(first) < FEWEST or not all(_is_circle(channels) for channels in circles):
         return None
@@ -66,12 +66,12 @@ def _is_circle(channels: Float[Array, "n c"]) -> bool:
 
 def channel_periods(P: Float[Array, "n d"]) -> Float[Array, " d"] | None:
     """Return the period of every channel, in positions (infinite where it does not bend); None if one is no wave."""
-    here, beside = P[1:-1], P[2:] + P[:-2]
+    here, neighbours = P[1:-1], P[2:] + P[:-2]
     size = np.sum(here**2, axis=0)
-    factor = np.divide(np.sum(here * beside, axis=0), size, out=np.full(P.shape[1], 2.0), where=size > 0)
-    remaining = np.sum((beside - factor * here) ** 2, axis=0)
-    bends = np.sum((beside - 2 * here) ** 2, axis=0)
-    with np.errstate(over="ignore", under="ignore"):  # beyond what 16 bits hold it is not kept in them
+    factor = np.divide(np.sum(here * neighbours, axis=0), size, out=np.full(P.shape[1], 2.0), where=size > 0)
+    remaining = np.sum((neighbours - factor * here) ** 2, axis=0)
+    bends = np.sum((neighbours - 2 * here) ** 2, axis=0)
+    with np.errstate(over="ignore", under="ignore"):  # what 16 bits can't hold differs after the conversion
         in_half = np.array_equal(P, P.astype(np.float16))
     rounding = ROUNDING_OF_HALF if in_half else ROUNDING
     if np.any(remaining > EXACT**2 * bends + rounding**2 * size):
@@ -90,8 +90,8 @@ def _at_a_quarter(P: Float[Array, "n d"], omega: Float[Array, " d"]) -> Float[Ar
     found = np.empty_like(omega)
     for step in np.unique(steps):
         channels = P[:, steps == step]
-        here, beside = channels[step:-step], channels[2 * step :] + channels[: -2 * step]
+        here, neighbours = channels[step:-step], channels[2 * step :] + channels[: -2 * step]
         size = np.sum(here**2, axis=0)
-        factor = np.divide(np.sum(here * beside, axis=0), size, out=np.full(len(size), 2.0), where=size > 0)
+        factor = np.divide(np.sum(here * neighbours, axis=0), size, out=np.full(len(size), 2.0), where=size > 0)
         found[steps == step] = np.arccos(np.clip(factor / 2, -1, 1)) / step
     return found

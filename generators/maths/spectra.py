@@ -92,7 +92,7 @@ def block_means(image: Float[Array, "p q"], pixels: int) -> Float[Array, "a b"]:
 
 
 def participation_ratio(vectors: Float[Array, "count d"]) -> Float[Array, " count"]:
-    """Return 1 / sum v^4 of unit vectors: 1 for one channel, d for all channels alike."""
+    """Return 1 / sum v^4 of unit vectors: 1 for one channel, d for all channels equally."""
     return 1 / np.sum(vectors**4, axis=1)
 
 

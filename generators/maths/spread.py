@@ -11,8 +11,7 @@ def beyond_spread(count: int, seed: int = 0) -> float:
     One half for two, by symmetry; it falls slowly: what a few draws spread is no bound on the next one. From
     `DRAWS` draws, so to within about 0.003.
 
-    Raises:
-        ValueError: fewer than two draws have no spread.
+    Raises ValueError: fewer than two draws have no spread.
     """
     if count < 2:
         raise ValueError("fewer than two draws have no spread")

@@ -1,6 +1,6 @@
-"""Curves without a feature: as smooth as a given one, or a random walk, or noise.
+"""Featureless random curves: as smooth as a given curve, or random walks, or noise.
 
-What such a curve shows, any curve of its kind shows. Surrogates of a series that keep its autocorrelation and nothing
+They show what any curve of their kind shows. Surrogates that preserve the autocorrelation of a series and nothing
 else: Theiler et al., "Testing for nonlinearity in time series: the method of surrogate data", Physica D (1992).
 """
 
@@ -11,23 +11,22 @@ import scipy.fft
 import scipy.linalg
 from jaxtyping import Float
 from numpy import ndarray as Array
-from scipy.signal import lfilter
 
 from generators.maths.curve import leading_axes, principal_scores
 from generators.maths.turning import COMPONENTS
 
 CHANNELS = 64
 LARGEST_RANK = 128  # of smoothed noise, up to which it is made in more channels than that
-WIDEST = 0.5  # of the number of rows: from there on all smooth curves are alike, an arc
+WIDEST = 0.5  # of the number of rows; from there on every smooth curve is the same arc
 NARROWEST = 0.25  # rows: neighbours correlate by less than 2 %
 WIDTHS_TRIED = 16
 CURVES_TRIED = 4  # for each width
 MEMORY = 8.0  # widths beyond which smoothed noise has forgotten where it was
 SMALLEST_AMPLITUDE = 1e-6  # of a Fourier coefficient, against the largest; rounding alone makes 1e-8
 USED = 0.99  # share of variance in the channels that a curve is said to use
-LEFT_OUT = 1e-3  # share of variance in channels so quiet that they count as constant
+LEFT_OUT = 1e-3  # share of variance in channels that vary so little that they count as constant
 ROUNDING = 1e-15
-ALIKE = np.ones(CHANNELS)
+EQUAL_SPREADS = np.ones(CHANNELS)
 
 
 # How smooth a curve is
@@ -45,7 +44,7 @@ def lag_one(scores: Float[Array, "rows c"]) -> float:
 def width(correlation: float, n: int) -> float:
     """Return the standard deviation, in rows, of the Gaussian that gives endless noise this lag-1 correlation.
 
-    0 where neighbours do not go together, n / 2 at most.
+    0 if neighbours are uncorrelated, n / 2 at most.
     """
     if correlation <= 0:
         return 0.0
@@ -55,14 +54,18 @@ def width(correlation: float, n: int) -> float:
 
 
 def matched_widths(
-    correlation: float, n: int, draws: int, rng: np.random.Generator, spreads: Float[Array, " channels"] = ALIKE
+    correlation: float,
+    n: int,
+    draws: int,
+    rng: np.random.Generator,
+    spreads: Float[Array, " channels"] = EQUAL_SPREADS,
 ) -> Float[Array, " draws"]:
     """Return widths at which `smooth_curve` has this lag-1 correlation in its own leading components.
 
-    `width` holds for endless noise with all its components. Seen through a window of n rows, noise that hardly turns
-    in it looks rougher (its mean is gone); its leading components, of which a curve's correlation is taken, look
-    smoother than all of it. How exactly one curve tells its width is a matter of luck, too: the widths spread as
-    those do that curves of one and the same width would be given.
+    `width` is exact for endless noise with all its components. In a window of n rows, slow noise looks rougher,
+    because its mean is removed, and its leading components look smoother than all of it. So the width is calibrated
+    on simulated curves. One curve determines its width only roughly, so the widths returned vary as much as estimates
+    from curves of one width would.
     """
     widths = np.geomspace(NARROWEST, max(WIDEST * n, 2 * NARROWEST), WIDTHS_TRIED)
     seen = [np.mean([_seen_correlation(n, each, rng, spreads) for _ in range(CURVES_TRIED)]) for each in widths]
@@ -86,8 +89,8 @@ def _seen_correlation(
     return lag_one(principal_scores(smooth_curve(n, smoothing, rng, spreads), COMPONENTS).values)
 
 
-def channel_spreads(rows: Float[Array, "n d"]) -> Float[Array, " loud"]:
-    """Return the spread of each channel among those that hold all but a thousandth of the variance, loudest first."""
+def channel_spreads(rows: Float[Array, "n d"]) -> Float[Array, " strong"]:
+    """Return the standard deviations, largest first, of the channels that hold all but 0.1 % of the variance."""
     variances = np.sort(rows.var(axis=0))[::-1]
     return np.sqrt(variances[: _strong(variances)])
 
@@ -99,7 +102,7 @@ def channels_used(rows: Float[Array, "n d"]) -> int:
 
 
 def some_of(spreads: Float[Array, " channels"], most: int) -> Float[Array, " some"]:
-    """Return at most so many of the spreads, evenly chosen from the loudest channel to the quietest."""
+    """Return at most `most` of the spreads, evenly chosen from the largest to the smallest."""
     return spreads[np.linspace(0, len(spreads) - 1, min(most, len(spreads))).round().astype(int)]
 
 
@@ -113,14 +116,15 @@ def _strong(variances: Float[Array, " d"]) -> int:
 
 
 def smooth_curve(
-    n: int, smoothing: float, rng: np.random.Generator, spreads: Float[Array, " channels"] = ALIKE
+    n: int, smoothing: float, rng: np.random.Generator, spreads: Float[Array, " channels"] = EQUAL_SPREADS
 ) -> Float[Array, "n columns"]:
     """Return a featureless curve: smoothed noise in channels of these standard deviations, in some orthonormal axes.
 
-    The more channels a smooth curve has, the better a rotation looks back along it, for all its stretches have
-    nearly the same inner products. A rough one shows nothing of that and is made in 64 of its channels, evenly
-    chosen from the loudest to the quietest.
+    With more channels a rotation predicts a smooth curve better, since all its stretches have nearly the same inner
+    products. A rough curve doesn't show that, and is made in 64 of its channels, evenly chosen by their spread.
     """
+    # Smooth noise has few Fourier coefficients, so a curve of many channels lies in a small subspace. The triangular
+    # factor of a QR decomposition has the same inner products in fewer columns, and only those matter here.
     amplitudes, length = _spectrum(n, smoothing)
     if 2 * len(amplitudes) > LARGEST_RANK and len(spreads) > CHANNELS:
         spreads = some_of(spreads, CHANNELS)
@@ -144,7 +148,7 @@ def smooth_noise(
 def _spectrum(n: int, smoothing: float) -> tuple[Float[Array, " frequencies"], int]:
     """Return the size of each Fourier coefficient of smoothed noise, up to the last that matters, and its length.
 
-    The noise runs on a circle so long that the last of n rows is far from the first.
+    The noise is periodic, with a period so long that the last of n rows is far from the first.
     """
     length = int(scipy.fft.next_fast_len(int(np.ceil(n + MEMORY * smoothing)) + 1, real=True))
     lag = np.arange(length) + length * np.arange(-2, 2)[:, None]  # once round the circle and more, so without a kink
@@ -164,15 +168,6 @@ def _waves(
     """Return the sum of waves whose real and imaginary parts are noise."""
     real, imaginary = np.hsplit(noise, 2)
     return scipy.fft.irfft((real + 1j * imaginary) * amplitudes, length, axis=1).T
-
-
-def autoregressive(
-    n: int, correlation: float, rng: np.random.Generator, channels: int = CHANNELS
-) -> Float[Array, "n channels"]:
-    """Return AR(1) noise of unit variance: every row is `correlation` times the last plus news."""
-    news = rng.standard_normal((channels, n))
-    news[:, 1:] *= np.sqrt(1 - correlation**2)
-    return lfilter([1.0], [1.0, -correlation], news, axis=1).T
 
 
 def random_walk(n: int, rng: np.random.Generator, channels: int = CHANNELS) -> Float[Array, "n channels"]:
@@ -213,10 +208,12 @@ def with_channels_of(
     """
     mean, spread = rows.mean(axis=0), rows.std(axis=0)
     order = np.argsort(spread)[::-1]
-    loud, quiet = np.split(order, [_strong(spread[order] ** 2)])
-    still = np.sqrt(np.sum(mean[quiet] ** 2) + np.sum(spread[quiet] ** 2))
+    strong_channels, weak_channels = np.split(order, [_strong(spread[order] ** 2)])
+    still = np.sqrt(np.sum(mean[weak_channels] ** 2) + np.sum(spread[weak_channels] ** 2))
     for _ in range(draws):
-        moving = mean[loud] + spread[loud] * smooth_noise(len(rows), smoothing, rng, len(loud))
+        moving = mean[strong_channels] + spread[strong_channels] * smooth_noise(
+            len(rows), smoothing, rng, len(strong_channels)
+        )
         yield np.column_stack([moving, np.full(len(rows), still)])
 
 
@@ -231,11 +228,3 @@ def at_other_times(
     waves = scipy.fft.rfft(centred @ leading_axes(centred, CHANNELS), axis=0)
     for _ in range(draws):
         yield scipy.fft.irfft(waves * np.exp(2j * np.pi * rng.random(waves.shape)), len(rows), axis=0)
-
-
-def permuted_scores(
-    scores: Float[Array, "n c"], rng: np.random.Generator, draws: int
-) -> Iterator[Float[Array, "n c"]]:
-    """Yield the rows with every column permuted by itself: each keeps its values, no two their relation."""
-    for _ in range(draws):
-        yield rng.permuted(scores, axis=0)

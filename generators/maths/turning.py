@@ -2,7 +2,7 @@
 
 Rows are the leading principal scores of a curve (`curve.principal_scores`), one per position, about their mean.
 Planes of the fitted rotation follow jPCA (Churchland et al., "Neural population dynamics during reaching", Nature
-2012); that a smooth curve without any turning makes planes, too, is why they are set against `surrogates`.
+2012). Any smooth curve has such planes, even without turning, so they are compared with `surrogates`.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,8 +21,8 @@ COMPONENTS = 8  # principal scores in which turning is sought
 LOOK_BACK_OFFSETS = (1, 5, 10, 50)
 JUDGED_OFFSETS = (1, 5, 10)  # their median gain is one number for a curve
 FULL_TURN = 2 * np.pi
-NO_ANGLE = 1e-6  # radians per step, below which a plane of a rotation stands still
-NO_RESIDUAL = 1e-12  # of a curve's spread: what standing still leaves of a curve that does not move
+NO_ANGLE = 1e-6  # radians per step, below which a plane of a rotation does not turn
+NO_RESIDUAL = 1e-12  # of a curve's spread, below which a curve counts as not moving
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class LookBack:
     r2_affine: float
     r2_identity: float
     r2_translation: float
-    gain: float  # of the rotation over standing still: 1 for an exact one, negative where it does not carry over
+    gain: float  # of the rotation over predicting no movement: 1 if exact, negative if it does not generalize
     tokens_per_turn: tuple[float, ...]  # of the planes of the rotation that fits the whole curve, fastest first
 
 
@@ -90,18 +90,11 @@ def winding(found: tuple[Plane, ...]) -> float:
     return max((plane.winding for plane in found), default=0.0)
 
 
-def total_winding(found: tuple[Plane, ...]) -> float:
-    """Return the sum of share x turns x steadiness: how often the average of a curve's variance goes round.
-
-    Many circles of which none holds much, as in a sinusoidal table, show in it, given components enough.
-    """
-    return sum(plane.winding for plane in found)
-
-
 def rotation_planes(rotation: Float[Array, "c c"]) -> list[Float[Array, "c 2"]]:
     """Return orthonormal bases of the planes in which a rotation turns, from its real Schur form."""
     form, vectors = scipy.linalg.schur(rotation, output="real")
-    # LAPACK leaves a subdiagonal entry only where a pair of complex eigenvalues stands.
+    # The real Schur form of a rotation is block diagonal: a 2 x 2 block for each plane that turns, 1 or -1 elsewhere.
+    # A nonzero entry below the diagonal marks the first row of such a block, and its two vectors span the plane.
     first = np.flatnonzero(np.abs(np.diagonal(form, -1)) > NO_ANGLE)
     return [vectors[:, i : i + 2] for i in first]
 
@@ -182,7 +175,7 @@ def look_back(scores: Float[Array, "rows c"], k: int) -> LookBack:
 
 
 def gain_over(rotation: float, identity: float, spread: float) -> float:
-    """Return the share that a rotation explains of what standing still leaves; 0 where that is nothing."""
+    """Return the share of the error of predicting no movement that a rotation removes; 0 if nothing moves."""
     return 1 - rotation / identity if identity > NO_RESIDUAL * spread else 0.0
 
 
@@ -195,7 +188,7 @@ def median_gain(found: list[LookBack]) -> float | None:
 def look_back_residuals(scores: Float[Array, "rows c"], k: int, maps: tuple[Map, ...] = ALL_MAPS) -> Residuals:
     """Return the squared errors of looking back k rows across halves.
 
-    The halves are as many rows and leave k rows out between them: no row of one is near a row of the other.
+    The halves are equally long, with k rows left out between them, so that no row of one is near a row of the other.
     """
     n = len(scores)
     half = (n - k) // 2

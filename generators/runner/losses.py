@@ -1,52 +1,22 @@
-"""What a change costs a model: nats per token, or how far its last hidden states move."""
+"""Losses: nats per token, or how far the last hidden states move under a change."""
 
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
 from generators.base.files import replace_file
+from generators.base.runs import SeePredictions, WindowLoss, Windows
 from generators.runner.errors import CannotRunError
-
-if TYPE_CHECKING:
-    from generators.runner.run import Run
 
 MASKED_SHARE = 0.15
 MASK_SEED = 20231115
-
-# Called with the first window of a batch, log-probabilities (tokens, V) and the tokens that stand there (tokens,).
-SeePredictions = Callable[[int, Float[Array, "tokens V"], Int[Array, " tokens"]], None]
-
-
-class Windows(Protocol):
-    """What a loss reads of windows of text; findings hand back what they were given."""
-
-    @property
-    def ids(self) -> Int[Array, "windows n"]:
-        """Return their tokens."""
-
-    @property
-    def inner(self) -> tuple[int, int]:
-        """Return the columns from and up to which there is text."""
-
-    @property
-    def mask_id(self) -> int | None:
-        """Return the token that stands for a masked one."""
-
-
-class Loss(Protocol):
-    """One number per window, measured anew each time under what is replaced then."""
-
-    @property
-    def unit(self) -> str:
-        """Return what the number is."""
-
-    def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure; `see` is shown the predictions where the model makes any."""
+# Runs the model on windows and calls back with the first window of each batch and its logits, or hidden states.
+RunBatches = Callable[[Int[Array, "windows n"], Callable[[int, Any], None]], None]
 
 
 class NextToken:
@@ -54,8 +24,8 @@ class NextToken:
 
     unit = "nats per token"
 
-    def __init__(self, run: "Run", windows: Windows) -> None:
-        self._run, self._ids = run, windows.ids
+    def __init__(self, run_logits: RunBatches, windows: Windows) -> None:
+        self._run_logits, self._ids = run_logits, windows.ids
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
         """Measure."""
@@ -70,19 +40,19 @@ class NextToken:
             costs = _costs(begin, logits[:, :-1].flatten(0, 1), wanted.flatten(), see)
             losses[at] = costs.reshape(wanted.shape).mean(axis=1, dtype=np.float64)
 
-        self._run.logits_on_device(self._ids, measure)
+        self._run_logits(self._ids, measure)
         return losses
 
 
 class MaskedTokens:
-    """Nats that masked tokens cost, a mean over those of each window; the same ones are masked every time."""
+    """Nats that masked tokens cost, a mean over those of each window; always the same ones."""
 
     unit = "nats per masked token"
 
-    def __init__(self, run: "Run", windows: Windows) -> None:
+    def __init__(self, run_logits: RunBatches, windows: Windows) -> None:
         if windows.mask_id is None:
             raise CannotRunError("The tokenizer names no mask token.")
-        self._run, self._ids = run, windows.ids
+        self._run_logits, self._ids = run_logits, windows.ids
         self._masked = masked_places(windows)
         self._given = np.where(self._masked, windows.mask_id, windows.ids)
 
@@ -103,7 +73,7 @@ class MaskedTokens:
             for window, first, last in parts:
                 losses[window] = costs[first:last].mean(dtype=np.float64)
 
-        self._run.logits_on_device(self._given, measure)
+        self._run_logits(self._given, measure)
         return losses
 
 
@@ -112,41 +82,42 @@ class Drift:
 
     unit = "1 - cosine"
 
-    def __init__(self, run: "Run", windows: Windows) -> None:
-        self._run, self._ids = run, windows.ids
+    def __init__(self, run_states: RunBatches, windows: Windows) -> None:
+        self._run_states, self._ids = run_states, windows.ids
         self._before: dict[int, Any] = {}
-        run.states_on_device(self._ids, lambda begin, states: self._before.update({begin: _unit(states).cpu()}))
+        run_states(self._ids, lambda begin, states: self._before.update({begin: _unit(states).cpu()}))
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
         """Measure; nothing is predicted, so `see` is shown nothing."""
         losses = np.empty(len(self._ids))
 
         def measure(begin: int, states: Any) -> None:
-            # Half the squared distance of unit vectors: no digits are lost where both are nearly alike.
+            # Half the squared distance of unit vectors is 1 - cosine, but loses no digits where the two are close.
             apart = (_unit(states).cpu() - self._before[begin]).square().sum(dim=-1) / 2
             losses[begin : begin + len(states)] = apart.double().mean(dim=1).numpy()
 
-        self._run.states_on_device(self._ids, measure)
+        self._run_states(self._ids, measure)
         return losses
 
 
-class Kept:
-    """A loss whose every measurement is kept in a folder, so that a run that was interrupted loses one at the most.
+class StoredLoss:
+    """A loss that stores every measurement in a folder, so that an interrupted run loses one measurement at most.
 
-    The folder belongs to one result that isn't finished: what is measured, and in which order, is the same each time.
+    The folder belongs to one unfinished result. Every attempt measures the same things in the same order, so the
+    number of a measurement names its file.
     """
 
-    def __init__(self, loss: Loss, folder: Path, passed: Callable[[int], None]) -> None:
+    def __init__(self, loss: WindowLoss, folder: Path, passed: Callable[[int], None]) -> None:
         self.unit = loss.unit
         self._loss, self._folder, self._passed = loss, folder, passed
-        self._asked = 0
+        self._count = 0
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure what was not measured before the interruption; what is to be seen is seen anew."""
-        self._asked += 1
+        """Measure, or read what was measured before an interruption; with `see`, always measure."""
+        self._count += 1
         if see is not None:
             return self._loss.per_window(see)
-        file = self._folder / f"{self._asked}.npy"
+        file = self._folder / f"{self._count}.npy"
         found = _read(file)
         if found is not None:
             self._passed(len(found))

@@ -14,11 +14,11 @@ from generators.runner.errors import CannotRunError
 from generators.runner.positions import add_slopes_once
 
 if TYPE_CHECKING:
-    from generators.runner.run import Run
+    from generators.runner.run import OpenedModel
 
 CONFIG = "config.json"
 FLOAT_BYTES = 4  # everything is run in float32
-# What a model needs beside its parameters: they are read from the file while they are made.
+# Memory relative to the parameters: while a model is made, they are also read from the file.
 MEMORY_FACTOR = 1.5
 NAMED = 3  # absent tensors that a sentence names
 # Parts that no hidden state depends on; files of language models lack them.
@@ -34,7 +34,7 @@ def open_model(
     device: str = "cpu",
     threads: int = 1,
     budget_s: float = DEFAULT_BUDGET_S,
-) -> "Run":
+) -> "OpenedModel":
     """Open the model in `folder` (config.json, safetensors, tokenizer) in float32.
 
     Args:
@@ -44,7 +44,7 @@ def open_model(
             models without one.
         first_row: the row of that tensor that belongs to position 0 (2 where a padding token has rows of its own).
         device: "cpu" or "cuda".
-        threads: of torch. Two do not change a bit of what one gives, and hardly help; jobs beside each other do.
+        threads: of torch. Two give the same bits as one and hardly help; parallel jobs do.
         budget_s: what a finding may take, by which it chooses how many windows it reads.
 
     Raises:
@@ -54,10 +54,10 @@ def open_model(
     _check_installed()
     config = _read_config(folder)
     _check_memory(folder, device)
-    from generators.runner.run import Run
+    from generators.runner.run import OpenedModel
 
     model = _load(folder, config, architecture, device)
-    return Run(
+    return OpenedModel(
         model,
         folder,
         architecture,
@@ -151,7 +151,7 @@ def _load(folder: Path, config: Mapping[str, Any], architecture: Architecture, d
             model, absent = _from_pretrained(transformers.AutoModelForMaskedLM, folder, config)
         except CannotRunError:
             model, absent = None, {""}
-        if absent:  # of the head, or of the model itself, which this tells
+        if absent:  # from the head or from the model itself; opening it without a head shows which
             model, absent = _from_pretrained(transformers.AutoModel, folder, config)
     if absent:
         raise CannotRunError(f"The model can't be run: the checkpoint lacks {_some(absent)}.")

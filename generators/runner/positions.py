@@ -4,17 +4,17 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
+from generators.base.runs import PositionKind
 from generators.runner import modules
 from generators.runner.errors import CannotRunError
 
-Kind = Literal["table", "rotary", "alibi"]
-# How the blocks of an ALiBi model are given their bias; Falcon's rotate where it is not asked for.
+# How the blocks of an ALiBi model are given their bias; Falcon's rotate if they are given none.
 ALIBI_ARGUMENTS = {"bloom": "alibi", "mpt": "position_bias", "falcon": "alibi"}
 MASK = "attention_mask"
 
@@ -26,7 +26,7 @@ class Positions:
     `table` is the tensor of the position embedding whose row `first_row` belongs to position 0.
     """
 
-    kind: Kind
+    kind: PositionKind
     model: Any
     blocks: tuple[Any, ...] = ()
     table: Any = None
@@ -58,7 +58,7 @@ class Positions:
 
     @contextmanager
     def ids(self, ids: Float[Array, " n"]) -> Iterator[None]:
-        """Run with token t at position `ids[t]`, which may be a fraction; all alike is no positions at all.
+        """Run with token t at position `ids[t]`, which may be a fraction; equal ids remove all positions.
 
         Raises:
             CannotRunError: the model has a table, whose rows only whole ids could name.

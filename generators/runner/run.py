@@ -17,11 +17,12 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
-from generators.runner import budget, losses, modules
+from generators.base.runs import PositionKind, SeeAttention, SeeLogits, SeeStates, WindowLoss, Windows
+from generators.runner import budget, modules
 from generators.runner.errors import CannotRunError
-from generators.runner.losses import Drift, Kept, Loss, MaskedTokens, NextToken
-from generators.runner.positions import Kind, find_positions
-from generators.runner.texts import Text, Windows, encode, text_for
+from generators.runner.losses import Drift, MaskedTokens, NextToken, StoredLoss
+from generators.runner.positions import find_positions
+from generators.runner.texts import TextWindows, TokenizedText, encode, text_for
 
 # Bytes that the largest arrays of a batch may take; small enough to stay near the processor.
 BATCH_BYTES = 128 * 2**20
@@ -29,13 +30,10 @@ LARGEST_BATCH = 4  # more windows at once are slower: their logits leave the pro
 FLOAT_BYTES = 4
 DIGITS = 16  # of a digest, in the name of a folder
 
-SeeStates = Callable[[int, int, Float[Array, "windows n d"]], None]
-SeeAttention = Callable[[int, int, Float[Array, "windows heads n n"]], None]
-SeeLogits = Callable[[int, Float[Array, "windows n V"]], None]
-Watch = Callable[[float], None]  # told the share of a finding's runs that is done
+Watch = Callable[[float], None]  # called with the share of a finding's runs that is done
 
 
-class Run:
+class OpenedModel:
     """One model and the text that it is run on.
 
     Not for several threads at once: what is replaced is replaced for all.
@@ -68,8 +66,8 @@ class Run:
 
         Args:
             budget_s: what it may take, in seconds.
-            watch: who is told how much of it is done.
-            unfinished: a folder of this result's own, in which losses are kept until it is finished.
+            watch: is called with the share that is done.
+            unfinished: a folder for this result alone, in which losses are stored until it is finished.
         """
         self.budget_s, self._watch, self._unfinished = budget_s, watch, unfinished
         self._losses = 0
@@ -85,7 +83,7 @@ class Run:
 
     @property
     def record(self) -> dict[str, str]:
-        """What a result depends on beside the weights and the text: versions, dtype, device, threads."""
+        """What a result depends on in addition to the weights and the text: versions, dtype, device, threads."""
         return {
             "torch": torch.__version__,
             "transformers": metadata.version("transformers"),
@@ -95,13 +93,13 @@ class Run:
         }
 
     @property
-    def position_kind(self) -> Kind | None:
+    def position_kind(self) -> PositionKind | None:
         """How the model knows positions: by a table, rotations or ALiBi; None if by nothing that can be replaced."""
         found = self._positions
         return None if found is None else found.kind
 
     @cached_property
-    def text(self) -> Text:
+    def text(self) -> TokenizedText:
         """The text that this model is run on.
 
         Raises:
@@ -111,7 +109,7 @@ class Run:
             raise CannotRunError("The model can't be run on text: it has no tokens.")
         return text_for(self._folder, self.architecture.vocab_size)
 
-    def windows(self, count: int, seed: int, passes: float = 1.0) -> Windows:
+    def windows(self, count: int, seed: int, passes: float = 1.0) -> TextWindows:
         """Draw windows of min(n_ctx, 256) tokens; fewer than `count` where `passes` over all would cost too much.
 
         The first windows of a larger draw with the same seed are those of a smaller one.
@@ -144,7 +142,7 @@ class Run:
 
     # What it gives
 
-    def loss(self, windows: losses.Windows) -> Loss:
+    def loss(self, windows: Windows) -> WindowLoss:
         """Return what is measured on these windows, under whatever is replaced while it is measured.
 
         Causal models: the next token in nats. Encoders with their head: masked tokens in nats. Without: the drift
@@ -155,13 +153,7 @@ class Run:
             return loss
         self._losses += 1
         text = hashlib.sha256(windows.ids.tobytes()).hexdigest()[:DIGITS]
-        return Kept(loss, self._unfinished / f"{self._losses}-{text}", self._pass)
-
-    def last_states(
-        self, ids: Int[Array, "windows n"], see: Callable[[int, Float[Array, "batch n d"]], None]
-    ) -> None:
-        """Call `see` with the first window of every batch and its last hidden states."""
-        self.states_on_device(ids, lambda begin, states: see(begin, states.cpu().numpy()))
+        return StoredLoss(loss, self._unfinished / f"{self._losses}-{text}", self._pass)
 
     def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None:
         """Call `see` with the first window of every batch and its logits, (windows, n, V).
@@ -172,7 +164,7 @@ class Run:
         self.logits_on_device(ids, lambda begin, logits: see(begin, logits.cpu().numpy()))
 
     def states_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
-        """Do as `last_states`, with tensors."""
+        """Call `see` with the first window of every batch and its last hidden states, a tensor on the device."""
         for begin, batch in self._batches(ids, self._base_bytes(ids)):
             see(begin, self._base_states(batch))
 
@@ -316,13 +308,14 @@ class Run:
 
     # How it is run
 
-    def _loss(self, windows: losses.Windows) -> Loss:
+    def _loss(self, windows: Windows) -> WindowLoss:
         if not self.predicts:
-            return Drift(self, windows)
-        return NextToken(self, windows) if self.architecture.causal else MaskedTokens(self, windows)
+            return Drift(self.states_on_device, windows)
+        kind = NextToken if self.architecture.causal else MaskedTokens
+        return kind(self.logits_on_device, windows)
 
     def _pass(self, windows: int) -> None:
-        """Count windows as run, and tell who watches."""
+        """Count windows as run, and report progress."""
         self._done += windows
         if self._watch is not None and self._due:
             self._watch(min(1.0, self._done / self._due))

@@ -1,4 +1,4 @@
-"""Where the panel on a thing opens: a query of its model's page, and which cells of tables name a thing."""
+"""Where the panel on an entity opens: a query of its model's page, and which cells of tables name an entity."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def linked(columns: Sequence[str], row: Sequence[Any], at: int) -> str | None:
 
 
 def linked_items(column: str, cell: Any) -> list[tuple[Any, str]] | None:
-    """Return what a cell lists, each with its link, None where the column doesn't list things."""
+    """Return what a cell lists, each with its link, None where the column doesn't list entities."""
     if column not in LISTS or not isinstance(cell, list | tuple):
         return None
     return [(item, query(LISTS[column], item)) for item in cell]

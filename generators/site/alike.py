@@ -55,7 +55,7 @@ class Axis:
 
     @property
     def title(self) -> str:
-        """Return what stands at the axis."""
+        """Return the words at the axis."""
         return f"{self.label} ({self.unit})" if self.unit else self.label
 
     @property

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from generators.base.cache import Cache
 from generators.base.errors import AtlasError
 from generators.base.files import swap_folder
 from generators.base.progress import Report, silent
 from generators.checkpoint.registry import Registry
 from generators.compute.results import Store
+from generators.site.build_cache import Workshop
 from generators.site.notebooks import write_notebooks
 from generators.site.pages import Rendered, render
 from generators.site.staging import Staging
-from generators.site.standing import Workshop
 
 FOR_SERVERS = ("404.html", "sitemap.xml", "sitemap.xml.gz")  # files that only a server has a use for
 
@@ -52,7 +53,9 @@ def make_pages(
     rendered = render(registry, store, staging, workshop.source, unavailable, report, whole=whole)
     failures = []
     if whole:
-        failures = write_notebooks(workshop.source, staging, workshop.cache / "notebooks", report)
+        executed = Cache(workshop.cache / "notebooks")
+        failures = write_notebooks(workshop.source, staging, executed, report)
+        executed.drop_unused()
     staging.remove_stale()
     return Made(rendered, failures)
 

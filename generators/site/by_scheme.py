@@ -9,7 +9,7 @@ from generators.findings.contract import Finding
 from generators.site.view import ModelPage
 
 TABLE = "position_embedding"
-SCHEMES = (  # as `position_scheme` names them, and whether they are a table
+SCHEMES = (  # as findings name them, and whether they are a table
     (("rotary",), "It rotates queries and keys (RoPE, as Llama does)", False),
     (("alibi",), "It takes from attention, the more the farther a token is (ALiBi)", False),
     (("learned", "formula"), "It has a table of positions, as GPT-2 does", True),
@@ -64,11 +64,17 @@ def _askable(
     return Askable(schemes[0], title, whole, partly, without, _example(schemes, pages))
 
 
+def scheme_finding(findings: Sequence[Finding[Any]] = FINDINGS) -> Finding[Any]:
+    """Return the finding that says how models know positions."""
+    return next(finding for finding in findings if finding.facts.schemes is not None)
+
+
 def _example(schemes: tuple[str, ...], pages: Sequence[ModelPage]) -> ModelPage | None:
-    known = ((page, page.measured.get("position_scheme")) for page in pages)
-    those = [page for page, found in known if found and set(schemes) & set(found["schemes"])]
-    return max(those, key=_tested, default=None)
+    those = [page for page in pages if {*schemes} & {*_schemes_of(page)}]
+    return max(those, key=lambda page: sum(c.verdict != "untested" for c in page.findings.claims), default=None)
 
 
-def _tested(page: ModelPage) -> int:
-    return sum(claim.verdict != "untested" for claim in page.findings.claims)
+def _schemes_of(page: ModelPage) -> Sequence[str]:
+    finding = scheme_finding()
+    metrics = page.measured.get(finding.name)
+    return () if metrics is None or finding.facts.schemes is None else finding.facts.schemes(metrics)

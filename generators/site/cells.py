@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from generators.base.text import number
 from generators.site.addresses import linked, linked_items
-from generators.site.columns import Column, ties
+from generators.site.columns import ShownColumn, ties
 
 TOKENS = ("readable", "contained_in")  # columns of token strings; so are those that end in "_readable"
 
@@ -21,7 +21,7 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def header(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> Markup:
+def header(columns: Sequence[ShownColumn], rows: Sequence[Sequence[Any]]) -> Markup:
     """Return the cells of a table's head; columns with numbers stand to the right."""
     return Markup("").join(
         Markup('<th scope="col"{}>{}</th>').format(
@@ -32,7 +32,7 @@ def header(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> Markup:
 
 
 def body(
-    names: Sequence[str], columns: Sequence[Column], rows: Sequence[Sequence[Any]], *, with_links: bool
+    names: Sequence[str], columns: Sequence[ShownColumn], rows: Sequence[Sequence[Any]], *, with_links: bool
 ) -> Iterator[Markup]:
     """Yield the cells of every row that is shown.
 
@@ -57,7 +57,7 @@ def body(
 
 
 def _leading(value: Any, href: str | None, items: Sequence[tuple[Any, str]] | None) -> str:
-    """Return a cell that names a thing, or lists things."""
+    """Return a cell that names an entity, or lists entities."""
     if href is not None:
         return f'<td class="n">{_link(value, href)}</td>'
     return f"<td>{' '.join(_link(item, address) for item, address in items or ())}</td>"
@@ -74,8 +74,8 @@ def _cell(column: str, value: Any, tied: Collection[str]) -> str:
         said = number(value)
         behind = f' data-value="{value}"' if isinstance(value, float) and said in tied else ""
         return f'<td class="n"{behind}>{said}</td>'
-    several = [value] if isinstance(value, str | bool) else value
-    words = (escape(number(item)) for item in several)
+    items = [value] if isinstance(value, str | bool) else value
+    words = (escape(number(item)) for item in items)
     if column in TOKENS or column.endswith("_readable"):
         words = (Markup(f"<bdi><code>{word}</code></bdi>") for word in words)
     return f"<td>{' '.join(words)}</td>"

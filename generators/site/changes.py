@@ -18,7 +18,7 @@ class Change:
     """
 
     place: Place
-    kept: tuple[Along, ...]
+    retained: tuple[Along, ...]
     lost: tuple[Along, ...]
     gained: tuple[Along, ...]
     alike: tuple[Along, ...]
@@ -28,7 +28,7 @@ class Change:
     @property
     def held(self) -> int:
         """Return how many claims hold in the reference."""
-        return len(self.kept) + len(self.lost) + len(self.untested)
+        return len(self.retained) + len(self.lost) + len(self.untested)
 
 
 def verdict(row: Along, place: Place) -> str:
@@ -38,7 +38,9 @@ def verdict(row: Along, place: Place) -> str:
 
 def change(rows: Sequence[Along], reference: Place, place: Place) -> Change:
     """Return what became of claims at a place, beside those of the reference."""
-    sorted_out: dict[str, list[Along]] = {kind: [] for kind in ("kept", "lost", "gained", "alike", "untested", "new")}
+    sorted_out: dict[str, list[Along]] = {
+        kind: [] for kind in ("retained", "lost", "gained", "alike", "untested", "new")
+    }
     for row in rows:
         kind = _kind(verdict(row, reference), verdict(row, place))
         if kind is not None:
@@ -50,5 +52,5 @@ def _kind(before: str, after: str) -> str | None:
     if before == UNTESTED:
         return "new" if after == "holds" else None
     if before == "holds":
-        return {"holds": "kept", UNTESTED: "untested"}.get(after, "lost")
+        return {"holds": "retained", UNTESTED: "untested"}.get(after, "lost")
     return {"holds": "gained", UNTESTED: None}.get(after, "alike")

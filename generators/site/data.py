@@ -61,12 +61,5 @@ def model_entry(page: ModelPage) -> dict[str, Any]:
 
 
 def _picture(picture: Picture, page: ModelPage) -> dict[str, Any]:
-    return {
-        "title": picture.title,
-        "alt": f"{page.title}. {picture.words.alt}",
-        "light": picture.light,
-        "dark": picture.dark,
-        "width": picture.width,
-        "height": picture.height,
-        "data": picture.data,
-    }
+    files = {name: getattr(picture, name) for name in ("light", "dark", "width", "height", "data")}
+    return {"title": picture.title, "alt": f"{page.title}. {picture.words.alt}", **files}

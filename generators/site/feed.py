@@ -69,10 +69,7 @@ def has_feed(folder: Path) -> bool:
 def write_feed(folder: Path, site: Path, address: str) -> None:
     """Write the feed of a built site from the entries in a staging folder, where there are any.
 
-    Args:
-        folder: the staging folder.
-        site: the built site.
-        address: of the site; empty where it isn't known, and links are relative to the feed.
+    `address` is the site's; where it isn't known it is empty, and links are relative to the feed.
     """
     entries = _entries(folder)
     if entries:

@@ -1,21 +1,14 @@
-"""The claims from the most general to the least: by the share of models that can tell in which each holds."""
+"""The claims from the most general to the least: by the share of models that can test it in which each holds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from generators.base.sentences import listed
 from generators.compute.records import ClaimRecord
 from generators.site.learned import FIRST, Lesson
-from generators.site.openings import helix_in_words
 from generators.site.view import ModelPage
 
-ALL, SOME, NONE, UNTOLD = (
-    "In every model tested",
-    "In some of them",
-    "In none of them",
-    "Tested in no model, or in one of a series alone",
-)
+GROUPS = "all", "some", "none", "untested"  # models in which a claim holds
 
 
 @dataclass(frozen=True)
@@ -27,24 +20,23 @@ class Generality:
 
     lessons: tuple[Lesson, ...]
     first: ModelPage | None
-    helix: str = ""  # in how many models positions wind, and in which they do so in three dimensions
 
     @cached_property
     def groups(self) -> list[tuple[str, list[Lesson]]]:
         """Return the lessons by where they hold, in their order; no group is empty."""
-        found: dict[str, list[Lesson]] = {title: [] for title in (ALL, SOME, NONE, UNTOLD)}
+        found: dict[str, list[Lesson]] = {title: [] for title in GROUPS}
         for lesson in self.lessons:
             found[_group(lesson)].append(lesson)
         return [(title, these) for title, these in found.items() if these]
 
     @property
     def everywhere(self) -> list[Lesson]:
-        """Return what holds in every model that can tell, of which there are at least two."""
+        """Return what holds in every model that can test it, of which there are at least two."""
         return [lesson for lesson in self.lessons if len(lesson.cases) > 1 and lesson.holding == len(lesson.cases)]
 
     @property
     def nowhere(self) -> list[Lesson]:
-        """Return what holds in none of the models that can tell."""
+        """Return what holds in none of the models that can test it."""
         return [lesson for lesson in self.lessons if lesson.cases and not lesson.holding]
 
     @property
@@ -55,17 +47,17 @@ class Generality:
 
     @property
     def in_first_alone(self) -> list[Lesson]:
-        """Return what holds in the first model and in no other, of which at least one can tell; the least first."""
+        """Return what holds in the first model and in no other that can test it, at least one; the least first."""
         return [lesson for lesson in reversed(self._alone) if _holding(lesson).name == FIRST]
 
     @property
     def in_another_alone(self) -> list[tuple[Lesson, ModelPage]]:
-        """Return what holds in one other model alone of at least two that can tell, with that model."""
+        """Return what holds in one other model alone of at least two that can test it, with that model."""
         return [(lesson, page) for lesson in self._alone if (page := _holding(lesson)).name != FIRST]
 
     @property
     def by_one(self) -> list[tuple[Lesson, ModelPage]]:
-        """Return what holds in the only model that can tell, with that model."""
+        """Return what holds in the only model that can test it, with that model."""
         return [(lesson, _holding(lesson)) for lesson in self.lessons if len(lesson.cases) == lesson.holding == 1]
 
     @property
@@ -88,35 +80,31 @@ class Generality:
         return len(self.of_first) - len(self.untested)
 
     @property
-    def why(self) -> str:
-        """Return in a clause why the first model's claims can't all be tested; nothing where findings don't say."""
-        if self.first is None or not self.untested:
-            return ""
+    def why(self) -> list[str]:
+        """Return the reasons why the first model's claims can't all be tested; none where findings don't say."""
         about = {claim.finding for claim in self.untested}
-        sections = [section for section in self.first.sections if section.finding.name in about]
-        partial = any(section.lacks_weights for section in sections)
-        cannot_run = any(section.cannot_run for section in sections)
-        if partial:
-            return "only part of its weights is here" + (", so that it can't be run either" if cannot_run else "")
-        reasons = ["it can't be run here"] if cannot_run else []
-        if any(section.not_applicable for section in sections):
-            reasons.append("it has nothing that they are about")
-        return listed(reasons)
+        sections = [] if self.first is None else [one for one in self.first.sections if one.finding.name in about]
+        reasons = {
+            "lacks weights": any(section.lacks_weights for section in sections),
+            "cannot run": any(section.cannot_run for section in sections),
+            "not applicable": any(section.not_applicable for section in sections),
+        }
+        return [reason for reason, given in reasons.items() if given]
 
 
 def generality(lessons: Sequence[Lesson], pages: Sequence[ModelPage]) -> Generality:
     """Return lessons from the most general to the least; equals stay in the order of the site."""
     ordered = sorted(lessons, key=lambda lesson: (bool(lesson.cases), *lesson.generality), reverse=True)
     first = next((page for page in pages if page.name == FIRST), None)
-    return Generality(tuple(ordered), first, helix_in_words(pages))
+    return Generality(tuple(ordered), first)
 
 
 def _group(lesson: Lesson) -> str:
     if not lesson.cases:
-        return UNTOLD
+        return "untested"
     if lesson.holding == len(lesson.cases):
-        return ALL
-    return SOME if lesson.holding else NONE
+        return "all"
+    return "some" if lesson.holding else "none"
 
 
 def _holding(lesson: Lesson) -> ModelPage:

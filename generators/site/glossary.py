@@ -4,6 +4,7 @@ import html
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import yaml
 
@@ -47,7 +48,7 @@ class Term:
 @cache
 def glossary() -> tuple[Term, ...]:
     """Return all terms, in the order of the alphabet."""
-    entries = yaml.safe_load((packaged("templates") / "glossary.yml").read_text("utf-8"))
+    entries: list[dict[str, Any]] = yaml.safe_load((packaged("templates") / "glossary.yml").read_text("utf-8"))
     terms = [
         Term(
             one["term"],

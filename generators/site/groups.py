@@ -12,7 +12,7 @@ GROUPS = (IN_WEIGHTS, IN_USE)
 
 
 @dataclass(frozen=True)
-class Group:
+class FindingGroup:
     """Findings whose columns stand together, of those that claim something."""
 
     title: str
@@ -29,8 +29,8 @@ def group_of(finding: Finding[Any]) -> str:
     return IN_USE if RUN in finding.needs else IN_WEIGHTS
 
 
-def grouped(findings: Sequence[Finding[Any]]) -> list[Group]:
+def grouped(findings: Sequence[Finding[Any]]) -> list[FindingGroup]:
     """Return the groups that claim something, each with its findings in the order of the site."""
     claiming = [finding for finding in findings if finding.rules]
-    groups = [Group(title, tuple(f for f in claiming if group_of(f) == title)) for title in GROUPS]
+    groups = [FindingGroup(title, tuple(f for f in claiming if group_of(f) == title)) for title in GROUPS]
     return [group for group in groups if group.findings]

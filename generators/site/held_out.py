@@ -1,14 +1,13 @@
-"""How well the models of a series foretell text, with intervals: from their records of training, or as measured here.
+"""The losses of the models of a series, with intervals: from their records of training, or as measured here.
 
-A record is the `training.json` beside a model's weights: loss on text that was kept from its training, window by
+A record is the `training.json` beside a model's weights: loss on text that was held out of its training, window by
 window. Where models have none, it is the loss that the finding on the use of positions measured.
 """
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,15 +16,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, Model, Place, explain
+from generators.findings.facts import TextLoss
 from generators.site.claims_along import SeriesMember
+from generators.site.locations import TRAINING_RECORD
 
-RECORD = "training.json"
-MEASURED_IN = "position_use"
 STANDARD_ERRORS = 1.96  # to either side of a mean: 95 % of a normal distribution
 
 
 @dataclass(frozen=True)
-class Mean:
+class LossMean:
     """A mean over windows with its 95 % interval, as far as the windows are independent; None of a single one."""
 
     mean: float
@@ -33,19 +32,19 @@ class Mean:
 
 
 @dataclass(frozen=True)
-class Loss:
+class SeriesLoss:
     """One model's loss, and how far it is from the first model's, taken window by window where both have them."""
 
     place: Place
-    loss: Mean
-    difference: Mean | None = None
+    loss: LossMean
+    difference: LossMean | None = None
 
 
 @dataclass(frozen=True)
 class Losses:
     """The losses along a series, comparable with one another: of which text, in which unit."""
 
-    rows: tuple[Loss, ...]
+    rows: tuple[SeriesLoss, ...]
     text: str
     unit: str
 
@@ -56,7 +55,7 @@ class Losses:
         return (first - at[place]) / (first - last) if place in at and first > last else None
 
 
-class Corpus(BaseModel):
+class TrainingText(BaseModel):
     """Of what a model was trained on, and is held out from it."""
 
     model_config = ConfigDict(frozen=True)
@@ -69,38 +68,34 @@ class Recorded(BaseModel):
     model_config = ConfigDict(frozen=True)
     held_out_loss: float = Field(allow_inf_nan=False)
     held_out_window_losses: tuple[float, ...] = ()
-    corpus: Corpus
+    corpus: TrainingText
 
     @property
-    def loss(self) -> Mean:
+    def loss(self) -> LossMean:
         """Return the loss; its interval is over windows."""
         windows = np.array(self.held_out_window_losses)
-        return over_windows(windows) if len(windows) else Mean(self.held_out_loss, None)
+        return over_windows(windows) if len(windows) else LossMean(self.held_out_loss, None)
 
-    def less(self, other: "Recorded") -> Mean | None:
+    def less(self, other: "Recorded") -> LossMean | None:
         """Return this loss less another, window by window; None where the windows are not the same."""
         ours, theirs = self.held_out_window_losses, other.held_out_window_losses
         same = self.corpus == other.corpus and len(ours) == len(theirs) > 0
         return over_windows(np.subtract(ours, theirs)) if same else None
 
 
-def over_windows(values: Float[Array, " windows"]) -> Mean:
+def over_windows(values: Float[Array, " windows"]) -> LossMean:
     """Return the mean of `values` with 1.96 standard errors to either side."""
     mean = float(values.mean())
     if len(values) < 2:
-        return Mean(mean, None)
+        return LossMean(mean, None)
     error = STANDARD_ERRORS * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return Mean(mean, (mean - error, mean + error))
+    return LossMean(mean, (mean - error, mean + error))
 
 
 def record_of(model: Model) -> Recorded | None:
-    """Return the record of a model's training, None without one.
-
-    Raises:
-        InputError: it is there but damaged.
-    """
+    """Return the record of a model's training, None without one. Raises InputError: it is there but damaged."""
     for source in model.sources:
-        if isinstance(source, FolderSource) and (path := source.folder / RECORD).is_file():
+        if isinstance(source, FolderSource) and (path := source.folder / TRAINING_RECORD).is_file():
             try:
                 return Recorded.model_validate(json.loads(path.read_bytes()))
             except ValidationError as error:
@@ -111,14 +106,9 @@ def record_of(model: Model) -> Recorded | None:
 
 
 def losses(models: Sequence[tuple[Place, Model]], members: Sequence[SeriesMember]) -> Losses | None:
-    """Return the losses of a series, from whichever source tells more of them; None where none tells of two.
+    """Return the losses of a series, from whichever source has more of them; None where none has two.
 
-    Args:
-        models: all of the series, with results or not.
-        members: those with results.
-
-    Raises:
-        InputError: a record is damaged.
+    `members` are those of the models that have results. Raises InputError: a record is damaged.
     """
     found = [losses for losses in (_recorded(models), _measured(members)) if losses is not None]
     return max(found, key=lambda one: len(one.rows), default=None)
@@ -129,19 +119,21 @@ def _recorded(models: Sequence[tuple[Place, Model]]) -> Losses | None:
     if len(records) < 2 or len({record.corpus for _, record in records}) > 1:
         return None
     first = records[0][1]
-    rows = [Loss(place, one.loss, None if one is first else one.less(first)) for place, one in records]
+    rows = [SeriesLoss(place, one.loss, None if one is first else one.less(first)) for place, one in records]
     return Losses(tuple(rows), "text kept from training", "nats per token")
 
 
 def _measured(members: Sequence[SeriesMember]) -> Losses | None:
-    known = [(member.place, _metrics(member)) for member in members]
-    metrics = [(place, found) for place, found in known if found is not None]
-    if len(metrics) < 2 or len({(m["ran"]["text_sha256"], m["unit"]) for _, m in metrics}) > 1:
+    known = [(member.place, loss) for member in members for loss in _text_losses(member)]
+    if len(known) < 2 or len({(loss.text_sha256, loss.unit) for _, loss in known}) > 1:
         return None
-    rows = [Loss(place, Mean(m["base"]["mean"], (m["base"]["low"], m["base"]["high"]))) for place, m in metrics]
-    return Losses(tuple(rows), metrics[0][1]["ran"]["text"], metrics[0][1]["unit"])
+    rows = [SeriesLoss(place, LossMean(loss.mean, loss.interval)) for place, loss in known]
+    return Losses(tuple(rows), known[0][1].text, known[0][1].unit)
 
 
-def _metrics(member: SeriesMember) -> Any:
-    judged = next((each for each in member.judged.findings if each.finding.name == MEASURED_IN), None)
-    return None if judged is None or judged.measured is None else judged.measured.metrics
+def _text_losses(member: SeriesMember) -> Iterator[TextLoss]:
+    """Yield the loss of a model that a finding measured, if one did."""
+    for judged in member.judged.findings:
+        if judged.finding.facts.loss is not None and judged.measured is not None:
+            yield judged.finding.facts.loss(judged.measured.metrics)
+            return

@@ -1,4 +1,4 @@
-"""What we learned: for every claim one sentence over all models, made from their verdicts and effects.
+"""What we learned: every claim over all models, from verdicts and effects. Words: `templates/lessons.j2`.
 
 True for three models as for fifty: of few, names are given; of many, to the extremes only, and the rest is counted.
 """
@@ -8,14 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from generators.base.sentences import listed
 from generators.base.text import number
 from generators.compute.records import ClaimRecord
 from generators.findings.judging import VERDICTS, Rule
 from generators.site.view import ModelPage
 
 FIRST = "gpt2"  # the model that nearly every observation was made on
-FEW = 5  # models that can test a claim; of more, families are counted and none is named
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Case:
 class Lesson:
     """One claim over all models: how often it holds, by family; where most; and what runs against the first model.
 
-    `of_series` are the models that can test it and stand in their series alone, so that they count nowhere else.
+    `of_series` are the models that can test it and are in their series alone, so that they count nowhere else.
     """
 
     rule: Rule[Any]
@@ -52,19 +50,20 @@ class Lesson:
 
     @property
     def series_holding(self) -> int:
-        """Return in how many models it holds that stand in their series alone."""
+        """Return in how many models it holds that are in their series alone."""
         return sum(case.claim.verdict == "holds" for case in self.of_series)
 
     @property
-    def in_series_otherwise(self) -> str:
-        """Return what models of series say against its holding in all models tested, in one alone, or in none."""
-        if not self.cases or not self.of_series or 1 < self.holding < len(self.cases):
-            return ""
-        if self.holding == 1 < len(self.cases):
-            return f"holds in {self.series_holding} of {len(self.of_series)} of series" if self.series_holding else ""
-        verdict = "fails" if self.holding else "holds"
+    def otherwise(self) -> tuple[str, int] | None:
+        """Return what speaks against its holding in all models tested, in one alone, or in none.
+
+        It is a verdict and in how many models of series it is that; None where nothing does.
+        """
+        if not self.cases or 1 < self.holding < len(self.cases):
+            return None
+        verdict = "fails" if self.holding == len(self.cases) else "holds"
         count = sum(case.claim.verdict == verdict for case in self.of_series)
-        return f"{verdict} in {count} of {len(self.of_series)} of series" if count else ""
+        return (verdict, count) if count else None
 
     @property
     def mostly_otherwise(self) -> bool:
@@ -86,35 +85,22 @@ class Lesson:
 
     @property
     def share(self) -> float:
-        """Return in which share of the models that can tell it holds, 0 where none can."""
+        """Return in which share of the models that can test it, 0 where none can."""
         return self.holding / len(self.cases) if self.cases else 0.0
 
     @property
     def generality(self) -> tuple[float, float, int]:
-        """Return what claims are ordered by: the shares that hold and partly hold, and how many can tell."""
+        """Return what claims are ordered by: the shares that hold and partly hold, and how many can test it."""
         return self.share, self.partly / len(self.cases) if self.cases else 0.0, len(self.cases)
 
     @property
-    def where(self) -> str:
-        """Return in a bracket where it holds, or by whom it was tested: few models by name, many by family."""
-        by_family = self.by_family
-        if len(self.cases) > FEW:
-            each = [f"{family} {holding} of {count}" for family, holding, count in by_family]
-            said = [f"by family: {', '.join(each)}"] if len(each) > 1 else []
-        else:
-            holding, partly, fails = (self._titles(verdict) for verdict in ("holds", "partly", "fails"))
-            said = [listed(holding or ([] if partly else fails))] + ([f"partly {listed(partly)}"] if partly else [])
-            said = [one for one in said if one]
-        if self.lacking is not None and not self.holding and self.cases:
-            said.append(f"{self.lacking.title} not tested")
-        return f" ({'; '.join(said)})" if said else ""
-
-    def _titles(self, verdict: str) -> list[str]:
-        return [case.page.title for case in self.cases if case.claim.verdict == verdict]
+    def titles(self) -> dict[str, list[str]]:
+        """Return the models that can test it, by verdict."""
+        return {kind: [one.page.title for one in self.cases if one.claim.verdict == kind] for kind in VERDICTS}
 
     @property
     def extreme(self) -> tuple[str, Case] | None:
-        """Return the case on which most speaks for the claim, and what to call it; None with fewer than two effects.
+        """Return the case on which most speaks for the claim, and its kind; None with fewer than two effects.
 
         It is the largest effect (the lowest value, where low ones are evidence) unless thresholds differ by model.
         """
@@ -122,17 +108,16 @@ class Lesson:
         if case is None or sum(one.claim.value is not None for one in self.cases) < 2:
             return None
         if not self._one_threshold:
-            return ("Furthest beyond its threshold" if self._margin(case) >= 0 else "Nearest to its threshold"), case
-        return ("Largest effect" if self.rule.sense == "at least" else "Lowest value"), case
+            return ("beyond" if self._margin(case) >= 0 else "nearest"), case
+        return ("largest" if self.rule.sense == "at least" else "lowest"), case
 
     @property
-    def against(self) -> str:
+    def against(self) -> float | None:
         """Return the threshold of that case, where that doesn't hold or thresholds differ by model."""
-        if self.extreme is None or (claim := self.extreme[1].claim).threshold is None:
-            return ""
-        if claim.verdict == "holds" and self._one_threshold:
-            return ""
-        return f" against a threshold of {number(claim.threshold)}"
+        if self.extreme is None:
+            return None
+        claim = self.extreme[1].claim
+        return None if claim.verdict == "holds" and self._one_threshold else claim.threshold
 
     @property
     def _one_threshold(self) -> bool:
@@ -142,13 +127,13 @@ class Lesson:
     def strongest(self) -> Case | None:
         """Return the case furthest on the side of `holds`; None where no effect was measured."""
         measured = [case for case in self.cases if case.claim.value is not None]
-        return max(measured, key=self._evidence, default=None)
+        return max(measured, key=self._strength, default=None)
 
     @property
     def weakest(self) -> Case | None:
         """Return the case least on the side of `holds`; None where no effect was measured."""
         measured = [case for case in self.cases if case.claim.value is not None]
-        return min(measured, key=self._evidence, default=None)
+        return min(measured, key=self._strength, default=None)
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
@@ -171,7 +156,7 @@ class Lesson:
         others = [c for c in self.cases if c.claim.verdict == opposite and c.claim.value is not None]
         return max(others, key=lambda case: abs(self._margin(case)), default=None)
 
-    def _evidence(self, case: Case) -> tuple[int, float]:
+    def _strength(self, case: Case) -> tuple[int, float]:
         """Return what orders cases: the verdict, which may ask for more than the threshold, then the margin."""
         return -VERDICTS.index(case.claim.verdict), self._margin(case)
 
@@ -181,33 +166,11 @@ class Lesson:
         margin = value - threshold if self.rule.sense == "at least" else threshold - value
         return margin / abs(threshold) if threshold else margin
 
-    @property
-    def sentence(self) -> str:
-        """Return how often it holds, in words."""
-        if not self.cases:
-            return self._in_series()
-        count = len(self.cases)
-        if self.holding == count:
-            said = {1: "Holds in the one model tested", 2: "Holds in both models tested"}.get(
-                count, f"Holds in all {count} models tested"
-            )
-        elif not self.holding:
-            said = "Holds in none of the models tested" if count > 1 else "Does not hold in the one model tested"
-        else:
-            said = f"Holds in {self.holding} of {count} models tested"
-        return said + (f", partly in {self.partly}" if self.partly else "")
-
-    def _in_series(self) -> str:
-        """Return what models tell of it that stand in their series alone."""
-        if not self.of_series:
-            return "No model here can test it"
-        return f"Only models of a series can test it: holds in {self.series_holding} of {len(self.of_series)}"
-
 
 def lessons(
     rules: Sequence[Rule[Any]], pages: Sequence[ModelPage], in_series: Sequence[ModelPage] = ()
 ) -> Iterator[Lesson]:
-    """Yield the lesson of every claim; `in_series` are models that count only where no other can tell."""
+    """Yield the lesson of every claim; `in_series` are models that count only where no other can test it."""
     for rule in rules:
         known = _cases(rule, pages)
         tested = tuple(case for case in known if case.claim.verdict != "untested")

@@ -3,6 +3,8 @@
 from importlib import resources
 from pathlib import Path
 
+TRAINING_RECORD = "training.json"  # beside the weights of a model that was trained here
+
 
 def packaged(name: str) -> Path:
     """Return `templates`, `site_src` or `mkdocs.yml` of this installation.

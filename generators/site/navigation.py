@@ -9,7 +9,6 @@ from generators.base.plain import as_json
 from generators.findings import FINDINGS
 from generators.site.notebooks import Notebook
 from generators.site.series import SeriesPage
-from generators.site.speed import PAGE as SPEED
 from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
@@ -24,10 +23,9 @@ def write_navigation(
     series: Sequence[SeriesPage] | None,
     *,
     whole: bool = True,
-    has_speed: bool = False,
 ) -> None:
     """Write the menu beside the pages it lists, in the form of mkdocs.yml's `nav`."""
-    menu = navigation(pages, notebooks, series, has_speed=has_speed) if whole else navigation_of_report(pages)
+    menu = navigation(pages, notebooks, series) if whole else navigation_of_report(pages)
     staging.write(NAVIGATION, as_json(menu))
 
 
@@ -38,11 +36,7 @@ def read_navigation(folder: Path) -> list[Any]:
 
 
 def navigation(
-    pages: Sequence[ModelPage],
-    notebooks: Sequence[Notebook],
-    series: Sequence[SeriesPage] | None = None,
-    *,
-    has_speed: bool = False,
+    pages: Sequence[ModelPage], notebooks: Sequence[Notebook], series: Sequence[SeriesPage] | None = None
 ) -> list[Any]:
     """Return the menu: titles and the pages behind them; `series` is None where none are known."""
     menu: list[Any] = [
@@ -56,8 +50,7 @@ def navigation(
     if notebooks:
         made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
         menu.append({"Notebooks": ["notebooks/index.md", *made]})
-    speed = [{"Speed": SPEED}] if has_speed else []
-    about = ["about.md", {"Data": DATA}, *speed, {"Glossary": "glossary.md"}]
+    about = ["about.md", {"Data": DATA}, {"Glossary": "glossary.md"}]
     return [*menu, {"Add a model": "add-a-model.md"}, {"About": about}]
 
 

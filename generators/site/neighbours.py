@@ -15,7 +15,7 @@ CODES = {"fails": 0.0, "partly": 1.0, "holds": 2.0}  # others are no verdicts
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedModel:
     """Two models' verdicts: on how many claims they are the same, and how many that is by chance."""
 
     other: ModelPage
@@ -35,8 +35,8 @@ class Neighbours:
     """The model that agrees most with one, and the model that agrees least; None where no other agrees less."""
 
     page: ModelPage
-    most: Compared
-    least: Compared | None
+    most: ComparedModel
+    least: ComparedModel | None
 
 
 def neighbours(pages: Sequence[ModelPage]) -> list[Neighbours]:
@@ -59,8 +59,8 @@ def _of(pages: Sequence[ModelPage], found: Agreement, i: int) -> Neighbours | No
         return None
     others.sort(key=lambda j: -found.same[i, j] / found.shared[i, j])
 
-    def compared(j: int) -> Compared:
-        return Compared(
+    def compared(j: int) -> ComparedModel:
+        return ComparedModel(
             other=pages[j],
             same=int(found.same[i, j]),
             shared=int(found.shared[i, j]),

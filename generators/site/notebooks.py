@@ -1,4 +1,4 @@
-"""Notebooks kept as text -> executed notebooks, for MkDocs to render and readers to download.
+"""Notebooks written as text -> executed notebooks, for MkDocs to render and readers to download.
 
 A notebook is a file in jupytext's percent format in `site_src/notebooks/`. Its header says what else its outputs
 follow from, so that it is executed again only when they can change:
@@ -9,9 +9,7 @@ follow from, so that it is executed again only when they can change:
 A cell that shows a figure or a table says in its metadata (`shows="..."`) what is to be seen, for those who can't.
 """
 
-import hashlib
 import html
-import json
 import os
 import platform
 import re
@@ -23,8 +21,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from generators.base import digests
+from generators.base.cache import Cache, key
 from generators.base.errors import AtlasError
-from generators.base.files import replace_file
 from generators.base.progress import Report, silent
 from generators.site.staging import Staging
 
@@ -73,7 +72,7 @@ class Notebook:
 
 
 @dataclass(frozen=True)
-class Needs:
+class NotebookNeeds:
     """What a notebook's outputs follow from beside its text, as its header says."""
 
     reads: tuple[str, ...] = ()
@@ -83,10 +82,9 @@ class Needs:
         """Return the patterns that no file fits."""
         return [pattern for pattern in self.reads if not any(folder.glob(pattern))]
 
-    def digests(self, folder: Path) -> dict[str, str]:
-        """Return the digest of every file that is read, by its path from the notebook."""
-        paths = {path for pattern in self.reads for path in folder.glob(pattern)}
-        return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+    def files(self, folder: Path) -> set[Path]:
+        """Return every file that is read."""
+        return {path for pattern in self.reads for path in folder.glob(pattern)}
 
 
 def listed(site_source: Path) -> list[Notebook]:
@@ -97,13 +95,13 @@ def listed(site_source: Path) -> list[Notebook]:
     return sorted(found, key=lambda one: order.index(one.name) if one.name in order else len(order))
 
 
-def write_notebooks(source: Path, staging: Staging, cache: Path, report: Report = silent) -> list[str]:
+def write_notebooks(source: Path, staging: Staging, cache: Cache, report: Report = silent) -> list[str]:
     """Write every notebook, executed now or taken from the cache if nothing it follows from changed.
 
     Args:
         source: the folder of hand-written pages, with the notebooks as text.
         staging: where to write; what notebooks read of the site has been written there.
-        cache: where executed notebooks are kept.
+        cache: holds executed notebooks.
         report: takes lines on the progress.
 
     Returns:
@@ -127,7 +125,7 @@ class NotebookError(AtlasError):
     """A notebook can't be executed: which one and why, in a sentence."""
 
 
-def _content(notebook: Notebook, folder: Path, cache: Path, report: Report) -> str:
+def _content(notebook: Notebook, folder: Path, cache: Cache, report: Report) -> str:
     """Return the executed notebook; `folder` is where it will stand in the site, and is executed."""
     parsed, needs = _parsed(notebook)
     absent = needs.absent(folder)
@@ -135,56 +133,38 @@ def _content(notebook: Notebook, folder: Path, cache: Path, report: Report) -> s
         sentence = f"The notebook {notebook.name} was not executed: {' and '.join(absent)} isn't there."
         report(sentence)
         return _as_text(_unexecuted(notebook, sentence))
-    kept = cache / f"{_key(notebook, needs, folder)}.ipynb"
-    known = _kept(kept)
+    name = _key(notebook, needs, folder)
+    known = cache.get(name)
     if known is not None:
-        return known
+        return known.decode()
     report(f"{notebook.name}: executing the notebook")
     _execute(parsed, notebook, folder)
     _tidy(parsed)
     text = _as_text(_described(parsed, notebook))
-    _keep(kept, text)
+    cache.put(name, text.encode())
     return text
 
 
-def _parsed(notebook: Notebook) -> tuple[Any, Needs]:
+def _parsed(notebook: Notebook) -> tuple[Any, NotebookNeeds]:
     import jupytext
 
     try:
         parsed = jupytext.reads(notebook.text, "py:percent")
         said = dict(parsed.metadata.get("atlas", {}))
         reads = tuple(map(str, said.pop("reads", ())))
-        return parsed, Needs(reads, **said)
+        return parsed, NotebookNeeds(reads, **said)
     except Exception as error:  # YAML, jupytext and the header's own mistakes: each has errors of its own
         raise NotebookError(f"The notebook {notebook.name} can't be read: {_one_line(str(error))}") from error
 
 
-def _key(notebook: Notebook, needs: Needs, folder: Path) -> str:
+def _key(notebook: Notebook, needs: NotebookNeeds, folder: Path) -> str:
     package = Path(__file__).parents[1]
     code = package.rglob("*.py") if needs.runs_atlas else [Path(__file__), package / "drawing" / "style.py"]
-    parts = {
-        "text": notebook.text,
-        "inputs": needs.digests(folder),
-        "versions": {name: metadata.version(name) for name in LIBRARIES} | {"python": platform.python_version()},
-        "code": [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(code)],
-    }
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def _kept(path: Path) -> str | None:
-    try:
-        text = path.read_text("utf-8")
-        json.loads(text)
-        return text
-    except (OSError, ValueError):
-        return None
-
-
-def _keep(path: Path, text: str) -> None:
-    try:
-        replace_file(path, text.encode())
-    except OSError as error:
-        raise AtlasError(f"The cache of notebooks {path.parent} can't be written: {error}.") from error
+    versions = [metadata.version(name) for name in LIBRARIES]
+    inputs = digests.of_files(needs.files(folder), folder)
+    return key(
+        notebook.text, inputs, *versions, platform.python_version(), digests.of_files(code, package), ending=".ipynb"
+    )
 
 
 def _execute(parsed: Any, notebook: Notebook, where: Path) -> None:

@@ -18,35 +18,30 @@ from generators.checkpoint.registry import Model, Registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.site import citing, data, evidence, notebooks
+from generators.site import citing, data, notebooks, quality_reports
 from generators.site.alike import FEWEST, alike
-from generators.site.by_scheme import askable
+from generators.site.by_scheme import askable, scheme_finding
+from generators.site.entities import Notable
 from generators.site.family import FamilyLesson, family_lessons, what_readers_asked
 from generators.site.feed import write_entries
 from generators.site.generality import generality
 from generators.site.glossary import glossary
 from generators.site.groups import grouped
-from generators.site.kept_pages import Drawn, draw_ahead, page_of
 from generators.site.learned import lessons
 from generators.site.navigation import DATA, write_navigation
 from generators.site.neighbours import neighbours
-from generators.site.openings import openings
-from generators.site.pictures import Picture
+from generators.site.outlier_models import outlier_model
+from generators.site.page_cache import DrawnPage, drawing, page_of
 from generators.site.previews import write_previews
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
 from generators.site.series import series_of, write_series
-from generators.site.special import special
-from generators.site.speed import write_speed
 from generators.site.staging import Staging
-from generators.site.things import Notable
+from generators.site.teasers import hero, teasers
 from generators.site.view import Absent, ModelPage, Section, all_models
 from generators.site.words import environment
 
-# The figure on the home page: this finding's signature, of the first model for which this claim holds.
-HERO = "helix"
-HERO_CLAIM = "winding"
-SEVERAL = 5  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
+FEW = 5  # models; with more, cells of the matrix leave it to the models' pages what a verdict says
 MANY = 12  # models; with more, pages sum up and name on demand
 PROCESSES = os.cpu_count() or 1  # that draw figures
 
@@ -55,7 +50,7 @@ PROCESSES = os.cpu_count() or 1  # that draw figures
 class Rendered:
     """What came of rendering: the pages there are, models without one, and what of stored results is damaged.
 
-    `in_series` are pages of models that stand in their series alone; `things` the channels, heads and tokens that
+    `in_series` are pages of models that are in their series alone; `entities` the channels, heads and tokens that
     results name, by model.
     """
 
@@ -63,7 +58,7 @@ class Rendered:
     absent: list[Absent]
     damaged: list[str]
     in_series: list[ModelPage] = field(default_factory=list)
-    things: dict[str, list[Notable]] = field(default_factory=dict)
+    entities: dict[str, list[Notable]] = field(default_factory=dict)
 
 
 def render(
@@ -95,11 +90,10 @@ def render(
         with_page = [page.name for page in (*rendered.pages, *rendered.in_series)]
         series = write_series(registry, store, staging, templates, with_page)
     _write_pages(rendered, registry, staging, templates, listed, store.root, family_lessons(series or ()))
-    has_speed = whole and write_speed(store.root, staging, templates)
-    write_navigation(staging, rendered.pages, listed, series, whole=whole, has_speed=has_speed)
+    write_navigation(staging, rendered.pages, listed, series, whole=whole)
     data.write(rendered.pages, staging)
     if whole:
-        write_search(rendered.pages, rendered.things, staging)
+        write_search(rendered.pages, rendered.entities, staging)
         write_table(rendered.pages, rendered.in_series, staging)
         write_entries(rendered.pages, staging)
         write_previews(rendered.pages, rendered.in_series, staging)
@@ -114,55 +108,86 @@ def _model_pages(
     templates: jinja2.Environment,
     report: Report,
 ) -> Rendered:
-    made: list[tuple[Model, Drawn]] = []
-    rendered = Rendered([], [], [])
-    models, whole = list(all_models(registry, store)), bool(templates.globals["whole"])
-    draw_ahead(models, store, staging, PROCESSES, report, whole=whole)
-    for model in models:
-        with _costing_only(model, rendered, report):
-            found = page_of(model, store, staging, unavailable, report, whole=whole)
-            if found is None and not model.only_in_series:
-                rendered.absent.append(Absent(model, unavailable.get(model.name, "It has no results yet.")))
-            elif found is not None:
-                made.append((model, found))
+    rendered, whole = Rendered([], [], []), bool(templates.globals["whole"])
+    made = _drawn(registry, store, staging, unavailable, rendered, report, whole=whole)
     everyone = [each.page for _, each in made]
     counted = [each.page for model, each in made if not model.only_in_series]
     for model, each in made:
         page = each.page
         with _costing_only(model, rendered, report):
-            beside = everyone if model.only_in_series else counted
-            apart = special(page, [page, *(other for other in beside if other is not page)])
-            in_series = series_of(model, registry, store) if whole else []
+            others = everyone if model.only_in_series else counted
             text = templates.get_template("model.md.j2").render(
                 root="../../",
                 page=page,
-                special=apart,
+                outlier=outlier_model(page, others),
                 beside_series=model.only_in_series,
-                things=each.things,
-                in_series=in_series,
+                entities=each.entities,
+                in_series=series_of(model, registry, store) if whole else [],
             )
             staging.write(f"models/{page.name}.md", text)
             (rendered.in_series if model.only_in_series else rendered.pages).append(page)
-            rendered.things[page.name] = each.things
+            rendered.entities[page.name] = each.entities
             rendered.damaged.extend(page.damaged)
     return rendered
 
 
+def _drawn(
+    registry: Registry,
+    store: Store,
+    staging: Staging,
+    unavailable: Mapping[str, str],
+    rendered: Rendered,
+    report: Report,
+    *,
+    whole: bool,
+) -> list[tuple[Model, DrawnPage]]:
+    """Draw what has results; return it by model. Models without a page go into `rendered`."""
+    made: list[tuple[Model, DrawnPage]] = []
+    models = list(all_models(registry, store))
+    with drawing(models, store, staging, PROCESSES, report, whole=whole) as draw:
+        for model in models:
+            with _costing_only(model, rendered, report):
+                found = page_of(model, draw(model), staging, unavailable.get(model.name))
+                if found is not None:
+                    made.append((model, found))
+                elif not model.only_in_series:
+                    rendered.absent.append(Absent(model, unavailable.get(model.name, "It has no results yet.")))
+    return made
+
+
 @contextmanager
 def _costing_only(model: Model, rendered: Rendered, report: Report) -> Iterator[None]:
-    """Let a model whose results no page can be made from cost no other its page; what is wrong is told."""
+    """Let a model whose results no page can be made from cost no other its page; what is wrong is reported."""
     try:
         yield
     except InputError as error:
-        rendered.damaged.append(str(error))
-        rendered.absent.append(Absent(model, str(error)))
+        sentence = reason = str(error)
     except AtlasError:
         raise
     except Exception as error:
         report(f"{model.name}: no page can be made from its results\n{traceback.format_exc()}")
         reason = f"No page can be made from its results ({type(error).__name__})."
-        rendered.damaged.append(f"{model.name}: {reason}")
+        sentence = f"{model.name}: {reason}"
+    else:
+        return
+    rendered.damaged.append(sentence)
+    if not model.only_in_series:  # the others are in no list of models
         rendered.absent.append(Absent(model, reason))
+
+
+@dataclass(frozen=True)
+class PageWriter:
+    """Writes pages from templates; `shared` is what all templates may name."""
+
+    staging: Staging
+    templates: jinja2.Environment
+    shared: dict[str, Any]
+
+    def write(self, path: str, template: str, **context: Any) -> None:
+        """Write one page; `root` leads from it to the site's root."""
+        depth = path.count("/") + (0 if path.endswith("index.md") else 1)
+        text = self.templates.get_template(template).render(root="../" * depth, **self.shared, **context)
+        self.staging.write(path, text)
 
 
 def _write_pages(
@@ -187,47 +212,47 @@ def _write_pages(
         "notebooks": listed,
         "version": __version__,
         "repository": os.environ.get("REPO_URL", "").strip() or None,
-        "is_several": len(rendered.pages) > SEVERAL,
+        "brief_cells": len(rendered.pages) > FEW,
         "is_many": len(rendered.pages) > MANY,
         "learned": learned,
         "general": generality(everything, rendered.pages),
     }
-
-    def write(path: str, template: str, **context: Any) -> None:
-        depth = path.count("/") + (0 if path.endswith("index.md") else 1)
-        staging.write(path, templates.get_template(template).render(root="../" * depth, **shared, **context))
-
+    writer = PageWriter(staging, templates, shared)
     if templates.globals["whole"]:
-        write("index.md", "home.md.j2", openings=openings(rendered.pages))
-        write("models/index.md", "models.md.j2", askable=askable([*rendered.pages, *rendered.in_series]))
-        write("compare.md", "compare.md.j2")
-        models_alike = alike(rendered.pages)
-        write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST, neighbours=neighbours(rendered.pages))
-        staging.write("data/alike.json", as_compact_json(models_alike.as_json()))
-        write("learned.md", "learned.md.j2", family=family, asked=what_readers_asked(family, everything))
-        write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW)
-        if shared["is_many"]:
-            write("matrix.md", "matrix.md.j2")
+        _write_over_models(writer, rendered)
+        asked = what_readers_asked(family, everything)
+        writer.write("learned.md", "learned.md.j2", family=family, asked=asked)
     else:
-        write("index.md", "report.md.j2", hero=_hero(rendered.pages))
-    write(
-        "about.md",
-        "about.md.j2",
-        nulls=evidence.nulls(results),
-        planted=evidence.planted(results),
-        oracle=evidence.oracle(results),
-        robustness=evidence.robustness(results),
-        lighthouse=evidence.lighthouse(results),
-        many=evidence.many(results),
-        bibtex=citing.bibtex(os.environ.get("SITE_URL", "").strip() or None),
-    )
-    write("glossary.md", "glossary.md.j2", glossary=glossary())
-    write("findings/index.md", "findings.md.j2")
+        writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
+    bibtex = citing.bibtex(os.environ.get("SITE_URL", "").strip() or None)
+    writer.write("about.md", "about.md.j2", bibtex=bibtex, **quality_reports.read_all(results))
+    writer.write("glossary.md", "glossary.md.j2", glossary=glossary())
+    _write_findings(writer, rendered.pages)
+
+
+def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
+    """Write the pages about all models together, which a report on one does without."""
+    pages = rendered.pages
+    writer.write("index.md", "home.md.j2", teasers=teasers(pages))
+    every = [*pages, *rendered.in_series]
+    writer.write("models/index.md", "models.md.j2", askable=askable(every), scheme_finding=scheme_finding())
+    writer.write("compare.md", "compare.md.j2")
+    models_alike = alike(pages)
+    writer.write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST, neighbours=neighbours(pages))
+    writer.staging.write("data/alike.json", as_compact_json(models_alike.as_json()))
+    writer.write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW)
+    if writer.shared["is_many"]:
+        writer.write("matrix.md", "matrix.md.j2")
+
+
+def _write_findings(writer: PageWriter, pages: Sequence[ModelPage]) -> None:
+    """Write the list of findings and the page of each; of many models, one in words as well."""
+    writer.write("findings/index.md", "findings.md.j2")
     for finding in FINDINGS:
-        about = _of_finding(finding, rendered.pages)
-        write(f"findings/{finding.name}.md", "finding.md.j2", **about)
-        if shared["is_many"]:
-            write(f"findings/{finding.name}/models.md", "finding_models.md.j2", **about)
+        about = _of_finding(finding, pages)
+        writer.write(f"findings/{finding.name}.md", "finding.md.j2", **about)
+        if writer.shared["is_many"]:
+            writer.write(f"findings/{finding.name}/models.md", "finding_models.md.j2", **about)
 
 
 @dataclass(frozen=True)
@@ -267,16 +292,6 @@ def _by_family(shown: Sequence[tuple[ModelPage, Section]]) -> list[tuple[str, li
 
 
 def _chosen(shown: Sequence[tuple[ModelPage, Section]]) -> tuple[ModelPage, Section] | None:
-    """Return the model whose picture stands first: most of its claims hold; None without a picture."""
+    """Return the model whose picture comes first: most of its claims hold; None without a picture."""
     drawn = [(page, section) for page, section in shown if section.signature is not None]
     return max(drawn, key=lambda one: sum(claim.verdict == "holds" for claim in one[1].claims), default=None)
-
-
-def _hero(pages: Sequence[ModelPage]) -> tuple[ModelPage, Picture] | None:
-    """Return the first model whose positions wind, with the picture of it; else the first picture there is."""
-    shown = [(page, section.signature) for page in pages for section in page.sections if section.finding.name == HERO]
-    drawn = [(page, picture) for page, picture in shown if picture is not None]
-    winding = [
-        (p, picture) for p, picture in drawn if HERO_CLAIM in p.claims and p.claims[HERO_CLAIM].verdict == "holds"
-    ]
-    return next(iter(winding or drawn), None)

@@ -1,20 +1,20 @@
 """Figures drawn, or taken from the cache if the same code has drawn the same measurements before."""
 
 import gc
-import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from generators.base.packed import packed
+from generators.base.cache import key
 from generators.base.plain import as_compact_json
 from generators.compute import code
 from generators.compute.judged import JudgedFinding
 from generators.drawing import svg
 from generators.drawing.head_grid import HeadGrid
 from generators.findings.contract import Figure
+from generators.findings.judging import NotMeasuredError
 from generators.site.staging import Staging
 from generators.site.words import Caption, caption
 
@@ -38,7 +38,7 @@ class Picture:
     data: str | None = None
 
 
-class Drawing(NamedTuple):
+class DrawnFile(NamedTuple):
     """Where a drawn figure is on light and on dark pages, from the site's root, and its size in CSS pixels."""
 
     light: str
@@ -53,8 +53,13 @@ def interactive_figures(findings: Iterable[JudgedFinding]) -> dict[str, Any]:
     One of heads takes in the lines of the other that it names: findings know nothing of each other's results.
     """
     measured = [(judged.finding, judged.measured) for judged in findings if judged.measured is not None]
-    figures = [figure for finding, found in measured for figure in finding.figures(found)]
-    made = {figure.name: figure.interactive() for figure in figures if figure.interactive is not None}
+    made = {}
+    for finding, found in measured:
+        with suppress(NotMeasuredError):
+            for figure in finding.figures(found):
+                with suppress(NotMeasuredError):
+                    if figure.interactive is not None:
+                        made[figure.name] = figure.interactive()
     return {name: _beside(drawn, made) for name, drawn in made.items()}
 
 
@@ -65,43 +70,47 @@ def _beside(drawn: Any, made: Mapping[str, Any]) -> Any:
 
 
 def pictures(judged: JudgedFinding, interactive: Mapping[str, Any], model: str, staging: Staging) -> list[Picture]:
-    """Draw every figure of one finding of one model; `interactive` is what the interactive ones are made from."""
+    """Draw every figure of one finding of one model, but those that need numbers which were not measured yet.
+
+    `interactive` is what the interactive ones are made from.
+    """
+    made: list[Picture] = []
     if judged.measured is None:
-        return []
-    figures = judged.finding.figures(judged.measured)
-    return [_picture(judged, figure, interactive.get(figure.name), model, staging) for figure in figures]
+        return made
+    with suppress(NotMeasuredError):
+        for figure in judged.finding.figures(judged.measured):
+            with suppress(NotMeasuredError):
+                made.append(_picture(judged, figure, interactive.get(figure.name), model, staging))
+    return made
 
 
 def _picture(judged: JudgedFinding, figure: Figure, interactive: Any, model: str, staging: Staging) -> Picture:
-    files = drawn(f"figures/{model}/{figure.name}", _drawing_key(judged, figure), figure.draw, staging)
+    files = drawn(f"figures/{model}/{figure.name}", _made_from(judged, figure), figure.draw, staging)
     data = None
     if interactive is not None:
         data = f"data/{model}/{figure.name}.json"
-        staging.write(data, as_compact_json(packed(interactive.as_json())))
+        staging.write(data, as_compact_json(interactive.as_json()))
     assert judged.measured is not None
     words = caption(judged.finding.name, figure.name, judged.measured)
     return Picture(figure.name, figure.title, words, *files, data)
 
 
-def drawn(path: str, key: str, draw: Callable[[], Any], staging: Staging) -> Drawing:
+def drawn(path: str, made_from: Sequence[object], draw: Callable[[], Any], staging: Staging) -> DrawnFile:
     """Write a figure; return where it is, and its size.
 
-    `path` has no ending. It is drawn only if the cache has nothing that was drawn under this key.
+    `path` has no ending. It is drawn only if the cache has nothing that was drawn from the same.
     """
-    name, data = f"{path}.svg", _svg(key, draw, staging)
+    name, data = f"{path}.svg", _svg(made_from, draw, staging)
     staging.write(name, data)
-    return Drawing(name, f"{name}#{svg.DARK}", *_size(data))
+    return DrawnFile(name, f"{name}#{svg.DARK}", *_size(data))
 
 
-def _svg(key: str, draw: Callable[[], Any], staging: Staging) -> bytes:
-    name = f"{hashlib.sha256(f'{key} {code.digest(svg.__name__)}'.encode()).hexdigest()[:32]}.svg"
-    known = staging.kept(name)
-    if known is not None:
-        return known
-    with _nothing_collected():
-        made = svg.svg(draw())
-    staging.keep(name, made)
-    return made
+def _svg(made_from: Sequence[object], draw: Callable[[], Any], staging: Staging) -> bytes:
+    def make() -> bytes:
+        with _nothing_collected():
+            return svg.svg(draw())
+
+    return staging.cache.get_or_make(key(*made_from, code.digest(svg.__name__), ending=".svg"), make)
 
 
 @contextmanager
@@ -116,12 +125,11 @@ def _nothing_collected() -> Iterator[None]:
             gc.enable()
 
 
-def _drawing_key(judged: JudgedFinding, figure: Figure) -> str:
-    """Return a digest of what is drawn and of the code that draws."""
+def _made_from(judged: JudgedFinding, figure: Figure) -> tuple[str, ...]:
+    """Return the digest of what is drawn, which figure it is, and the digest of the code that draws."""
     finding: Any = judged.finding
     measured = judged.stored.digest() if judged.stored else ""
-    parts = f"{measured} {figure.name} {code.digest(finding.figures.__module__)}"
-    return hashlib.sha256(parts.encode()).hexdigest()[:32]
+    return measured, figure.name, code.digest(finding.figures.__module__)
 
 
 def _size(svg: bytes) -> tuple[int, int]:

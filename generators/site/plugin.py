@@ -114,14 +114,14 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
 
     @event_priority(LAST)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Let the search find words of the glossary and things by name, after the theme wrote its index; the feed."""
+        """Add words of the glossary and entities to the index that the theme wrote, and write the feed."""
         add_entries(self._folder(config), Path(config.site_dir))
         feed.write_feed(self._folder(config), Path(config.site_dir), config.site_url or "")
 
     def _head(self, page: Any, config: MkDocsConfig) -> str:
         """Return what the head of a page says of it, and of the feed, for others than its reader."""
-        told = {citing.META: citing.in_words(), citing.META_BIBTEX: citing.fields()}
-        said = "".join(f'<meta name="{name}" content="{escape(text)}">' for name, text in told.items())
+        meta = {citing.META: citing.in_words(), citing.META_BIBTEX: citing.fields()}
+        said = "".join(f'<meta name="{name}" content="{escape(text)}">' for name, text in meta.items())
         preview = preview_of(page.file.src_uri.rpartition(".")[0], self.previews)
         if preview is not None:
             title = plain_text(str(page.meta.get("title") or page.title or config.site_name))
@@ -215,7 +215,7 @@ class Policies(BasePlugin):  # type: ignore[type-arg, no-untyped-call]  # it has
         return self._guarded(output, page.file.src_uri)
 
     def _guarded(self, html: str, name: str) -> str:
-        html, kept_out = with_policy(html, self.shipped)
-        for script in kept_out:
+        html, blocked = with_policy(html, self.shipped)
+        for script in blocked:
             log.warning("%s holds a script that the site doesn't ship: %.60s", name, " ".join(script.split()))
         return html

@@ -30,9 +30,7 @@ DIRECTIVES = (
 
 def scripts_of(html: str) -> frozenset[str]:
     """Return the scripts that stand in a page itself, without where it is."""
-    return frozenset(
-        _without_root(text) for attributes, text in SCRIPT.findall(html) if not IS_DATA.search(attributes)
-    )
+    return frozenset(map(_without_root, _inline(html)))
 
 
 def with_policy(html: str, shipped: Collection[str]) -> tuple[str, list[str]]:

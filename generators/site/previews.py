@@ -1,6 +1,5 @@
 """The picture by which a page's link is shown elsewhere, and what its `<head>` says for that (Open Graph)."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,10 +9,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from generators.base import digests
+from generators.base.cache import key
 from generators.base.plain import as_json, canonical_json
 from generators.base.sentences import many
 from generators.compute import code
-from generators.compute.records import ClaimRecord, by_verdict
+from generators.compute.records import by_verdict
 from generators.drawing import card as cards
 from generators.drawing.card import Bar, Card
 from generators.findings import FINDINGS
@@ -40,20 +41,20 @@ class Preview:
 def write_model_preview(page: ModelPage, staging: Staging) -> None:
     """Write the picture of a model's page; its figure is drawn only if the cache has no such picture."""
     picture = _picture(page)
-    made_from = b"" if picture is None else (staging.folder / picture.light).read_bytes()
+    made_from = "" if picture is None else digests.of_folder(staging.folder / picture.light)
     _write(_of_model(page.name), model_card(page), staging, _figure(page), made_from)
 
 
 def write_previews(pages: Sequence[ModelPage], in_series: Sequence[ModelPage], staging: Staging) -> None:
     """Write the pictures of findings and of all other pages, and which page has which; models have theirs."""
-    made = {f"models/{page.name}": _told(_of_model(page.name), model_card(page)) for page in (*pages, *in_series)}
+    made = {f"models/{page.name}": _preview(_of_model(page.name), model_card(page)) for page in (*pages, *in_series)}
     for finding in FINDINGS:
         path, card = f"{FOLDER}/findings/{finding.name}.png", finding_card(finding, pages)
         _write(path, card, staging)
-        made[f"findings/{finding.name}"] = _told(path, card)
+        made[f"findings/{finding.name}"] = _preview(path, card)
     site = site_card(pages)
     _write(f"{FOLDER}/atlas.png", site, staging)
-    made[OTHERS] = _told(f"{FOLDER}/atlas.png", site)
+    made[OTHERS] = _preview(f"{FOLDER}/atlas.png", site)
     staging.write(PREVIEWS, as_json({page: asdict(one) for page, one in made.items()}))
 
 
@@ -78,7 +79,10 @@ def finding_card(finding: Finding[Any], pages: Sequence[ModelPage]) -> Card:
 def site_card(pages: Sequence[ModelPage]) -> Card:
     """Return the card of all other pages: of each finding its claims by verdict, over all models."""
     bars = [
-        Bar(finding.title, by_verdict([claim for page in pages for claim in _about(page, finding)]))
+        Bar(
+            finding.title,
+            by_verdict([c for page in pages for c in page.findings.claims if c.finding == finding.name]),
+        )
         for finding in FINDINGS
         if finding.rules
     ]
@@ -148,25 +152,17 @@ def _figure(page: ModelPage) -> Figure | None:
     return next(one for one in section.finding.figures(section.measured) if one.name == section.finding.signature)
 
 
-def _write(path: str, card: Card, staging: Staging, figure: Figure | None = None, made_from: bytes = b"") -> None:
+def _write(path: str, card: Card, staging: Staging, figure: Figure | None = None, made_from: str = "") -> None:
     """Write a card's picture; `made_from` is its figure as the page has it, by which a changed one is known."""
-    parts = (canonical_json(asdict(card)), code.digest(cards.__name__), hashlib.sha256(made_from).hexdigest())
-    name = f"{hashlib.sha256(' '.join(parts).encode()).hexdigest()[:32]}.png"
-    picture = staging.kept(name)
-    if picture is None:
-        picture = cards.png(card, None if figure is None else figure.draw)
-        staging.keep(name, picture)
-    staging.write(path, picture)
+    name = key(canonical_json(asdict(card)), code.digest(cards.__name__), made_from, ending=".png")
+    draw = None if figure is None else figure.draw
+    staging.write(path, staging.cache.get_or_make(name, lambda: cards.png(card, draw)))
 
 
-def _told(path: str, card: Card) -> Preview:
+def _preview(path: str, card: Card) -> Preview:
     counts = ", ".join(f"{count} {cards.VERBS[kind]}" for kind, count in card.counts.items() if count)
     said = f"{card.title}: {card.counted}, {counts}." if counts else f"{card.title}."
     return Preview(path, said)
-
-
-def _about(page: ModelPage, finding: Finding[Any]) -> list[ClaimRecord]:
-    return [claim for claim in page.findings.claims if claim.finding == finding.name]
 
 
 def plain_text(html: str) -> str:

@@ -8,15 +8,15 @@ from generators.base.progress import Report
 from generators.checkpoint.registry import Model, Registry
 from generators.checkpoint.sources import Places
 from generators.compute.results import Store
-from generators.compute.run import compute_model
-from generators.compute.running import AS_USUAL, Settings
+from generators.compute.running import AS_USUAL, RunSettings
+from generators.compute.schedule import compute_model
 from generators.site.build import make_pages, run_mkdocs
+from generators.site.build_cache import Workshop
 from generators.site.locations import packaged
-from generators.site.standing import Workshop
 
 
 def write_report(
-    model: Model, places: Places, output: Path, report: Report, settings: Settings = AS_USUAL
+    model: Model, places: Places, output: Path, report: Report, settings: RunSettings = AS_USUAL
 ) -> list[str]:
     """Compute a model and write the site of it alone; return a sentence for everything that failed.
 
@@ -27,11 +27,11 @@ def write_report(
     if output.exists() and not (output.is_dir() and (not any(output.iterdir()) or (output / "index.html").is_file())):
         raise InputError(f"{output} is there and is no report; name another place with --output.")
     with tempfile.TemporaryDirectory() as folder:
-        kept = Path(folder)
-        store = Store(kept / "results")
+        place = Path(folder)
+        store = Store(place / "results")
         done = compute_model(model, places, store, report, settings=settings)
         workshop = Workshop(
-            packaged("site_src"), packaged("mkdocs.yml"), kept / "pages", kept / "cache", output.resolve()
+            packaged("site_src"), packaged("mkdocs.yml"), place / "pages", place / "cache", output.resolve()
         )
         made = make_pages(Registry(models=(model,)), store, workshop, report=report, whole=False)
         run_mkdocs(workshop, from_disk=True)

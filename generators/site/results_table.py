@@ -31,7 +31,7 @@ IN_PARQUET: Mapping[Kind, str] = {
 
 
 @dataclass(frozen=True)
-class Told:
+class ClaimRow:
     """What a row is made from: a claim, its rule, its finding, its model."""
 
     page: ModelPage
@@ -56,7 +56,7 @@ class Column:
     name: str
     kind: Kind
     meaning: str
-    of: Callable[[Told], Any]
+    of: Callable[[ClaimRow], Any]
     unit: str | None = None
     null: str | None = None
 
@@ -72,7 +72,7 @@ class Column:
         }
 
 
-def _end(row: Told, at: int) -> float | None:
+def _end(row: ClaimRow, at: int) -> float | None:
     return None if row.claim.interval is None else row.claim.interval[at]
 
 
@@ -84,180 +84,125 @@ def day(stored: str | None) -> str | None:
         return None
 
 
-def _chance(row: Told, what: str) -> Any:
+def _chance(row: ClaimRow, what: str) -> Any:
     return None if row.claim.chance is None else getattr(row.claim.chance, what)
 
 
-AS_VALUE = "see unit"
 NO_INTERVAL = "the value is a count, a sum over a whole matrix, or absent"
 NO_CHANCE = "no distribution of chance was drawn, or the claim is untested"
 
+
+def _text(name: str, meaning: str, of: Callable[[ClaimRow], Any], null: str | None = None) -> Column:
+    return Column(name, "text", meaning, of, null=null)
+
+
+def _count(name: str, meaning: str, of: Callable[[ClaimRow], Any], unit: str, null: str | None = None) -> Column:
+    return Column(name, "whole number", meaning, of, unit, null)
+
+
+def _number(name: str, meaning: str, of: Callable[[ClaimRow], Any], null: str) -> Column:
+    return Column(name, "number", meaning, of, "see unit", null)
+
+
+def _flag(name: str, meaning: str, of: Callable[[ClaimRow], Any]) -> Column:
+    return Column(name, "yes or no", meaning, of)
+
+
 COLUMNS: tuple[Column, ...] = (
-    Column("model", "text", "the model's name, as in the address of its page", lambda row: row.page.name),
-    Column("title", "text", "the model's name, as pages show it", lambda row: row.page.title),
-    Column("family", "text", "the architecture by whose table tensors got their roles", lambda row: row.model.family),
-    Column("causal", "yes or no", "whether a token sees only those before it", lambda row: row.model.causal),
-    Column("post_norm", "yes or no", "whether norms stand behind a block's sum", lambda row: row.model.post_norm),
-    Column("layers", "whole number", "how many layers the model has", lambda row: row.model.n_layer, "layers"),
-    Column(
-        "heads",
-        "whole number",
-        "how many heads of attention a layer has; 0 where it has none",
-        lambda row: row.model.n_head,
-        "heads",
+    _text("model", "the model's name, as in the address of its page", lambda row: row.page.name),
+    _text("title", "the model's name, as pages show it", lambda row: row.page.title),
+    _text("family", "the architecture by whose table tensors got their roles", lambda row: row.model.family),
+    _flag("causal", "whether a token sees only those before it", lambda row: row.model.causal),
+    _flag("post_norm", "whether norms stand behind a block's sum", lambda row: row.model.post_norm),
+    _count("layers", "how many layers the model has", lambda row: row.model.n_layer, "layers"),
+    _count(
+        "heads", "how many heads of attention a layer has; 0 where it has none", lambda row: row.model.n_head, "heads"
     ),
-    Column("d_model", "whole number", "channels of the residual stream", lambda row: row.model.d_model, "channels"),
-    Column(
+    _count("d_model", "channels of the residual stream", lambda row: row.model.d_model, "channels"),
+    _count(
         "positions",
-        "whole number",
         "the longest text that the model was made for",
         lambda row: row.model.n_ctx,
         "tokens",
         "the configuration names no longest text",
     ),
-    Column(
-        "tokens",
-        "whole number",
-        "tokens of the vocabulary",
-        lambda row: row.model.vocab_size,
-        "tokens",
-        "the model reads no tokens",
+    _count(
+        "tokens", "tokens of the vocabulary", lambda row: row.model.vocab_size, "tokens", "the model reads no tokens"
     ),
-    Column(
+    _flag(
         "only_in_series",
-        "yes or no",
         "whether the model differs from another in one thing only (a seed, a change to a recipe): such models are "
         "read along their series and are in no count of models, so leave them out where you count",
         lambda row: row.in_series,
     ),
-    Column(
-        "licence",
-        "text",
-        "the licence of the weights",
-        lambda row: row.page.licence,
-        null="the registry doesn't say",
-    ),
-    Column("source", "text", "from where weights were read: hub, package, folder", lambda row: row.model.source.kind),
-    Column("place", "text", "the repository, package or folder there", lambda row: row.model.source.place),
-    Column(
+    _text("licence", "the licence of the weights", lambda row: row.page.licence, "the registry doesn't say"),
+    _text("source", "from where weights were read: hub, package, folder", lambda row: row.model.source.kind),
+    _text("place", "the repository, package or folder there", lambda row: row.model.source.place),
+    _text(
         "revision",
-        "text",
         "the revision or version that was asked for",
         lambda row: row.model.source.revision,
-        null="the source has none",
+        "the source has none",
     ),
-    Column(
-        "commit",
-        "text",
-        "the commit that was read",
-        lambda row: row.model.source.commit,
-        null="the source has none",
-    ),
-    Column(
+    _text("commit", "the commit that was read", lambda row: row.model.source.commit, "the source has none"),
+    _text(
         "group",
-        "text",
         f"whether the finding reads weights or runs the model: {', '.join(GROUPS)}",
         lambda row: group_of(row.section.finding),
     ),
-    Column("finding", "text", "the finding's name, as in its address", lambda row: row.section.finding.name),
-    Column("finding_title", "text", "the finding's name, as pages show it", lambda row: row.section.finding.title),
-    Column(
+    _text("finding", "the finding's name, as in its address", lambda row: row.section.finding.name),
+    _text("finding_title", "the finding's name, as pages show it", lambda row: row.section.finding.title),
+    _text(
         "status",
-        "text",
         "what came of the finding: computed, missing (these weights can't tell), not_applicable (the architecture "
         "has nothing that it is about), failed",
         lambda row: row.section.record.status,
     ),
-    Column(
-        "reason",
-        "text",
-        "why the finding was not computed",
-        lambda row: row.section.record.reason,
-        null="it was computed",
-    ),
-    Column("claim", "text", "the claim's id, as in its address", lambda row: row.claim.id),
-    Column("claim_title", "text", "the claim in a word or two", lambda row: row.rule.short),
-    Column("statement", "text", "the claim as a sentence", lambda row: row.claim.statement),
-    Column("verdict", "text", ", ".join(VERDICTS), lambda row: row.claim.verdict),
-    Column(
-        "close",
-        "yes or no",
-        "whether it is a close call: what decides lies inside the interval",
-        lambda row: row.claim.close,
-    ),
-    Column("measure", "text", "what the value is, in words", lambda row: row.rule.value),
-    Column(
+    _text("reason", "why the finding was not computed", lambda row: row.section.record.reason, "it was computed"),
+    _text("claim", "the claim's id, as in its address", lambda row: row.claim.id),
+    _text("claim_title", "the claim in a word or two", lambda row: row.rule.short),
+    _text("statement", "the claim as a sentence", lambda row: row.claim.statement),
+    _text("verdict", ", ".join(VERDICTS), lambda row: row.claim.verdict),
+    _flag("close", "whether it is a close call: what decides lies inside the interval", lambda row: row.claim.close),
+    _text("measure", "what the value is, in words", lambda row: row.rule.value),
+    _number(
         "value",
-        "number",
         "the effect size that is judged",
         lambda row: row.claim.value,
-        AS_VALUE,
         "the claim is untested, or there is nothing of the kind to measure",
     ),
-    Column(
+    _text(
         "unit",
-        "text",
         "the unit of value, interval, threshold, baseline and chance",
         lambda row: row.claim.unit or None,
-        null="the value is a pure number: a correlation, a ratio",
+        "the value is a pure number: a correlation, a ratio",
     ),
-    Column(
-        "interval_low",
-        "number",
-        "lower end of the value's 95 % interval",
-        lambda row: _end(row, 0),
-        AS_VALUE,
-        NO_INTERVAL,
-    ),
-    Column(
-        "interval_high",
-        "number",
-        "upper end of the value's 95 % interval",
-        lambda row: _end(row, 1),
-        AS_VALUE,
-        NO_INTERVAL,
-    ),
-    Column(
-        "sense", "text", "at least or at most: on which side of the threshold it holds", lambda row: row.rule.sense
-    ),
-    Column(
+    _number("interval_low", "lower end of the value's 95 % interval", lambda row: _end(row, 0), NO_INTERVAL),
+    _number("interval_high", "upper end of the value's 95 % interval", lambda row: _end(row, 1), NO_INTERVAL),
+    _text("sense", "at least or at most: on which side of the threshold it holds", lambda row: row.rule.sense),
+    _number(
         "threshold",
-        "number",
         "from where the claim holds",
         lambda row: row.claim.threshold,
-        AS_VALUE,
         "it is relative to chance, and nothing was measured to set it by",
     ),
-    Column(
+    _number(
         "baseline",
-        "number",
         "what chance gives for the value; the median of its draws where there are any",
         lambda row: row.claim.baseline,
-        AS_VALUE,
         "the claim is untested, or no chance is named",
     ),
-    Column(
-        "chance_null",
-        "text",
-        "of what chance was drawn, in words",
-        lambda row: _chance(row, "null"),
-        null=NO_CHANCE,
-    ),
-    Column("chance_median", "number", "median of the draws", lambda row: _chance(row, "median"), AS_VALUE, NO_CHANCE),
-    Column(
+    _text("chance_null", "of what chance was drawn, in words", lambda row: _chance(row, "null"), NO_CHANCE),
+    _number("chance_median", "median of the draws", lambda row: _chance(row, "median"), NO_CHANCE),
+    _number(
         "chance_limit",
-        "number",
         "what a value has to pass to hold: beyond it lies 1 % of the draws",
         lambda row: _chance(row, "limit"),
-        AS_VALUE,
         NO_CHANCE,
     ),
-    Column(
-        "chance_draws", "whole number", "how many were drawn", lambda row: _chance(row, "draws"), "draws", NO_CHANCE
-    ),
-    Column(
+    _count("chance_draws", "how many were drawn", lambda row: _chance(row, "draws"), "draws", NO_CHANCE),
+    _text(
         "answer",
-        "text",
         "the verdict as a sentence about this model; why, where it is untested",
         lambda row: row.claim.answer,
     ),
@@ -269,22 +214,19 @@ COLUMNS: tuple[Column, ...] = (
         "UTC",
         "it was not measured",
     ),
-    Column(
+    _flag(
         "older_code",
-        "yes or no",
         "whether an older version of the finding's code measured it, the weights not being at hand since",
         lambda row: row.section.record.older_code,
     ),
-    Column(
+    _text(
         "digest",
-        "text",
         "SHA-256 of all that the measurement depends on: tensors, tokens, configuration, code",
         lambda row: row.section.record.key,
-        null="nothing was measured",
+        "nothing was measured",
     ),
-    Column(
+    _text(
         "page",
-        "text",
         "where the claim stands, from the root of this site",
         lambda row: f"models/{row.page.name}/#claim-{row.claim.id}",
     ),
@@ -300,14 +242,14 @@ def rows(pages: Iterable[ModelPage], in_series: Iterable[ModelPage] = ()) -> lis
     """
     by_id = {rule.id: rule for rule in rules()}
     models = [*((page, False) for page in pages), *((page, True) for page in in_series)]
-    told = [
-        Told(page, alone, section, claim, by_id[claim.id])
+    claim_rows = [
+        ClaimRow(page, alone, section, claim, by_id[claim.id])
         for page, alone in models
         for section in page.sections
         for claim in section.claims
         if claim.id in by_id
     ]
-    return [{column.name: column.of(one) for column in COLUMNS} for one in told]
+    return [{column.name: column.of(one) for column in COLUMNS} for one in claim_rows]
 
 
 def dictionary() -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What readers look for by name: words of the glossary and things that results name, as entries of the search.
+"""What readers look for by name: words of the glossary and entities that results name, as entries of the search.
 
 The theme's search makes its index from the headings of pages; these entries lead to places that have none, and to the
-panels of things. Words for which one place is the answer are tags of it, which the theme puts before all else; code
+panels of entities. Words for which one place is the answer are tags of it, which the theme puts before all else; code
 of notebooks isn't looked through.
 """
 
@@ -15,18 +15,19 @@ from typing import Any
 import yaml
 
 from generators.base.plain import as_json
+from generators.findings import FINDINGS
 from generators.site.addresses import PLACE
+from generators.site.entities import Notable
 from generators.site.glossary import PAGE, glossary
 from generators.site.locations import packaged
 from generators.site.staging import Staging
-from generators.site.things import Notable
 from generators.site.view import ModelPage
 
 ENTRIES = "search.json"  # in the staging folder; no page of the site
 INDEX = "search/search_index.json"  # in the built site
 CITING = "Beside the figure: its files, how to cite it, its address."
 FURTHER = 0.4  # of figures from 10 on: the theme looks for words that begin so, and who types 3 means 3 and not 32
-BOOST = 0.3  # of things: a page about channels comes before the channels of fifty models
+BOOST = 0.3  # of entities: a page about channels comes before the channels of fifty models
 ANSWERS = "search.yml"  # among templates
 BESIDE = {"notebooks/": 0.1, "add-a-model/": 0.3}  # boosts of pages that say how to do it oneself, by their address
 # Where the theme took out the border of two cells. Its search fails on words of which some end in such numbers.
@@ -34,9 +35,9 @@ GLUED = re.compile(r"(?<=[^\W\d_])(?=−?\d+\.\d)")
 CODE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 
 
-def write_search(pages: Sequence[ModelPage], things: Mapping[str, Iterable[Notable]], staging: Staging) -> None:
-    """Write the entries beside the pages that they lead to; `things` are those that results name, by model."""
-    named = [entry for page in pages for entry in entries_of_model(page, things.get(page.name, ()))]
+def write_search(pages: Sequence[ModelPage], entities: Mapping[str, Iterable[Notable]], staging: Staging) -> None:
+    """Write the entries beside the pages that they lead to; `entities` are those that results name, by model."""
+    named = [entry for page in pages for entry in entries_of_model(page, entities.get(page.name, ()))]
     staging.write(ENTRIES, as_json([*entries_of_glossary(), *named]))
 
 
@@ -49,16 +50,17 @@ def entries_of_glossary() -> list[dict[str, Any]]:
     ]
 
 
-def entries_of_model(page: ModelPage, things: Iterable[Notable]) -> list[dict[str, Any]]:
-    """Return an entry for every thing of a model that results name, and one that says where all others are."""
+def entries_of_model(page: ModelPage, entities: Iterable[Notable]) -> list[dict[str, Any]]:
+    """Return an entry for every entity of a model that results name, and one that says where all others are."""
     address = f"models/{page.name}/"
     look_up = f"Any channel, head, token or position of {page.title}: all that is known of it in one place."
     return [
         _entry(f"{address}#{PLACE}", f"Look up a channel, a head, a token of {page.title}", look_up, BOOST),
         *_figures(page, address),
         *(
-            _entry(f"{address}{_without_place(one)}", f"{one.called} of {page.title}", one.says, BOOST)
-            for one in things
+            # the theme doesn't find an entry that has a place behind a query
+            _entry(f"{address}{one.address.partition('#')[0]}", f"{one.called} of {page.title}", one.says, BOOST)
+            for one in entities
         ),
     ]
 
@@ -87,7 +89,10 @@ def add_entries(folder: Path, site: Path) -> None:
 def answers() -> dict[str, list[str]]:
     """Return the words for which a place is the answer, by its address."""
     said = yaml.safe_load((packaged("templates") / ANSWERS).read_text("utf-8"))
-    return {one["at"]: one["words"] for one in said}
+    of_findings = {
+        f"findings/{finding.name}/": [*finding.facts.search] for finding in FINDINGS if finding.facts.search
+    }
+    return {one["at"]: one["words"] for one in said} | of_findings
 
 
 def weighed(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str, Any]:
@@ -98,11 +103,6 @@ def weighed(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str, 
     text = GLUED.sub(" ", text)
     tags = {"tags": words[location]} if location in words else {}
     return {**entry, "text": text, **tags, **({} if boost == 1 else {"boost": boost})}
-
-
-def _without_place(thing: Notable) -> str:
-    """Return where a thing's panel opens; the theme doesn't find an entry of its own with a place behind a query."""
-    return thing.address.partition("#")[0]
 
 
 def _entry(location: str, title: str, text: str, boost: float = 1) -> dict[str, Any]:

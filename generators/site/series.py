@@ -1,6 +1,5 @@
 """What a series of models shows: claims along it, where verdicts settle, whether seeds agree. Reads no weights."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,14 +13,14 @@ from generators.compute import code
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
 from generators.drawing import along
-from generators.drawing.along import Line, Panel, Point
+from generators.drawing.along import EffectPanel, EffectPoint, VerdictLine
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.maths.spread import beyond_spread
 from generators.site.changes import Change, change
-from generators.site.claims_along import Along, SeriesMember, Settled
+from generators.site.claims_along import Along, FinalVerdict, SeriesMember
 from generators.site.held_out import Losses, losses
-from generators.site.pictures import Drawing, drawn
+from generators.site.pictures import DrawnFile, drawn
 from generators.site.series_curves import shown_curves
 from generators.site.staging import Staging
 
@@ -48,12 +47,12 @@ class SeriesPage:
     @cached_property
     def _by_finding(self) -> dict[str, list[Along]]:
         return {
-            finding.name: [Along(rule, self.series, self.members, self._effects(rule)) for rule in finding.rules]
+            finding.name: [
+                Along(rule, self.series, self.members, Along(rule, self.series, self.seeds).effects)
+                for rule in finding.rules
+            ]
             for finding in FINDINGS
         }
-
-    def _effects(self, rule: Any) -> tuple[float, ...]:
-        return Along(rule, self.series, self.seeds).effects
 
     def claims(self, finding: Finding[Any]) -> list[Along]:
         """Return every claim of a finding."""
@@ -64,7 +63,7 @@ class SeriesPage:
         """Return every claim that some model can test, in the order of the site."""
         return [row for rows in self._by_finding.values() for row in rows if row.tested]
 
-    def panels(self, finding: Finding[Any]) -> list[Panel]:
+    def panels(self, finding: Finding[Any]) -> list[EffectPanel]:
         """Return what is drawn of a finding."""
         return [panel for panel in (each.panel for each in self.claims(finding)) if panel is not None]
 
@@ -113,7 +112,7 @@ class SeriesPage:
         return [(place, larger[place], count) for place, count in compared.items()]
 
     @property
-    def in_several(self) -> list[Along]:
+    def comparable(self) -> list[Along]:
         """Return the claims that two models or more can test."""
         return [row for row in self.rows if len(row.tested) > 1]
 
@@ -134,22 +133,22 @@ class SeriesPage:
         """Return since when the claims hold that hold at the last step."""
         found: dict[str, list[Along]] = {kind: [] for kind in ("always", "late", "before", "after", "unknown")}
         for row in self.rows:
-            if row.settled is not None and row.settled.verdict == "holds" and row.settled.at_end:
-                found[self._since(row.settled)].append(row)
+            if row.final_verdict is not None and row.final_verdict.verdict == "holds" and row.final_verdict.at_end:
+                found[self._since(row.final_verdict)].append(row)
         return Emergence(**{kind: tuple(rows) for kind, rows in found.items()})
 
-    def _since(self, settled: Settled) -> str:
-        if settled.throughout:
-            return "always" if settled.from_start else "late"
+    def _since(self, final: FinalVerdict) -> str:
+        if final.throughout:
+            return "always" if final.from_start else "late"
         if self.half_fallen is None:
             return "unknown"
-        return "before" if self.places.index(settled.place) < self.places.index(self.half_fallen) else "after"
+        return "before" if self.places.index(final.place) < self.places.index(self.half_fallen) else "after"
 
     def done(self, row: Along) -> float | None:
         """Return which share of the loss's fall is done when a claim's verdict settles; None where unknown."""
-        if self.losses is None or row.settled is None or not self.ends:
+        if self.losses is None or row.final_verdict is None or not self.ends:
             return None
-        return self.losses.fallen(row.settled.place)
+        return self.losses.fallen(row.final_verdict.place)
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,9 @@ def write_series(
         text = templates.get_template("series.md.j2").render(
             root="../../",
             one=one,
-            pictures={finding.name: _picture(one, finding, staging) for finding in one.shown if one.panels(finding)},
+            pictures={
+                f.name: _drawn_along(one, f.name, panels, staging) for f in one.shown if (panels := one.panels(f))
+            },
             curves=shown_curves(name, one.members, one.axis, staging),
             emergence=_emergence(one, staging),
             losses=_losses(one, staging),
@@ -192,25 +193,21 @@ def write_series(
     return found
 
 
-def _picture(one: SeriesPage, finding: Finding[Any], staging: Staging) -> Drawing:
-    return _drawn_along(one, finding.name, one.panels(finding), staging)
-
-
-def _drawn_along(one: SeriesPage, name: str, panels: Sequence[Panel], staging: Staging) -> Drawing:
+def _drawn_along(one: SeriesPage, name: str, panels: Sequence[EffectPanel], staging: Staging) -> DrawnFile:
     draw = partial(along.draw_along, steps=one.series.along == "step")
     return _drawn(one, name, draw, (panels, [member.place for member in one.members], one.axis), staging)
 
 
-def _losses(one: SeriesPage, staging: Staging) -> Drawing | None:
+def _losses(one: SeriesPage, staging: Staging) -> DrawnFile | None:
     """Draw the losses along the series."""
     if one.losses is None:
         return None
-    points = [Point(row.place, row.loss.mean, row.loss.interval, "", None) for row in one.losses.rows]
-    panel = Panel(f"Loss on {one.losses.text}", one.losses.unit, tuple(points), None)
+    points = [EffectPoint(row.place, row.loss.mean, row.loss.interval, "", None) for row in one.losses.rows]
+    panel = EffectPanel(f"Loss on {one.losses.text}", one.losses.unit, tuple(points), None)
     return _drawn_along(one, "losses", [panel], staging)
 
 
-def _emergence(one: SeriesPage, staging: Staging) -> Drawing | None:
+def _emergence(one: SeriesPage, staging: Staging) -> DrawnFile | None:
     """Draw all verdicts along a training, below its loss."""
     lines = [line for line in map(_line, one.rows) if line is not None] if one.series.along == "step" else []
     if not lines or not one.ends:
@@ -220,18 +217,16 @@ def _emergence(one: SeriesPage, staging: Staging) -> Drawing | None:
     return _drawn(one, "emergence", along.draw_emergence, (lines, fall, unit), staging)
 
 
-def _line(row: Along) -> Line | None:
-    if row.settled is None or not isinstance(row.settled.place, int):
+def _line(row: Along) -> VerdictLine | None:
+    if row.final_verdict is None or not isinstance(row.final_verdict.place, int):
         return None
     verdicts = tuple((member.place, claim.verdict) for member, claim in row.tested if isinstance(member.place, int))
-    return Line(row.rule.statement.rstrip("."), row.settled.place, verdicts)
+    return VerdictLine(row.rule.statement.rstrip("."), row.final_verdict.place, verdicts)
 
 
-def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], staging: Staging) -> Drawing:
-    parts = f"{name} {drawn_from} {code.digest(along.__name__)}"
-    key = hashlib.sha256(parts.encode()).hexdigest()[:32]
-    path = f"figures/series/{one.series.name}/{name}"
-    return drawn(path, key, partial(draw, *drawn_from), staging)
+def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], staging: Staging) -> DrawnFile:
+    made_from = name, drawn_from, code.digest(along.__name__)
+    return drawn(f"figures/series/{one.series.name}/{name}", made_from, partial(draw, *drawn_from), staging)
 
 
 def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:
@@ -254,8 +249,7 @@ def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:
 def series_of(model: Model, registry: Registry, store: Store) -> list[Series]:
     """Return the series with a page that a model of `models.yml` is in.
 
-    Raises:
-        InputError: what is known of a model is damaged.
+    Raises InputError: what is known of a model is damaged.
     """
     named = [one for one in registry.series if model.name in [member.model for member in one.members]]
     return [

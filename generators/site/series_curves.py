@@ -1,6 +1,5 @@
 """The curves of positions along a series: small pictures of all, and what a slider over them is made from."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,8 +17,11 @@ from generators.compute import code
 from generators.drawing import small_multiples
 from generators.drawing.interactive import Curve, Rows
 from generators.drawing.small_multiples import NamedCurve
+from generators.findings import FINDINGS
+from generators.findings.facts import FollowedCurve
+from generators.findings.judging import NotMeasuredError
 from generators.site.claims_along import SeriesMember
-from generators.site.pictures import Drawing, drawn
+from generators.site.pictures import DrawnFile, drawn
 from generators.site.staging import Staging
 
 FEWEST_SHARED = 4  # positions that two curves need to have both, to be laid on one another
@@ -27,34 +29,11 @@ TURNED = ("axis 1", "axis 2", "axis 3")  # turned components are no principal on
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A curve that models have: of which finding and figure it is, and how pages speak of it."""
-
-    name: str
-    finding: str
-    figure: str
-    title: str
-    what: str
-
-
-KINDS = (
-    Kind("curve", "helix", "helix", "The curve of P", "The position embeddings in their own three components"),
-    Kind(
-        "stream-curve",
-        "stream",
-        "stream-curves",
-        "The curve in the stream",
-        "The mean hidden state at every position, half way through the model, in its own three components",
-    ),
-)
-
-
-@dataclass(frozen=True)
 class ShownCurves:
     """The curves of one kind on a series' page: the picture of all, where the slider's data are, who has none."""
 
-    kind: Kind
-    picture: Drawing
+    kind: FollowedCurve
+    picture: DrawnFile
     data: str
     shown: tuple[Place, ...]
     without: tuple[Place, ...]
@@ -63,7 +42,9 @@ class ShownCurves:
 def shown_curves(name: str, members: Sequence[SeriesMember], axis: str, staging: Staging) -> list[ShownCurves]:
     """Draw the curves of every kind that two models of a series or more have, and write what a slider needs."""
     made = []
-    for kind in KINDS:
+    for kind in (finding.facts.curve for finding in FINDINGS):
+        if kind is None:
+            continue
         found = [(member.place, curve) for member in members if (curve := curve_of(member, kind)) is not None]
         if len(found) < 2:
             continue
@@ -75,14 +56,17 @@ def shown_curves(name: str, members: Sequence[SeriesMember], axis: str, staging:
     return made
 
 
-def curve_of(member: SeriesMember, kind: Kind) -> Curve | None:
+def curve_of(member: SeriesMember, kind: FollowedCurve) -> Curve | None:
     """Return a model's curve as a figure of one range, None where it has none or it is a point."""
-    judged = next((each for each in member.judged.findings if each.finding.name == kind.finding), None)
+    judged = next((each for each in member.judged.findings if each.finding.facts.curve == kind), None)
     if judged is None or judged.measured is None:
         return None
-    figures: Any = judged.finding.figures(judged.measured)
-    made = next((figure.interactive for figure in figures if figure.name == kind.figure), None)
-    curve = made() if made is not None else None
+    try:
+        figures: Any = judged.finding.figures(judged.measured)
+        made = next((figure.interactive for figure in figures if figure.name == kind.figure), None)
+        curve = made() if made is not None else None
+    except NotMeasuredError:
+        return None
     if not isinstance(curve, Curve):
         return None
     rows = curve.rows[(len(curve.rows) - 1) // 2 if curve.slider else 0]  # layers: the one half way
@@ -116,11 +100,9 @@ def _turn(rows: Rows, onto: Rows) -> Float[Array, "3 3"]:
     return np.asarray(orthogonal_procrustes(ours - ours.mean(axis=0), theirs - theirs.mean(axis=0))[0])
 
 
-def _picture(name: str, kind: Kind, found: Sequence[tuple[Place, Curve]], staging: Staging) -> Drawing:
+def _picture(name: str, kind: FollowedCurve, found: Sequence[tuple[Place, Curve]], staging: Staging) -> DrawnFile:
     curves = [NamedCurve(number(place), curve.rows[0].first, curve.rows[0].points) for place, curve in found]
-    content = b"".join(
-        f"{one.name} {one.first}".encode() + np.ascontiguousarray(one.points).tobytes() for one in curves
-    )
-    key = hashlib.sha256(content + code.digest(small_multiples.__name__).encode()).hexdigest()[:32]
+    content = [(one.name, one.first, np.ascontiguousarray(one.points).tobytes()) for one in curves]
+    made_from = content, code.digest(small_multiples.__name__)
     path = f"figures/series/{name}/{kind.name}"
-    return drawn(path, key, partial(small_multiples.draw_small_multiples, curves), staging)
+    return drawn(path, made_from, partial(small_multiples.draw_small_multiples, curves), staging)

@@ -12,6 +12,8 @@ from generators.compute.judged import JudgedFinding, judged_model
 from generators.compute.records import ClaimRecord, FindingRecord, ModelFindings
 from generators.compute.results import Store
 from generators.findings.contract import Finding
+from generators.findings.facts import EntityKind
+from generators.findings.growing import NotMeasured, lacking
 from generators.findings.inputs import RUN
 from generators.findings.measured import Measurements
 from generators.site.pictures import Picture, interactive_figures, pictures
@@ -40,6 +42,11 @@ class Section:
     measured: Measurements[Any] | None = None
 
     @property
+    def metrics(self) -> Any:
+        """Return its numbers for words about them; to use one that was not measured yet raises `NotMeasuredError`."""
+        return lacking(self.record.metrics, self.record.not_measured, lambda: NotMeasured(""))
+
+    @property
     def problem(self) -> str | None:
         """Return in a few words what keeps it from being shown, None where it is shown."""
         if self.record.status == "computed":
@@ -58,12 +65,12 @@ class Section:
 
     @property
     def lacks_weights(self) -> bool:
-        """Return whether it can't be told because the checkpoint is a partial copy."""
+        """Return whether it can't be shown because the checkpoint is a partial copy."""
         return self.missing and RUN not in self.finding.needs
 
     @property
     def cannot_run(self) -> bool:
-        """Return whether it can't be told because the model can't be run here."""
+        """Return whether it can't be shown because the model can't be run here."""
         return self.missing and RUN in self.finding.needs
 
     @property
@@ -112,7 +119,7 @@ class ModelPage:
 
     @cached_property
     def missing(self) -> dict[str, list[Section]]:
-        """Return the findings that these weights can't tell, by the sentence that says why."""
+        """Return the findings that these weights can't show, by the sentence that says why."""
         return _by_reason(section for section in self.sections if section.missing)
 
     @cached_property
@@ -135,6 +142,10 @@ class ModelPage:
         """Return the numbers of every finding that was computed, by its name."""
         records = {name: record.metrics for name, record in self.findings.findings.items()}
         return {name: metrics for name, metrics in records.items() if metrics is not None}
+
+    def knows(self, kind: EntityKind) -> bool:
+        """Return whether a finding that was computed says something of single channels, heads and so on."""
+        return any(kind in s.finding.facts.entities for s in self.sections if s.record.status == "computed")
 
     @property
     def computed_on(self) -> str | None:
@@ -160,7 +171,7 @@ class Absent:
 
     @property
     def group(self) -> str:
-        """Return with which models it stands together."""
+        """Return the group of models that it is in."""
         return self.model.group or "Other models"
 
 
@@ -180,16 +191,18 @@ def all_models(registry: Registry, store: Store) -> Iterator[Model]:
 
 
 def titled(
-    published: ModelFindings, model: Model, sections: list[Section], damaged: list[str], unavailable: str | None
+    published: ModelFindings,
+    model: Model,
+    sections: list[Section],
+    damaged: list[str],
+    unavailable: str | None = None,
 ) -> ModelPage:
     """Return what a model's page is made from, with what the registry says of the model."""
     title = published.model.title if model.title == model.name else model.title
     return ModelPage(published, title, model.notes, model.licence, sections, damaged, unavailable)
 
 
-def model_page(
-    model: Model, store: Store, staging: Staging, unavailable: Mapping[str, str], report: Report
-) -> ModelPage | None:
+def model_page(model: Model, store: Store, staging: Staging, report: Report) -> ModelPage | None:
     """Return what a model's page is made from, its figures drawn; None where it has no results.
 
     Raises:
@@ -202,7 +215,7 @@ def model_page(
     published = judged.published()
     interactive = interactive_figures(judged.findings)
     sections = [_section(each, interactive, published, staging) for each in judged.findings]
-    return titled(published, model, sections, judged.damaged, unavailable.get(model.name))
+    return titled(published, model, sections, judged.damaged)
 
 
 def claims_about(finding: str, published: ModelFindings) -> list[ClaimRecord]:

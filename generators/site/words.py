@@ -1,23 +1,28 @@
 """Templates, and the words about a finding that stand in its own: captions, and texts for those who can't see."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from generators.base.progress import in_bytes
+from generators.base.sentences import listed
 from generators.base.text import SYMBOLS, formula, in_markdown, number
 from generators.compute.records import ClaimRecord
 from generators.drawing.strip import strip
 from generators.findings import FINDINGS
-from generators.findings.judging import Rule
+from generators.findings.judging import NotMeasuredError, Rule
 from generators.findings.measured import Measurements
 from generators.site.cells import body, header
 from generators.site.columns import shown
 from generators.site.locations import packaged
 
+NEEDS_MORE = Markup(
+    '<p class="status">More is said here where a number was measured that did not exist when this was computed.</p>\n'
+)
 MOST_ROWS = 100  # of a table on a page; its CSV has all
 
 
@@ -51,6 +56,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "md": in_markdown,
         "tex": formula,
         "bytes": in_bytes,
+        "listed": listed_in_words,
     }
     by_id = {rule.id: rule for rule in rules()}
     made.globals |= {
@@ -62,7 +68,10 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "shown_columns": shown,
         "table_header": header,
         "table_rows": body,
+        "as_far_as_measured": as_far_as_measured,
+        "of_those_measured": of_those_measured,
         "whole": whole,
+        "added": added,
     }
     return made
 
@@ -81,9 +90,37 @@ def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:
     return Caption(Markup(" ".join(how_to_read.split())), " ".join(Markup(alt).unescape().split()))
 
 
+def as_far_as_measured(words: Callable[..., Markup], *given: Any) -> Markup:
+    """Return what a macro says, or that it needs a number which was not measured yet."""
+    try:
+        return words(*given)
+    except NotMeasuredError:
+        return NEEDS_MORE
+
+
+def of_those_measured(words: Callable[[Sequence[Any]], Markup], models: Sequence[Any]) -> Markup:
+    """Return what a macro says of models, without those that need to be measured again for it."""
+    said = as_far_as_measured(words, models)
+    if said is not NEEDS_MORE:
+        return said
+    able = [model for model in models if as_far_as_measured(words, [model]) is not NEEDS_MORE]
+    return (words(able) if able else Markup()) + NEEDS_MORE
+
+
 def question(finding: str) -> str:
     """Return what a finding asks, without markup."""
     return Markup(_words(finding).question()).striptags()
+
+
+@jinja2.pass_context
+def added(context: jinja2.runtime.Context, name: str, *arguments: Any) -> list[Markup]:
+    """Return what findings add to a page: what macros `add_<name>` say in the templates that have one."""
+    made = []
+    for finding in FINDINGS:
+        template = context.environment.get_template(f"findings/{finding.name}.md.j2")
+        macro = getattr(template.make_module(context.get_all()), f"add_{name}", None)
+        made += [said] if macro is not None and (said := macro(*arguments).strip()) else []
+    return made
 
 
 @cache
@@ -103,6 +140,11 @@ def brief(value: float | None) -> str:
         return ""
     text = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return text.replace("-", "−", 1) if text.startswith("-") else text
+
+
+def listed_in_words(items: Iterable[Any]) -> Markup:
+    """Return "a", "a and b" or "a, b and c", of words, numbers or markup."""
+    return Markup(listed([escape(item if isinstance(item, str) else number(item)) for item in items]))
 
 
 def percent(share: float) -> str:

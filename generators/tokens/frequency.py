@@ -1,6 +1,5 @@
 """Token log-frequencies and where they come from, best source first."""
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,18 +10,18 @@ from numpy import ndarray as Array
 from generators.base.errors import InputError
 from generators.base.progress import printable
 from generators.checkpoint.sources import Files
-from generators.tokens.vocabulary import Vocabulary
+from generators.tokens.vocabulary import ModelVocabulary
 
 COUNTS = "token_counts.npy"
 
 
 @dataclass(frozen=True)
-class Frequency:
-    """How often each token occurs, as far as one source can tell.
+class TokenFrequency:
+    """How often each token occurs, according to one source.
 
-    `log_frequency` is log(count + 1) or a log of relative frequency, NaN for tokens that the source can't speak
-    about; `coverage` is the share of tokens that it can. `label` is how a page names the source. A `proxy` is no
-    frequency but something that goes with it (the token index). `digest` is the SHA-256 of the source's own numbers.
+    `log_frequency` is log(count + 1) or a log of relative frequency, NaN for tokens that the source lacks;
+    `coverage` is the share of tokens that it has. `label` is how a page names the source. A `proxy` is
+    not a frequency but correlates with it (the token index).
     """
 
     source: str
@@ -30,7 +29,6 @@ class Frequency:
     log_frequency: Float[Array, " V"]
     coverage: float
     proxy: bool
-    digest: str
 
     @property
     def training_counts(self) -> Int[Array, " V"] | None:
@@ -39,8 +37,12 @@ class Frequency:
 
 
 def token_frequencies(
-    files: Files, model_frequency: str, vocabulary: Vocabulary | None, size: int, extra_counts: Path | None = None
-) -> tuple[Frequency, ...]:
+    files: Files,
+    model_frequency: str,
+    vocabulary: ModelVocabulary | None,
+    size: int,
+    extra_counts: Path | None = None,
+) -> tuple[TokenFrequency, ...]:
     """Return what can be known of how often a model's tokens occur, best source first.
 
     Counts shipped with the model; counts over a corpus that the user names; word frequencies; always the token index.
@@ -92,29 +94,27 @@ def read_counts(path: Path, size: int) -> Int[Array, " V"]:
     return np.array(counts)
 
 
-def _counted(source: str, label: str, path: Path, size: int) -> Frequency:
+def _counted(source: str, label: str, path: Path, size: int) -> TokenFrequency:
     counts = read_counts(path, size)
-    digest = _digest(source, counts.astype("<i8").tobytes())
-    return Frequency(source, label, np.log1p(counts.astype(np.float64)), 1.0, False, digest)
+    return TokenFrequency(source, label, np.log1p(counts.astype(np.float64)), 1.0, False)
 
 
-def _of_words(vocabulary: Vocabulary) -> Frequency:
+def _of_words(vocabulary: ModelVocabulary) -> TokenFrequency:
     """Return the frequency in English of tokens that begin a word and are all letters (in GPT-1: that end one).
 
-    wordfreq tells no case apart: " The" gets the frequency of " the".
+    wordfreq ignores case: " The" gets the frequency of " the".
     """
     from importlib.metadata import version
 
     from wordfreq import get_frequency_dict
 
     known = get_frequency_dict("en")
-    words = map(_word, vocabulary.texts, vocabulary.marks_space & ~vocabulary.special)
+    words = map(_word, vocabulary.raw_bytes, vocabulary.marks_space & ~vocabulary.special)
     frequencies = np.array([known.get(word, np.nan) for word in words], np.float64)
     release = version("wordfreq")
-    digest = _digest(f"wordfreq {release}", " ".join(f"{f:.4g}" for f in frequencies).encode())
     label = f"frequencies of English words (wordfreq {release})"
     coverage = float(np.isfinite(frequencies).mean()) if len(frequencies) else 0.0
-    return Frequency("wordfreq", label, np.log(frequencies), coverage, False, digest)
+    return TokenFrequency("wordfreq", label, np.log(frequencies), coverage, False)
 
 
 def _word(text: bytes, begins_word: bool) -> str:
@@ -123,11 +123,7 @@ def _word(text: bytes, begins_word: bool) -> str:
     return word.casefold() if word.isalpha() else ""
 
 
-def _index(size: int) -> Frequency:
+def _index(size: int) -> TokenFrequency:
     label = "token index (a proxy: tokenizers tend to number frequent tokens first)"
     falling = np.arange(0, -size, -1, dtype=np.float64)
-    return Frequency("index", label, falling, 1.0, True, _digest("index", str(size).encode()))
-
-
-def _digest(source: str, content: bytes) -> str:
-    return hashlib.sha256(source.encode() + b"\0" + content).hexdigest()
+    return TokenFrequency("index", label, falling, 1.0, True)

@@ -9,14 +9,14 @@ import torch
 import typer
 from rich.console import Console
 
-from models.training.corpus import Corpus, Encoded, encoded, read_library
+from models.training.corpus import Encoded, LibraryFiles, encoded, read_library
 
 ROOT = Path(__file__).resolve().parents[2]
 
 Device = Annotated[str, typer.Option(help="cpu, cuda or mps. The published weights were made on cpu.")]
 Library = Annotated[Path | None, typer.Option(help="The folder of a standard library; this Python's own.")]
 Out = Annotated[Path, typer.Option(help="Where the model is written.")]
-Work = Annotated[Path, typer.Option(help="Where the checkpoint is kept.")]
+Work = Annotated[Path, typer.Option(help="Where the checkpoint is stored.")]
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def steady(threads: int, device: str) -> None:
     torch.use_deterministic_algorithms(True, warn_only=device != "cpu")
 
 
-def read(library: Path | None, console: Console) -> tuple[Corpus, Encoded]:
+def read(library: Path | None, console: Console) -> tuple[LibraryFiles, Encoded]:
     """Return the standard library's text and its tokens, and say how much that is.
 
     Raises:

@@ -1,7 +1,7 @@
 """The text that the atlas's own models are made of: the source of Python's standard library, and its tokens.
 
 The tokenizer is trained on more than the model is, which is how GPT-2 came by its never-trained tokens. Here both
-sides are known: `Corpus.trained` is what a model reads, `token_counts` says how often it meets every token there.
+sides are known: `LibraryFiles.trained` is what a model reads, `token_counts` says how often it meets every token.
 """
 
 import hashlib
@@ -22,12 +22,12 @@ TOKENIZER_ONLY = ("test", "encodings", "idlelib", "pydoc_data")
 # What an installation adds to the library: other people's packages, and files that name the machine.
 NOT_LIBRARY = ("site-packages", "dist-packages", "__pycache__")
 NAMES_THE_MACHINE = ("config-", "_sysconfigdata")
-# One file in so many is kept from the model to measure it on.
+# One file in so many is held out, to measure the model on.
 HELD_OUT_ONE_IN = 25
 
 
 @dataclass(frozen=True)
-class Corpus:
+class LibraryFiles:
     """The library's files by path, in three parts that share no file."""
 
     trained: dict[str, str]
@@ -48,14 +48,14 @@ class Corpus:
         return digest.hexdigest()
 
 
-def read_library(folder: Path | None = None) -> Corpus:
+def read_library(folder: Path | None = None) -> LibraryFiles:
     """The `.py` files under `folder` (by default, of the Python that runs this) that are valid UTF-8.
 
     Raises:
         FileNotFoundError: there are none.
     """
     folder = folder or Path(sysconfig.get_path("stdlib"))
-    corpus = Corpus({}, {}, {})
+    corpus = LibraryFiles({}, {}, {})
     for path, text in _files(folder):
         if path.split("/")[0] in TOKENIZER_ONLY:
             corpus.tokenizer_only[path] = text
@@ -121,7 +121,7 @@ class Encoded:
     counts: np.ndarray
 
 
-def encoded(corpus: Corpus) -> Encoded:
+def encoded(corpus: LibraryFiles) -> Encoded:
     """Train a tokenizer on all of `corpus` and return what it makes of both parts that a model meets."""
     tokenizer = train_tokenizer(corpus.everything)
     trained = encode(corpus.trained, tokenizer)

@@ -12,14 +12,14 @@ import torch
 from torch.nn.utils import parametrize
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from models.training.corpus import END_OF_TEXT, TOKENIZER_ONLY, Corpus, Encoded
+from models.training.corpus import END_OF_TEXT, TOKENIZER_ONLY, Encoded, LibraryFiles
 from models.training.gpt2 import ACTIVATION_KEYS, GELU_NEW, GELU_NEW_FAST
-from models.training.run import Run, versions
+from models.training.run import TrainingRun, versions
 
 RECORD = "training.json"
 
 
-def write_model(run: Run, text: Encoded, out: Path) -> PreTrainedModel:
+def write_model(run: TrainingRun, text: Encoded, out: Path) -> PreTrainedModel:
     """Write the files that others load; return the model as they will have it, its rounded weights in float32."""
     out.mkdir(parents=True, exist_ok=True)
     model = plain(copy.deepcopy(run.model).to("cpu")).half()
@@ -49,7 +49,7 @@ def plain(model: PreTrainedModel) -> PreTrainedModel:
     return model
 
 
-def record_of(run: Run, corpus: Corpus, text: Encoded, published: PreTrainedModel) -> dict[str, Any]:
+def record_of(run: TrainingRun, corpus: LibraryFiles, text: Encoded, published: PreTrainedModel) -> dict[str, Any]:
     """Return what any model's record says: how it came about, and its losses in nats a token."""
     return {
         "recipe": asdict(run.recipe),

@@ -1,4 +1,4 @@
-"""What a model reads in a step, and how well it foretells text: cross-entropies in nats a token."""
+"""What a model reads in a step, and how well it predicts text: cross-entropies in nats a token."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Everything that is chosen when a model is trained, but how it tells positions apart."""
+"""Everything that is chosen when a model is trained, except how it knows positions."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Recipe:
     # On every parameter, as the position and token embeddings of this size would else keep their random start.
     weight_decay: float = 0.1
     clip: float = 1.0
-    precision: str = "float32"  # of matrix products in a step; what is kept between steps is float32 in any case
+    precision: str = "float32"  # of matrix products in a step; what is carried between steps is float32 in any case
 
     def rate(self, step: int) -> float:
         """The learning rate: a linear rise, then half a cosine down to zero."""

@@ -24,7 +24,7 @@ MEASURE_EVERY = 500
 SAVE_EVERY = 100
 
 
-See = Callable[["Run"], None]
+See = Callable[["TrainingRun"], None]
 
 
 def versions() -> dict[str, str]:
@@ -37,7 +37,7 @@ def versions() -> dict[str, str]:
     }
 
 
-class Run:
+class TrainingRun:
     """A model in training with all that its next step depends on, and its checkpoint in `folder`.
 
     `made_of` is what decides the outcome beside the recipe and the versions of the libraries: the digest of the
@@ -116,7 +116,9 @@ class Run:
         return loss.item()
 
 
-def train(run: Run, trained: np.ndarray, held_out: np.ndarray, console: Console, see: See | None = None) -> None:
+def train(
+    run: TrainingRun, trained: np.ndarray, held_out: np.ndarray, console: Console, see: See | None = None
+) -> None:
     """Take `run` to its last step, with a bar on a terminal and a line with every checkpoint elsewhere.
 
     `see` is called with it before its first step and after each; after an interruption, again from its checkpoint on.

@@ -1,17 +1,19 @@
 /* Heads as a grid of layers and heads; the one that is chosen shows where it looks, as lines by offset. A kind of figure
-   for figures.js, which hands in what all kinds share. */
-"use strict";
+   for figures.js. */
 
-(window.atlasKinds ??= {}).heads = (data, plot, tools, figure, shared) => {
-  const { choice, spoken, onKeys, narrow, describe, ARROWS } = shared;
-  const { ink, faded, along, written, ticks, wide, sheet, pick, pointing, axes, legend, colourBar } = window.atlasDrawing;
+import { ARROWS, choice, describe, onKeys, spoken } from "./controls.js";
+import { isNarrow } from "./dom.js";
+import { along, axes, colourBar, faded, ink, legend, pick, pointing, sheet, wide } from "./drawing.js";
+import { ticks, written } from "./numbers.js";
+
+export function drawHeads(data, plot, tools, figure) {
   const { style } = data;
   const VIRIDIS = ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725"];
   const DASHES = [[], [7, 4], [2, 3]];
   const layers = data.grids[0].values.length;
   const heads = data.grids[0].values[0].length;
   const all = data.grids[0].values.flat();
-  const state = { head: all.indexOf(Math.max(...all)), grid: 0, told: null };
+  const state = { head: all.indexOf(Math.max(...all)), grid: 0 };
   const at = (index) => [Math.floor(index / heads), index % heads];
   const called = (index) => `L${at(index)[0]}H${at(index)[1]}`;
   const detail = (index) => ({ kind: "head", index, layer: at(index)[0], head: at(index)[1] });
@@ -75,7 +77,7 @@
   }
 
   function paint(pen, width, height) {
-    const below = narrow.matches;
+    const below = isNarrow();
     const left = wide(String(layers)) + 30;
     const apart = below ? width : width * 0.44;
     grid = { left, top: 58, right: apart - 6, bottom: below ? height * 0.46 : height - 42 };
@@ -168,4 +170,4 @@
       ),
     ],
   };
-};
+}

@@ -1,24 +1,28 @@
-/* What a channel is, in a few sentences made from its numbers: the panel on it opens with them (things.js). */
-"use strict";
+/* What a channel is, in a few sentences made from its numbers: the panel on it opens with them (entities.js). */
 
-window.atlasInShort = (things, index, { valueOf, placeOf, written }) => {
+import { placeOf, valueOf } from "./entity-data.js";
+import { isNumber, written } from "./numbers.js";
+
+/** Return these sentences, none where nothing is known. */
+export function inShort(entities, index) {
   const MUCH = 0.05; // of all channels, from the largest on
   const HARDLY = 0.5;
   const short = (value) => written(Number(value.toPrecision(2)));
   const middle = (values) => {
-    const sorted = values.filter((value) => typeof value === "number").sort((a, b) => a - b);
+    const sorted = values.filter(isNumber).sort((a, b) => a - b);
     return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
   };
 
   /** Return a column by its name, with this channel's value and place there; null where it has none. */
   function known(name) {
-    const column = things.columns.find((one) => one.name === name);
-    const value = column && valueOf(column, things, index);
-    return typeof value === "number" ? { column, value, place: placeOf(column, value) } : null;
+    const column = entities.columns.find((one) => one.name === name);
+    const value = column && valueOf(column, entities, index);
+    const place = isNumber(value) ? placeOf(column, value) : null;
+    return place ? { column, value, place } : null;
   }
 
   function gains() {
-    const line = things.lines.find(({ name }) => name === "ln2");
+    const line = entities.lines.find(({ name }) => name === "ln2");
     if (!line) return "";
     const own = line.values[index];
     const top = line.at.filter((_, i) => line.values.every((other) => other[i] <= own[i])).length;
@@ -56,12 +60,12 @@ window.atlasInShort = (things, index, { valueOf, placeOf, written }) => {
   function frequency() {
     const [weights, there, next] = ["rho_frequency", "token_there", "next_token"].map(known);
     const inWeights = weights && `Over tokens, its value in the embedding and their frequency have a rank correlation of ${short(weights.value)} (rank ${weights.place.says()})`;
-    const running = [[there, "the token there"], [next, "the next token"]] // prettier-ignore
-      .flatMap(([found, which]) => (found ? [`${short(found.value)} with the frequency of ${which}`] : []));
+    const running = [{ found: there, which: "the token there" }, { found: next, which: "the next token" }] // prettier-ignore
+      .flatMap(({ found, which }) => (found ? [`${short(found.value)} with the frequency of ${which}`] : []));
     const inUse = running.length ? `in the running model the strongest correlations of its values, over layers, are ${running.join(" and ")}` : "";
     const both = [inWeights, inUse].filter(Boolean).join("; ");
     return both && `${both[0].toUpperCase()}${both.slice(1)}.`;
   }
 
   return [gains(), varies(), cost(), frequency()].filter(Boolean).join(" ");
-};
+}

@@ -1,10 +1,11 @@
-/* Lines side by side, to be pointed at: each point says its value and interval. A kind of figure for figures.js, which
-   hands in what all kinds share. */
-"use strict";
+/* Lines side by side, to be pointed at: each point says its value and interval. A kind of figure for figures.js. */
 
-(window.atlasKinds ??= {}).panels = (data, plot, tools, figure, shared) => {
-  const { spoken, onKeys, narrow, touch, describe, ARROWS } = shared;
-  const { ink, faded, written, wide, sheet, pointing, nearestOf, axes } = window.atlasDrawing;
+import { ARROWS, describe, onKeys, spoken } from "./controls.js";
+import { isNarrow, isTouch } from "./dom.js";
+import { axes, faded, inLines, ink, nearestOf, pointing, sheet, wide } from "./drawing.js";
+import { written } from "./numbers.js";
+
+export function drawPanels(data, plot, tools, figure) {
   const { panels, style, linear_up_to: linear } = data;
   const state = { panel: 0, point: null };
   const STEEP = 1 / (1 - 1 / 10); // of the linear part of the axis, so that it goes on smoothly
@@ -21,24 +22,13 @@
   const [least, most] = [Math.min(...known), Math.max(...known)];
   const numbers = [...decades.map((value) => -value), 0, ...decades].filter((value) => value >= least && value <= most * 1.001);
 
-  const told = ({ names, values, low, high }, i) =>
+  const words = ({ names, values, low, high }, i) =>
     `${names[i]}: ${data.value} ${written(values[i])} (95 % interval ${written(low[i])} to ${written(high[i])})`;
-
-  /** Return a label in lines that fit. */
-  function inLines(label, width) {
-    const lines = [];
-    for (const word of label.split(" ")) {
-      const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
-      if (lines.length && wide(longer) <= width) lines[lines.length - 1] = longer;
-      else lines.push(word);
-    }
-    return lines;
-  }
 
   let marks = []; // of the points that are drawn: { panel, point, x, y }
   function paint(pen, width, height) {
     const colour = ink(style);
-    const below = narrow.matches;
+    const below = isNarrow();
     const left = Math.max(...numbers.map((value) => wide(written(value)))) + 34;
     const gap = below ? 62 : 22;
     const [across, down] = below
@@ -83,13 +73,13 @@
         for (const end of [low, high]) pen.line([[x - 3, end], [x + 3, end]], { stroke: fill, width: 1.2 }); // prettier-ignore
         const chosen = state.panel === k && state.point === i;
         pen.circle(x, y, chosen ? 6 : 3.5, { fill, ...(chosen ? { stroke: colour, width: 2 } : {}) });
-        marks.push({ panel: k, point: i, x, y, text: told(panel, i).replace(": ", "\n").replace(" (", "\n(") });
+        marks.push({ panel: k, point: i, x, y, text: words(panel, i).replace(": ", "\n").replace(" (", "\n(") });
       });
     });
   }
 
   const page = sheet(plot, style, paint);
-  const fit = () => (plot.style.height = narrow.matches ? `${panels.length * UPRIGHT}rem` : "");
+  const fit = () => (plot.style.height = isNarrow() ? `${panels.length * UPRIGHT}rem` : "");
   const output = spoken();
   const tell = pointing(
     plot,
@@ -98,7 +88,7 @@
   );
   function choose(panel, point) {
     Object.assign(state, { panel, point: Math.max(0, Math.min(panels[panel].values.length - 1, point)) });
-    output.textContent = `${told(panels[panel], state.point)}.`;
+    output.textContent = `${words(panels[panel], state.point)}.`;
     tell(null);
     page.draw();
   }
@@ -109,7 +99,7 @@
   tools.append(output);
   fit();
   describe(plot, figure, "left and right arrow keys go from point to point, up and down from panel to panel.");
-  output.textContent = touch.matches
+  output.textContent = isTouch()
     ? "Tap a dot for its value and interval."
     : "Point at a dot, or go through them with the arrow keys, for its value and interval.";
   return {
@@ -131,4 +121,4 @@
       ),
     ],
   };
-};
+}

@@ -1,29 +1,29 @@
 /* Keeps what the address names in view while figures and tables above it still take their size. It ends with the
    reader's first own move, or after a few seconds. Without it the browser jumps once, to where the place was then. */
-"use strict";
 
-(() => {
-  const PATIENCE = 6000; // milliseconds
-  const OWN_MOVES = ["wheel", "touchstart", "pointerdown", "keydown"];
-  let leave = () => {};
+import { onEveryPage } from "./dom.js";
 
-  function keepInView() {
-    leave();
-    if (location.hash.length < 2) return;
-    const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (!place) return;
-    const growing = new ResizeObserver(() => place.scrollIntoView({ behavior: "instant" }));
-    const timer = setTimeout(() => leave(), PATIENCE);
-    leave = () => {
-      growing.disconnect();
-      clearTimeout(timer);
-      for (const move of OWN_MOVES) removeEventListener(move, leave);
-    };
-    for (const move of OWN_MOVES) addEventListener(move, leave, { passive: true });
-    growing.observe(place.closest("article") ?? document.body);
-  }
+const PATIENCE = 6000; // milliseconds
+const OWN_MOVES = ["wheel", "touchstart", "pointerdown", "keydown"];
+let leave = () => {};
 
+function keepInView() {
+  leave();
+  if (location.hash.length < 2) return;
+  const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!place) return;
+  const growing = new ResizeObserver(() => place.scrollIntoView({ behavior: "instant" }));
+  const timer = setTimeout(() => leave(), PATIENCE);
+  leave = () => {
+    growing.disconnect();
+    clearTimeout(timer);
+    for (const move of OWN_MOVES) removeEventListener(move, leave);
+  };
+  for (const move of OWN_MOVES) addEventListener(move, leave, { passive: true });
+  growing.observe(place.closest("article") ?? document.body);
+}
+
+export function startKeepingPlace() {
   addEventListener("hashchange", keepInView);
-  if (window.document$) window.document$.subscribe(keepInView); // the theme has the page
-  else keepInView();
-})();
+  onEveryPage(keepInView);
+}

@@ -1,9 +1,11 @@
 /* Tokens in a plane: pointed at, searched, gone through by keys, looked at closely. A kind of figure for figures.js. */
-"use strict";
 
-(window.atlasKinds ??= {}).scatter = (data, plot, tools, figure, shared) => {
-  const { element, spoken, describe, onKeys, touch, ARROWS } = shared;
-  const { ink, page: background, faded, written, ticks, shown, wide, sheet, pick, pointing, nearestOf, axes, legend } = window.atlasDrawing;
+import { ARROWS, describe, onKeys, spoken } from "./controls.js";
+import { element, isTouch } from "./dom.js";
+import { axes, faded, ink, legend, nearestOf, page as background, pick, pointing, sheet, shown, wide } from "./drawing.js";
+import { ticks, written } from "./numbers.js";
+
+export function drawScatter(data, plot, tools, figure) {
   const { style, groups } = data;
   const NAMED_MOST = 24; // matches that are named in the figure
   const MOST_COVERED = 1; // dots that a name may lie on: where more are it would hide a cluster
@@ -18,9 +20,16 @@
     const room = (high - low || 1) * 0.04;
     return [low - room, high + room];
   });
+  /**
+   * @typedef {{ id: number, x: number, y: number, group: any, name: string }} Token
+   * @typedef {import("./drawing.js").Point} Point
+   * @type {{ found: Token[], ends: number[][], pointed: Token | null, dragged: [Point, Point] | null, asked: string }}
+   */
   const state = { found: [], ends: whole, pointed: null, dragged: null, asked: "" };
-  let place = null; // where the axes are: { left, top, right, bottom }
+  /** @type {any} */
+  let place = null; // where the axes are
 
+  /** @type {(token: { x: number, y: number }) => Point} */
   const at = ({ x, y }) => {
     const [[x0, x1], [y0, y1]] = state.ends;
     return [
@@ -71,7 +80,7 @@
     const many = tokens.length > 800;
     const [across, down] = state.ends;
     const count = [Math.min(8, width / 90), height / 60];
-    const numbers = [ticks(...across, count[0]), ticks(...down, count[1])];
+    const numbers = [across, down].map(([low, high], i) => ticks(low, high, count[i]));
     const entries = groups.map((group) => [group.name, style.colours[group.colour % style.colours.length]]);
     const high = groups.length > 1 ? legend(pen, style, entries, 54, 2, width) + 4 : 6;
     const labels = Math.max(...numbers[1].map((value) => wide(written(value, 4))));
@@ -181,12 +190,13 @@
   reset.addEventListener("click", () => see(whole));
 
   /* A rectangle that is drawn with the mouse is looked at closely; a finger scrolls the page. */
+  /** @type {(event: PointerEvent) => Point} */
   const here = (event) => {
     const { left, top } = plot.getBoundingClientRect();
     return [event.clientX - left, event.clientY - top];
   };
   plot.addEventListener("pointerdown", (event) => {
-    if (event.pointerType === "touch" || touch.matches || event.button > 0) return;
+    if (event.pointerType === "touch" || isTouch() || event.button > 0) return;
     state.dragged = [here(event), here(event)];
     plot.setPointerCapture(event.pointerId);
   });
@@ -207,7 +217,7 @@
   plot.addEventListener("pointercancel", () => (state.dragged = null));
   plot.addEventListener("dblclick", () => see(whole));
 
-  /** Go from the token that is told to the nearest in a direction; begin with what was found, or the first. */
+  /** Go from the selected token to the nearest in a direction; begin with what was found, or the first. */
   function go(down, right) {
     const from = state.pointed;
     if (!from) return name(state.found[0] ?? seen[0]);
@@ -233,7 +243,7 @@
   describe(
     plot,
     figure,
-    "the field above it finds tokens by name; arrow keys go from token to token, Enter opens the one that is told; plus and minus zoom, Home shows the whole.",
+    "the field above it finds tokens by name; arrow keys go from token to token, Enter opens the selected one; plus and minus zoom, Home shows the whole.",
   );
   onKeys(plot, { ...ARROWS }, go);
   onKeys(plot, { "+": [0.8], "=": [0.8], "-": [1.25] }, zoom);
@@ -263,4 +273,4 @@
       ...tokens.map(({ id, name, x, y, group }) => [id, group.names ? name : "", x, y, group.name]),
     ],
   };
-};
+}

@@ -24,7 +24,7 @@ from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
-from generators.compute.run import compute_model
+from generators.compute.schedule import compute_model
 
 place = tempfile.TemporaryDirectory()
 folder = Path(place.name) / "planted-helix"

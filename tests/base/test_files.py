@@ -84,13 +84,13 @@ def test_an_unchanged_file_is_left_alone(tmp_path, calls):
 
 
 def test_a_sweep_takes_what_was_left_half_written_and_nothing_else(tmp_path):
-    kept = {"file", "file.tmp", ".hidden", ".lock"}
-    for name in (*kept, ".file.4711.tmp", ".other.json.1.tmp"):
+    stored = {"file", "file.tmp", ".hidden", ".lock"}
+    for name in (*stored, ".file.4711.tmp", ".other.json.1.tmp"):
         (tmp_path / name).write_text(name)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / ".inner.1.tmp").write_text("another folder's")
     sweep(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {*kept, "folder"}
+    assert {path.name for path in tmp_path.iterdir()} == {*stored, "folder"}
     assert (tmp_path / "folder" / ".inner.1.tmp").exists()
 
 

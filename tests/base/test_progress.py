@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from generators.base.progress import TimeLeft, printable, progress, transfer
+from generators.base.progress import Progress, TimeLeft, printable, progress, transfer
 
 ESCAPES = "\x1b[31mred\x1b[0m \x07 \u202e [bold]not markup[/bold]"
 
@@ -20,16 +20,15 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 
 
 def test_elsewhere_than_on_a_terminal_every_line_is_a_line(capsys):
-    with progress(3) as (report, advance):
+    with progress() as report:
         report("one")
-        advance()
         report("two\nthree")
     out, err = capsys.readouterr()
     assert (out, err) == ("", "one\ntwo\nthree\n")
 
 
 def test_no_line_does_anything_to_a_terminal(capsys):
-    with progress(None) as (report, _):
+    with progress() as report:
         report(ESCAPES)
     err = capsys.readouterr().err
     assert err == printable(ESCAPES) + "\n"
@@ -52,19 +51,17 @@ def test_what_is_printable_stays_and_what_is_not_is_seen_as_such(text, shown):
     assert printable(text) == shown
 
 
-def test_on_a_terminal_the_last_line_stands_in_a_bar(on_a_terminal):
-    with progress(2) as (report, advance):
+def test_on_a_terminal_the_last_line_is_in_a_bar(on_a_terminal):
+    with progress() as report:
         report("first: [bold]drawing[/bold]")
-        advance()
         report("second")
-        advance()
     shown = on_a_terminal()
     assert "second" in shown
     assert "\x1b[?25h" in shown, "the cursor comes back"
 
 
 def test_on_a_terminal_more_than_a_line_is_printed_in_full_and_as_it_is(on_a_terminal):
-    with progress(None) as (report, _):
+    with progress() as report:
         report("a: failed\nTraceback [most recent call last]\n  " + ESCAPES)
     shown = on_a_terminal()
     assert "Traceback [most recent call last]" in shown
@@ -74,19 +71,19 @@ def test_on_a_terminal_more_than_a_line_is_printed_in_full_and_as_it_is(on_a_ter
 
 
 def test_what_goes_wrong_inside_comes_out(on_a_terminal):
-    with pytest.raises(ZeroDivisionError), progress(None) as (report, _):
+    with pytest.raises(ZeroDivisionError), progress() as report:
         report("about to fail")
         raise ZeroDivisionError
     assert "\x1b[?25h" in on_a_terminal()
 
 
-def test_bytes_are_told_now_and_then_in_lines():
-    now, told = [0.0], []
-    with transfer(told.append, "owner/tiny: reading", 10_000_000, clock=lambda: now[0]) as came:
+def test_bytes_are_shown_now_and_then_in_lines():
+    now, reported = [0.0], []
+    with transfer(reported.append, "owner/tiny: reading", 10_000_000, clock=lambda: now[0]) as came:
         for second in (3, 11, 12, 25, 40):
             now[0] = second
             came(2_000_000)
-    assert told == [
+    assert reported == [
         "owner/tiny: reading: 10.0 MB",
         "owner/tiny: reading: 4.0 MB of 10.0 MB",
         "owner/tiny: reading: 8.0 MB of 10.0 MB",
@@ -94,13 +91,12 @@ def test_bytes_are_told_now_and_then_in_lines():
 
 
 def test_on_a_terminal_bytes_have_a_bar_of_their_own(on_a_terminal):
-    with progress(2) as (report, advance):
+    with progress() as report:
         report("tiny")
         with transfer(report, "reading [bold]tiny[/bold]" + ESCAPES, 4_000_000) as came:
             came(3_000_000)
             report.bar.refresh()
             shown = on_a_terminal()
-        advance()
         report("computing")
     assert "3.0/4.0 MB" in shown
     assert "[bold]tiny[/bold]" in shown
@@ -110,21 +106,18 @@ def test_on_a_terminal_bytes_have_a_bar_of_their_own(on_a_terminal):
     assert "MB" not in last.rsplit("computing", 1)[1]
 
 
-def test_the_time_left_is_told_now_and_then():
-    now, told = [100.0], []
-    left = TimeLeft(told.append, "measuring", clock=lambda: now[0])
+def test_the_time_left_is_shown_now_and_then_as_numbers():
+    now, reported = [100.0], []
+    left = TimeLeft(reported.append, clock=lambda: now[0])
     for second, share in ((1, 0.01), (30, 0.1), (35, 0.12), (90, 0.5), (140, 0.95), (200, 1.0)):
         now[0] = 100.0 + second
         left(share)
-    assert told == [
-        "measuring, about 4 min left",
-        "measuring, about 2 min left",
-        "measuring, less than a minute left",
-    ]
+    assert [done.share for done in reported] == [0.1, 0.5, 0.95]
+    assert [done.seconds_left for done in reported] == pytest.approx([270, 90, 140 / 19])
 
 
-def test_the_time_left_of_what_is_over_at_once_is_not_told():
-    told: list[str] = []
-    left = TimeLeft(told.append, "measuring", clock=lambda: 0.0)
+def test_the_time_left_of_what_is_over_at_once_is_not_shown():
+    reported: list[Progress] = []
+    left = TimeLeft(reported.append, clock=lambda: 0.0)
     left(0.5)
-    assert told == []
+    assert reported == []

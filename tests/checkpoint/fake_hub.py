@@ -1,7 +1,7 @@
 """A model hub on loopback that speaks what the installed huggingface_hub asks: for models, files, and parts of files.
 
 Weights are answered as the hub answers large files: a redirect that names content and size, then the bytes from
-elsewhere. What goes wrong is planned: `hub.faults.append(Fault("cut", "model.safetensors", times=2))`.
+elsewhere. What goes wrong is planned: `hub.faults.append(HubFault("cut", "model.safetensors", times=2))`.
 """
 
 import hashlib
@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from generators.checkpoint.sources import network
+
 COMMIT = "c0ffee" * 6 + "c0ff"
 DATE = "2023-03-01T00:00:00.000Z"
 LARGE = (".safetensors", ".bin")
@@ -24,7 +26,7 @@ ERRORS = {"gated": (403, "GatedRepo"), "absent": (404, "RepoNotFound"), "private
 
 
 @dataclass
-class Fault:
+class HubFault:
     """What goes wrong: with which addresses, how often, and what is done first."""
 
     kind: str  # a status, "cut", "html", "stall", "shift", "whole", "changed", "gated", "absent", "private"
@@ -64,7 +66,7 @@ class HubServer:
     """The server: repositories are folders under `root`; `pulls` holds those of pull requests, by repository."""
 
     root: Path
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[HubFault] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     sent: int = 0  # bytes of weights
     pulls: dict[str, list[Pull]] = field(default_factory=dict)
@@ -76,7 +78,7 @@ class HubServer:
         """Return the address of the server that holds the bytes: the same, by another name."""
         return self.url.replace("127.0.0.1", "localhost")
 
-    def fault(self, path: str, *kinds: str) -> Fault | None:
+    def fault(self, path: str, *kinds: str) -> HubFault | None:
         with self.lock:
             for fault in self.faults:
                 if fault.where in path and fault.times > 0 and (not kinds or fault.kind in kinds):
@@ -133,7 +135,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.content(self.hub.at(match[1], match[2])[0] / match[3], path)
         return self.send(404, b"")
 
-    def fail(self, fault: Fault) -> None:
+    def fail(self, fault: HubFault) -> None:
         if fault.kind == "html":
             return self.send(200, b"<html>Please sign in</html>", {"Content-Type": "text/html; charset=utf-8"})
         if fault.kind == "stall":
@@ -250,6 +252,20 @@ class Handler(BaseHTTPRequestHandler):
             with self.hub.lock:
                 self.hub.sent += len(body)
         self.wfile.write(body)
+
+
+def at_hub(server: HubServer, folder, monkeypatch) -> None:
+    """Make the server the hub that the client knows, with caches of the test's own, and waiting short."""
+    import huggingface_hub.constants as constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", server.url)
+    template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    monkeypatch.setattr("huggingface_hub.file_download.HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "client-cache"))
+    monkeypatch.setenv("ATLAS_CACHE", str(folder / "cache"))
+    monkeypatch.setattr(network, "FIRST_WAIT_S", 0.01)
 
 
 @contextmanager

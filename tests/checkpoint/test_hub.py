@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 
+import httpx2
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
@@ -11,31 +13,9 @@ from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import HubSource, Model
 from generators.checkpoint.sources import Hub, Origin, files, in_folder, locate, network
-from generators.checkpoint.sources.kept import Kept
-from tests.checkpoint.fake_hub import COMMIT, Fault, HubServer, serving
-from tests.checkpoints import WEIGHTS, Sizes, _write_shards, edit_header, tensors_of, write_checkpoint, write_json
-
-
-def at_hub(server: HubServer, folder, monkeypatch) -> None:
-    """Make the server the hub that the client knows, with caches of the test's own, and waiting short."""
-    import huggingface_hub.constants as constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "ENDPOINT", server.url)
-    template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-    monkeypatch.setattr("huggingface_hub.file_download.HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "client-cache"))
-    monkeypatch.setenv("ATLAS_CACHE", str(folder / "kept"))
-    monkeypatch.setattr(network, "FIRST_WAIT_S", 0.01)
-    monkeypatch.setattr(network, "TIMEOUT_S", 1.0)
-
-
-@pytest.fixture
-def fake(tmp_path, monkeypatch):
-    with serving(tmp_path / "hub") as server:
-        at_hub(server, tmp_path, monkeypatch)
-        yield server
+from generators.checkpoint.sources.tensor_cache import TensorCache
+from tests.checkpoint.fake_hub import COMMIT, HubFault
+from tests.checkpoints import WEIGHTS, edit_header, tensors_of, write_checkpoint
 
 
 @pytest.fixture
@@ -73,53 +53,6 @@ def test_every_tensor_is_what_it_is_in_the_file(fake, tmp_path, shards, dtype):
         assert far.record(role) == local.record(role)
 
 
-def gpt2_like(folder) -> tuple[str, ...]:
-    sizes = Sizes(n_layer=6, n_head=4, d_model=256, n_ctx=512, vocab_size=8000)
-    write_checkpoint(folder, sizes=sizes)
-    attention = [f"blocks.{i}.attn.{name}" for i in range(6) for name in "qkvo"]
-    return (
-        "position_embedding",
-        *attention,
-        *(f"blocks.{i}.{norm}.gain" for i in range(6) for norm in ("ln1", "ln2")),
-    )
-
-
-def llama_like(folder, d=256, layers=8, tokens=12000, f=1024, files=3) -> tuple[str, ...]:
-    rng = np.random.default_rng(0)
-    shapes = {"model.embed_tokens.weight": (tokens, d), "lm_head.weight": (tokens, d), "model.norm.weight": (d,)}
-    for i in range(layers):
-        block = f"model.layers.{i}"
-        shapes |= {f"{block}.{norm}.weight": (d,) for norm in ("input_layernorm", "post_attention_layernorm")}
-        shapes |= {f"{block}.self_attn.{name}_proj.weight": (d, d) for name in "qkvo"}
-        shapes |= {f"{block}.mlp.{name}_proj.weight": (f, d) for name in ("up", "gate")}
-        shapes[f"{block}.mlp.down_proj.weight"] = (d, f)
-    folder.mkdir(parents=True)
-    tensors = {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
-    _write_shards(folder, tensors, files)
-    sizes = {"num_hidden_layers": layers, "num_attention_heads": 4, "hidden_size": d, "vocab_size": tokens}
-    write_json(folder / "config.json", {"model_type": "llama", **sizes, "rms_norm_eps": 1e-6})
-    gains = [f"blocks.{i}.{norm}.gain" for i in range(layers) for norm in ("ln1", "ln2")]
-    return ("token_embedding", "unembedding", "final_norm.gain", *gains)
-
-
-@pytest.mark.parametrize("made", [gpt2_like, llama_like])
-def test_little_more_is_fetched_than_is_needed(fake, made):
-    folder = fake.repository("owner/tiny")
-    needed = made(folder)
-    checkpoint = opened()
-    checkpoint.prefetch(needed)
-    bytes_of = {checkpoint.record(role).name: checkpoint.record(role).shape for role in needed}
-    wanted = sum(4 * int(np.prod(shape)) for shape in bytes_of.values())
-    traffic = checkpoint.traffic
-    assert traffic.needed == wanted
-    assert traffic.needed < 0.8 * sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-    assert traffic.fetched <= 1.03 * wanted
-    assert fake.sent == traffic.fetched
-    print(
-        f"{made.__name__}: {traffic.fetched} bytes fetched, {wanted} needed, {traffic.fetched / wanted - 1:.3%} over"
-    )
-
-
 def test_neighbours_are_read_in_one_request(fake):
     published(fake)
     checkpoint = opened()
@@ -149,7 +82,7 @@ def test_what_the_client_has_whole_is_read_there(fake, tmp_path):
             assert checkpoint[role].size
         assert checkpoint.traffic.fetched == 0
     assert fake.weights_asked() == []
-    assert not (tmp_path / "kept" / "tensors").exists()
+    assert not (tmp_path / "cache" / "tensors").exists()
 
 
 def test_files_that_are_needed_whole_come_whole_and_are_counted(fake):
@@ -163,7 +96,7 @@ def test_files_that_are_needed_whole_come_whole_and_are_counted(fake):
     assert fake.sent == sent
 
 
-def test_what_would_not_be_kept_is_not_fetched_beforehand(fake, monkeypatch):
+def test_what_would_not_fit_in_the_cache_is_not_fetched_beforehand(fake, monkeypatch):
     published(fake)
     monkeypatch.setenv("ATLAS_CACHE_GB", "0")
     checkpoint = opened()
@@ -175,7 +108,7 @@ def test_what_would_not_be_kept_is_not_fetched_beforehand(fake, monkeypatch):
     assert checkpoint.traffic.needed > table.nbytes  # all that was asked for
 
 
-def test_what_comes_is_told_in_bytes(fake):
+def test_progress_is_reported_in_bytes(fake):
     published(fake)
     lines: list[str] = []
     checkpoint = opened()
@@ -185,11 +118,11 @@ def test_what_comes_is_told_in_bytes(fake):
     assert len(lines) == 1
 
 
-def test_what_is_kept_damaged_is_read_again(fake, tmp_path):
+def test_what_is_damaged_in_the_cache_is_read_again(fake, tmp_path):
     published(fake)
     first = opened()["position_embedding"]
-    (kept,) = [path for path in (tmp_path / "kept" / "tensors").rglob("*") if path.is_file()]
-    kept.write_bytes(kept.read_bytes()[:-1] + b"\x7f")
+    (cached,) = [path for path in (tmp_path / "cache" / "tensors").rglob("*") if path.is_file()]
+    cached.write_bytes(cached.read_bytes()[:-1] + b"\x7f")
     np.testing.assert_array_equal(opened()["position_embedding"], first)
 
 
@@ -199,7 +132,7 @@ def test_a_tensor_read_in_parts_is_the_tensor(fake, tmp_path, monkeypatch, numbe
     monkeypatch.setattr(files, "NUMBERS_AT_ONCE", numbers)
     whole = load_file(folder / WEIGHTS)
     here = open_checkpoint(in_folder(folder))
-    for checkpoint in (here, opened(), opened()):  # from a folder, from the hub, from what was kept
+    for checkpoint in (here, opened(), opened()):  # from a folder, from the hub, from the cache
         for role in checkpoint:
             record = checkpoint.record(role)
             stored = whole[record.name]
@@ -207,29 +140,28 @@ def test_a_tensor_read_in_parts_is_the_tensor(fake, tmp_path, monkeypatch, numbe
             np.testing.assert_array_equal(checkpoint[role], here[role], strict=True)
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_a_shape_that_its_bytes_do_not_fill_is_a_sentence(fake, kept):
+@pytest.mark.parametrize("prefetched", [False, True])
+def test_a_shape_that_its_bytes_do_not_fill_is_a_sentence(fake, prefetched):
     folder = published(fake)
     edit_header(folder / WEIGHTS, lambda header: header["wpe.weight"].update(shape=[10**15, 24]))
     checkpoint = opened()
     with pytest.raises(InputError, match="has not the size that its shape asks for"):
-        if kept:
+        if prefetched:
             checkpoint.prefetch(["position_embedding"])
         _ = checkpoint["position_embedding"]
 
 
-def test_what_was_not_used_longest_is_let_go(tmp_path):
-    import os
-
-    kept = Kept(tmp_path)
+def test_the_least_recently_used_tensors_leave_the_cache_first(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATLAS_CACHE_GB", "250e-9")
+    cache = TensorCache(tmp_path)
     for age, name in enumerate("abc"):
-        kept.keep_tensor("file", name, name.encode() * 100)
-        (path,) = kept._tensors("file", name).glob("*")
+        cache.store_tensor("file", name, name.encode() * 100)
+        (path,) = cache._tensors("file", name).glob("*")
         os.utime(path, (age, age))
-    with kept.tensor("file", "a") as file:  # now used last
+    with cache.tensor("file", "a") as file:  # now the most recently used
         assert file.read() == b"a" * 100
-    kept.prune(250)
-    assert [name for name in "abc" if kept.has_tensor("file", name)] == ["a", "c"]
+    cache.prune()
+    assert [name for name in "abc" if cache.has_tensor("file", name)] == ["a", "c"]
 
 
 def test_offline_main_is_found_again(fake, monkeypatch):
@@ -253,15 +185,15 @@ def test_offline_main_is_found_again(fake, monkeypatch):
 @pytest.mark.parametrize("where", ["/api/", "config.json", "/cdn/"])
 def test_what_may_pass_is_asked_again(fake, waits, where, status):
     published(fake)
-    fake.faults.append(Fault(status, where, times=2))
+    fake.faults.append(HubFault(status, where, times=2))
     assert opened()["position_embedding"].shape == (64, 24)
     assert waits  # for small files the hub's own client waits too
     assert waits == sorted(waits)
 
 
-def test_the_wait_that_is_asked_for_is_kept(fake, waits):
+def test_the_wait_that_is_asked_for_is_made(fake, waits):
     published(fake)
-    fake.faults += [Fault("429", "/cdn/", retry_after="7"), Fault("503", "/api/", retry_after="100000")]
+    fake.faults += [HubFault("429", "/cdn/", retry_after="7"), HubFault("503", "/api/", retry_after="100000")]
     assert opened()["position_embedding"].shape == (64, 24)
     assert waits == [network.LONGEST_WAIT_S, 7]
 
@@ -269,47 +201,65 @@ def test_the_wait_that_is_asked_for_is_kept(fake, waits):
 def test_after_a_cut_reading_goes_on_where_it_was(fake, waits):
     published(fake)
     checkpoint = opened()
-    fake.faults.append(Fault("cut", "/cdn/", times=3))
+    fake.faults.append(HubFault("cut", "/cdn/", times=3))
     np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
     spans = [a.span.removeprefix("bytes=").split("-") for a in fake.weights_asked()[-4:]]
     assert [int(first) for first, _ in spans] == sorted({int(first) for first, _ in spans})
     assert fake.sent == checkpoint.traffic.fetched
 
 
-def test_a_server_that_stalls_is_asked_again(fake):
+def test_a_server_that_stalls_is_asked_again(fake, monkeypatch):
+    monkeypatch.setattr(network, "TIMEOUT_S", 1.0)
     published(fake)
-    fake.faults.append(Fault("stall", "/cdn/"))
+    fake.faults.append(HubFault("stall", "/cdn/"))
     assert opened()["position_embedding"].shape == (64, 24)
 
 
 def test_trouble_that_does_not_pass_is_said_and_is_one_model_s(fake, waits):
     published(fake)
     published(fake, "owner/other")
-    fake.faults.append(Fault("503", "/cdn/owner/tiny", times=100))
+    fake.faults.append(HubFault("503", "/cdn/owner/tiny", times=100))
     hub = Hub()
     with pytest.raises(WeightsUnavailableError, match=r"model\.safetensors of owner/tiny .*the hub answers 503"):
         _ = opened(hub=hub)["position_embedding"]
-    fake.faults.append(Fault("500", "/api/models/owner/tiny", times=100))
+    fake.faults.append(HubFault("500", "/api/models/owner/tiny", times=100))
     with pytest.raises(WeightsUnavailableError, match=r"answers 503"):
         _ = opened(hub=hub)["token_embedding"]
     assert opened("owner/other", hub=hub)["position_embedding"].shape == (64, 24)
 
 
-def test_a_hub_that_cannot_be_reached_is_asked_once_only(fake, monkeypatch):
-    import httpx2
-
+@pytest.mark.parametrize("kind", [httpx2.ConnectError, httpx2.ConnectTimeout])
+def test_a_hub_that_cannot_be_reached_is_asked_once_only(fake, monkeypatch, waits, kind):
     calls = []
 
-    def no_route(*arguments, **options):
-        calls.append(arguments)
-        raise httpx2.ConnectError("no route")
+    def no_route(*arguments, timeout, **options):
+        calls.append(timeout)
+        raise kind("no route")
 
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", no_route)
     hub = Hub()
     for repo in ("owner/one", "owner/two", "owner/three"):
         with pytest.raises(WeightsUnavailableError, match=f"can't be reached and {repo} isn't in its local cache"):
             opened(repo, hub=hub)
-    assert len(calls) == 1
+    assert len(calls) == 1 and calls[0].connect <= 10
+    assert waits == []
+
+
+@pytest.mark.parametrize("kind", [httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError])
+def test_a_server_of_bytes_that_cannot_be_reached_is_a_sentence(fake, monkeypatch, waits, kind):
+    published(fake)
+    checkpoint = opened()
+
+    def no_route(*arguments, **options):
+        raise kind("no route")
+
+    monkeypatch.setattr("httpx2.HTTPTransport.handle_request", no_route)
+    unreachable = r"model\.safetensors of owner/tiny can't be downloaded: (its server can't be reached|no route)"
+    with pytest.raises(WeightsUnavailableError, match=unreachable):
+        _ = checkpoint["position_embedding"]
+    with pytest.raises(WeightsUnavailableError, match=unreachable):
+        checkpoint.prefetch(list(checkpoint))
+    assert waits == []
 
 
 @pytest.mark.parametrize(
@@ -323,7 +273,7 @@ def test_a_hub_that_cannot_be_reached_is_asked_once_only(fake, monkeypatch):
 @pytest.mark.parametrize("where", ["/api/", "config.json", WEIGHTS])
 def test_refusals_say_what_to_do(fake, kind, said, where):
     published(fake)
-    fake.faults.append(Fault(kind, where, times=10))
+    fake.faults.append(HubFault(kind, where, times=10))
     with pytest.raises(WeightsUnavailableError, match=said):
         _ = opened()["position_embedding"]
 
@@ -335,7 +285,7 @@ def test_refusals_say_what_to_do(fake, kind, said, where):
 def test_what_is_not_the_file_is_not_used(fake, kind, said):
     published(fake)
     checkpoint = opened()
-    fake.faults.append(Fault(kind, WEIGHTS, times=1))
+    fake.faults.append(HubFault(kind, WEIGHTS, times=1))
     with pytest.raises(WeightsUnavailableError, match=f"owner/tiny .*{said}"):
         _ = checkpoint["position_embedding"]
     np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
@@ -359,7 +309,7 @@ def test_a_file_replaced_under_its_commit_is_noticed_another_day(fake):
 
 def test_a_server_without_parts_gives_files_whole(fake):
     published(fake)
-    fake.faults.append(Fault("whole", "/cdn/", times=100))
+    fake.faults.append(HubFault("whole", "/cdn/", times=100))
     np.testing.assert_array_equal(opened()["position_embedding"], tensors_of("gpt2")["wpe.weight"])
 
 

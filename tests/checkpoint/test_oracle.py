@@ -1,6 +1,7 @@
 """Every family's table agrees with what PyTorch and transformers compute; a wrong table can't pass."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +12,12 @@ from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.families import families
 from generators.checkpoint.reading import understood
-from generators.checkpoint.roles import Family, changed, fused, norm, part_of
+from generators.checkpoint.roles import Slot, changed, fused, norm, part_of
 from generators.checkpoint.sources import in_folder
-from tests.checkpoint.oracle.cases import CASES, Case
-from tests.checkpoint.oracle.comparison import TOLERANCE, Oracle
+from tests.checkpoint.oracle import __main__ as oracle_command
+from tests.checkpoint.oracle.__main__ import chosen, saved, which
+from tests.checkpoint.oracle.cases import CASES, OracleCase
+from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
 from tests.checkpoint.oracle.model import build
 from tests.checkpoint.oracle.table import COLUMNS, table_row
 
@@ -35,8 +38,8 @@ def _torch(request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_table_agrees_with_the_model(case: Case):
-    oracle = Oracle(case)
+def test_a_table_agrees_with_the_model(case: OracleCase):
+    oracle = ModelOracle(case)
     found = oracle.compare()
     assert {what: off for what, off in found.worst.items() if off > TOLERANCE} == {}
     row = table_row(case, found, oracle)
@@ -51,7 +54,7 @@ def test_a_table_agrees_with_the_model(case: Case):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_every_role_is_there_and_nothing_is_missing(case: Case, tmp_path):
+def test_every_role_is_there_and_nothing_is_missing(case: OracleCase, tmp_path):
     build(case).save_pretrained(tmp_path)
     checkpoint = open_checkpoint(in_folder(tmp_path, stack=case.stack))
     roles = dict(checkpoint.family.roles(checkpoint.architecture.n_layer))
@@ -60,108 +63,67 @@ def test_every_role_is_there_and_nothing_is_missing(case: Case, tmp_path):
     assert [checkpoint[role].shape for role in checkpoint]  # all can be read
 
 
-WRONG: dict[str, tuple[str, Mapping[str, Any], Callable[[Family], Family] | None, Mapping[str, Any]]] = {
+GATE_UP = "layers.{i}.mlp.gate_up_proj"
+LN1, LN2 = "layers.{i}.input_layernorm", "layers.{i}.post_attention_layernorm"
+# What is wrong -> the case, the slots of blocks that are wrong, and the numbers.
+WRONG: dict[str, tuple[str, Mapping[str, Slot], Mapping[str, Any]]] = {
     "NeoX's heads one block after another": (
         "gpt_neox",
-        {},
-        lambda f: changed(f, block_slots=fused("layers.{i}.attention.query_key_value", "a a a")),
-        {},
-    ),
-    "CodeGen in the usual order": (
-        "codegen",
-        {},
-        lambda f: changed(f, block_slots=fused("h.{i}.attn.qkv_proj", "a a a", bias=False, groups=4)),
+        fused("layers.{i}.attention.query_key_value", "a a a"),
         {},
     ),
+    "CodeGen in the usual order": ("codegen", fused("h.{i}.attn.qkv_proj", "a a a", bias=False, groups=4), {}),
     "Phi-3's gate as what it lets through": (
         "phi3",
-        {},
-        lambda f: changed(
-            f,
-            block_slots={
-                **part_of("mlp.gate", "layers.{i}.mlp.gate_up_proj", "f f", 1),
-                **part_of("mlp.in", "layers.{i}.mlp.gate_up_proj", "f f", 0),
-            },
-        ),
+        {**part_of("mlp.gate", GATE_UP, "f f", 1), **part_of("mlp.in", GATE_UP, "f f", 0)},
         {},
     ),
-    "Gemma's gain as it is stored": (
-        "gemma",
-        {},
-        lambda f: changed(f, block_slots=norm("ln1", "layers.{i}.input_layernorm", bias=False)),
-        {},
-    ),
-    "Nemotron's gain as it is stored": (
-        "nemotron",
-        {},
-        lambda f: changed(f, block_slots=norm("ln1", "layers.{i}.input_layernorm")),
-        {},
-    ),
-    "Gemma 2's second norm by its old name": (
-        "gemma2",
-        {},
-        lambda f: changed(f, block_slots=norm("ln2", "layers.{i}.post_attention_layernorm", bias=False, plus=1)),
-        {},
-    ),
-    "NeoX with one norm for both": (
-        "gpt_neox",
-        {},
-        lambda f: changed(f, block_slots=norm("ln2", "layers.{i}.input_layernorm")),
-        {},
-    ),
-    "GPT-2 transposed": (
-        "gpt2",
-        {},
-        lambda f: changed(f, block_slots=fused("h.{i}.attn.c_attn", "a a a", stored="in out", order="kqv")),
-        {},
-    ),
-    "GPT-Neo scaled": ("gpt_neo", {}, None, {"score_scale": None}),
-    "GPT-Neo without windows": ("gpt_neo", {}, None, {"windows": ()}),
-    "Cohere turned by halves": ("cohere", {}, None, {"halves": True}),
-    "BLOOM without slopes": ("bloom", {}, None, {"slopes": ()}),
-    "T5 scaled": ("t5--encoder", {}, None, {"score_scale": None}),
-    "BERT with all in sight": ("bert (decoder)", {}, None, {"causal": False}),
-    "DeBERTa without the norm of its convolution": (
-        "deberta-v2 (convolution)",
-        {},
-        lambda f: changed(f, second_block_slots={}),
-        {},
-    ),
-    "RoBERTa from the first row": ("roberta", {}, "unskipped", {}),
-    "ViT with its class as a position": ("vit", {}, "unskipped", {}),
-    "Llama's embeddings scaled": ("llama", {}, None, {"embedding_scale": 2.0}),
+    "Gemma's gain as it is stored": ("gemma", norm("ln1", LN1, bias=False), {}),
+    "Nemotron's gain as it is stored": ("nemotron", norm("ln1", LN1), {}),
+    "Gemma 2's second norm by its old name": ("gemma2", norm("ln2", LN2, bias=False, plus=1), {}),
+    "NeoX with one norm for both": ("gpt_neox", norm("ln2", LN1), {}),
+    "GPT-2 transposed": ("gpt2", fused("h.{i}.attn.c_attn", "a a a", stored="in out", order="kqv"), {}),
+    "GPT-Neo scaled": ("gpt_neo", {}, {"score_scale": None}),
+    "GPT-Neo without windows": ("gpt_neo", {}, {"windows": ()}),
+    "Cohere turned by halves": ("cohere", {}, {"halves": True}),
+    "BLOOM without slopes": ("bloom", {}, {"slopes": ()}),
+    "T5 scaled": ("t5--encoder", {}, {"score_scale": None}),
+    "BERT with all in sight": ("bert (decoder)", {}, {"causal": False}),
+    "DeBERTa without the norm of its convolution": ("deberta-v2 (convolution)", {}, {"unconvolved": True}),
+    "RoBERTa from the first row": ("roberta", {}, {"unskipped": True}),
+    "ViT with its class as a position": ("vit", {}, {"unskipped": True}),
+    "Llama's embeddings scaled": ("llama", {}, {"embedding_scale": 2.0}),
 }
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("fault", WRONG)
 def test_a_wrong_table_does_not_pass(fault):
-    name, _, alter, numbers = WRONG[fault]
+    name, slots, numbers = WRONG[fault]
     case = next(case for case in CASES if case.name == name)
 
     def open_it(folder):
         files = in_folder(folder, stack=case.stack)
         family = next(family for family in families() if family.name == case.family)
         family, architecture = understood(files.config(), family)
-        fields = dict(numbers)
+        family, fields = changed(family, block_slots=slots), dict(numbers)
         if fields.pop("halves", False):
             fields["rotary"] = tuple(replace(turn, adjacent=False) for turn in architecture.rotary)
-        if alter == "unskipped":
+        if fields.pop("unconvolved", False):
+            family = changed(family, second_block_slots={})
+        if fields.pop("unskipped", False):
             table = family.slots["position_embedding"]
-            rows = architecture.n_ctx + table.skip
+            fields["n_ctx"] = architecture.n_ctx + table.skip
             family = changed(family, slots={"position_embedding": replace(table, skip=0)})
-            fields["n_ctx"] = rows
-        elif alter is not None:
-            family = alter(family)
         return Checkpoint(files, family, replace(architecture, **fields))
 
-    found = Oracle(case, open_it).compare()
+    found = ModelOracle(case, open_it).compare()
     assert max(found.worst.values()) > 30 * TOLERANCE, found.worst
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", [case for case in CASES if not case.note], ids=lambda case: case.name)
-def test_silence_in_a_config_is_read_as_the_software_reads_it(case: Case):
+def test_silence_in_a_config_is_read_as_the_software_reads_it(case: OracleCase):
     """Every setting is left out in turn: what the atlas then reads is what transformers takes, or is refused."""
     from transformers import CONFIG_MAPPING
 
@@ -197,3 +159,37 @@ def test_silence_in_a_config_is_read_as_the_software_reads_it(case: Case):
 def _with_heads(architecture: Architecture) -> Architecture:
     """Return an architecture in which as many heads of keys as of queries are said, not left unsaid."""
     return replace(architecture, n_kv_head=architecture.n_kv_head or architecture.n_head)
+
+
+@pytest.mark.oracle
+def test_one_family_is_compared_anew_and_the_rows_of_the_others_stay(tmp_path, monkeypatch, capsys):
+    there = json.loads(oracle_command.RESULTS.read_text("utf-8"))
+    stored = [{**row, "largest_difference": 0.25} for row in there["rows"]]
+    monkeypatch.setattr(oracle_command, "RESULTS", tmp_path / "oracle.json")
+    monkeypatch.setattr(
+        oracle_command, "_versions", lambda: {name: there[name] for name in ("torch", "transformers")}
+    )
+    oracle_command.RESULTS.write_text(json.dumps({**there, "rows": stored}), "utf-8")
+    monkeypatch.setattr("sys.argv", ["oracle", "--only", "openai-gpt"])
+    oracle_command.main()
+    now = json.loads(oracle_command.RESULTS.read_text("utf-8"))
+    assert {key: now[key] for key in there if key != "rows"} == {key: there[key] for key in there if key != "rows"}
+    anew = [row for row in now["rows"] if row["largest_difference"] < TOLERANCE]
+    assert {row["family"] for row in anew} == {"openai-gpt"}
+    assert [row for row in now["rows"] if row not in anew] == [r for r in stored if r["family"] != "openai-gpt"]
+    assert [which(row) for row in now["rows"]] == [which(row) for row in stored]
+
+
+def test_cases_are_chosen_by_name_type_or_family():
+    assert chosen([]) == list(CASES)
+    assert {case.family for case in chosen(["gpt2", "bert,t5"])} == {"gpt2", "bert", "t5--encoder", "t5--decoder"}
+    assert [case.name for case in chosen(["bert (decoder)"])] == ["bert (decoder)"]
+    with pytest.raises(SystemExit, match="of this name: no-such"):
+        chosen(["gpt2", "no-such"])
+
+
+def test_rows_of_other_versions_are_not_mixed(tmp_path, monkeypatch):
+    monkeypatch.setattr(oracle_command, "RESULTS", tmp_path / "oracle.json")
+    oracle_command.RESULTS.write_text(json.dumps({"torch": "1", "transformers": "2", "rows": []}))
+    with pytest.raises(SystemExit, match="compare all"):
+        saved(chosen(["gpt2"]), {"torch": "1", "transformers": "3"})

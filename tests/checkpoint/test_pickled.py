@@ -10,14 +10,13 @@ from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import HubSource, Model
 from generators.checkpoint.sources import Hub, Origin, in_folder, locate, pickled
-from tests.checkpoint.fake_hub import Fault, Pull, serving
-from tests.checkpoint.test_hub import at_hub
+from tests.checkpoint.fake_hub import HubFault, Pull
 from tests.checkpoints import WEIGHTS, tensors_of, write_checkpoint, write_json
 
 OLDER = "pytorch_model.bin"
 
 
-class Evil:
+class TouchesAFile:
     def __init__(self, where: Path) -> None:
         self.where = where
 
@@ -28,6 +27,11 @@ class Evil:
 @pytest.fixture
 def torch():
     return pytest.importorskip("torch", reason="PyTorch isn't installed here")
+
+
+@pytest.fixture
+def no_torch(monkeypatch):
+    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
 
 
 def older(torch, folder: Path, *, dtype=None, shards: int = 1, legacy: bool = False) -> Path:
@@ -76,10 +80,10 @@ def test_shards_are_opened_when_asked_for(torch, tmp_path):
 
 def test_a_hostile_pickle_is_a_sentence_and_runs_nothing(torch, tmp_path):
     folder = older(torch, tmp_path / "model")
-    (folder / OLDER).write_bytes(pickle.dumps({"wpe.weight": Evil(tmp_path / "ran")}))
+    (folder / OLDER).write_bytes(pickle.dumps({"wpe.weight": TouchesAFile(tmp_path / "ran")}))
     with pytest.raises(InputError, match=r"pytorch_model\.bin is not opened"):
         open_checkpoint(in_folder(folder))
-    torch.save({"wpe.weight": Evil(tmp_path / "ran")}, folder / OLDER)
+    torch.save({"wpe.weight": TouchesAFile(tmp_path / "ran")}, folder / OLDER)
     with pytest.raises(InputError, match=r"pytorch_model\.bin is not opened"):
         open_checkpoint(in_folder(folder))
     assert not (tmp_path / "ran").exists()
@@ -92,23 +96,15 @@ def test_safetensors_come_first(torch, tmp_path):
     assert open_checkpoint(in_folder(folder))["position_embedding"].size
 
 
-def test_without_pytorch_it_is_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+def test_without_pytorch_it_is_a_sentence(tmp_path, no_torch):
     (write_checkpoint(tmp_path) / WEIGHTS).rename(tmp_path / OLDER)
     with pytest.raises(InputError, match=r"only PyTorch's weights-only reader may open"):
         open_checkpoint(in_folder(tmp_path))
 
 
-@pytest.fixture
-def fake(tmp_path, monkeypatch):
-    with serving(tmp_path / "hub") as server:
-        at_hub(server, tmp_path, monkeypatch)
-        yield server
-
-
-def found(*repos: str):
-    sources = tuple(HubSource(hub=repo) for repo in repos)
-    return locate(Model(name="tiny", title="tiny", sources=sources), (), Hub())
+def found(*repos: str, revision: str = "main", offline: bool = False):
+    sources = tuple(HubSource(hub=repo, revision=revision) for repo in repos)
+    return locate(Model(name="tiny", title="tiny", sources=sources), (), Hub(offline=offline))
 
 
 def test_a_repository_of_older_files_alone_is_read(torch, fake):
@@ -123,8 +119,7 @@ def test_a_copy_in_safetensors_elsewhere_comes_before_older_files(torch, fake):
     assert found("owner/older", "owner/converted").origin.place == "owner/converted"
 
 
-def test_without_pytorch_a_repository_of_older_files_is_not_had(fake, monkeypatch):
-    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+def test_without_pytorch_a_repository_of_older_files_is_not_had(fake, no_torch):
     (write_checkpoint(fake.repository("owner/older")) / WEIGHTS).rename(fake.repository("owner/older") / OLDER)
     with pytest.raises(WeightsUnavailableError, match=r"has no safetensors \(only older files\)"):
         found("owner/older")
@@ -134,7 +129,7 @@ def test_without_pytorch_a_repository_of_older_files_is_not_had(fake, monkeypatc
 
 
 def converted(fake, repo: str = "owner/older", **pull) -> Pull:
-    """Have a pull request stand at a repository; its weights are told from the repository's by their seed."""
+    """Open a pull request at a repository; its weights differ from the repository's by their seed."""
     folder = write_checkpoint(fake.root.parent / "pulls" / str(len(fake.pulls.get(repo, ()))), seed=7)
     pull = Pull(**{"number": 3, "folder": folder, **pull})
     fake.pulls.setdefault(repo, []).append(pull)
@@ -145,8 +140,7 @@ def only_older(fake, repo: str = "owner/older") -> None:
     (write_checkpoint(fake.repository(repo)) / WEIGHTS).rename(fake.repository(repo) / OLDER)
 
 
-def test_the_bot_s_conversion_comes_before_older_files(fake, monkeypatch):
-    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+def test_the_bot_s_conversion_comes_before_older_files(fake, no_torch):
     only_older(fake)
     converted(fake, number=2, status="open", title="Something else")
     pull = converted(fake)
@@ -162,8 +156,7 @@ def test_the_bot_s_conversion_comes_before_older_files(fake, monkeypatch):
     [{"author": "somebody"}, {"title": "Better weights"}, {"parent": "d00d" * 10}],
     ids=["by-somebody", "another", "of-an-older-state"],
 )
-def test_a_pull_request_that_is_no_conversion_of_these_files_is_not_read(fake, monkeypatch, wrong):
-    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+def test_a_pull_request_that_is_no_conversion_of_these_files_is_not_read(fake, no_torch, wrong):
     only_older(fake)
     converted(fake, **wrong)
     with pytest.raises(WeightsUnavailableError, match=r"has no safetensors \(only older files\)"):
@@ -172,19 +165,17 @@ def test_a_pull_request_that_is_no_conversion_of_these_files_is_not_read(fake, m
 
 def test_a_repository_whose_discussions_are_closed_is_read_as_it_is(torch, fake):
     older(torch, fake.repository("owner/older"))
-    fake.faults.append(Fault("403", "/discussions", times=10))
+    fake.faults.append(HubFault("403", "/discussions", times=10))
     checkpoint = open_checkpoint(found("owner/older"))
     assert checkpoint.origin.revision == "main"
     np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
 
 
-def test_a_revision_that_is_named_is_read_as_it_is(fake, monkeypatch):
-    monkeypatch.setattr(pickled, "can_be_read", lambda: False)
+def test_a_revision_that_is_named_is_read_as_it_is(fake, no_torch):
     only_older(fake)
     converted(fake)
-    source = HubSource(hub="owner/older", revision="v1")
     with pytest.raises(WeightsUnavailableError, match="only older files"):
-        locate(Model(name="tiny", title="tiny", sources=(source,)), (), Hub())
+        found("owner/older", revision="v1")
 
 
 def test_offline_a_conversion_is_found_again(fake):
@@ -192,9 +183,8 @@ def test_offline_a_conversion_is_found_again(fake):
     converted(fake)
     first = open_checkpoint(found("owner/older"))["position_embedding"]
     fake.asked.clear()
-    source = HubSource(hub="owner/older")
-    files = locate(Model(name="tiny", title="tiny", sources=(source,)), (), Hub(offline=True))
-    np.testing.assert_array_equal(open_checkpoint(files)["position_embedding"], first)
+    again = open_checkpoint(found("owner/older", offline=True))["position_embedding"]
+    np.testing.assert_array_equal(again, first)
     assert fake.asked == []
 
 
@@ -202,9 +192,7 @@ def test_offline_older_files_are_found_again(torch, fake):
     older(torch, fake.repository("owner/older"))
     first = open_checkpoint(found("owner/older"))["position_embedding"]
     fake.asked.clear()
-    source = HubSource(hub="owner/older")
-    files = locate(Model(name="tiny", title="tiny", sources=(source,)), (), Hub(offline=True))
-    checkpoint = open_checkpoint(files)
+    checkpoint = open_checkpoint(found("owner/older", offline=True))
     np.testing.assert_array_equal(checkpoint["position_embedding"], first)
     assert (checkpoint.traffic.fetched, checkpoint.traffic.needed) == (0, first.nbytes)
     assert fake.asked == []

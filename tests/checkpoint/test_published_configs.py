@@ -9,7 +9,7 @@ import pytest
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
-from generators.checkpoint.config import read_config
+from generators.checkpoint.config import parse_object
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import understood
 from generators.checkpoint.registry import HubSource, load_registry
@@ -39,7 +39,7 @@ UNREAD_BY_TRANSFORMERS = [
 
 
 def published(name: str) -> dict[str, Any]:
-    return read_config(CONFIGS / f"{name}.json")
+    return parse_object((CONFIGS / f"{name}.json").read_bytes(), f"{name}.json")
 
 
 def read(name: str, config: dict[str, Any]) -> tuple[Family, Architecture]:

@@ -5,11 +5,11 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import open_checkpoint
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.bert import BERT
 from generators.checkpoint.families.gpt2 import GPT1, GPT2
 from generators.checkpoint.reading import read_architecture
-from generators.checkpoint.roles import Part, Slot, like
+from generators.checkpoint.roles import FusedPart, Slot, like
 from generators.checkpoint.sources import in_folder
 from tests.checkpoints import config_of, write_checkpoint
 
@@ -23,13 +23,13 @@ def labelled(*names: str) -> np.ndarray:
 @pytest.mark.parametrize(
     ("fused", "part", "expected"),
     [
-        ("q0 q1 k0 v0", Part(1, "a b b"), "k0"),
-        ("q0 k0 v0 q1 k1 v1", Part(0, "a a a", "h"), "q0 q1"),
-        ("q0 q1 k0 v0 q2 q3 k1 v1", Part(0, "A b b", "g"), "q0 q1 q2 q3"),
-        ("q0 q1 k0 v0 q2 q3 k1 v1", Part(2, "A b b", "g"), "v0 v1"),
-        ("q0 q1 v0 v1 k0 k1 q2 q3 v2 v3 k2 k3", Part(2, "A A A", 2), "k0 k1 k2 k3"),
-        ("g0 u0 g1 u1 g2 u2", Part(1, "f f", "f"), "u0 u1 u2"),
-        ("g0 g1 g2 u0 u1 u2", Part(0, "f f"), "g0 g1 g2"),
+        ("q0 q1 k0 v0", FusedPart(1, "a b b"), "k0"),
+        ("q0 k0 v0 q1 k1 v1", FusedPart(0, "a a a", "h"), "q0 q1"),
+        ("q0 q1 k0 v0 q2 q3 k1 v1", FusedPart(0, "A b b", "g"), "q0 q1 q2 q3"),
+        ("q0 q1 k0 v0 q2 q3 k1 v1", FusedPart(2, "A b b", "g"), "v0 v1"),
+        ("q0 q1 v0 v1 k0 k1 q2 q3 v2 v3 k2 k3", FusedPart(2, "A A A", 2), "k0 k1 k2 k3"),
+        ("g0 u0 g1 u1 g2 u2", FusedPart(1, "f f", "f"), "u0 u1 u2"),
+        ("g0 g1 g2 u0 u1 u2", FusedPart(0, "f f"), "g0 g1 g2"),
     ],
     ids=[
         "unequal",
@@ -70,7 +70,7 @@ def test_axes_of_length_one_are_left_out():
 
 
 def test_a_family_like_another_takes_roles_over_adds_and_takes_away():
-    made = like(GPT2, "own", ("own",), slots={"position_embedding": None}, block_slots={"attn.q": Slot("Q", "d a")})
+    made = like(GPT2, "own", slots={"position_embedding": None}, block_slots={"attn.q": Slot("Q", "d a")})
     assert "position_embedding" not in made.slots
     assert made.slots["token_embedding"] is GPT2.slots["token_embedding"]
     assert made.block_slots["attn.q"].tensor == "Q"
@@ -149,8 +149,8 @@ def test_a_switch_that_is_neither_on_nor_off_is_refused():
 
 
 def test_settings_may_be_nested_and_silent():
-    settings = Settings({"text": {"size": {"width": 3}, "off": None}}, "text", {"size.height": 4, "off": 5})
+    settings = ModelConfig({"text": {"size": {"width": 3}, "off": None}}, "text", {"size.height": 4, "off": 5})
     assert settings.size("size.width") == 3
     assert settings.size("size.height") == 4
     assert settings.get("off") is None  # null is an answer
-    assert Settings({}, "text", {"off": 5}).get("off") == 5
+    assert ModelConfig({}, "text", {"off": 5}).get("off") == 5

@@ -1,6 +1,5 @@
-"""Where weights are looked for, in which order, and what is said when they can't be had."""
+"""Where weights are looked for, in which order, and what is said when they can't be found."""
 
-import os
 from importlib import metadata
 from types import SimpleNamespace
 
@@ -9,9 +8,7 @@ import pytest
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource
-from generators.checkpoint.sources import Hub, Origin, in_folder, locate, locate_here
-from tests.checkpoint.fake_hub import serving
-from tests.checkpoint.test_hub import at_hub
+from generators.checkpoint.sources import Hub, Origin, locate, locate_here
 from tests.checkpoints import WEIGHTS, write_checkpoint
 
 
@@ -21,13 +18,6 @@ def model(*sources, name="tiny"):
 
 def on_hub(repo="owner/tiny", **revision):
     return HubSource(hub=repo, **revision)
-
-
-@pytest.fixture
-def fake(tmp_path, monkeypatch):
-    with serving(tmp_path / "hub") as server:
-        at_hub(server, tmp_path, monkeypatch)
-        yield server
 
 
 def test_the_second_source_is_tried_when_the_first_has_no_weights(fake):
@@ -74,24 +64,10 @@ def test_a_folder_that_is_not_there_is_wrong_input(tmp_path):
         locate(model(FolderSource(folder=tmp_path / "none")), (), Hub())
 
 
-def test_a_model_of_a_series_may_not_be_trained_yet_or_not_be_kept(tmp_path):
+def test_a_model_of_a_series_may_not_be_trained_yet_or_not_be_stored(tmp_path):
     absent = model(FolderSource(folder=tmp_path / "absent")).model_copy(update={"only_in_series": True})
     with pytest.raises(WeightsUnavailableError, match="There is no folder"):
         locate(absent, (), Hub())
-
-
-def test_files_of_a_folder_are_files(tmp_path):
-    (tmp_path / WEIGHTS).mkdir()
-    files = in_folder(tmp_path)
-    assert files.fetch(WEIGHTS) is None
-    assert files.fetch("config.json") is None
-    with pytest.raises(InputError, match="can't be read: File name too long"):
-        files.fetch("x" * 5000)
-
-
-def test_a_folder_is_named_in_text(tmp_path):
-    folder = tmp_path / os.fsdecode(b"model-\xff")
-    assert in_folder(folder).origin.place == "model-\N{REPLACEMENT CHARACTER}"
 
 
 def test_a_package_is_read_where_it_is_installed(tmp_path, monkeypatch):
@@ -103,7 +79,7 @@ def test_a_package_is_read_where_it_is_installed(tmp_path, monkeypatch):
     assert files.origin == Origin("package", "carrier", "1.2")
     assert files.fetch(WEIGHTS) == tmp_path / "inside" / "model" / WEIGHTS
     del installed[1]
-    with pytest.raises(InputError, match=r"carrier carries no model\.safetensors"):
+    with pytest.raises(InputError, match=r"carrier contains no model\.safetensors"):
         locate(model(PackageSource(package="carrier")), (), Hub())
 
 

@@ -14,11 +14,11 @@ from typing import Any
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute import memory
-from generators.compute.plan import plan
-from generators.compute.run import answer, open_model
-from generators.compute.running import Settings
+from generators.compute.jobs import measure
+from generators.compute.plan import open_model, plan
+from generators.compute.running import RunSettings
 from generators.findings import FINDINGS
-from tests.process_memory import most_memory
+from tests.processes import most_memory
 
 BUDGET_S = 4.0  # for findings that run the model: a window or two of each kind
 
@@ -36,14 +36,14 @@ def of_one(folder: Path, name: str) -> None:
     """Print what measuring a finding takes; nothing where it can't be measured."""
     finding = next(each for each in FINDINGS if each.name == name)
     model = Model(name="made-up", title="Made up", sources=(FolderSource(folder=folder),), frequency="wordfreq")
-    opened = open_model(model, Places(), Settings(budget_s=BUDGET_S))
+    opened = open_model(model, Places(), RunSettings(budget_s=BUDGET_S))
     needed = memory.to_measure(finding, opened)
     planned = plan(finding, opened)
     if planned.key is None:
         return
     opened.checkpoint.let_go()
     with tempfile.TemporaryDirectory() as place:
-        record, _ = answer(planned, opened, Path(place), lambda line: None)
+        record = measure(planned, opened, Path(place), lambda done: None).record
     peak = most_memory()
     print(json.dumps({"finding": name, "status": record.status, "peak": peak, "estimate": needed}))
 

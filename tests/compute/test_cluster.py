@@ -10,9 +10,9 @@ import yaml
 
 from generators.compute.results import Store
 from generators.compute.verify import verify
-from tests.benchmark.jobs import OF_DASK
-from tests.compute import fleets
-from tests.compute.fleets import stored, with_expected
+from tests.benchmark import DASK_SETTINGS
+from tests.compute import harness
+from tests.compute.harness import stored, with_expected
 
 pytestmark = pytest.mark.cluster
 WORKERS = 2
@@ -43,13 +43,13 @@ def test_the_recommended_settings_are_settings_of_dask():
     import distributed
 
     known = yaml.safe_load(Path(distributed.__file__).with_name("distributed.yaml").read_text())
-    recommended = settings(yaml.safe_load(OF_DASK.read_text()))
+    recommended = settings(yaml.safe_load(DASK_SETTINGS.read_text()))
     assert recommended
     assert set(recommended) <= set(settings(known))
 
 
 def started(place, cluster, results):
-    return fleets.started(place, results, "--scheduler", cluster.scheduler_address)
+    return harness.started(place, results, "--scheduler", cluster.scheduler_address)
 
 
 def busy_worker(cluster, client):
@@ -107,7 +107,7 @@ def test_ctrl_c_leaves_what_is_whole(place, cluster):
 
 def test_no_scheduler_is_a_sentence(atlas, place, monkeypatch):
     monkeypatch.chdir(place)
-    monkeypatch.setattr("generators.compute.cluster.TIMEOUT_S", 1)
+    monkeypatch.setattr("generators.compute.executors.TIMEOUT_S", 1)
     for address in ("tcp://127.0.0.1:1", "nonsense://"):
         run = atlas("compute", "--scheduler", address)
         assert run.code == 2

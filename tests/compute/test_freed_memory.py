@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from generators.compute import cluster
+from generators.compute import executors
 
 FAULTS = """
 import resource
 import numpy as np
-from generators.compute import cluster
+from generators.compute import executors
 {before}
 np.ones(500_000).sum()
 first = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -19,7 +19,7 @@ for _ in range(50):
     np.ones(500_000).sum()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - first)
 """
-OF_DASK = {cluster.TRIMS: "65536"}
+OF_DASK = {executors.TRIMS: "65536"}
 
 
 def faults(before: str) -> int:
@@ -31,10 +31,10 @@ def faults(before: str) -> int:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it is about glibc's malloc")
 def test_pages_are_kept():
-    assert faults("") > 10 * faults("cluster._keep_freed_memory()")
+    assert faults("") > 10 * faults("executors._do_not_trim()")
 
 
 def test_another_c_library_is_no_trouble(monkeypatch):
-    monkeypatch.setenv(cluster.TRIMS, "65536")
-    monkeypatch.setattr(cluster.ctypes, "CDLL", lambda name: object())
-    cluster._keep_freed_memory()
+    monkeypatch.setenv(executors.TRIMS, "65536")
+    monkeypatch.setattr(executors.ctypes, "CDLL", lambda name: object())
+    executors._do_not_trim.__wrapped__()

@@ -7,8 +7,8 @@ import pytest
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute import memory
-from generators.compute.run import open_model
-from generators.compute.running import Settings
+from generators.compute.plan import open_model
+from generators.compute.running import RunSettings
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from tests.checkpoints import Sizes, tensors_of, write_checkpoint
@@ -23,7 +23,7 @@ TOO_MUCH = 2.5  # times what is taken
 
 def opened(folder, **settings):
     model = Model(name="made-up", title="Made up", sources=(FolderSource(folder=folder),))
-    return open_model(model, Places(), Settings(**settings))
+    return open_model(model, Places(), RunSettings(**settings))
 
 
 @pytest.fixture

@@ -5,17 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typing_extensions import TypedDict
 
-from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
-from generators.checkpoint.registry import FolderSource, Model, PackageSource
+from generators import findings as all_findings
+from generators.base.errors import AtlasError, InputError
+from generators.checkpoint.checkpoint import Checkpoint
+from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
-from generators.compute import run as room
 from generators.compute.judged import judged_model
 from generators.compute.records import StoredFinding
-from generators.compute.results import Store
-from generators.compute.run import compute_model
-from generators.compute.tally import Outcome
+from generators.compute.schedule import compute_model
+from generators.compute.summary import Outcome
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.gains import FINDING as GAINS
@@ -30,21 +29,16 @@ NAMES = ("helix", "channels", "gains", "attention")
 FAMILIES = ("gpt2", "openai-gpt", "bert")
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "results")
-
-
 @pytest.fixture(autouse=True)
 def _position_side(monkeypatch):
     """What is added to the atlas later changes nothing here."""
-    monkeypatch.setattr(room, "FINDINGS", POSITION_SIDE)
+    monkeypatch.setattr(all_findings, "FINDINGS", POSITION_SIDE)
 
 
 @pytest.fixture
 def findings(monkeypatch):
     """Return a function that puts other findings in place of the real ones."""
-    return lambda *replaced: monkeypatch.setattr(room, "FINDINGS", replaced)
+    return lambda *replaced: monkeypatch.setattr(all_findings, "FINDINGS", replaced)
 
 
 def run(folder, store, name="tiny") -> Outcome:
@@ -53,7 +47,7 @@ def run(folder, store, name="tiny") -> Outcome:
 
 def published(store, name="tiny"):
     """Return what is published of a model, judged by the findings that are in place."""
-    return judged_model(store, name, room.FINDINGS).published()
+    return judged_model(store, name, all_findings.FINDINGS).published()
 
 
 def record(store, finding, name="tiny") -> StoredFinding:
@@ -209,22 +203,13 @@ def test_a_finding_that_breaks_costs_no_other(tmp_path, store, findings):
     assert any("Traceback" in line for line in lines)
 
 
-def test_a_finding_that_broke_is_tried_again(tmp_path, store, findings):
-    folder = write_checkpoint(tmp_path / "tiny")
-    findings(toy("one", measure=breaking))
-    run(folder, store)
-    findings(toy("one"))
-    assert run(folder, store).computed == ("one",)
-    assert statuses(store) == {"one": "computed"}
-
-
 def test_claims_that_break_are_a_failed_finding_and_cost_no_other(tmp_path, store, findings):
     def no_test(measured):
         raise KeyError("circle")
 
     findings(toy("one", rules=(positive(test=no_test),)), replace(toy("two"), rules=(replace(positive(), id="two"),)))
     run(write_checkpoint(tmp_path / "tiny"), store)
-    judged = judged_model(store, "tiny", room.FINDINGS)
+    judged = judged_model(store, "tiny", all_findings.FINDINGS)
     one, two = judged.findings
     assert one.record.status == "failed"
     assert [(claim.verdict, claim.answer) for claim in one.claims] == [
@@ -300,13 +285,6 @@ def test_a_bad_tensor_is_found_before_anything_is_computed(tmp_path, store, find
     assert not (store.root / "tiny").exists()
 
 
-def test_weights_that_cannot_be_had_leave_no_trace(store):
-    model = Model(name="tiny", title="t", sources=(PackageSource(package="no-such-package-here"),))
-    with pytest.raises(WeightsUnavailableError, match="isn't installed"):
-        compute_model(model, Places(), store)
-    assert not store.root.exists()
-
-
 def test_errors_of_the_atlas_are_no_failed_findings(tmp_path, store, findings):
     def full(inputs):
         raise AtlasError("The disk is full.")
@@ -314,14 +292,6 @@ def test_errors_of_the_atlas_are_no_failed_findings(tmp_path, store, findings):
     findings(toy("one", measure=full))
     with pytest.raises(AtlasError, match="disk is full"):
         run(write_checkpoint(tmp_path / "tiny"), store)
-
-
-def test_a_model_folder_is_searched_before_the_sources(tmp_path, store, findings):
-    findings(toy("one"))
-    write_checkpoint(tmp_path / "models" / "tiny")
-    model = Model(name="tiny", title="t", sources=(PackageSource(package="no-such-package-here"),))
-    assert compute_model(model, Places([tmp_path / "models"]), store).computed == ("one",)
-    assert store.model("tiny").source.kind == "folder"
 
 
 # Keys say everything that a result depends on
@@ -378,8 +348,8 @@ def test_the_key_stays_with_what_it_is_not_computed_from(tmp_path, store, change
 
 def test_the_key_changes_with_the_table_that_says_how_a_tensor_is_read(tmp_path, store, monkeypatch):
     before = key_of(tmp_path, store)
-    layout = room.Checkpoint.layout
-    monkeypatch.setattr(room.Checkpoint, "layout", lambda self, role: {**layout(self, role), "transposed": True})
+    layout = Checkpoint.layout
+    monkeypatch.setattr(Checkpoint, "layout", lambda self, role: {**layout(self, role), "transposed": True})
     assert key_of(tmp_path, store) != before
 
 
@@ -431,34 +401,6 @@ def test_a_changed_threshold_changes_the_verdict_of_stored_results(tmp_path, sto
     assert [(c.verdict, c.threshold) for c in published(store).claims] == [("fails", 1e9)]
     assert snapshot(store) == before
     assert b"holds" not in before["one.json"]
-
-
-def test_results_of_older_code_are_shown_and_said_to_be_so(tmp_path, store, findings, monkeypatch):
-    from generators.compute import code
-
-    findings(toy("one", rules=(positive(-1e9),)))
-    run(write_checkpoint(tmp_path / "tiny"), store)
-    assert not published(store).findings["one"].older_code
-    monkeypatch.setattr(code, "digest", lambda module: "0" * 64)
-    now = published(store)
-    assert now.findings["one"].older_code
-    assert now.findings["one"].status == "computed"
-    assert [claim.verdict for claim in now.claims] == ["holds"]
-
-
-def test_results_in_another_form_are_not_judged_and_say_why(tmp_path, store, findings):
-    """No verdict stands below a sentence that the finding isn't there."""
-
-    class Other(TypedDict):
-        something_else: float
-
-    findings(toy("one", rules=(positive(-1e9),)))
-    run(write_checkpoint(tmp_path / "tiny"), store)
-    findings(toy("one", rules=(positive(-1e9),), metrics=Other))
-    found = published(store)
-    assert found.findings["one"].status == "missing"
-    assert "older version of this finding, in another form" in found.findings["one"].reason
-    assert [claim.verdict for claim in found.claims] == ["untested"]
 
 
 def test_a_finding_that_is_new_to_stored_results_is_not_computed_yet(tmp_path, store, findings):

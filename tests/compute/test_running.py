@@ -4,14 +4,13 @@ from collections import Counter
 
 import pytest
 
+from generators import findings as all_findings
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
-from generators.compute import run as room
 from generators.compute import running
-from generators.compute.results import Store
-from generators.compute.run import compute_model
-from generators.compute.running import CUT_TO, Settings, chosen, has_time_for_more
+from generators.compute.running import CUT_TO, RunSettings, chosen, has_time_for_more
+from generators.compute.schedule import compute_model
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN, NotApplicableError
 from generators.findings.measured import Measurements
@@ -40,11 +39,6 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def store(tmp_path):
-    return Store(tmp_path / "results")
-
-
-@pytest.fixture
 def ran(monkeypatch):
     """Have two findings that run the model, and one that doesn't; return how often each was measured."""
     runs: Counter[str] = Counter()
@@ -58,7 +52,7 @@ def ran(monkeypatch):
         toy("much", needs=(RUN,), measure=read, runs=runs, passes=30.0),
         toy("little", needs=(RUN,), measure=read, runs=runs, passes=10.0),
     )
-    monkeypatch.setattr(room, "FINDINGS", found)
+    monkeypatch.setattr(all_findings, "FINDINGS", found)
     monkeypatch.setattr(running, "why_not", lambda files, checkpoint, device: None)
     monkeypatch.setattr(running, "opened_model", lambda files, checkpoint, device: Timed(ARCH, None))
     return runs
@@ -82,48 +76,48 @@ def snapshot(store):
 
 
 def test_a_models_time_is_shared_by_what_findings_would_run(folder, store, ran):
-    compute(folder, store, Settings(budget_s=40))
+    compute(folder, store, RunSettings(budget_s=40))
     assert windows_of(store) == {"much": 30, "little": 10}
 
 
 def test_a_finding_that_is_computed_alone_reads_what_it_reads_beside_others(folder, store, ran):
-    compute(folder, store, Settings(budget_s=40), findings=room.FINDINGS[2:])
+    compute(folder, store, RunSettings(budget_s=40), findings=all_findings.FINDINGS[2:])
     assert store.finding("tiny", "little").metrics["sum"] == 10
 
 
 def test_the_same_settings_compute_nothing_again(folder, store, ran):
-    compute(folder, store, Settings(budget_s=40))
+    compute(folder, store, RunSettings(budget_s=40))
     before = snapshot(store)
-    assert compute(folder, store, Settings(budget_s=40)).computed == ()
+    assert compute(folder, store, RunSettings(budget_s=40)).computed == ()
     assert snapshot(store) == before
 
 
 def test_less_time_replaces_nothing(folder, store, ran):
-    compute(folder, store, Settings(budget_s=40))
-    assert compute(folder, store, Settings(budget_s=20)).computed == ()
+    compute(folder, store, RunSettings(budget_s=40))
+    assert compute(folder, store, RunSettings(budget_s=20)).computed == ()
     assert windows_of(store) == {"much": 30, "little": 10}
 
 
 def test_more_time_measures_again_what_was_cut_and_nothing_else(folder, store, ran):
-    compute(folder, store, Settings(budget_s=54))
+    compute(folder, store, RunSettings(budget_s=54))
     assert windows_of(store) == {"much": 40, "little": 13}
-    assert compute(folder, store, Settings(budget_s=400)).computed == ("little",)
+    assert compute(folder, store, RunSettings(budget_s=400)).computed == ("little",)
     assert windows_of(store) == {"much": 40, "little": 40}
-    assert compute(folder, store, Settings(budget_s=4000)).computed == ()
+    assert compute(folder, store, RunSettings(budget_s=4000)).computed == ()
 
 
 def test_a_result_says_that_it_was_cut(folder, store, ran):
-    compute(folder, store, Settings(budget_s=54))
+    compute(folder, store, RunSettings(budget_s=54))
     assert CUT_TO not in store.finding("tiny", "much").run
     assert float(store.finding("tiny", "little").run[CUT_TO]) == pytest.approx(54 * 2.5e10)
 
 
 def test_a_faster_device_has_time_for_more():
-    cut = {CUT_TO: Settings(600).operations}
-    assert has_time_for_more(Settings(600, "cuda"), cut)
-    assert not has_time_for_more(Settings(600), cut)
-    assert not has_time_for_more(Settings(1e9), {})
-    assert not has_time_for_more(Settings(1e9), None)
+    cut = {CUT_TO: RunSettings(600).operations}
+    assert has_time_for_more(RunSettings(600, "cuda"), cut)
+    assert not has_time_for_more(RunSettings(600), cut)
+    assert not has_time_for_more(RunSettings(1e9), {})
+    assert not has_time_for_more(RunSettings(1e9), None)
 
 
 def test_findings_that_run_say_how_much():
@@ -134,7 +128,7 @@ def test_findings_that_run_say_how_much():
 
 
 def test_skipped_findings_say_why_and_are_computed_later(folder, store, ran):
-    compute(folder, store, Settings(skip=True))
+    compute(folder, store, RunSettings(skip=True))
     assert ran == {"weights": 1}
     record = store.finding("tiny", "much")
     assert (record.status, record.reason) == ("missing", running.SKIPPED)
@@ -151,7 +145,7 @@ def test_what_is_stored_stays_to_the_byte_where_runs_are_skipped(folder, store, 
     if state == "damaged":
         (store.root / "tiny" / "much.json").write_text("{")
     before = {name: data for name, data in snapshot(store).items() if name in ("much.json", "little.json")}
-    compute(folder, store, Settings(skip=True))
+    compute(folder, store, RunSettings(skip=True))
     after = snapshot(store)
     assert {name: after[name] for name in before} == before
 
@@ -174,7 +168,7 @@ def test_devices(monkeypatch):
         chosen(10, "tpu", skip=False)
     torch = pytest.importorskip("torch", reason="torch isn't installed")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert chosen(10, "auto", skip=False) == Settings(600, "cpu")
+    assert chosen(10, "auto", skip=False) == RunSettings(600, "cpu")
     with pytest.raises(InputError, match="There is no GPU here"):
         chosen(10, "cuda", skip=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

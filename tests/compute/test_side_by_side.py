@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,30 +10,19 @@ import pytest
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
 from generators.compute.verify import verify
-from tests.checkpoints import Sizes, write_checkpoint
+from tests.checkpoints import write_checkpoint
+from tests.compute.harness import ATLAS, SIZES, stored
+from tests.conftest import ROOT
 
-SIZES = Sizes(n_layer=2, n_head=2, d_model=48, n_ctx=256)
 NAMES = ("helix", "channels", "gains", "attention")
-ATLAS = [sys.executable, "-c", "from generators.cli import main; main()"]
 ONLY = [part for name in NAMES for part in ("--only", name)]
 RUNS = ("one", "one", "one", "other")
 
 
 def started(project: Path, *arguments: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [*ATLAS, *arguments],
-        cwd=project,
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-
-
-def stored(project: Path, results: str) -> dict[str, bytes]:
-    found = (project / results).rglob("*")
-    return {path.relative_to(project / results).as_posix(): path.read_bytes() for path in found if path.is_file()}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    return subprocess.Popen([*ATLAS, *arguments], cwd=project, env=environment, text=True, **pipes)
 
 
 @pytest.fixture(scope="module")
@@ -51,17 +39,23 @@ def project(tmp_path_factory):
     return project
 
 
+@pytest.fixture
+def over_old(project):
+    """Have the project hold the old results, and return it."""
+    shutil.rmtree(project / "results", ignore_errors=True)
+    shutil.copytree(project / "old", project / "results")
+    return project
+
+
 def test_runs_side_by_side_leave_what_one_after_another_leave(project):
     shutil.rmtree(project / "results", ignore_errors=True)
     runs = [started(project, "compute", name, *ONLY) for name in RUNS]
     said = [run.communicate()[0] for run in runs]
     assert [run.returncode for run in runs] == [0] * len(runs), said
-    assert stored(project, "results") == stored(project, "new")
+    assert stored(project / "results") == stored(project / "new")
 
 
-def test_what_is_read_beside_a_run_is_whole(project):
-    shutil.rmtree(project / "results", ignore_errors=True)
-    shutil.copytree(project / "old", project / "results")
+def test_what_is_read_beside_a_run_is_whole(over_old, project):
     store, looks = Store(project / "results"), 0
     with started(project, "compute", "one", "other", *ONLY) as run:
         while run.poll() is None:
@@ -73,15 +67,13 @@ def test_what_is_read_beside_a_run_is_whole(project):
             looks += 1
         assert run.returncode == 0, run.stdout.read()
     assert looks > 3
-    assert stored(project, "results") == stored(project, "new")
+    assert stored(project / "results") == stored(project / "new")
 
 
-def test_pages_are_made_beside_a_run(project):
-    shutil.rmtree(project / "results", ignore_errors=True)
-    shutil.copytree(project / "old", project / "results")
-    shutil.copy(Path(__file__).parents[2] / "mkdocs.yml", project)
-    shutil.copytree(Path(__file__).parents[2] / "site_src" / "assets", project / "site_src" / "assets")
-    shutil.copy(Path(__file__).parents[2] / "site_src" / "add-a-model.md", project / "site_src")
+def test_pages_are_made_beside_a_run(over_old, project):
+    shutil.copy(ROOT / "mkdocs.yml", project)
+    shutil.copytree(ROOT / "site_src" / "assets", project / "site_src" / "assets")
+    shutil.copy(ROOT / "site_src" / "add-a-model.md", project / "site_src")
     with started(project, "compute", "one", "other", *ONLY) as run, started(project, "render") as pages:
         said = pages.communicate()[0]
         assert pages.returncode == 0, said

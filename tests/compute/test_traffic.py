@@ -1,28 +1,27 @@
-"""What comes over the network for a model's results: just what its findings read, told in bytes, and once."""
+"""What comes over the network for a model's results: just what its findings read, counted in bytes, and once."""
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from generators import findings as all_findings
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Hub, Places
-from generators.compute import run as room
 from generators.compute import running
 from generators.compute.records import ModelRecord
 from generators.compute.results import Store
-from generators.compute.run import compute_model
-from generators.compute.several import compute_models
-from generators.compute.tally import Outcome
+from generators.compute.schedule import compute_model, compute_models
+from generators.compute.summary import Outcome
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.contract import Finding
 from generators.findings.gains import FINDING as GAINS
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.measured import Measurements
 from generators.findings.stream import FINDING as STREAM
-from tests.checkpoint.fake_hub import HubServer, serving
-from tests.checkpoint.test_hub import at_hub, gpt2_like, llama_like
-from tests.checkpoints import write_checkpoint
+from tests.checkpoint.fake_hub import HubServer, at_hub, serving
+from tests.checkpoints import Sizes, _write_shards, write_checkpoint, write_json
 from tests.test_cli import results_of
 
 MOST_OVER = 1.03
@@ -39,22 +38,21 @@ READING = (GAINS, QUICK)
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "FINDINGS", READING)
+    monkeypatch.setattr(all_findings, "FINDINGS", READING)
     with serving(tmp_path / "hub") as server:
         at_hub(server, tmp_path, monkeypatch)
         yield server
 
 
-@pytest.fixture
-def store(tmp_path) -> Store:
-    return Store(tmp_path / "results")
-
-
 def computed(store: Store, *findings: Finding, lines: list[str] | None = None, **settings) -> Outcome:
     model = Model(name="tiny", title="tiny", sources=(HubSource(hub="owner/tiny"),))
-    told = [] if lines is None else lines
     return compute_model(
-        model, Places(hub=Hub()), store, told.append, findings or None, running.Settings(**{"skip": True, **settings})
+        model,
+        Places(hub=Hub()),
+        store,
+        (lines if lines is not None else []).append,
+        findings or None,
+        running.RunSettings(**{"skip": True, **settings}),
     )
 
 
@@ -78,6 +76,26 @@ def tensors_read(store: Store, *findings: str) -> int:
     return sum(sizes.values())
 
 
+def gpt2_like(folder) -> None:
+    write_checkpoint(folder, sizes=Sizes(n_layer=6, n_head=4, d_model=256, n_ctx=512, vocab_size=8000))
+
+
+def llama_like(folder, d=256, layers=8, tokens=12000, f=1024, files=3) -> None:
+    rng = np.random.default_rng(0)
+    shapes = {"model.embed_tokens.weight": (tokens, d), "lm_head.weight": (tokens, d), "model.norm.weight": (d,)}
+    for i in range(layers):
+        block = f"model.layers.{i}"
+        shapes |= {f"{block}.{norm}.weight": (d,) for norm in ("input_layernorm", "post_attention_layernorm")}
+        shapes |= {f"{block}.self_attn.{name}_proj.weight": (d, d) for name in "qkvo"}
+        shapes |= {f"{block}.mlp.{name}_proj.weight": (f, d) for name in ("up", "gate")}
+        shapes[f"{block}.mlp.down_proj.weight"] = (d, f)
+    folder.mkdir(parents=True)
+    tensors = {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    _write_shards(folder, tensors, files)
+    sizes = {"num_hidden_layers": layers, "num_attention_heads": 4, "hidden_size": d, "vocab_size": tokens}
+    write_json(folder / "config.json", {"model_type": "llama", **sizes, "rms_norm_eps": 1e-6})
+
+
 @pytest.mark.parametrize("made", [gpt2_like, llama_like])
 def test_what_findings_read_comes_and_next_to_nothing_else(fake: HubServer, store, made):
     folder = fake.repository("owner/tiny")
@@ -94,8 +112,8 @@ def test_what_findings_read_comes_and_next_to_nothing_else(fake: HubServer, stor
 def test_a_hub_is_asked_once_what_a_repository_holds(fake: HubServer, store):
     write_checkpoint(fake.repository("owner/tiny"))
     model = Model(name="tiny", title="tiny", sources=(HubSource(hub="owner/tiny"),))
-    settings = running.Settings(skip=True)
-    compute_models([model], Places(hub=Hub()), store, [].append, lambda: None, named=True, settings=settings)
+    settings = running.RunSettings(skip=True)
+    compute_models([model], Places(hub=Hub()), store, settings=settings, named=True)
     assert store.model("tiny") is not None
     assert sum(asked.path.startswith("/api/models/") for asked in fake.asked) == 1
 
@@ -122,7 +140,7 @@ def test_what_is_stored_stays_as_it_is_stored(fake: HubServer, store, tmp_path, 
     assert results_of(tmp_path) == before
 
 
-def test_of_what_is_computed_anew_from_what_is_kept_the_bytes_that_came_stay(fake: HubServer, store):
+def test_computed_anew_from_the_cache_the_bytes_that_came_stay(fake: HubServer, store):
     write_checkpoint(fake.repository("owner/tiny"))
     computed(store, GAINS)
     first = record(store).traffic
@@ -136,7 +154,7 @@ def test_of_what_is_computed_anew_from_what_is_kept_the_bytes_that_came_stay(fak
     assert now.fetched == fake.sent - first.fetched
 
 
-def test_of_a_folder_nothing_is_told(store, tmp_path):
+def test_of_a_folder_no_traffic_is_recorded(store, tmp_path):
     write_checkpoint(tmp_path / "tiny")
     model = Model(name="tiny", title="tiny", sources=(FolderSource(folder=tmp_path / "tiny"),))
     compute_model(model, Places(), store, findings=(GAINS,))
@@ -154,7 +172,7 @@ def test_a_tensor_that_is_damaged_is_still_a_sentence(fake: HubServer, store):
 
 def test_for_a_run_files_come_whole_and_once(fake: HubServer, store, monkeypatch):
     folder = write_checkpoint(fake.repository("owner/tiny"))
-    monkeypatch.setattr(room, "FINDINGS", (GAINS, STREAM))
+    monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     computed(store, skip=False)
     traffic, size = record(store).traffic, (folder / "model.safetensors").stat().st_size
     assert traffic is not None
@@ -163,7 +181,7 @@ def test_for_a_run_files_come_whole_and_once(fake: HubServer, store, monkeypatch
 
 def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake: HubServer, store, monkeypatch):
     write_checkpoint(fake.repository("owner/tiny"))
-    monkeypatch.setattr(room, "FINDINGS", (GAINS, STREAM))
+    monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 10_000}))
     computed(store, skip=False)
     stored, traffic = store.finding("tiny", "stream"), record(store).traffic

@@ -71,7 +71,7 @@ def test_the_same_card_is_the_same_bytes_and_another_is_not():
     assert png(card()) != first
 
 
-def test_a_wide_figure_stands_below_the_words_and_another_beside_them():
+def test_a_wide_figure_is_below_the_words_and_another_beside_them():
     def square():
         made = figure()
         made.set_size_inches(4, 4)

@@ -10,9 +10,10 @@ from generators.compute.judged import judged_finding, judged_model
 from generators.compute.results import Store
 from generators.drawing.interactive import MOST_POINTS, Colouring, Curve, Group, Rows, Scatter
 from generators.findings.helix import FINDING as HELIX
+from generators.findings.plantings import coil, embed
 from generators.findings.token_svd import FINDING as TOKEN_SVD
-from generators.tokens.vocabulary import load_vocabulary
-from tests.synthetic import architecture, embed, helix, measure
+from generators.tokens.tokenizer_files import load_vocabulary
+from tests.synthetic import architecture, measure
 from tests.tokens.test_vocabulary import MINILM_SIZE, in_package
 
 STORE = Store(Path(__file__).parents[2] / "results")
@@ -52,7 +53,7 @@ def test_empty_groups_are_left_out_and_nameless_tokens_are_said_to_be_so():
 def test_a_planted_helix_is_offered_by_its_angle_and_a_line_is_not():
     n, d = 256, 48
     line = np.outer(np.arange(n), np.ones(d)) + 1e-3 * np.random.default_rng(0).standard_normal((n, d))
-    for P, colours in ((embed(helix(n, turns=3), d), 3), (line, 2)):
+    for P, colours in ((embed(coil(n, turns=3), d), 3), (line, 2)):
         measured = measure(HELIX, {"position_embedding": P}, architecture(n_ctx=n, d_model=d))
         data = next(f for f in HELIX.figures(measured) if f.name == "helix").interactive().as_json()
         assert [rows["first"] for rows in data["rows"]] == [1, 100, 1]

@@ -50,7 +50,7 @@ def annotated(points, texts, dots=()):
     return boxes(ax), ax.get_window_extent()
 
 
-def test_a_label_stands_beside_an_earlier_one_or_not_at_all():
+def test_a_label_is_beside_an_earlier_one_or_not_at_all():
     crowd = [(0.5, 0.5 + step) for step in np.linspace(0, 0.01, 9)]
     found, _ = annotated(crowd, [f"label {i}" for i in range(9)])
     assert next(iter(found)) == "label 0"

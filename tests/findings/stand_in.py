@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from generators.base.architecture import Architecture
-from generators.runner.texts import Text, Windows
+from generators.runner.texts import TextWindows, TokenizedText
 
 Array = np.ndarray
 
@@ -48,7 +48,7 @@ class StandIn:
         self._log_frequency = np.zeros(vocab) if log_frequency is None else log_frequency
         self._looks, self._shares, self._never = looks, shares, list(never)
         ids = np.random.default_rng(5).integers(3, vocab, 64 * length).astype(np.int32)
-        self.text = Text("a text of random tokens", "0" * 64, ids)
+        self.text = TokenizedText("a text of random tokens", "0" * 64, ids)
         self.record = {"torch": "none"}
         self.begin(600)
 
@@ -60,7 +60,7 @@ class StandIn:
     def affordable(self, count: int, length: int, passes: float) -> int:
         return min(count, 32)
 
-    def windows(self, count: int, seed: int, passes: float = 1.0) -> Windows:
+    def windows(self, count: int, seed: int, passes: float = 1.0) -> TextWindows:
         return self.text.windows(self.affordable(count, self._length, passes), self._length, seed)
 
     def encode(self, text: str) -> tuple[int, ...]:
@@ -94,7 +94,7 @@ class StandIn:
         finally:
             self._held = before
 
-    def loss(self, windows: Windows) -> "StandInLoss":
+    def loss(self, windows: TextWindows) -> "StandInLoss":
         return StandInLoss(self, windows)
 
     def logits(self, ids: Array, see: Callable[[int, Array], None]) -> None:
@@ -128,14 +128,14 @@ class StandIn:
 
     def attention(self, ids: Array, see: Callable[[int, int, Array], None]) -> None:
         n, heads = ids.shape[1], self.architecture.n_head
-        kept = max(0.0, 1 - self.off)
+        stored = max(0.0, 1 - self.off)
         everywhere = np.tril(np.ones((n, n))) if self.architecture.causal else np.ones((n, n))
         everywhere /= everywhere.sum(axis=1, keepdims=True)
         for layer in range(self.architecture.n_layer):
             weights = np.empty((len(ids), heads, n, n), np.float32)
             for head in range(heads):
                 index = layer * heads + head
-                share = kept * (self._looks[index] if index < len(self._looks) else 0.0)
+                share = stored * (self._looks[index] if index < len(self._looks) else 0.0)
                 back = np.eye(n, k=-1)
                 back[0, 0] = 1
                 weights[:, head] = share * back + (1 - share) * everywhere
@@ -145,7 +145,7 @@ class StandIn:
 class StandInLoss:
     unit = "nats per token"
 
-    def __init__(self, run: StandIn, windows: Windows) -> None:
+    def __init__(self, run: StandIn, windows: TextWindows) -> None:
         self._run, self._windows = run, windows
 
     def per_window(self, see: Callable[[int, Array, Array], None] | None = None) -> Array:

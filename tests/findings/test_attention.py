@@ -1,18 +1,18 @@
-import html
 import json
 from collections import defaultdict
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter, ValidationError
 from scipy.stats import ortho_group
 
+from generators.findings import plantings
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.attention.heads import random_keys
 from generators.findings.attention.measure import PANEL_PIXELS
-from generators.findings.inputs import Inputs, NotApplicableError
-from generators.site.words import caption, environment
+from generators.findings.inputs import NotApplicableError
+from generators.site.words import caption
 from tests import synthetic
+from tests.findings.by_reference import attention_to_positions
 
 MATRICES = {"Q": "attn.q", "K": "attn.k", "V": "attn.v", "O": "attn.o", "MLP in": "mlp.in"}
 NORM_BEFORE = {"Q": "ln1", "K": "ln1", "V": "ln1", "MLP in": "ln2"}
@@ -26,6 +26,16 @@ MODELS = {
     "wide": (synthetic.architecture(n_ctx=24, d_model=64, n_layer=1, n_head=2), 2),
     "shortest": (synthetic.architecture(n_ctx=16, d_model=32, n_layer=1, n_head=2, causal=False), 1),
 }
+
+
+def reading(directions: np.ndarray, width: int, *, noise: float = 0.02, seed: int = 0) -> np.ndarray:
+    """Return a matrix (d, width) whose leading left singular vectors span `directions` (d, count)."""
+    rng = np.random.default_rng([seed, 6])
+    d, count = directions.shape
+    strength = np.linspace(2, 1, count)
+    return (directions * strength) @ plantings.orthonormal(width, count, seed).T + noise * rng.standard_normal(
+        (d, width)
+    ) / np.sqrt(d)
 
 
 def weights_of(name):
@@ -66,10 +76,6 @@ def claims_of(weights, arch):
     return synthetic.claims_of(ATTENTION, weights, arch)
 
 
-def null(median, limit):
-    return {"null": "draws", "median": median, "limit": limit, "draws": 200}
-
-
 def turned_at_random(*seed, d=48):
     return ortho_group.rvs(d, random_state=np.random.default_rng(seed))
 
@@ -95,37 +101,6 @@ def plain_share(W, vectors):
     return inside / sum(float(column @ column) for column in W.T)
 
 
-def test_shares_of_every_layer_and_matrix(computed):
-    weights, arch, k, result = computed
-    m = result.metrics
-    assert m["k"] == k
-    assert m["chance_share"] == k / arch.d_model
-    for source, role in (("P", "position_embedding"), ("E", "token_embedding")):
-        top = np.linalg.svd(weights[role])[2][:k]
-        assert list(m["shares"][source]) == list(MATRICES)
-        for name, matrix in MATRICES.items():
-            assert len(m["shares"][source][name]) == arch.n_layer
-            for layer, found in enumerate(m["shares"][source][name]):
-                W = weights[f"blocks.{layer}.{matrix}"]
-                assert found["layer"] == layer
-                assert found["raw"] == pytest.approx(plain_share(W, top), rel=1e-4)
-                if name == "O":
-                    assert found["folded"] is None
-                else:
-                    expected = plain_share(folded(weights, layer, name), top)
-                    assert found["folded"] == pytest.approx(expected, rel=1e-4)
-
-
-@pytest.mark.parametrize("inside", [0.0, 0.3, 1.0])
-def test_a_planted_share_is_measured(decoder, inside):
-    weights, arch = decoder
-    vectors = np.linalg.svd(weights["position_embedding"])[2]
-    top, rest = vectors[:21].T, vectors[21:].T
-    W = np.hstack([np.sqrt(inside) * top[:, :10], np.sqrt(1 - inside) * rest[:, :10]])
-    result = compute({**weights, "blocks.1.mlp.in": W}, arch)
-    assert result.metrics["shares"]["P"]["MLP in"][1]["raw"] == pytest.approx(inside, abs=1e-6)
-
-
 @pytest.mark.parametrize("d", [16, 20, 30])
 def test_a_subspace_holds_no_more_than_everything(d):
     """k directions of fewer channels are all of them: chance is 1, and no claim can hold."""
@@ -145,18 +120,22 @@ def plain_top5(W, right):
     return sum(float(v @ u) ** 2 for v in right[:5] for u in left.T)
 
 
-def test_top5_of_layer_0(computed):
-    weights, arch, _, result = computed
-    assert result.metrics["chance_top5"] == 25 / arch.d_model
+def test_shares_of_every_layer_and_overlaps_of_layer_0(computed):
+    weights, arch, k, result = computed
+    m = result.metrics
+    assert (m["k"], m["chance_share"], m["chance_top5"]) == (k, k / arch.d_model, 25 / arch.d_model)
     for source, role in (("P", "position_embedding"), ("E", "token_embedding")):
         right = np.linalg.svd(weights[role])[2]
+        assert list(m["shares"][source]) == list(MATRICES)
         for name, matrix in MATRICES.items():
-            found = result.metrics["top5"][source][name]
-            assert found["raw"] == pytest.approx(plain_top5(weights[f"blocks.0.{matrix}"], right), rel=1e-3)
-            if name == "O":
-                assert found["folded"] is None
-            else:
-                assert found["folded"] == pytest.approx(plain_top5(folded(weights, 0, name), right), rel=1e-3)
+            assert [found["layer"] for found in m["shares"][source][name]] == list(range(arch.n_layer))
+            for layer, found in enumerate(m["shares"][source][name]):
+                both = {"raw": weights[f"blocks.{layer}.{matrix}"], "folded": folded(weights, layer, name)}
+                for how, W in both.items():
+                    share, top5 = (None, None) if W is None else (plain_share(W, right[:k]), plain_top5(W, right))
+                    assert found[how] == (share and pytest.approx(share, rel=1e-4))
+                    if layer == 0:
+                        assert m["top5"][source][name][how] == (top5 and pytest.approx(top5, rel=1e-3))
 
 
 def test_panels_average_the_squared_overlaps_against_chance(computed):
@@ -180,43 +159,14 @@ def test_panels_of_wide_models_are_averaged_over_blocks():
     np.testing.assert_allclose(result.arrays["panel_P_Q"], expected, rtol=0.02, atol=0.02)
 
 
-@pytest.mark.parametrize(
-    ("q", "k", "verdict"), [(True, True, "holds"), (True, False, "fails"), (False, True, "fails")]
-)
-def test_queries_and_keys_that_read_positions(decoder, q, k, verdict):
-    weights, arch = decoder
-    P = synthetic.embed(synthetic.helix(210, 4), 48, noise=0.02)
-    top = np.linalg.svd(P)[2][:5].T
-    planted = {**weights, "position_embedding": P}
-    for name, reads in (("q", q), ("k", k)):
-        if reads:
-            planted[f"blocks.0.attn.{name}"] = synthetic.reading(top, 48)
-    result = compute(planted, arch)
-    for name, reads in (("Q", q), ("K", k)):
-        found = result.metrics["top5"]["P"][name]["raw"]
-        assert found == pytest.approx(5, abs=0.05) if reads else found < 5 * 25 / 48
-    claim = claims_of(planted, arch)["qk-read-positions"]
-    assert claim.threshold == pytest.approx(5 * 25 / 48)
-    assert claim.verdict == verdict
-    assert claim.interval is None  # weights are no sample
-    assert claim.baseline == claim.chance.median < 25 / 48  # of the smaller of two
-
-
 def qk_judged(noise, q, k, limit=0.8):
     """Judge sums of overlaps given as (raw, folded), in times chance."""
-    chance = noise.metrics["chance_top5"]
-    corners = {
-        name: {
-            how: None if value is None else value * chance for how, value in zip(("raw", "folded"), both, strict=True)
-        }
-        for name, both in (("Q", q), ("K", k))
-    }
-    changed = synthetic.measured_with(
-        noise.metrics,
-        top5={"P": {**noise.metrics["top5"]["P"], **corners}},
-        chance={**noise.metrics["chance"], "top5": null(0.5, limit)},
-    )
-    return {claim.id: claim for claim in ATTENTION.claims(changed)}["qk-read-positions"]
+    m, corners = noise.metrics, {}
+    for name, both in (("Q", q), ("K", k)):
+        raw, folded = (None if value is None else value * m["chance_top5"] for value in both)
+        corners[name] = {"raw": raw, "folded": folded}
+    inside = {"top5": {"P": {**m["top5"]["P"], **corners}}, "chance": {"top5": synthetic.null(0.5, limit)}}
+    return {claim.id: claim for claim in ATTENTION.claims(synthetic.measured_with(m, inside))}["qk-read-positions"]
 
 
 @pytest.mark.parametrize(("q", "k", "verdict"), [
@@ -233,6 +183,9 @@ def test_reading_positions_holds_raw_and_folded_and_partly_only_raw(noise, q, k,
     claim = qk_judged(noise, q, k)
     assert claim.verdict == verdict
     assert claim.value == pytest.approx(min(q[0], k[0]) * 25 / 48)
+    assert claim.threshold == pytest.approx(5 * 25 / 48)
+    assert claim.interval is None  # weights are no sample
+    assert claim.baseline == claim.chance.median == 0.5
     assert ("folded in" in claim.answer) is (q[1] is not None)
 
 
@@ -250,28 +203,18 @@ def test_chance_of_the_corner_is_that_of_directions_drawn_at_random(noise):
     chance = noise.metrics["chance"]["top5"]
     assert chance["draws"] == 200
     assert chance["median"] == pytest.approx(np.median(drawn), rel=0.05)
+    assert chance["median"] < 25 / 48  # of the smaller of two
     assert chance["limit"] == pytest.approx(drawn[-2], rel=0.15)
-
-
-def test_what_layer_1_reads_does_not_count(decoder):
-    weights, arch = decoder
-    top = np.linalg.svd(weights["position_embedding"])[2][:5].T
-    planted = {
-        **weights,
-        "blocks.1.attn.q": synthetic.reading(top, 48),
-        "blocks.1.attn.k": synthetic.reading(top, 48),
-    }
-    assert claims_of(planted, arch)["qk-read-positions"].verdict == "fails"
 
 
 def test_a_gain_can_take_back_what_a_matrix_reads():
     """Positions live in six channels, which Q reads and the norm before it dials down: GPT-2's case."""
     arch = synthetic.architecture(n_ctx=210, d_model=60)
     weights = synthetic.gaussian_weights(arch, seed=0)
-    P = synthetic.embed(synthetic.helix(210, 4), 60, channels=range(6), noise=1e-4)
+    P = plantings.embed(plantings.coil(210, 4), 60, channels=range(6), noise=1e-4)
     gain = np.ones(60)
     gain[:6] = 1e-3
-    Q = synthetic.reading(np.eye(60)[:, :6], 60, noise=0.1)
+    Q = reading(np.eye(60)[:, :6], 60, noise=0.1)
     planted = {**weights, "position_embedding": P, "blocks.0.ln1.gain": gain}
     result = compute({**planted, "blocks.0.attn.q": Q, "blocks.0.attn.k": Q}, arch)
     found = result.metrics["top5"]["P"]["Q"]
@@ -279,22 +222,8 @@ def test_a_gain_can_take_back_what_a_matrix_reads():
     assert found["folded"] < 0.5
     claim = {claim.id: claim for claim in ATTENTION.claims(result)}["qk-read-positions"]
     assert claim.verdict == "partly"
-    words = environment().get_template("findings/attention.md.j2").make_module({"root": "../../"})
-    said = html.unescape(str(words.details(result.metrics)))
+    said = synthetic.told(ATTENTION, result)
     assert "the five leading directions of Q and K overlap with P's no more than by chance" in said
-
-
-@pytest.mark.parametrize(("inside", "verdict"), [(0.0, "holds"), (0.21, "holds"), (0.23, "fails"), (0.6, "fails")])
-def test_an_mlp_that_ignores_positions(decoder, inside, verdict):
-    """Chance is 21 of 48 directions, half of it 0.219."""
-    weights, arch = decoder
-    vectors = np.linalg.svd(weights["position_embedding"])[2].T
-    W = np.hstack([np.sqrt(inside) * vectors[:, :20], np.sqrt(1 - inside) * vectors[:, 21:41]])
-    claim = claims_of({**weights, "blocks.0.mlp.in": W}, arch)["mlp-ignores-positions"]
-    assert claim.value == pytest.approx(inside, abs=1e-6)
-    assert claim.baseline == claim.chance.median == pytest.approx(21 / 48, abs=0.01)
-    assert claim.threshold == 21 / 48 / 2
-    assert claim.verdict == verdict
 
 
 # What is read and written, against matrices turned at random
@@ -313,23 +242,31 @@ def directions(weights, source):
     return np.linalg.svd(weights[role].astype(np.float64))[2].T
 
 
-SHARE_CLAIMS = {  # claim -> embedding, matrices, what it is called in `chance`
-    "qkv-read-tokens": ("E", ("Q", "K", "V"), "reads_tokens"),
-    "writes-positions": ("P", ("O",), "writes_positions"),
-    "mlp-reads-tokens": ("E", ("MLP in",), "mlp_reads_tokens"),
+SHARE_CLAIMS = {  # claim -> embedding, matrices, what it is called in `chance`, threshold in times chance
+    "qkv-read-tokens": ("E", ("Q", "K", "V"), "reads_tokens", 2),
+    "writes-positions": ("P", ("O",), "writes_positions", 2),
+    "mlp-reads-tokens": ("E", ("MLP in",), "mlp_reads_tokens", 2),
+    "mlp-ignores-positions": ("P", ("MLP in",), "mlp_reads_positions", 0.5),
 }
 
 
-@pytest.mark.parametrize(("inside", "verdict"), [(1.0, "holds"), (0.88, "holds"), (0.87, "fails"), (0.2, "fails")])
-@pytest.mark.parametrize("claim", SHARE_CLAIMS)
-def test_planted_reading_and_writing_is_found(decoder, claim, inside, verdict):
-    """Chance is 21 of 48 directions, twice that 0.875."""
+def for_share_claims(much, little):
+    """Return one row for each claim and what much of a share, or little, comes to."""
+    return [(claim, *row) for claim, (*_, times) in SHARE_CLAIMS.items() for row in (much if times > 1 else little)]
+
+
+@pytest.mark.parametrize(("claim", "inside", "verdict"), for_share_claims(
+    [(1.0, "holds"), (0.88, "holds"), (0.87, "fails"), (0.2, "fails")],
+    [(0.0, "holds"), (0.21, "holds"), (0.23, "fails"), (0.6, "fails")],
+))  # fmt: skip
+def test_planted_shares_are_found(decoder, claim, inside, verdict):
+    """Chance is 21 of 48 directions, twice that 0.875 and half of it 0.219."""
     weights, arch = decoder
-    source, names, _ = SHARE_CLAIMS[claim]
+    source, names, _, times = SHARE_CLAIMS[claim]
     W = with_share(directions(weights, source), 21, inside)
     found = claims_of({**weights, **{f"blocks.0.{MATRICES[name]}": W for name in names}}, arch)[claim]
     assert found.value == pytest.approx(inside, abs=1e-6)
-    assert found.threshold == pytest.approx(2 * 21 / 48)
+    assert found.threshold == pytest.approx(times * 21 / 48)
     assert found.baseline == found.chance.median == pytest.approx(21 / 48, abs=0.05)
     assert found.verdict == verdict
     assert found.interval is None
@@ -354,38 +291,24 @@ def test_what_is_planted_in_layer_1_or_in_the_other_embeddings_directions_does_n
     planted |= {"blocks.0.attn.o": of_E, "blocks.1.attn.o": of_P, "blocks.1.mlp.in": of_E}
     found = claims_of({**weights, **planted}, arch)
     assert {claim: found[claim].verdict for claim in SHARE_CLAIMS} == dict.fromkeys(SHARE_CLAIMS, "fails")
+    top = reading(directions(weights, "P")[:, :5], 48)
+    read = claims_of({**weights, "blocks.1.attn.q": top, "blocks.1.attn.k": top}, arch)
+    assert read["qk-read-positions"].verdict == "fails"
 
 
-@pytest.mark.parametrize(("times", "limit", "verdict"), [
-    (2.0, 1.9, "holds"), (1.99, 1.1, "fails"), (2.0, 2.0, "fails"), (2.1, 2.05, "holds"),
-])  # fmt: skip
-@pytest.mark.parametrize("claim", SHARE_CLAIMS)
-def test_thresholds_of_reading_and_writing(noise, claim, times, limit, verdict):
+@pytest.mark.parametrize(("claim", "times", "limit", "verdict"), for_share_claims(
+    [(2.0, 1.9, "holds"), (1.99, 1.1, "fails"), (2.0, 2.0, "fails"), (2.1, 2.05, "holds")],
+    [(0.5, 0.9, "holds"), (0.51, 0.9, "fails"), (0.5, 0.5, "fails"), (0.49, 0.5, "holds")],
+))  # fmt: skip
+def test_thresholds_of_shares(noise, claim, times, limit, verdict):
     m = noise.metrics
-    source, names, stored = SHARE_CLAIMS[claim]
+    source, names, stored, _ = SHARE_CLAIMS[claim]
     share = times * m["chance_share"]
     rows = {name: [{**m["shares"][source][name][0], "raw": share}] for name in names}
-    changed = synthetic.measured_with(
-        m,
-        shares={**m["shares"], source: {**m["shares"][source], **rows}},
-        chance={**m["chance"], stored: null(m["chance_share"], limit * m["chance_share"])},
-    )
+    nulls = {stored: synthetic.null(m["chance_share"], limit * m["chance_share"])}
+    changed = synthetic.measured_with(m, {"shares": {source: {**m["shares"][source], **rows}}, "chance": nulls})
     found = {claim.id: claim for claim in ATTENTION.claims(changed)}[claim]
     assert (found.verdict, found.value) == (verdict, share)
-
-
-@pytest.mark.parametrize(("times", "limit", "verdict"), [
-    (0.5, 0.9, "holds"), (0.51, 0.9, "fails"), (0.5, 0.5, "fails"), (0.49, 0.5, "holds"),
-])  # fmt: skip
-def test_thresholds_of_ignoring(noise, times, limit, verdict):
-    m = noise.metrics
-    rows = {"MLP in": [{**m["shares"]["P"]["MLP in"][0], "raw": times * m["chance_share"]}]}
-    changed = synthetic.measured_with(
-        m,
-        shares={**m["shares"], "P": {**m["shares"]["P"], **rows}},
-        chance={**m["chance"], "mlp_reads_positions": null(m["chance_share"], limit * m["chance_share"])},
-    )
-    assert {claim.id: claim for claim in ATTENTION.claims(changed)}["mlp-ignores-positions"].verdict == verdict
 
 
 def test_chance_turns_each_matrix_and_keeps_its_spectrum(decoder):
@@ -431,31 +354,10 @@ def test_on_noise_of_any_rank_nothing_is_found(rank, seed):
 # Positional kernels
 
 
-def layer_norm(row, gain, bias, eps):
-    mean = sum(row) / len(row)
-    variance = sum((x - mean) ** 2 for x in row) / len(row)
-    return (row - mean) / np.sqrt(variance + eps) * gain + bias
-
-
 def plain_attention(weights, arch, layer, head):
-    """Return what every query has on every key it sees, one query and one key at a time."""
-    block, n, size = f"blocks.{layer}", arch.n_ctx, arch.d_head
-    columns = range(head * size, (head + 1) * size)
-    scale = np.sqrt(size) * (layer + 1 if arch.scaled_by_layer else 1)
-    gain, bias = weights.get(f"{block}.ln1.gain"), weights.get(f"{block}.ln1.bias", 0)
-    P = weights["position_embedding"]
-    read = P if gain is None else np.array([layer_norm(row, gain, bias, arch.norm_eps) for row in P])
-    projected = {
-        name: read @ weights[f"{block}.attn.{name}"][:, columns]
-        + np.take(weights.get(f"{block}.attn.{name}.bias", np.zeros(arch.d_model)), columns)
-        for name in "qk"
-    }
-    found = []
-    for query in range(n):
-        keys = range(query + 1) if arch.causal else range(n)
-        weight = [np.exp(projected["q"][query] @ projected["k"][key] / scale) for key in keys]
-        found.append(np.array(weight) / sum(weight))
-    return found
+    """Return what every query has on every key it sees."""
+    found = attention_to_positions(weights, arch, layer)[head]
+    return [row[: query + 1] if arch.causal else row for query, row in enumerate(found)]
 
 
 def plain_kernel(weights, arch, layer, head):
@@ -510,23 +412,20 @@ def test_kernels_without_a_first_norm_or_biases(causal):
     assert all(result.metrics["shares"]["P"][name][1]["folded"] is not None for name in "QKV")
 
 
-@pytest.mark.parametrize(("n", "first"), [(16, 1), (199, 1), (200, 100), (260, 100)])
-def test_uniform_attention(n, first):
-    arch = synthetic.architecture(n_ctx=n, d_model=16, n_layer=1)
+@pytest.mark.parametrize(("n", "causal", "first"), [
+    (16, True, 1), (199, True, 1), (200, True, 100), (260, True, 100), (50, False, 1),
+])  # fmt: skip
+def test_uniform_attention(n, causal, first):
+    arch = synthetic.architecture(n_ctx=n, d_model=16, n_layer=1, causal=causal)
     result = compute(synthetic.gaussian_weights(arch, seed=0), arch)
-    kernels, uniform = result.metrics["positional_kernels"], result.arrays["uniform_kernel"]
+    kernels = result.metrics["positional_kernels"]
+    uniform = dict(zip(result.arrays["kernel_offsets"].tolist(), result.arrays["uniform_kernel"], strict=True))
     assert kernels["first_query"] == first
-    for offset in (0, 1, 10):
-        expected = np.mean([1 / (query + 1) for query in range(max(first, offset), n)])
+    assert min(uniform) == (0 if causal else -32)
+    for offset in (0, 1, 10) if causal else uniform:
+        expected = np.mean([1 / (query + 1) if causal else 1 / n for query in range(max(first, offset), n)])
         assert uniform[offset] == pytest.approx(expected, rel=1e-5)
     assert kernels["uniform_at_1"] == pytest.approx(uniform[1])
-
-
-def test_uniform_attention_of_encoders_is_the_same_at_every_offset():
-    arch = synthetic.architecture(n_ctx=50, d_model=16, n_layer=1, causal=False)
-    result = compute(synthetic.gaussian_weights(arch, seed=0), arch)
-    assert result.arrays["kernel_offsets"].tolist() == list(range(-32, 33))
-    np.testing.assert_allclose(result.arrays["uniform_kernel"], 1 / 50, rtol=1e-5)
 
 
 @pytest.mark.parametrize("n", [40, 256])
@@ -534,28 +433,12 @@ def test_uniform_attention_of_encoders_is_the_same_at_every_offset():
 def test_planted_heads_peak_where_they_were_planted(n, causal, offsets):
     arch = synthetic.architecture(n_ctx=n, d_model=64, causal=causal)
     planted = dict(zip([(0, 0), (0, 1), (1, 0), (1, 1)], offsets, strict=True))
-    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, planted)
+    weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, planted)
     heads = compute(weights, arch).metrics["positional_kernels"]["heads"]
     assert [head["peak_offset"] for head in heads] == offsets
     assert [head["peak_offset_all_queries"] for head in heads] == offsets
     assert [head["previous_token_head"] for head in heads] == [offset == 1 for offset in offsets]
     assert all(head["weight_at_peak"] > 0.95 for head in heads)
-
-
-@pytest.mark.parametrize(
-    ("causal", "offset", "verdict"),
-    [(True, 1, "holds"), (False, 1, "holds"), (True, 0, "fails"), (False, -1, "fails"), (True, 2, "fails")],
-)
-def test_some_head_finds_the_previous_token(causal, offset, verdict):
-    """Without tokens, positions alone are judged."""
-    arch = synthetic.architecture(n_ctx=128, causal=causal)
-    gaussian = synthetic.gaussian_weights(arch, seed=0, tokens=False)
-    claim = claims_of(synthetic.with_positional_heads(gaussian, arch, {(0, 1): offset}), arch)["previous-token-head"]
-    assert claim.verdict == verdict
-    assert (claim.value > 0.9) is (verdict == "holds")
-    assert claim.baseline < 0.05
-    assert claim.interval[0] <= claim.value <= claim.interval[1]
-    assert "caricature" not in claim.answer
 
 
 def test_chance_of_a_head_is_its_weight_on_keys_at_random(decoder):
@@ -580,7 +463,7 @@ def test_chance_of_a_head_is_its_weight_on_keys_at_random(decoder):
 def test_the_interval_of_the_best_head_draws_queries_again_in_blocks():
     """Its weight changes from one half of the context to the other: blocks move the mean more than single ones."""
     arch = synthetic.architecture(n_ctx=128, n_layer=1)
-    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, 0, tokens=False), arch, {(0, 1): 1})
+    weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, 0, tokens=False), arch, {(0, 1): 1})
     weights["position_embedding"][64:] = np.random.default_rng(0).standard_normal((64, 48))
     attention = plain_attention(weights, arch, 0, 1)
     at_1 = np.array([attention[query][query - 1] for query in range(1, 128)])
@@ -596,48 +479,12 @@ def test_the_interval_of_the_best_head_draws_queries_again_in_blocks():
 def test_a_previous_token_head_puts_half_its_weight_there(sharpness, weight):
     arch = synthetic.architecture(n_ctx=128)
     weights = synthetic.gaussian_weights(arch, seed=0)
-    weights = synthetic.with_positional_heads(weights, arch, {(0, 1): 1}, sharpness)
+    weights = plantings.with_positional_heads(weights, arch, {(0, 1): 1}, sharpness)
     head = compute(weights, arch).metrics["positional_kernels"]["heads"][1]
     assert head["peak_offset"] == 1
     assert head["weight_at_1"] == pytest.approx(plain_kernel(weights, arch, 0, 1)[1], rel=1e-3)
     assert head["weight_at_1"] == pytest.approx(weight, abs=1e-3)
     assert head["previous_token_head"] is (weight > 0.5)
-
-
-def test_a_previous_token_head_beyond_layer_0_is_called_a_caricature(decoder):
-    weights, arch = decoder
-    planted = synthetic.with_positional_heads(without(weights, "token_embedding"), arch, {(1, 0): 1})
-    claim = claims_of(planted, arch)["previous-token-head"]
-    assert claim.verdict == "holds"
-    assert claim.answer.endswith(" It is beyond layer 0, where the input is another: a caricature.")
-
-
-def head_of(index, peak, at_1):
-    return {
-        "layer": 0, "head": index, "peak_offset": peak, "weight_at_peak": max(at_1, 0.9 if peak != 1 else 0),
-        "weight_at_-1": None, "weight_at_0": 0.1, "weight_at_1": at_1, "peak_offset_all_queries": 1,
-        "previous_token_head": peak == 1 and at_1 >= 0.5,
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(("heads", "limit", "value", "verdict"), [
-    ([(1, 0.49), (0, 0.1)], 0.1, 0.49, "fails"),
-    ([(1, 0.50), (0, 0.1)], 0.1, 0.50, "holds"),
-    ([(1, 0.50), (0, 0.1)], 0.5, 0.50, "fails"),  # no more than on keys at random
-    ([(1, 0.51), (200, 0.60)], 0.1, 0.51, "holds"),  # a far offset exists for few queries and can hold more than 1
-    ([(0, 0.25), (0, 0.1)], 0.1, 0.25, "fails"),
-])  # fmt: skip
-def test_previous_token_claim_without_tokens(noise, heads, limit, value, verdict):
-    m = noise.metrics
-    described = [head_of(i, peak, at_1) for i, (peak, at_1) in enumerate(heads)]
-    changed = synthetic.measured_with(
-        m,
-        positional_kernels={**m["positional_kernels"], "heads": described},
-        token_kernels=None,
-        chance={**m["chance"], "previous_token": null(0.02, limit)},
-    )
-    claim = {claim.id: claim for claim in ATTENTION.claims(changed)}["previous-token-head"]
-    assert (claim.verdict, claim.value, claim.baseline) == (verdict, value, 0.02)
 
 
 # What is absent, and what is hostile
@@ -707,23 +554,6 @@ def test_heads_that_see_nothing_attend_alike(decoder):
     np.testing.assert_allclose(kernel["kernels"][0], kernel["uniform_kernel"], rtol=1e-5)
 
 
-@pytest.mark.parametrize(("n", "d", "why"), [
-    (2, 48, "P has only 2 positions"),
-    (15, 48, "P has only 15 positions"),
-    (40, 14, "The stream has only 14 channels"),
-])  # fmt: skip
-def test_smaller_ones_are_not_spoken_about(n, d, why):
-    arch = synthetic.architecture(n_ctx=n, d_model=d)
-    with pytest.raises(NotApplicableError, match=why):
-        compute(synthetic.gaussian_weights(arch, seed=0), arch)
-
-
-def test_positions_that_are_all_alike_are_not_spoken_about(decoder):
-    weights, arch = decoder
-    with pytest.raises(NotApplicableError, match="The rows of P are alike"):
-        compute({**weights, "position_embedding": np.zeros_like(weights["position_embedding"])}, arch)
-
-
 def test_embeddings_of_a_width_of_their_own_are_not_compared(decoder):
     """As in ALBERT, which projects them into the stream."""
     weights, arch = decoder
@@ -733,36 +563,6 @@ def test_embeddings_of_a_width_of_their_own_are_not_compared(decoder):
 
 
 # What is stored, declared, drawn and told
-
-
-@pytest.mark.parametrize("absent", ["nothing", "token_embedding", "mlp.in", "ln1.gain"])
-def test_metrics_are_of_their_type_when_they_come_back_from_json(decoder, absent):
-    weights, arch = decoder
-    result = compute({role: w for role, w in weights.items() if absent not in role}, arch)
-    stored = json.loads(json.dumps(result.metrics, allow_nan=False))
-    metrics = TypeAdapter(ATTENTION.metrics)
-    assert metrics.validate_python(stored, strict=True) == stored
-    for missing in stored:
-        with pytest.raises(ValidationError, match=missing):
-            metrics.validate_python({key: value for key, value in stored.items() if key != missing})
-    stored["positional_kernels"]["heads"][0].pop("weight_at_-1")
-    with pytest.raises(ValidationError, match="weight_at_-1"):
-        metrics.validate_python(stored)
-
-
-def test_it_reads_of_the_architecture_what_it_declares(decoder):
-    weights, arch = decoder
-    read = set()
-
-    class Watched:
-        __class__ = type(arch)  # what it stands in for
-
-        def __getattr__(self, name):
-            read.add(name)
-            return getattr(arch, name)
-
-    ATTENTION.measure(Inputs(weights, Watched()))
-    assert read == set(ATTENTION.config)
 
 
 def test_tables_name_what_they_hold(decoder):
@@ -783,23 +583,20 @@ def test_tables_name_what_they_hold(decoder):
     assert set(without.tables["top5"].column("embedding")) == {"P"}
 
 
-@pytest.mark.parametrize("absent", ["nothing", "token_embedding", "mlp.in"])
-def test_every_figure_is_drawn_and_told(decoder, absent):
+@pytest.mark.parametrize("absent", ["nothing", "token_embedding", "mlp.in", "ln1.gain"])
+def test_every_number_is_of_its_type_and_every_figure_drawn_and_described(decoder, absent):
     weights, arch = decoder
     result = compute({role: w for role, w in weights.items() if absent not in role}, arch)
-    for figure in ATTENTION.figures(result):
-        figure.draw()
-        words = caption("attention", figure.name, result)
-        assert words.how_to_read
-        assert words.alt
-        if figure.name == "overlap-panels":
-            assert ("of P and of E" in words.how_to_read) is (absent != "token_embedding")
-            assert ("with P and of E." in words.alt) is (absent != "token_embedding")
+    synthetic.assert_of_its_type(ATTENTION, result)
+    synthetic.assert_drawn_and_described(ATTENTION, result)
+    words = caption("attention", "overlap-panels", result)
+    assert ("of P and of E" in words.how_to_read) is (absent != "token_embedding")
+    assert ("with P and of E." in words.alt) is (absent != "token_embedding")
 
 
 def test_alt_texts_tell_the_numbers(decoder):
     arch = decoder[1]
-    result = compute(synthetic.with_positional_heads(decoder[0], arch, {(0, 1): 1, (1, 0): 1}), arch)
+    result = compute(plantings.with_positional_heads(decoder[0], arch, {(0, 1): 1, (1, 0): 1}), arch)
     alt = {figure.name: caption("attention", figure.name, result).alt for figure in ATTENTION.figures(result)}
     m, heads = result.metrics, result.metrics["positional_kernels"]["heads"]
     assert f"Q {m['top5']['P']['Q']['raw'] * 48 / 25:.3g}, K " in alt["overlap-panels"]

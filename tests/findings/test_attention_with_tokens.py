@@ -8,13 +8,15 @@ import pytest
 
 from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.sources import in_folder
+from generators.findings import plantings
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.attention import with_tokens
 from generators.findings.attention.heads import random_keys
 from generators.findings.inputs import Inputs
-from generators.tokens.frequency import Frequency
+from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.checkpoints import Sizes, tensors_of, write_checkpoint
+from tests.findings.by_reference import attention_to
 
 D = 16
 SMALL = synthetic.architecture(n_ctx=26, d_model=D, n_layer=1, vocab_size=120)
@@ -73,14 +75,6 @@ def claim_of(result):
 # The plain way
 
 
-def norm(row, gain, bias, arch):
-    if gain is None:
-        return row
-    mean = sum(row) / len(row) if arch.norm == "layer" else 0
-    mean_square = sum((x - mean) ** 2 for x in row) / len(row)
-    return (row - mean) / np.sqrt(mean_square + arch.norm_eps) * gain + bias
-
-
 class Plain:
     """What heads attend to in every draw. Only which tokens stand where is taken from what is tested."""
 
@@ -105,31 +99,8 @@ class Plain:
 
     def attention(self, layer, head, draw):
         """Return {query: its weights on the keys it sees}."""
-        block, arch, size = f"blocks.{layer}", self.arch, self.arch.d_head
-        shared = head // (arch.n_head // (arch.n_kv_head or arch.n_head))
-        columns = {name: range(own * size, (own + 1) * size) for name, own in (("q", head), ("k", shared))}
-        gain, bias = self.weights.get(f"{block}.ln1.gain"), self.weights.get(f"{block}.ln1.bias", 0)
-        read = np.array([norm(row, gain, bias, arch) for row in self.inputs(draw)])
-        of = {
-            name: read @ self.weights[f"{block}.attn.{name}"][:, columns[name]]
-            + np.take(self.weights.get(f"{block}.attn.{name}.bias", np.zeros(D)), columns[name])
-            for name in "qk"
-        }
-        scale = (arch.score_scale or 1 / np.sqrt(size)) / (layer + 1 if arch.scaled_by_layer else 1)
-        found = {}
-        for query in self.sample.queries[draw]:
-            keys = range(query + 1) if arch.causal else range(self.n)
-            weight = [self.raised(of["q"][query] @ of["k"][key] * scale, query - key, layer, head) for key in keys]
-            found[query] = np.array(weight) / sum(weight)
-        return found
-
-    def raised(self, score, offset, layer, head):
-        """Return e to a score as it is capped, biased by its offset, and seen."""
-        arch = self.arch
-        if arch.windows and arch.windows[layer] is not None and abs(offset) >= arch.windows[layer]:
-            return 0.0
-        capped = score if arch.score_cap is None else arch.score_cap * np.tanh(score / arch.score_cap)
-        return np.exp(capped - arch.slopes[head] * offset if arch.slopes else capped)
+        found = attention_to(np.array(self.inputs(draw)), self.weights, self.arch, layer)[head]
+        return {query: found[query][: query + 1 if self.arch.causal else None] for query in self.sample.queries[draw]}
 
     def heads(self):
         """Yield every head's mean weight by offset, its mean at 1 in every draw, and its means on random keys."""
@@ -164,14 +135,14 @@ def test_kernels_with_tokens_are_those_of_a_plain_computation(case, types):
     offsets, kernels = result.arrays["token_kernel_offsets"].tolist(), result.arrays["token_kernels"]
     plain = list(Plain(weights, arch).heads())
     assert len(described) == len(kernels) == arch.n_layer * arch.n_head
-    for ((layer, head), mean, _, _), told, kernel in zip(plain, described, kernels, strict=True):
+    for ((layer, head), mean, _, _), reported, kernel in zip(plain, described, kernels, strict=True):
         assert offsets == sorted(offset for offset in mean if abs(offset) <= 32)
         np.testing.assert_allclose(kernel, [mean[offset] for offset in offsets], rtol=1e-3, atol=1e-6)
         peak = max(offsets, key=mean.__getitem__)
-        assert (told["layer"], told["head"], told["peak_offset"]) == (layer, head, peak)
-        assert told["weight_at_0"] == pytest.approx(mean[0], rel=1e-3)
-        assert told["weight_at_1"] == pytest.approx(mean[1], rel=1e-3)
-        assert told["previous_token_head"] is bool(peak == 1 and mean[1] >= 0.5)
+        assert (reported["layer"], reported["head"], reported["peak_offset"]) == (layer, head, peak)
+        assert reported["weight_at_0"] == pytest.approx(mean[0], rel=1e-3)
+        assert reported["weight_at_1"] == pytest.approx(mean[1], rel=1e-3)
+        assert reported["previous_token_head"] is bool(peak == 1 and mean[1] >= 0.5)
     chance = np.max([at_random for *_, at_random in plain], axis=0)
     assert result.metrics["chance"]["previous_token"]["median"] == pytest.approx(np.median(chance), rel=1e-3)
     assert result.metrics["chance"]["previous_token"]["limit"] == pytest.approx(chance.max(), rel=1e-3)  # of 100
@@ -193,7 +164,7 @@ def test_the_interval_of_the_best_head_draws_draws_again():
 
 
 def frequency(source, log_frequency, proxy=False):
-    return Frequency(source, f"the {source}", log_frequency, 1.0, proxy, "0")
+    return TokenFrequency(source, f"the {source}", log_frequency, 1.0, proxy)
 
 
 def drawn_tokens(frequencies, arch=SMALL):
@@ -245,7 +216,7 @@ def test_64_draws_of_tokens_are_each_looked_at_from_16_positions(n, causal, firs
 def test_frequent_tokens_decide_what_a_head_sees():
     """A head of positions alone, and tokens that drown them: no matter where these are never drawn."""
     arch = synthetic.architecture(n_ctx=128, vocab_size=120)
-    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, 0, vocab_size=120), arch, {(0, 1): 1})
+    weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, 0, vocab_size=120), arch, {(0, 1): 1})
     weights["token_embedding"][:60] *= 0.02
     weights["token_embedding"][60:] *= 20
     faint, loud = (np.log1p(1000.0 * there) for there in (np.arange(120) < 60, np.arange(120) >= 60))
@@ -261,7 +232,7 @@ def test_frequent_tokens_decide_what_a_head_sees():
 def test_the_claim_is_judged_with_tokens_on_the_positions(tokens, verdict, causal):
     """Positions alone would make the head find the previous token in both."""
     arch = synthetic.architecture(n_ctx=128, causal=causal)
-    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, {(0, 1): 1})
+    weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, {(0, 1): 1})
     weights["token_embedding"] *= np.float32(tokens)
     result = compute(weights, arch)
     claim = claim_of(result)
@@ -275,14 +246,24 @@ def test_the_claim_is_judged_with_tokens_on_the_positions(tokens, verdict, causa
     assert claim.answer.startswith(f"With tokens on the positions {said} to the previous token")
 
 
-@pytest.mark.parametrize(("offset", "causal"), [(0, True), (2, True), (-1, False)])
-def test_heads_that_look_elsewhere_do_not_find_the_previous_token(offset, causal):
+@pytest.mark.parametrize("tokens", [0.02, None])
+@pytest.mark.parametrize(("offset", "causal", "verdict"), [
+    (1, True, "holds"), (1, False, "holds"), (0, True, "fails"), (2, True, "fails"), (-1, False, "fails"),
+])  # fmt: skip
+def test_a_planted_head_finds_the_token_that_it_looks_at(offset, causal, verdict, tokens):
+    """Without tokens, positions alone are judged."""
     arch = synthetic.architecture(n_ctx=128, causal=causal)
-    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, {(0, 1): offset})
-    weights["token_embedding"] *= np.float32(0.02)
-    result = compute(weights, arch)
-    assert result.metrics["token_kernels"]["heads"][1]["peak_offset"] == offset
-    assert claim_of(result).verdict == "fails"
+    weights = plantings.with_positional_heads(synthetic.gaussian_weights(arch, seed=0), arch, {(0, 1): offset})
+    weights["token_embedding"] *= np.float32(tokens or 0)
+    result = compute(weights if tokens else without_tokens(weights), arch)
+    claim = claim_of(result)
+    described = result.metrics["token_kernels" if tokens else "positional_kernels"]["heads"]
+    assert described[1]["peak_offset"] == offset
+    assert claim.verdict == verdict
+    assert (claim.value > 0.9) is (verdict == "holds")
+    assert claim.baseline < 0.05
+    assert claim.interval[0] <= claim.value <= claim.interval[1]
+    assert "caricature" not in claim.answer
 
 
 def test_heads_beyond_layer_0_are_called_a_caricature():
@@ -292,7 +273,7 @@ def test_heads_beyond_layer_0_are_called_a_caricature():
 
     def said(*planted):
         heads = dict.fromkeys(planted, 1)
-        return claim_of(compute(synthetic.with_positional_heads(weights, arch, heads), arch)).answer
+        return claim_of(compute(plantings.with_positional_heads(weights, arch, heads), arch)).answer
 
     assert "caricature" not in said((0, 1))
     assert said((1, 0)).endswith(" It is beyond layer 0, where the input is another: a caricature.")
@@ -301,24 +282,17 @@ def test_heads_beyond_layer_0_are_called_a_caricature():
     assert several.endswith(" 2 of them are beyond layer 0, where the input is another: a caricature.")
 
 
-def judged(heads, limit=0.1):
-    """Judge heads given as (peak, weight at offset 1)."""
+def judged(heads, limit, stored):
+    """Judge heads given as (peak, weight at offset 1), with tokens on the positions or, without, positions alone."""
     metrics = compute(weights_of(SMALL), SMALL).metrics
-    described = [
-        {
-            "layer": 0, "head": index, "peak_offset": peak, "weight_at_0": 0.1, "weight_at_1": at_1,
-            "previous_token_head": peak == 1 and at_1 >= 0.5,
-        }
-        for index, (peak, at_1) in enumerate(heads)
-    ]  # fmt: skip
-    null = {"null": "keys drawn at random", "median": 0.05, "limit": limit, "draws": 100}
-    return claim_of(
-        synthetic.measured_with(
-            metrics,
-            token_kernels={**metrics["token_kernels"], "heads": described},
-            chance={**metrics["chance"], "previous_token": null},
-        )
-    )
+    plain = metrics[stored]["heads"][0]
+    described = []
+    for i, (peak, at_1) in enumerate(heads):
+        found = peak == 1 and at_1 >= 0.5
+        described.append({**plain, "head": i, "peak_offset": peak, "weight_at_1": at_1, "previous_token_head": found})
+    changed = {"token_kernels": None, stored: {**metrics[stored], "heads": described}}
+    chance = {"previous_token": synthetic.null(0.05, limit)}
+    return claim_of(synthetic.measured_with(metrics, {"chance": chance}, **changed))
 
 
 @pytest.mark.parametrize(("heads", "limit", "value", "verdict"), [
@@ -329,16 +303,10 @@ def judged(heads, limit=0.1):
     ([(-20, 0.6), (0, 0.1)], 0.1, 0.60, "fails"),
     ([(0, 0.25), (0, 0.1)], 0.1, 0.25, "fails"),
 ])  # fmt: skip
-def test_thresholds_of_a_previous_token_head(heads, limit, value, verdict):
-    claim = judged(heads, limit)
+@pytest.mark.parametrize("stored", ["token_kernels", "positional_kernels"])
+def test_thresholds_of_a_previous_token_head(heads, limit, value, verdict, stored):
+    claim = judged(heads, limit, stored)
     assert (claim.verdict, claim.value, claim.baseline, claim.threshold) == (verdict, value, 0.05, 0.5)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("causal", [True, False])
-def test_on_noise_no_head_finds_the_previous_token(causal, seed):
-    arch = synthetic.architecture(n_ctx=128, d_model=32, n_layer=4, n_head=4, causal=causal)
-    assert claim_of(compute(synthetic.gaussian_weights(arch, seed), arch)).verdict == "fails"
 
 
 @pytest.mark.parametrize("width", [2, 10])
@@ -350,16 +318,22 @@ def test_on_smooth_noise_heads_look_nearby_but_at_nothing_in_particular(width, s
     assert claim_of(compute(weights, arch)).verdict == "fails"
 
 
+def without_tokens(weights):
+    return {role: array for role, array in weights.items() if role != "token_embedding"}
+
+
 def test_without_tokens_positions_alone_are_judged():
     arch = synthetic.architecture(n_ctx=128)
-    weights = synthetic.with_positional_heads(synthetic.gaussian_weights(arch, 0, tokens=False), arch, {(0, 1): 1})
-    result = compute(weights, arch)
+    weights = synthetic.gaussian_weights(arch, 0, tokens=False)
+    result = compute(plantings.with_positional_heads(weights, arch, {(0, 1): 1}), arch)
     assert result.metrics["token_kernels"] is None
     assert "token_kernels" not in result.arrays
     assert "token_kernels" not in result.tables
-    claim = claim_of(result)
-    assert claim.verdict == "holds"
-    assert claim.answer.startswith("1 of 4 heads would attend to the previous token by position alone, L0H1 most")
+    answer = claim_of(result).answer
+    assert answer.startswith("1 of 4 heads would attend to the previous token by position alone, L0H1 most")
+    beyond = claim_of(compute(plantings.with_positional_heads(weights, arch, {(1, 0): 1}), arch))
+    assert beyond.verdict == "holds"
+    assert beyond.answer.endswith(" It is beyond layer 0, where the input is another: a caricature.")
 
 
 def test_the_table_names_every_head():
@@ -393,7 +367,7 @@ def test_the_row_enters_kernels_with_tokens_alone():
     """Positions alone are what the definition says: P."""
     arch = replace(SMALL, causal=False)
     weights = weights_of(arch, types=True)
-    kept = compute(weights, arch).metrics
+    stored = compute(weights, arch).metrics
     none = compute({**weights, "token_type_embedding": 0 * weights["token_type_embedding"]}, arch).metrics
-    assert kept["positional_kernels"] == none["positional_kernels"]
-    assert kept["token_kernels"] != none["token_kernels"]
+    assert stored["positional_kernels"] == none["positional_kernels"]
+    assert stored["token_kernels"] != none["token_kernels"]

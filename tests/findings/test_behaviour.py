@@ -4,8 +4,7 @@ import pytest
 
 from generators.checkpoint.registry import load_registry
 from generators.checkpoint.sources import Places
-from generators.compute.plan import inputs
-from generators.compute.run import open_model
+from generators.compute.plan import inputs, open_model
 from generators.findings.heads import FINDING as HEADS
 from generators.findings.stream import FINDING as STREAM
 from tests.conftest import ROOT

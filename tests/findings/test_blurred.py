@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from generators.base.architecture import Buckets, Rotary
+from generators.findings import plantings
 from generators.findings.blurred import FINDING
 from generators.findings.blurred.measure import GROUP, in_groups, looks
 from generators.findings.blurred.reduced import COMPONENTS, Reduced, reduce, why_not
-from generators.findings.inputs import NotApplicableError
 from generators.findings.positional import queries_and_keys, scoring, stream_of
 from tests import synthetic
 
@@ -22,7 +22,7 @@ CURVE = np.random.default_rng(5).standard_normal((ARCH.n_ctx, FEW)) + 0.5
 def of_few_components(**changed: object) -> tuple[dict, object]:
     """Return a model whose positions lie in fewer directions than are kept, off the origin."""
     arch = replace(ARCH, **changed)
-    return {**WEIGHTS, "position_embedding": synthetic.embed(CURVE, ARCH.d_model, seed=3) + 0.3}, arch
+    return {**WEIGHTS, "position_embedding": plantings.embed(CURVE, ARCH.d_model, seed=3) + 0.3}, arch
 
 
 def without(weights: dict, *parts: str) -> dict:
@@ -67,7 +67,7 @@ def test_what_is_stored_in_half_precision_is_near_enough():
 
 
 def test_a_planted_head_loses_the_previous_token_when_positions_are_blurred():
-    weights = synthetic.with_positional_heads(WEIGHTS, ARCH, {(1, 0): 1})
+    weights = plantings.with_positional_heads(WEIGHTS, ARCH, {(1, 0): 1})
     rows = synthetic.measure(FINDING, weights, ARCH).metrics["heads"]
     planted = next(row for row in rows if (row["layer"], row["head"]) == (1, 0))
     assert planted["as_they_are"] > 0.9
@@ -82,17 +82,10 @@ def test_positions_that_are_blurred_already_lose_nothing():
         assert row["in_groups"] == pytest.approx(row["as_they_are"], rel=1e-6)
 
 
-def test_components_that_are_left_out_are_told_as_error():
+def test_components_that_are_left_out_are_shown_as_error():
     noise = synthetic.measure(FINDING, WEIGHTS, ARCH).metrics["reduction"]
     assert noise["variance"] < 0.9
     assert noise["largest_error"] > 0.1
-
-
-def test_groups_are_averaged_and_the_last_may_be_smaller():
-    rows = np.arange(5.0)[:, None]
-    assert in_groups(rows, 2)[:, 0].tolist() == [0.5, 0.5, 2.5, 2.5, 4]
-    assert in_groups(rows, 1)[:, 0].tolist() == rows[:, 0].tolist()
-    assert in_groups(rows, 9)[:, 0].tolist() == [2] * 5
 
 
 @pytest.mark.parametrize(
@@ -125,11 +118,3 @@ def test_what_half_precision_cannot_hold_is_said_and_not_drawn():
     assert result.arrays == {}
     assert "too large for the half precision" in result.metrics["why_not"]
     assert np.isfinite([row["in_groups"] for row in result.metrics["heads"]]).all()
-
-
-def test_positions_that_are_all_alike_are_not_blurred():
-    weights, arch = of_few_components()
-    with pytest.raises(NotApplicableError, match="there is nothing to blur"):
-        synthetic.measure(
-            FINDING, {**weights, "position_embedding": np.ones_like(weights["position_embedding"])}, arch
-        )

@@ -1,10 +1,13 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
 from generators.base.architecture import Architecture
+from generators.findings import plantings
 from generators.findings.channel_use import FINDING
 from generators.findings.inputs import Inputs
-from generators.tokens.frequency import Frequency
+from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.findings.stand_in import StandIn
 
@@ -12,6 +15,7 @@ N, D, V, LAYERS = 60, 32, 400, 2
 ARCH: Architecture = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
 LOG_FREQUENCY = np.random.default_rng(1).uniform(0, 8, V)
 FREQUENT, LN2, POSITION = 7, 11, 13
+claims_of = partial(synthetic.by_id, FINDING)
 
 
 def weights_of():
@@ -20,21 +24,17 @@ def weights_of():
     E[:, FREQUENT] += LOG_FREQUENCY
     P = np.random.default_rng(3).standard_normal((N, D))
     P[:, POSITION] *= 10
-    gains = synthetic.gains_topped_by(LN2, range(LAYERS), LAYERS, D, 3.0)
-    return synthetic.with_gains({**weights, "token_embedding": E, "position_embedding": P}, "ln2", gains)
+    gains = plantings.gains_topped_by(LN2, range(LAYERS), LAYERS, D, 3.0)
+    return plantings.with_gains({**weights, "token_embedding": E, "position_embedding": P}, "ln2", gains)
 
 
 def measured(proxy=False, frequencies=True, **planted):
     from dataclasses import replace
 
     arch = replace(ARCH, vocab_size=V)
-    known = (Frequency("corpus", "a corpus", LOG_FREQUENCY, 1.0, proxy, "0"),) if frequencies else ()
+    known = (TokenFrequency("corpus", "a corpus", LOG_FREQUENCY, 1.0, proxy),) if frequencies else ()
     run = StandIn(arch, weights_of()["position_embedding"], length=N, log_frequency=LOG_FREQUENCY, **planted)
     return FINDING.measure(Inputs(weights_of(), arch, None, known, run))
-
-
-def claims_of(result):
-    return {claim.id: claim for claim in FINDING.claims(result)}
 
 
 def test_the_channels_that_findings_name_and_twenty_others():

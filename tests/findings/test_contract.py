@@ -16,14 +16,16 @@ from typing_extensions import get_type_hints, is_typeddict
 from generators.base.architecture import Architecture, Buckets, Rotary
 from generators.base.plain import plain
 from generators.compute.code import PACKAGE, modules_in
-from generators.findings import FINDINGS
+from generators.compute.judged import read_metrics
+from generators.findings import FINDINGS, plantings
 from generators.findings.contract import Finding, roles
+from generators.findings.facts import EntityNote, Fact
 from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs
 from generators.findings.judging import VERDICTS
 from generators.findings.measured import Measurements, Table
 from generators.site.words import caption, environment
-from generators.tokens.frequency import Frequency
-from generators.tokens.vocabulary import Token, Vocabulary, assemble
+from generators.tokens.frequency import TokenFrequency
+from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
 from tests import synthetic
 from tests.findings.stand_in import StandIn
 
@@ -42,21 +44,21 @@ def weights_of(seed: int, planted: bool) -> dict[str, np.ndarray]:
     rng = np.random.default_rng([seed, 9])
     E = rng.standard_normal((V, D), dtype=np.float32)
     if planted:
-        E[CLUMP] = 3.5 * synthetic.orthonormal(D, 1, seed)[:, 0] + 0.05 * E[CLUMP]
+        E[CLUMP] = 3.5 * plantings.orthonormal(D, 1, seed)[:, 0] + 0.05 * E[CLUMP]
         E[LONG] *= 4
     norm = {"final_norm.gain": 1 + 0.2 * rng.standard_normal(D), "final_norm.bias": 0.1 * rng.standard_normal(D)}
     return {**synthetic.gaussian_weights(arch, seed), **norm, "token_embedding": E}
 
 
-def vocabulary() -> Vocabulary:
+def vocabulary() -> ModelVocabulary:
     marks = np.random.default_rng(3).random(V) < 0.5
     return assemble({i: Token(f"w{i}".encode(), f"w{i}", bool(marks[i]), special=i < 3) for i in range(V)}, V)
 
 
-def frequencies() -> tuple[Frequency, ...]:
+def frequencies() -> tuple[TokenFrequency, ...]:
     counts = np.random.default_rng(0).zipf(1.4, V).clip(max=10**6).astype(float)
     counts[CLUMP] = 0
-    return (Frequency("counts", "counts", np.log1p(counts), 1.0, False, "0"),)
+    return (TokenFrequency("counts", "counts", np.log1p(counts), 1.0, False),)
 
 
 @cache
@@ -113,12 +115,13 @@ def test_stored_metrics_are_those_that_were_measured(finding, scene):
 
 
 @every_finding
-def test_metrics_with_a_key_missing_are_refused(finding):
+def test_a_number_that_is_missing_is_named_and_one_of_another_name_refused(finding):
     stored = json.loads(json.dumps(measured(finding, "gaussian").metrics))
-    adapter = TypeAdapter(finding.metrics)
     for key in stored:
-        with pytest.raises(ValidationError, match=key):
-            adapter.validate_python({name: value for name, value in stored.items() if name != key})
+        there = {name: value for name, value in stored.items() if name != key}
+        assert read_metrics(finding.metrics, there) == (there, ((key,),))
+        with pytest.raises(ValidationError, match=f"old_{key}"):
+            read_metrics(finding.metrics, {**there, f"old_{key}": stored[key]})
 
 
 def types_in(annotation: Any) -> set[Any]:
@@ -252,23 +255,22 @@ def test_declarations_mean_something(finding):
 @every_finding
 def test_measuring_knows_no_disk_no_page_and_no_drawing(finding):
     ours = ("generators.base.", "generators.maths.", f"generators.findings.{finding.name}.")
-    shared = {
-        f"generators.findings.{name}"
-        for name in ("inputs", "measured", "nulls", "positional", "running", "sizes", "token_cells", "varying")
-    }
-    if finding.name == "undertrained":  # the candidates are those of the outliers
-        ours = (*ours, "generators.findings.outliers.")
+    modules = "inputs measured nonconstant_rows nulls positional running sizes token_cells"
+    shared = {f"generators.findings.{name}" for name in modules.split()}
+    ours = (*ours, *(f"generators.findings.{other}." for other in finding.asks_about))
     for module in modules_in(PACKAGE, finding.measure.__module__):
         assert module in shared or module.startswith(ours), module
+        assert not module.endswith(".facts"), "what pages take from a finding makes nothing be measured again"
 
 
-def test_findings_are_told_apart():
+def test_findings_are_distinguished():
     for unique in (
         [finding.order for finding in FINDINGS],
         [finding.name for finding in FINDINGS],
         [finding.title for finding in FINDINGS],
         [rule.id for finding in FINDINGS for rule in finding.rules],
         [rule.short for finding in FINDINGS for rule in finding.rules],
+        [name for finding in FINDINGS for name in figure_names(finding)],
     ):
         assert len(set(unique)) == len(unique)
 
@@ -281,7 +283,7 @@ def words_in(sentence: str) -> set[str]:
 
 
 @every_finding
-def test_rules_are_told_in_full(finding):
+def test_rules_are_shown_in_full(finding):
     for rule in finding.rules:
         assert rule.id
         assert rule.short
@@ -340,11 +342,15 @@ def words_of(finding: Finding[Any]) -> nodes.Template:
     return parsed(f"findings/{finding.name}.md.j2")
 
 
-def asked_by_pages() -> set[str]:
-    """Return what pages ask of a finding's words."""
-    pages = environment().list_templates(filter_func=lambda name: "/" not in name)
-    read = [node for page in pages for node in parsed(page).find_all(nodes.Getattr)]
-    return {node.attr for node in read if isinstance(node.node, nodes.Name) and node.node.name == "words"}
+@cache
+def asked_by_templates() -> set[str]:
+    """Return what pages ask of a finding's words, `words` or `added`, and what another finding's words `use`."""
+    read = [parsed(name) for name in environment().list_templates()]
+    attributes = [node for template in read for node in template.find_all(nodes.Getattr)]
+    of = {(node.node.name, node.attr) for node in attributes if isinstance(node.node, nodes.Name)}
+    calls = [node for template in read for node in template.find_all(nodes.Call) if isinstance(node.node, nodes.Name)]
+    added = {f"add_{node.args[0].as_const()}" for node in calls if node.node.name == "added"}
+    return {attr for name, attr in of if name in ("words", "use")} | added
 
 
 @cache
@@ -376,7 +382,7 @@ def test_no_words_are_left_over(finding):
     about_figures = {name for name, arguments in macros.items() if arguments == ["metrics", "arrays"]}
     assert {name for name in about_figures if name.startswith(("caption_", "alt_"))} == wanted
     called = {call.node.name for call in words.find_all(nodes.Call) if isinstance(call.node, nodes.Name)}
-    assert set(macros) - wanted - asked_by_pages() <= called
+    assert set(macros) - wanted - asked_by_templates() <= called
     assert {"question", "observation", "definition", "change_mind", "details"} <= set(macros)
 
 
@@ -390,6 +396,65 @@ def test_the_signature_is_a_figure(finding):
     assert finding.signature in figure_names(finding)
 
 
-def test_figures_of_all_findings_have_names_of_their_own():
-    names = [name for finding in FINDINGS for name in figure_names(finding)]
-    assert len(set(names)) == len(names)
+# What the rest of the site takes from a finding
+
+
+class Asked(dict):
+    """Arrays or tables that note which of them are asked for."""
+
+    def __init__(self, known: Mapping[str, Any], asked: set[str]) -> None:
+        super().__init__(known)
+        self.asked = asked
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.asked.add(name)
+        return super().get(name, default)
+
+
+def stored(fresh: Measurements[Any], asked: set[str]) -> Measurements[Any]:
+    return Measurements(json.loads(json.dumps(fresh.metrics)), Asked(fresh.tables, asked), Asked(fresh.arrays, asked))
+
+
+@every_finding
+def test_facts_on_entities_name_figures_and_ask_for_what_is_measured(finding):
+    """An array or a table is asked for by a string: one that no model has would go unnoticed."""
+    asked: set[str] = set()
+    there: set[str] = set()
+    said: list[Fact] = []
+    counts = {"channel": D, "head": LAYERS * synthetic.architecture(d_model=D).n_head, "position": None, "token": V}
+    for scene in scenes():
+        known = measured(finding, scene)
+        there |= {*known.arrays, *known.tables, ""}
+        for kind, says in finding.facts.entities.items():
+            said += says(stored(known, asked), counts[kind])
+    assert bool(said) == bool(finding.facts.entities)
+    assert asked <= there
+    figures = {getattr(fact, "figure", None) for fact in said} - {None}
+    assert figures <= figure_names(finding)
+    for fact in said:
+        if isinstance(fact, EntityNote):
+            assert fact.says.endswith(".")
+            assert not UNSAID & words_in(fact.says), fact.says
+
+
+@every_finding
+def test_words_for_columns_are_for_columns_that_there_are(finding):
+    columns = {name for scene in scenes() for t in measured(finding, scene).tables.values() for name in t.columns}
+    assert set(finding.facts.columns) <= columns
+
+
+@every_finding
+def test_what_other_pages_take_is_made_from_stored_metrics(finding):
+    known = [measured(finding, scene) for scene in scenes()]
+    facts = finding.facts
+    assert all(word == word.strip() for word in facts.search)
+    assert facts.curve is None or facts.curve.figure in figure_names(finding)
+    assert facts.teaser is None or facts.teaser in {rule.id for rule in finding.rules}
+    if facts.schemes is not None:
+        assert all(facts.schemes(one.metrics) for one in known)
+    if facts.loss is not None:
+        assert all(
+            one.interval[0] <= one.mean <= one.interval[1] for one in map(facts.loss, (k.metrics for k in known))
+        )
+    if facts.files is not None:
+        json.dumps([facts.files(one) for one in known], allow_nan=False)

@@ -1,40 +1,37 @@
 """The frequency finding: planted channels recovered, correlations against SciPy, proxies never judged."""
 
-import json
+from functools import partial
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter, ValidationError
 from scipy.fft import dct, idct
 from scipy.stats import rankdata, spearmanr
 
+from generators.findings import plantings
 from generators.findings.frequency import FINDING as FREQUENCY
 from generators.findings.frequency.chances import rank_of_any
 from generators.findings.frequency.claims import NO_FREQUENCIES, TOO_FEW
-from generators.findings.inputs import NotApplicableError
-from generators.maths.drift import drifting_correlations, unit_ranks
-from generators.site.words import caption, environment
-from generators.tokens.frequency import Frequency
+from generators.maths.drift import drifting_correlations
+from generators.maths.ranks import unit_ranks
+from generators.site.words import caption
+from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 
 V, D, PLANTED = 2000, 128, 11
+verdicts = partial(synthetic.verdicts, FREQUENCY)
 
 
-def frequencies(log_frequency: np.ndarray, proxy: bool = False) -> tuple[Frequency, ...]:
+def frequencies(log_frequency: np.ndarray, proxy: bool = False) -> tuple[TokenFrequency, ...]:
     coverage = float(np.isfinite(log_frequency).mean())
     source = "counts" if coverage == 1 else "wordfreq"  # counts know every token
-    return (Frequency(source, "planted counts", log_frequency, coverage, proxy, "0"),)
+    return (TokenFrequency(source, "planted counts", log_frequency, coverage, proxy),)
 
 
-def compute(E: np.ndarray, known: tuple[Frequency, ...], gains: dict[int, np.ndarray] | None = None):
+def compute(E: np.ndarray, known: tuple[TokenFrequency, ...], gains: dict[int, np.ndarray] | None = None):
     weights = {"token_embedding": E.astype(np.float32)}
     weights |= {f"blocks.{i}.ln2.gain": gain for i, gain in (gains or {}).items()}
     arch = synthetic.architecture(n_layer=4, d_model=E.shape[1])
     return synthetic.measure(FREQUENCY, weights, arch, frequencies=known)
-
-
-def verdicts(result) -> dict[str, str]:
-    return {claim.id: claim.verdict for claim in FREQUENCY.claims(result)}
 
 
 def planted(strength: float, sign: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -46,6 +43,11 @@ def planted(strength: float, sign: float = 1.0) -> tuple[np.ndarray, np.ndarray]
     return E, log_frequency
 
 
+def found(strength: float, gains: dict[int, np.ndarray] | None = None, sign: float = 1.0):
+    E, log_frequency = planted(strength, sign)
+    return compute(E, frequencies(log_frequency), gains)
+
+
 def raising(channel: int, channels: int = D) -> dict[int, np.ndarray]:
     gains = {i: np.random.default_rng(i).uniform(0.9, 1.1, channels) for i in range(4)}
     for gain in gains.values():
@@ -55,8 +57,7 @@ def raising(channel: int, channels: int = D) -> dict[int, np.ndarray]:
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_planted_channel_is_found_whatever_its_sign(sign):
-    E, log_frequency = planted(3, sign)
-    result = compute(E, frequencies(log_frequency), raising(PLANTED))
+    result = found(3, raising(PLANTED), sign)
     assert result.metrics["frequency_channel"]["channel"] == PLANTED
     assert result.metrics["ln2_channel_rank"] == 1
     assert verdicts(result) == {
@@ -67,23 +68,21 @@ def test_a_planted_channel_is_found_whatever_its_sign(sign):
 
 
 def test_where_embeddings_are_projected_into_the_stream_its_channels_are_not_theirs():
-    E, log_frequency = planted(0.8)
-    result = compute(E, frequencies(log_frequency), raising(PLANTED, channels=2 * D))
+    result = found(0.8, raising(PLANTED, channels=2 * D))
     assert result.metrics["ln2_channel"] is None
     assert verdicts(result)["frequency-is-ln2"] == "untested"
-    wide = compute(E, frequencies(log_frequency), raising(2 * D - 1, channels=2 * D))
+    wide = found(0.8, raising(2 * D - 1, channels=2 * D))
     assert wide.metrics["ln2_channel"] is None
 
 
 def test_a_channel_that_ln2_does_not_raise_is_not_ln2s():
-    E, log_frequency = planted(3)
-    result = compute(E, frequencies(log_frequency), raising(PLANTED + 1))
+    result = found(3, raising(PLANTED + 1))
     assert verdicts(result)["frequency-is-ln2"] == "fails"
-    assert verdicts(compute(E, frequencies(log_frequency)))["frequency-is-ln2"] == "untested"
+    assert verdicts(found(3))["frequency-is-ln2"] == "untested"
 
 
 @pytest.mark.parametrize(("sign", "verdict"), [(-1, "holds"), (1, "fails")])
-def test_the_sign_of_norm_and_frequency_is_told(sign, verdict):
+def test_the_sign_of_norm_and_frequency_is_shown(sign, verdict):
     rng = np.random.default_rng(1)
     log_frequency = rng.uniform(0, 10, V)
     E = rng.standard_normal((V, D)) * np.exp(sign * 0.05 * log_frequency)[:, None]
@@ -111,21 +110,6 @@ def test_without_any_frequency_the_index_stands_in():
     assert result.tables["extremes"].column("log_frequency") == [-i for i in result.tables["extremes"].column("id")]
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_noise_has_no_frequency_channel(seed):
-    rng = np.random.default_rng(seed)
-    known = frequencies(np.log1p(rng.zipf(1.3, V).clip(max=10**6).astype(float)))
-    result = compute(rng.standard_normal((V, D)), known, raising(seed))
-    assert set(verdicts(result).values()) == {"fails"}
-
-
-@pytest.mark.parametrize(("tokens", "channels"), [(99, 64), (1, 64), (500, 15)])
-def test_too_few_tokens_or_channels_say_nothing(tokens, channels):
-    rng = np.random.default_rng(0)
-    with pytest.raises(NotApplicableError, match="only"):
-        compute(rng.standard_normal((tokens, channels)), frequencies(rng.standard_normal(tokens)))
-
-
 def test_of_few_tokens_with_a_frequency_nothing_is_claimed():
     E, log_frequency = planted(3)
     log_frequency[99:] = np.nan
@@ -142,30 +126,20 @@ def claim_of(result, claim: str):
     return {c.id: c for c in FREQUENCY.claims(result)}[claim]
 
 
-def spread_over_all_channels() -> tuple[np.ndarray, np.ndarray]:
+def test_a_frequency_that_is_spread_over_all_channels_is_no_channels():
     """Frequency along a random direction, strong enough for every channel to have some of it."""
     rng = np.random.default_rng(5)
     log_frequency = rng.uniform(0, 10, V)
-    direction = synthetic.orthonormal(16, 1, seed=3)[:, 0]
+    direction = plantings.orthonormal(16, 1, seed=3)[:, 0]
     E = 0.5 * rng.standard_normal((V, 16)) + np.outer(log_frequency - 5, direction)
-    return E, log_frequency
-
-
-def test_a_frequency_that_is_spread_over_all_channels_is_no_channels():
-    result = compute(*spread_over_all_channels_and_known())
+    result = compute(E, frequencies(log_frequency))
     claim, chance = claim_of(result, "frequency-channel"), result.metrics["chance"]["frequency_channel"]
     assert abs(result.metrics["frequency_channel"]["rho"]) > 0.9
     assert claim.verdict == "fails"
     assert claim.threshold == chance["limit"] > chance["median"] > 0.5
     assert result.metrics["probe"]["rho"] > 0.95
-    probed = f"a linear probe reads it at {result.metrics['probe']['rho']:.2f}."
     assert "frequency is spread over the channels" in claim.answer
-    assert claim.answer.endswith(probed)
-
-
-def spread_over_all_channels_and_known():
-    E, log_frequency = spread_over_all_channels()
-    return E, frequencies(log_frequency)
+    assert claim.answer.endswith(f"a linear probe reads it at {result.metrics['probe']['rho']:.2f}.")
 
 
 def test_without_frequency_in_any_direction_the_probe_reads_none():
@@ -218,7 +192,7 @@ def test_a_walk_correlates_with_falling_values_no_more_than_drift_does():
         rng = np.random.default_rng(seed)
         walk, values = np.cumsum(rng.standard_normal(400)), -np.arange(400.0)
         rho = spearmanr(walk, values)[0]
-        drawn = drifting_correlations(unit_ranks(walk[None]), values, 200, rng)[:, 0]
+        drawn = drifting_correlations(unit_ranks(walk[None], np.float32), values, 200, rng)[:, 0]
         plain += abs(rho) > 0.3
         held += rho > np.sort(drawn)[-2] + 0.01
         assert np.median(drawn) == 0
@@ -229,7 +203,7 @@ def test_a_walk_correlates_with_falling_values_no_more_than_drift_does():
 def test_drifting_correlations_are_those_of_values_with_waves_turned_round():
     rng = np.random.default_rng(9)
     rows, values = rng.standard_normal((3, 200)), rng.standard_normal(200)
-    found = drifting_correlations(unit_ranks(rows), values, 2, np.random.default_rng(4))
+    found = drifting_correlations(unit_ranks(rows, np.float32), values, 2, np.random.default_rng(4))
     signs = np.where(np.random.default_rng(4).random((1, 200), dtype=np.float32) < 0.5, -1, 1)[0]
     ranks = rankdata(values) - 100.5
     turned = idct(signs * dct(ranks, norm="ortho"), norm="ortho")
@@ -254,11 +228,10 @@ def test_of_few_channels_none_can_be_singled_out():
 
 
 def test_where_several_channels_top_as_many_layers_none_is_singled_out():
-    E, log_frequency = planted(3)
     gains = raising(PLANTED)
     for layer in (0, 1):
         gains[layer][PLANTED + 1] = 3
-    result = compute(E, frequencies(log_frequency), gains)
+    result = found(3, gains)
     assert result.metrics["ln2_tied"] == [PLANTED, PLANTED + 1]
     claim = claim_of(result, "frequency-is-ln2")
     assert claim.verdict == "untested"
@@ -266,20 +239,13 @@ def test_where_several_channels_top_as_many_layers_none_is_singled_out():
 
 
 def test_the_place_of_a_channel_has_an_interval():
-    E, log_frequency = planted(3)
-    first = compute(E, frequencies(log_frequency), raising(PLANTED)).metrics
-    other = compute(E, frequencies(log_frequency), raising(PLANTED + 1)).metrics
+    first, other = (found(3, raising(channel)).metrics for channel in (PLANTED, PLANTED + 1))
     assert first["intervals"]["ln2_channel_rank"] == [1, 1]
     low, high = other["intervals"]["ln2_channel_rank"]
     assert low < other["ln2_channel_rank"] < high
 
 
 # The three candidates
-
-
-def said(result) -> str:
-    words = environment().get_template("findings/frequency.md.j2").make_module({"root": ""})
-    return " ".join(words.details(result.metrics).split())
 
 
 def test_the_candidate_that_leads_is_named():
@@ -290,15 +256,15 @@ def test_the_candidate_that_leads_is_named():
     assert contest["order"][0] == "frequency_channel"
     low, high = contest["lead_interval"]
     assert 0 < low < contest["lead"] < high
-    assert f"Of the three candidates channel {PLANTED} goes with frequency most" in said(result)
+    assert f"Of the three candidates channel {PLANTED} goes with frequency most" in synthetic.told(FREQUENCY, result)
 
 
-def test_candidates_that_cannot_be_told_apart_are_said_to_be():
+def test_candidates_that_cannot_be_distinguished_are_said_to_be():
     rng = np.random.default_rng(3)
     log_frequency = rng.uniform(0, 10, V)
     result = compute(rng.standard_normal((V, 16)) + 5, frequencies(log_frequency))
     assert result.metrics["contest"]["lead_interval"][0] < 0
-    assert "none leads" in said(result)
+    assert "none leads" in synthetic.told(FREQUENCY, result)
 
 
 def test_intervals_hold_the_correlation_and_shrink_with_more_tokens():
@@ -330,12 +296,7 @@ def test_tokens_without_a_frequency_are_left_out():
     assert result.metrics["frequency_channel"]["rho"] == pytest.approx(
         spearmanr(E.astype(np.float32)[1::2, PLANTED], log_frequency[1::2])[0]
     )
-
-
-def test_a_frequency_that_is_not_known_is_none_in_tables():
-    E, log_frequency = planted(3)
-    log_frequency[::2] = np.nan
-    for row in compute(E, frequencies(log_frequency)).tables["extremes"].named():
+    for row in result.tables["extremes"].named():
         assert row["log_frequency"] == (log_frequency[row["id"]] if row["id"] % 2 else None)
 
 
@@ -347,34 +308,21 @@ def test_where_no_frequency_is_known_no_channel_tracks_it():
     assert set(result.tables["against_the_trend"].column("rank_residual")) == {0}
 
 
-def null(median: float, limit: float) -> dict[str, object]:
-    return {"null": "others", "median": median, "limit": limit, "draws": 100}
-
-
 @pytest.fixture(scope="module")
 def metrics():
-    E, log_frequency = planted(3)
-    return compute(E, frequencies(log_frequency), raising(PLANTED)).metrics
+    return found(3, raising(PLANTED)).metrics
 
 
-@pytest.mark.parametrize(
-    ("rho", "axes", "drift", "verdict", "threshold"),
-    [
-        (0.51, 0.2, 0.1, "holds", 0.5),
-        (0.49, 0.2, 0.1, "partly", 0.5),
-        (0.29, 0.2, 0.1, "fails", 0.5),
-        (-0.51, 0.2, 0.1, "holds", 0.5),
-        (0.63, 0.74, 0.1, "fails", 0.74),
-        (0.75, 0.74, 0.1, "holds", 0.74),
-        (0.51, 0.2, 0.495, "fails", 0.5),
-        (0.51, 0.2, 0.485, "holds", 0.5),
-        (0.35, 0.36, 0.1, "fails", 0.5),
-    ],
-)
+@pytest.mark.parametrize(("rho", "axes", "drift", "verdict", "threshold"), [
+    (0.51, 0.2, 0.1, "holds", 0.5), (0.49, 0.2, 0.1, "partly", 0.5), (0.29, 0.2, 0.1, "fails", 0.5),
+    (-0.51, 0.2, 0.1, "holds", 0.5), (0.63, 0.74, 0.1, "fails", 0.74), (0.75, 0.74, 0.1, "holds", 0.74),
+    (0.51, 0.2, 0.495, "fails", 0.5), (0.51, 0.2, 0.485, "holds", 0.5), (0.35, 0.36, 0.1, "fails", 0.5),
+])  # fmt: skip
 def test_frequency_channel_claim(metrics, rho, axes, drift, verdict, threshold):
-    chance = {**metrics["chance"], "frequency_channel": null(axes - 0.1, axes), "drift": null(drift / 2, drift)}
-    found = {"channel": PLANTED, "rho": rho}
-    claim = claim_of(synthetic.measured_with(metrics, frequency_channel=found, chance=chance), "frequency-channel")
+    chance = {"frequency_channel": synthetic.null(axes - 0.1, axes), "drift": synthetic.null(drift / 2, drift)}
+    channel = {"channel": PLANTED, "rho": rho}
+    changed = synthetic.measured_with(metrics, {"chance": chance}, frequency_channel=channel)
+    claim = claim_of(changed, "frequency-channel")
     assert (claim.value, claim.verdict, claim.threshold) == (abs(rho), verdict, threshold)
 
 
@@ -383,8 +331,8 @@ def test_frequency_channel_claim(metrics, rho, axes, drift, verdict, threshold):
     [(1, 0.31, 0.2, "holds"), (1, 0.29, 0.2, "fails"), (2, 0.9, 0.2, "fails"), (1, 0.63, 0.74, "fails")],
 )
 def test_frequency_is_ln2_claim(metrics, place, rho, axes, verdict):
-    chance = {**metrics["chance"], "frequency_channel": null(axes - 0.1, axes)}
-    changed = synthetic.measured_with(metrics, ln2_channel_rank=place, ln2_channel_rho=rho, chance=chance)
+    chance = {"frequency_channel": synthetic.null(axes - 0.1, axes)}
+    changed = synthetic.measured_with(metrics, {"chance": chance}, ln2_channel_rank=place, ln2_channel_rho=rho)
     assert verdicts(changed)["frequency-is-ln2"] == verdict
 
 
@@ -400,26 +348,16 @@ def test_frequency_is_ln2_claim(metrics, place, rho, axes, verdict):
     ],
 )
 def test_frequent_shorter_claim(metrics, rho, drift, verdict, end):
-    chance = {**metrics["chance"], "norm_rho": null(0.0, drift)}
-    claim = claim_of(synthetic.measured_with(metrics, norm_rho=rho, chance=chance), "frequent-shorter")
+    chance = {"norm_rho": synthetic.null(0.0, drift)}
+    claim = claim_of(synthetic.measured_with(metrics, {"chance": chance}, norm_rho=rho), "frequent-shorter")
     assert (claim.verdict, claim.answer.endswith(end)) == (verdict, True)
 
 
 # Figures, and what is stored
 
 
-def test_every_figure_is_drawn():
-    E, log_frequency = planted(1)
-    result = compute(E, frequencies(log_frequency), raising(3))
-    for figure in FREQUENCY.figures(result):
-        assert caption("frequency", figure.name, result).how_to_read
-        assert caption("frequency", figure.name, result).alt
-        figure.draw()
-
-
 def test_what_the_pictures_show_is_told():
-    E, log_frequency = planted(1)
-    result = compute(E, frequencies(log_frequency), raising(3))
+    result = found(1, raising(3))
     said = {figure.name: caption("frequency", figure.name, result) for figure in FREQUENCY.figures(result)}
     m = result.metrics
     rho, contrast, row = m["frequency_channel"]["rho"], m["contrast_channel"], m["correlations"][0]
@@ -437,12 +375,8 @@ def test_what_the_pictures_show_is_told():
 
 @pytest.mark.parametrize("gains", [None, raising(3)])
 @pytest.mark.parametrize("known", [True, False])
-def test_the_type_of_the_metrics_is_theirs(gains, known):
+def test_every_number_is_of_its_type_and_every_figure_drawn_and_described(gains, known):
     E, log_frequency = planted(1)
     result = compute(E, frequencies(log_frequency) if known else (), gains)
-    stored = json.loads(json.dumps(result.metrics, allow_nan=False))
-    typed = TypeAdapter(FREQUENCY.metrics)
-    assert typed.validate_python(stored, strict=True) == stored
-    for lost in stored:
-        with pytest.raises(ValidationError):
-            typed.validate_python({key: value for key, value in stored.items() if key != lost})
+    synthetic.assert_of_its_type(FREQUENCY, result)
+    synthetic.assert_drawn_and_described(FREQUENCY, result)

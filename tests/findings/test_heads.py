@@ -1,6 +1,9 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
+from generators.findings import plantings
 from generators.findings.heads import FINDING
 from generators.findings.inputs import Inputs
 from tests import synthetic
@@ -10,10 +13,11 @@ N, D, LAYERS = 120, 48, 2
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
 HEADS = LAYERS * ARCH.n_head
 WEIGHTS = synthetic.gaussian_weights(ARCH, 0)
+claims_of = partial(synthetic.by_id, FINDING)
 
 
 def curve():
-    return synthetic.embed(np.linspace(-1, 1, N)[:, None], D)
+    return plantings.embed(np.linspace(-1, 1, N)[:, None], D)
 
 
 def measured(looks, weights=None, kind="table", arch=ARCH, P=None):
@@ -22,10 +26,6 @@ def measured(looks, weights=None, kind="table", arch=ARCH, P=None):
     if P is not None:
         weights["position_embedding"] = P
     return FINDING.measure(Inputs(weights, arch, run=StandIn(arch, P, kind=kind, length=N, looks=looks)))
-
-
-def claims_of(result):
-    return {claim.id: claim for claim in FINDING.claims(result)}
 
 
 def test_a_planted_head_is_found_with_its_weight():
@@ -91,7 +91,7 @@ def test_a_table_that_is_all_alike_takes_part_in_nothing():
 
 def test_weights_that_foretell_text():
     heads = [(layer, head) for layer in range(LAYERS) for head in range(ARCH.n_head)]
-    planted = synthetic.with_positional_heads(WEIGHTS, ARCH, dict.fromkeys(heads[: HEADS // 2], 1))
+    planted = plantings.with_positional_heads(WEIGHTS, ARCH, dict.fromkeys(heads[: HEADS // 2], 1))
     looks = [0.9 - 0.05 * i if i < HEADS // 2 else 0.02 * i for i in range(HEADS)]
     result = measured(looks, planted, P=planted["position_embedding"])
     kernel = [row["by_position_alone"] for row in result.metrics["heads"]]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from generators.checkpoint.positions import fairseq_sinusoids, split_sinusoids
+from generators.findings import plantings
 from generators.findings.helix import FINDING as HELIX
 from generators.findings.helix import chance
 from generators.findings.helix.information import information
-from generators.findings.inputs import NotApplicableError
 from generators.maths import surrogates
 from generators.maths.sines import sines
 from generators.site.words import caption
@@ -18,6 +18,7 @@ from tests import synthetic
 
 measuring = import_module("generators.findings.helix.measure")  # the package's own `measure` is the function in it
 SHAPES = [(256, 48), (300, 16), (210, 320), (200, 24), (199, 24), (16, 48), (40, 16)]
+KEPT = {"explained_variance_3d_kept": 0.95}
 SMOOTH = {"lag_one": 0.51, "width": 1.0, "memory": 3}
 FEW = 100  # draws of each null: fewer have no 99th percentile
 
@@ -45,8 +46,8 @@ def claims_of(P):
 
 def positions(n, d, seed=0):
     """Return rows that are neither noise nor a clean curve, about a mean far from 0, as float32."""
-    curve = synthetic.helix(n, 3)[:, : min(3, d)]
-    return (1 + synthetic.embed(curve, d, noise=0.1, seed=seed)).astype(np.float32)
+    curve = plantings.coil(n, 3)[:, : min(3, d)]
+    return (1 + plantings.embed(curve, d, noise=0.1, seed=seed)).astype(np.float32)
 
 
 @cache
@@ -60,7 +61,7 @@ def any_metrics():
     return metrics_of(positions(256, 48))
 
 
-def verdict_with(claim, **changed):
+def claim_with(claim, **changed):
     result = synthetic.measured_with(any_metrics(), **changed)
     return {c.id: c for c in HELIX.claims(result)}[claim]
 
@@ -117,31 +118,10 @@ def test_singular_values_of_all_rows_uncentred(computed):
     assert result.metrics["energy_top30"] == pytest.approx(sum(s[:30] ** 2) / sum(s**2))
 
 
-@pytest.mark.parametrize(
-    ("in_three", "verdict"), [(0.91, "holds"), (0.89, "partly"), (0.71, "partly"), (0.69, "fails")]
-)
-def test_three_components_claim(in_three, verdict):
-    rest = np.full(20, (1 - in_three) / 20)
-    P = synthetic.with_spectrum(300, 64, [*np.full(3, in_three / 3), *rest])
-    claim = claims_of(P)["three-components"]
-    assert claim.value == pytest.approx(in_three)
-    assert claim.verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("in_30", "verdict"), [(0.995, "holds"), (0.985, "partly"), (0.955, "partly"), (0.945, "fails")]
-)
-def test_low_rank_claim(in_30, verdict):
-    P = synthetic.with_spectrum(300, 128, [*np.full(30, in_30 / 30), *np.full(60, (1 - in_30) / 60)])
-    claim = claims_of(P)["low-rank"]
-    assert claim.value == pytest.approx(in_30)
-    assert claim.verdict == verdict
-
-
 @pytest.mark.parametrize(("d", "verdict"), [(40, "untested"), (160, "holds")])
 def test_low_rank_must_be_lower_than_chance(d, verdict):
     """30 of 40 Gaussian directions hold about 0.85 of the energy: nothing can hold 1.5 times as much."""
-    P = synthetic.embed(synthetic.helix(400, 3), d)
+    P = plantings.embed(plantings.coil(400, 3), d)
     claim = claims_of(P)["low-rank"]
     assert claim.verdict == verdict
     if verdict == "untested":
@@ -185,7 +165,7 @@ def test_waves_are_those_of_the_first_eight_components(computed):
 @pytest.mark.parametrize("turns", [4, 40])
 def test_a_planted_helix_is_recovered(turns, axis, noise):
     n = 512
-    P = synthetic.embed(synthetic.helix(n, turns, axis), 64, noise=noise, seed=turns)
+    P = plantings.embed(plantings.coil(n, turns, axis), 64, noise=noise, seed=turns)
     result = synthetic.measure(HELIX, {"position_embedding": P})
     m, claims = result.metrics, {claim.id: claim for claim in HELIX.claims(result)}
     first = m["planes"][0]
@@ -202,7 +182,7 @@ def test_a_planted_helix_is_recovered(turns, axis, noise):
 def test_two_circles_that_components_mix_wind_both():
     t = 2 * np.pi * np.arange(400) / 400
     rings = np.column_stack([np.cos(9 * t), np.sin(9 * t), np.cos(15 * t), np.sin(15 * t)])
-    result = synthetic.measure(HELIX, {"position_embedding": synthetic.embed(rings, 48, noise=0.02)})
+    result = synthetic.measure(HELIX, {"position_embedding": plantings.embed(rings, 48, noise=0.02)})
     assert sorted(round(plane["turns"]) for plane in result.metrics["planes"][:2]) == [9, 15]
     claims = {claim.id: claim for claim in HELIX.claims(result)}
     assert (claims["winding"].verdict, claims["look-back"].verdict) == ("holds", "holds")
@@ -210,34 +190,25 @@ def test_two_circles_that_components_mix_wind_both():
     assert claims["three-components"].verdict != "holds"
 
 
-def test_a_chirp_winds():
-    t = np.arange(400) / 400
-    angle = 2 * np.pi * (3 * t + 6 * t**2)
-    P = synthetic.embed(np.column_stack([np.cos(angle), np.sin(angle)]), 48, noise=0.01)
-    claim = claims_of(P)["winding"]
-    assert claim.verdict == "holds"
-    assert claim.value == pytest.approx(9, abs=0.4)
-
-
 @pytest.mark.parametrize(("winding", "limit", "verdict"), [
     (1.01, 0.7, "holds"), (0.99, 0.7, "partly"), (0.71, 0.7, "partly"), (0.69, 0.7, "fails"), (1.4, 1.5, "fails"),
 ])  # fmt: skip
 def test_winding_claim(winding, limit, verdict):
     planes = [{**any_metrics()["planes"][0], "winding": winding}]
-    claim = verdict_with("winding", winding=winding, planes=planes, chance=nulls_with("winding", 0.5, limit))
+    claim = claim_with("winding", winding=winding, planes=planes, chance=nulls_with("winding", 0.5, limit))
     assert (claim.verdict, claim.value) == (verdict, winding)
 
 
 @pytest.mark.parametrize("limit", [0.2, 99.0])
 def test_colours_know_whether_it_winds(limit):
-    result = measured(synthetic.embed(synthetic.helix(256, 5), 48, noise=0.01))
+    result = measured(plantings.embed(plantings.coil(256, 5), 48, noise=0.01))
     result.metrics["chance"] = nulls_with("winding", 0.1, limit)
     turned = next(figure for figure in HELIX.figures(result) if figure.name == "helix").interactive()
     assert ("angle in the strongest plane (degrees)" in [c.name for c in turned.colourings]) is (limit < 1)
 
 
 def test_a_line_turns_in_no_plane():
-    result = synthetic.measure(HELIX, {"position_embedding": synthetic.embed(synthetic.line(300), 48)})
+    result = synthetic.measure(HELIX, {"position_embedding": plantings.embed(synthetic.line(300), 48)})
     assert result.metrics["planes"] == []
     assert result.metrics["information"]["angle"] is None
     claims = {claim.id: claim for claim in HELIX.claims(result)}
@@ -249,7 +220,7 @@ def test_a_line_turns_in_no_plane():
 
 
 def test_outliers_break_the_curve_in_two():
-    P = synthetic.embed(synthetic.helix(400, 6), 48, noise=0.01)
+    P = plantings.embed(plantings.coil(400, 6), 48, noise=0.01)
     spoilt = P.copy()
     spoilt[[0, 150, 399]] += 4
     m = metrics_of(spoilt)
@@ -262,7 +233,7 @@ def test_outliers_break_the_curve_in_two():
 # Tables of sines
 
 
-def test_a_table_of_sines_is_told_from_a_learned_one():
+def test_a_table_of_sines_is_distinguished_from_a_learned_one():
     table = split_sinusoids(256, 64)
     found = sines(table.astype(np.float64))
     expected = 2 * np.pi * 10_000 ** (2 * np.arange(32) / 64)
@@ -291,9 +262,9 @@ def test_a_table_of_sines_that_is_kept_in_16_bits_is_one(table, kept):
 
 
 @pytest.mark.parametrize("rows", [
-    synthetic.smoothed_noise(256, 48, 0, 40), synthetic.embed(synthetic.helix(256, 5), 48),
-    synthetic.random_walk(256, 48, 0), synthetic.embed(synthetic.line(256), 48),
-    split_sinusoids(256, 64)[:, :32], split_sinusoids(256, 64) @ synthetic.orthonormal(64, 64, 0),
+    synthetic.smoothed_noise(256, 48, 0, 40), plantings.embed(plantings.coil(256, 5), 48),
+    synthetic.random_walk(256, 48, 0), plantings.embed(synthetic.line(256), 48),
+    split_sinusoids(256, 64)[:, :32], split_sinusoids(256, 64) @ plantings.orthonormal(64, 64, 0),
 ])  # fmt: skip
 def test_what_is_no_table_of_sines(rows):
     """Sines without cosines are no circles; in turned axes no channel is one wave."""
@@ -337,57 +308,29 @@ def test_what_norm_and_angle_tell_of_known_curves():
 
 def test_noise_tells_as_much_as_chance():
     rng = np.random.default_rng(0)
-    told = [information(rng.standard_normal((320, 3)), rng.standard_normal((320, 2))) for _ in range(40)]
-    assert np.mean([each["norm"] for each in told]) == pytest.approx(told[0]["chance"], rel=0.2)
-    assert np.mean([each["angle"] for each in told]) == pytest.approx(told[0]["chance"], rel=0.2)
+    reported = [information(rng.standard_normal((320, 3)), rng.standard_normal((320, 2))) for _ in range(40)]
+    assert np.mean([each["norm"] for each in reported]) == pytest.approx(reported[0]["chance"], rel=0.2)
+    assert np.mean([each["angle"] for each in reported]) == pytest.approx(reported[0]["chance"], rel=0.2)
 
 
 def test_roughness_and_its_baseline():
     m = metrics_of(np.random.default_rng(0).standard_normal((2000, 16)))
     assert m["roughness_baseline"] == 3.0
     assert m["roughness"] == pytest.approx(3.0, abs=0.3)
-    assert metrics_of(synthetic.embed(synthetic.helix(800, 4), 16))["roughness"] < 0.2
+    assert metrics_of(plantings.embed(plantings.coil(800, 4), 16))["roughness"] < 0.2
 
 
 # The start
 
 
-def test_a_frayed_start_is_found():
-    smooth = synthetic.embed(synthetic.helix(400, 4), 48, noise=0.01)
-    frayed = synthetic.with_frayed_start(smooth, noise=0.15)
-    claims = {name: claims_of(P)["fraying"] for name, P in (("smooth", smooth), ("frayed", frayed))}
-    assert claims["smooth"].verdict == "fails"
-    assert claims["smooth"].value == pytest.approx(0, abs=0.005)
-    assert claims["frayed"].verdict == "holds"
-    assert claims["frayed"].value > 0.1
-    assert claims["frayed"].baseline == pytest.approx(0, abs=0.03)
-    assert claims["frayed"].chance.limit < claims["frayed"].value
-
-
-def test_a_frayed_end_does_not_count():
-    P = synthetic.with_frayed_start(synthetic.embed(synthetic.helix(400, 4), 48, noise=0.01), noise=0.15)[::-1]
-    claim = claims_of(P)["fraying"]
-    assert claim.value < -0.1
-    assert claim.verdict == "fails"
-
-
 @pytest.mark.parametrize(("n", "verdict"), [(199, "untested"), (200, "fails")])
 def test_fraying_needs_200_positions(n, verdict):
-    P = synthetic.embed(synthetic.helix(n, 4), 48, noise=0.01)
+    P = plantings.embed(plantings.coil(n, 4), 48, noise=0.01)
     assert claims_of(P)["fraying"].verdict == verdict
 
 
-@pytest.mark.parametrize(("factor", "verdict"), [(1, "fails"), (4.9, "fails"), (5.1, "holds"), (20, "holds")])
-def test_the_first_position_apart(factor, verdict):
-    rows = synthetic.embed(synthetic.helix(400, 4, axis=0), 48)
-    step = np.linalg.norm(rows[2] - rows[1])  # the same for all neighbours on a circle
-    claim = claims_of(synthetic.with_first_apart(rows, factor * step))["first-position"]
-    assert claim.value == pytest.approx(factor, rel=1e-6)
-    assert claim.verdict == verdict
-
-
 def test_a_first_position_apart_where_many_are_is_no_finding():
-    rows = synthetic.embed(synthetic.helix(400, 4, axis=0), 48)
+    rows = plantings.embed(plantings.coil(400, 4, axis=0), 48)
     rows[7::40] += 3
     rows[0] += 2
     claim = claims_of(rows)["first-position"]
@@ -398,7 +341,7 @@ def test_a_first_position_apart_where_many_are_is_no_finding():
 
 @pytest.mark.parametrize(("others", "verdict"), [([50], "holds"), ([50, 150, 250], "fails")])
 def test_one_of_four_hundred_others_may_be_as_far(others, verdict):
-    rows = synthetic.embed(synthetic.helix(400, 4, axis=0), 48)
+    rows = plantings.embed(plantings.coil(400, 4, axis=0), 48)
     rows[others] += 3
     rows[0] += 2
     claim = claims_of(rows)["first-position"]
@@ -419,7 +362,7 @@ def test_turning_to_and_fro_is_no_winding():
 
 
 def test_a_few_rows_apart_at_one_end_are_no_fraying():
-    P = synthetic.embed(synthetic.helix(400, 4), 48, noise=0.01)
+    P = plantings.embed(plantings.coil(400, 4), 48, noise=0.01)
     P[[20, 50]] += np.random.default_rng(0).standard_normal((2, 48)) * 5
     claim = claims_of(P)["fraying"]
     assert claim.value > 0.02
@@ -427,7 +370,7 @@ def test_a_few_rows_apart_at_one_end_are_no_fraying():
 
 
 def test_spaced_out_first_positions():
-    rows = synthetic.embed(synthetic.helix(400, 4, axis=0), 48)
+    rows = plantings.embed(plantings.coil(400, 4, axis=0), 48)
     spaced = rows.copy()
     spaced[:12] = rows[12] + np.linspace(12, 0, 12)[:, None] * 3 * (rows[1] - rows[0])
     m = metrics_of(spaced)
@@ -463,7 +406,7 @@ def plain_norm_cv_permuted(P, outliers, times):
 @pytest.mark.parametrize("outliers", [(), (0, 120, 150)])
 @pytest.mark.parametrize("n", [160, 199, 200, 400])
 def test_norm_cv_leaves_out_the_start_and_outliers(n, outliers):
-    P = 0.3 + synthetic.embed(synthetic.helix(n, 4, axis=0.4), 48, noise=0.02)
+    P = 0.3 + plantings.embed(plantings.coil(n, 4, axis=0.4), 48, noise=0.02)
     P[list(outliers)] += 3
     m = metrics_of(P)
     assert m["outlier_positions"] == list(outliers)
@@ -471,32 +414,11 @@ def test_norm_cv_leaves_out_the_start_and_outliers(n, outliers):
     assert m["norm_cv_permuted"] == pytest.approx(plain_norm_cv_permuted(P, outliers, 40), rel=0.05)
 
 
-def rings(n, d, wobble, seed=0):
-    """Return rows on two circles about 0, of norm 1 but for a smooth wobble of that std."""
-    t = 2 * np.pi * np.arange(n) / n
-    ring = np.column_stack([np.cos(5 * t), np.sin(5 * t), 0.9 * np.cos(11 * t), 0.9 * np.sin(11 * t)]) / np.sqrt(1.81)
-    return synthetic.embed(ring * (1 + wobble * np.sqrt(2) * np.sin(29 * t))[:, None], d, seed=seed)
-
-
-@pytest.mark.parametrize(
-    ("wobble", "verdict"), [(0.0, "holds"), (0.045, "holds"), (0.055, "partly"), (0.08, "partly"), (0.11, "fails")]
-)
-def test_constant_norms_switch(wobble, verdict):
-    claim = claims_of(rings(800, 48, wobble))["constant-norms"]
-    assert claim.value == pytest.approx(wobble, rel=0.03, abs=1e-9)
-    assert claim.verdict == verdict
-
-
 def test_norms_that_a_large_mean_keeps_constant_do_not_count():
     """Any rows have nearly constant norms far from the origin."""
     claim = claims_of(np.random.default_rng(0).standard_normal((400, 48)) + 5)["constant-norms"]
     assert claim.verdict == "untested"
     assert "says nothing here" in claim.answer
-
-
-def test_norms_that_vary_more_than_chance_gives_fail_although_chance_reaches_the_threshold():
-    claim = verdict_with("constant-norms", norm_cv=0.07, chance=nulls_with("norm_cv", 0.04, 0.03))
-    assert (claim.verdict, claim.value, claim.baseline) == ("fails", 0.07, 0.04)
 
 
 def test_the_memory_of_known_curves():
@@ -511,30 +433,14 @@ def test_the_memory_of_known_curves():
 # Looking back and cosines
 
 
-@pytest.mark.parametrize(("n", "offsets"), [(16, [1]), (21, [1, 5]), (41, [1, 5, 10]), (201, [1, 5, 10, 50])])
-def test_look_back_offsets_are_less_than_a_quarter_of_the_positions(n, offsets):
-    assert [look["k"] for look in metrics_of(positions(n, 16))["look_back"]] == offsets
-
-
-def test_the_median_gain_is_judged():
-    m = metrics_of(synthetic.embed(synthetic.helix(300, 8), 24, noise=0.05))
-    assert m["median_gain"] == sorted(look["gain"] for look in m["look_back"][:3])[1]
-    for look in m["look_back"]:
+def test_the_gain_is_over_standing_still():
+    for look in metrics_of(plantings.embed(plantings.coil(300, 8), 24, noise=0.05))["look_back"]:
         assert look["gain"] == pytest.approx(1 - (1 - look["r2_rotation"]) / (1 - look["r2_identity"]))
         assert look["translation_gain"] == pytest.approx(1 - (1 - look["r2_translation"]) / (1 - look["r2_identity"]))
 
 
-@pytest.mark.parametrize(("gain", "median", "limit", "verdict"), [
-    (0.51, 0.0, 0.2, "holds"), (0.49, 0.0, 0.2, "partly"), (0.26, 0.0, 0.2, "partly"), (0.24, 0.0, 0.2, "fails"),
-    (0.51, 0.0, 0.6, "fails"), (0.9, 0.5, 0.95, "untested"), (0.4, 0.5, 0.95, "fails"),
-])  # fmt: skip
-def test_look_back_claim(gain, median, limit, verdict):
-    claim = verdict_with("look-back", median_gain=gain, chance=nulls_with("median_gain", median, limit))
-    assert claim.verdict == verdict
-
-
 def test_too_few_positions_without_an_outlier_can_not_be_looked_back_along():
-    claim = verdict_with("look-back", median_gain=None, chance={**any_metrics()["chance"], "median_gain": {}})
+    claim = claim_with("look-back", median_gain=None, chance={**any_metrics()["chance"], "median_gain": {}})
     assert claim.verdict == "untested"
 
 
@@ -577,42 +483,38 @@ def test_token_share_row_by_row():
 
 @pytest.mark.parametrize(("inside", "expected"), [(True, 1), (False, 0)])
 def test_token_share_of_planted_tokens(inside, expected):
-    directions = synthetic.orthonormal(48, 6, seed=3)
+    directions = plantings.orthonormal(48, 6, seed=3)
     mine, others = directions[:, :3], directions[:, 3:]
-    P = synthetic.helix(256, 5) @ mine.T
+    P = plantings.coil(256, 5) @ mine.T
     E = np.random.default_rng(0).standard_normal((300, 3)) @ (mine if inside else others).T
     assert metrics_of(P, E)["token_share"]["tokens"] == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_token_at_the_mean_has_no_share():
-    directions = synthetic.orthonormal(48, 3, seed=3)
-    P = synthetic.helix(256, 5) @ directions.T
+    directions = plantings.orthonormal(48, 3, seed=3)
+    P = plantings.coil(256, 5) @ directions.T
     E = np.vstack([directions[:, 0], -directions[:, 0], np.zeros((2, 48))])
     assert metrics_of(P, E)["token_share"]["tokens"] == pytest.approx(0.5)
-
-
-def test_token_share_is_null_without_tokens():
-    assert metrics_of(positions(64, 16))["token_share"] is None
 
 
 # Thresholds
 
 
-@pytest.mark.parametrize(("claim", "changed", "null", "value", "verdict"), [
-    ("three-components", {"explained_variance_3d_kept": 0.95}, (0.5, 0.6), 0.91, "holds"),
-    ("three-components", {"explained_variance_3d_kept": 0.89}, (0.5, 0.6), 0.91, "partly"),
-    ("three-components", {"explained_variance_3d_kept": 0.95}, (0.5, 0.95), 0.91, "fails"),
-    ("three-components", {"explained_variance_3d_kept": 0.95}, (0.91, 0.95), 0.91, "untested"),
-])  # fmt: skip
-def test_three_components_at_their_thresholds(claim, changed, null, value, verdict):
-    ranges = {**any_metrics()["explained_variance_3d"], "no_first": value}
-    given = verdict_with(
-        claim, explained_variance_3d=ranges, **changed, chance=nulls_with("explained_variance_3d", *null)
-    )
-    assert given.verdict == verdict
-
-
 @pytest.mark.parametrize(("claim", "number", "value", "null", "also", "verdict"), [
+    ("three-components", "explained_variance_3d", 0.91, (0.5, 0.6), KEPT, "holds"),
+    ("three-components", "explained_variance_3d", 0.89, (0.5, 0.6), KEPT, "partly"),
+    ("three-components", "explained_variance_3d", 0.71, (0.5, 0.6), KEPT, "partly"),
+    ("three-components", "explained_variance_3d", 0.69, (0.5, 0.6), KEPT, "fails"),
+    ("three-components", "explained_variance_3d", 0.91, (0.5, 0.6), {"explained_variance_3d_kept": 0.89}, "partly"),
+    ("three-components", "explained_variance_3d", 0.91, (0.5, 0.95), KEPT, "fails"),
+    ("three-components", "explained_variance_3d", 0.91, (0.91, 0.95), KEPT, "untested"),
+    ("look-back", "median_gain", 0.51, (0.0, 0.2), {}, "holds"),
+    ("look-back", "median_gain", 0.49, (0.0, 0.2), {}, "partly"),
+    ("look-back", "median_gain", 0.26, (0.0, 0.2), {}, "partly"),
+    ("look-back", "median_gain", 0.24, (0.0, 0.2), {}, "fails"),
+    ("look-back", "median_gain", 0.51, (0.0, 0.6), {}, "fails"),
+    ("look-back", "median_gain", 0.9, (0.5, 0.95), {}, "untested"),
+    ("look-back", "median_gain", 0.4, (0.5, 0.95), {}, "fails"),
     ("fraying", "fraying", 0.0201, (0.0, 0.015), {"smoothness": SMOOTH}, "holds"),
     ("fraying", "fraying", 0.0201, (0.0, 0.021), {"smoothness": SMOOTH}, "fails"),
     ("fraying", "fraying", 0.0201, (0.0, 0.015), {"smoothness": {**SMOOTH, "lag_one": 0.49}}, "fails"),
@@ -622,8 +524,10 @@ def test_three_components_at_their_thresholds(claim, changed, null, value, verdi
     ("constant-norms", "norm_cv", 0.0999, (0.2, 0.15), {}, "partly"),
     ("constant-norms", "norm_cv", 0.1001, (0.2, 0.15), {}, "fails"),
     ("constant-norms", "norm_cv", 0.0499, (0.1, 0.049), {}, "fails"),
+    ("constant-norms", "norm_cv", 0.07, (0.04, 0.03), {}, "fails"),  # more than chance, which reaches the threshold
     ("constant-norms", "norm_cv", 0.0, (0.01, 0.0), {}, "holds"),
     ("low-rank", "energy_top30", 0.9901, (0.66, 0.67), {}, "holds"),
+    ("low-rank", "energy_top30", 0.9899, (0.5, 0.51), {}, "partly"),
     ("low-rank", "energy_top30", 0.9901, (0.67, 0.68), {}, "untested"),
     ("low-rank", "energy_top30", 0.9501, (0.5, 0.51), {}, "partly"),
     ("low-rank", "energy_top30", 0.9499, (0.5, 0.51), {}, "fails"),
@@ -632,33 +536,13 @@ def test_three_components_at_their_thresholds(claim, changed, null, value, verdi
     ("first-position", "first_position_distance", 4.99, (1.0, 2.0), {"outlier_positions": [7]}, "fails"),
 ])  # fmt: skip
 def test_claims_at_their_thresholds(claim, number, value, null, also, verdict):
-    given = verdict_with(claim, **{number: value}, **also, chance=nulls_with(number, *null))
-    assert given.verdict == verdict
+    stored = {**any_metrics()[number], "no_first": value} if number == "explained_variance_3d" else value
+    found = claim_with(claim, **{number: stored}, **also, chance=nulls_with(number, *null))
+    assert found.verdict == verdict
+    assert verdict == "untested" or (found.value, found.baseline) == (value, null[0] if value else None)
 
 
 # Chance
-
-
-NULLS = {
-    "gaussian": lambda rng: rng.standard_normal((256, 48)),
-    "random walk": lambda rng: surrogates.random_walk(256, rng, 48),
-    "AR(1) 0.9": lambda rng: surrogates.autoregressive(256, 0.9, rng, 48),
-    "AR(1) 0.99": lambda rng: surrogates.autoregressive(256, 0.99, rng, 48),
-    **{
-        f"noise smoothed over {width}": lambda rng, width=width: surrogates.smooth_noise(256, width, rng, 48)
-        for width in (5, 30, 60)
-    },
-    "Cauchy rows": lambda rng: rng.standard_cauchy((256, 48)),
-    "channels of many sizes": lambda rng: rng.standard_normal((256, 48)) * rng.lognormal(0, 1, 48),
-}
-
-
-@pytest.mark.parametrize("name", NULLS)
-def test_what_has_no_feature_fulfils_no_claim(name):
-    """But for low rank, which smooth curves have by being smooth."""
-    for seed in range(3):
-        claims = claims_of(NULLS[name](np.random.default_rng(seed)))
-        assert {claim.id for claim in claims.values() if claim.verdict == "holds"} <= {"low-rank"}, seed
 
 
 @pytest.mark.parametrize("n", [60, 240])
@@ -680,22 +564,6 @@ def test_every_number_has_its_chance_and_its_interval(n):
 # What can't be computed, and what is hostile
 
 
-@pytest.mark.parametrize("shape", [(15, 16), (300, 15)])
-def test_fifteen_positions_or_channels_are_too_few(shape):
-    with pytest.raises(NotApplicableError, match="15"):
-        metrics_of(positions(*shape))
-
-
-@pytest.mark.parametrize("n", [16, 300])
-@pytest.mark.parametrize("first", [0.7, 2.0])
-def test_rows_that_are_all_alike_are_no_curve(n, first):
-    """So are rows of which only the first differs: every range that claims rest on leaves it out."""
-    P = np.full((n, 16), 0.7)
-    P[0] = first
-    with pytest.raises(NotApplicableError):
-        metrics_of(P)
-
-
 def hostile():
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((256, 16))
@@ -707,9 +575,9 @@ def hostile():
         "the first hundred rows are zero": zero_tail[::-1],
         "one entry alone": one_entry,
         "one channel": noise * (np.arange(16) == 3),
-        "a line without noise": synthetic.embed(synthetic.line(256), 16),
+        "a line without noise": plantings.embed(synthetic.line(256), 16),
         "steps": np.repeat(noise[:32], 8, axis=0),
-        "period 10 without noise": synthetic.embed(synthetic.helix(250, 25, 0)[:, :2], 16),
+        "period 10 without noise": plantings.embed(plantings.coil(250, 25, 0)[:, :2], 16),
         "huge": noise * 1e15,
         "tiny": noise * 1e-15,
     }

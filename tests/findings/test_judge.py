@@ -17,7 +17,7 @@ ANSWERS = {"holds": "Yes.", "partly": "Somewhat.", "fails": "No."}
 
 
 def rule_of(tested: Found | Untested, **changed: Any) -> Rule[dict[str, float]]:
-    plain = Rule("one", "short", "It is so.", "the number", "at least", lambda _: tested, 2.0, 1.0, "units")
+    plain = Rule("one", "short", "It is so.", "the number", lambda _: tested, holds=2.0, partly=1.0, unit="units")
     return replace(plain, **changed)
 
 

@@ -7,6 +7,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from generators.findings import plantings
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.gains import FINDING as GAINS
@@ -37,7 +38,7 @@ def verdicts() -> Counter[tuple[str, str]]:
 
     What chance gives for a curve of Gaussian rows depends on their number and width: it is drawn once for each.
     """
-    drawn: dict[tuple[int, ...], chance.Drawn] = {}
+    drawn: dict[tuple[int, ...], chance.HelixDraws] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             import_module("generators.findings.helix.measure"),
@@ -120,15 +121,9 @@ def test_random_drifts_do_not_wind():
 @pytest.mark.parametrize("noise", [0.0, 1e-3, 0.03, 0.3])
 @pytest.mark.parametrize(("n", "d"), SHAPES)
 def test_a_straight_line_does_not_wind(n, d, noise):
-    assert winding(synthetic.embed(synthetic.line(n), d, noise=noise)) == []
+    assert winding(plantings.embed(synthetic.line(n), d, noise=noise)) == []
 
 
 @pytest.mark.parametrize(("n", "d"), SHAPES)
 def test_half_an_arc_does_not_wind(n, d):
-    assert "winding" not in winding(synthetic.embed(synthetic.helix(n, 0.5), d, noise=0.01))
-
-
-@pytest.mark.parametrize("axis", [0.3, 0.7])
-@pytest.mark.parametrize("turns", [3.0, 8.0])
-def test_a_helix_winds(turns, axis):
-    assert winding(synthetic.embed(synthetic.helix(512, turns, axis), 48, noise=0.01)) == list(CLAIMS)
+    assert "winding" not in winding(plantings.embed(plantings.coil(n, 0.5), d, noise=0.01))

@@ -1,25 +1,22 @@
-"""The outliers: planted clumps found to the token, nothing in noise, and what unused tokens look like in MiniLM."""
+"""The outliers: planted clumps found to the token, nothing in noise, and what is known of them."""
 
-import io
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter, ValidationError
 
-from generators.checkpoint.checkpoint import open_checkpoint
-from generators.checkpoint.registry import Model, PackageSource
-from generators.checkpoint.sources import Hub, locate
-from generators.findings.inputs import NotApplicableError
+from generators.findings import plantings
 from generators.findings.outliers import FINDING as OUTLIERS
 from generators.findings.outliers.clump import crowding, find_clump, spread
-from generators.site.words import caption, environment
-from generators.tokens.frequency import Frequency
-from generators.tokens.vocabulary import Token, Vocabulary, assemble, load_vocabulary, readable_form
+from generators.site.words import caption
+from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 
 V, D, PLANTED = 3000, 48, 60
+told = partial(synthetic.told, OUTLIERS)
+vocabulary = partial(synthetic.vocabulary, V)
 NOISE = {
     "Gaussian": lambda rng: rng.standard_normal((V, D)),
     "log-normal norms": lambda rng: rng.standard_normal((V, D)) * np.exp(0.5 * rng.standard_normal((V, 1))),
@@ -36,10 +33,18 @@ def planted(rng, rows, size=PLANTED, spread=0.05):
     rows = rows.copy()
     ids = np.sort(rng.choice(V, size, replace=False))
     typical = np.linalg.norm(rows - rows.mean(axis=0), axis=1).mean()
-    direction = synthetic.orthonormal(D, 1, seed=size)[:, 0]
+    direction = plantings.orthonormal(D, 1, seed=size)[:, 0]
     noise = rng.standard_normal((size, D)) / np.sqrt(D)
     rows[ids] = rows.mean(axis=0) + typical * (0.5 * direction + spread * noise)
     return rows.astype(np.float32), ids
+
+
+def cloud(seed, clumped=True):
+    """Return Gaussian tokens and the ids of those that huddle, or would."""
+    rng = np.random.default_rng(seed)
+    rows = NOISE["Gaussian"](rng)
+    E, ids = planted(rng, rows)
+    return E if clumped else rows.astype(np.float32), ids
 
 
 def architecture(tied=True):
@@ -49,12 +54,6 @@ def architecture(tied=True):
 def compute(E, known=None, frequencies=(), tied=True):
     weights = {"token_embedding": np.asarray(E)}
     return synthetic.measure(OUTLIERS, weights, architecture(tied), known, frequencies)
-
-
-def vocabulary(texts: dict[int, str], special=()) -> Vocabulary:
-    """Return a vocabulary of these texts, and words of other ids; `special` ids are special."""
-    words = {i: texts.get(i, f"w{i}").encode() for i in range(V)}
-    return assemble({i: Token(t, readable_form(t), t.startswith(b" "), i in special) for i, t in words.items()}, V)
 
 
 def the_claim(result):
@@ -159,39 +158,12 @@ def test_a_crowd_that_thins_out_slowly_is_no_clump():
 def test_scale_and_place_of_the_cloud_do_not_matter():
     rng = np.random.default_rng(9)
     E, ids = planted(rng, NOISE["power-law spectrum"](rng))
-    for changed in (E * np.float32(1e-3), E * np.float32(300), E + 5 * rng.standard_normal(D).astype(np.float32)):
+    moved = E + 5 * rng.standard_normal(D).astype(np.float32)
+    for changed in (E * np.float32(1e-3), E * np.float32(300), moved, E.astype(np.float64)):
         assert compute(changed).metrics["clump"]["members"] == ids.tolist()
 
 
-def test_float64_is_read():
-    rng = np.random.default_rng(10)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
-    assert compute(E.astype(np.float64)).metrics["clump"]["members"] == ids.tolist()
-
-
-@pytest.mark.parametrize(("size", "verdict"), [(10, "holds"), (9, "fails")])
-def test_the_claim_asks_for_ten(size, verdict):
-    rng = np.random.default_rng(11)
-    result = compute(planted(rng, NOISE["Gaussian"](rng))[0])
-    changed = synthetic.measured_with(result.metrics, clump={**result.metrics["clump"], "size": size})
-    assert the_claim(changed).verdict == verdict
-
-
-@pytest.mark.parametrize(("tokens", "channels"), [(99, D), (1, D), (V, 15)])
-def test_too_few_tokens_or_channels_say_nothing(tokens, channels):
-    with pytest.raises(NotApplicableError, match="only"):
-        compute(np.random.default_rng(0).standard_normal((tokens, channels)))
-
-
 # What chance gives
-
-
-def test_tokens_that_know_nothing_of_one_another_have_no_clump():
-    rng = np.random.default_rng(30)
-    result = compute(planted(rng, NOISE["Gaussian"](rng))[0])
-    chance = the_claim(result).chance
-    assert (chance.median, chance.limit, chance.draws) == (0, 0, 100)
-    assert the_claim(result).interval is None
 
 
 def test_short_tokens_huddle_by_their_length_alone():
@@ -207,12 +179,16 @@ def test_short_tokens_huddle_by_their_length_alone():
     assert "tokens of these lengths in random directions give" in claim.answer
 
 
-def test_a_clump_must_be_beyond_chance():
-    rng = np.random.default_rng(32)
-    metrics = compute(planted(rng, NOISE["Gaussian"](rng))[0]).metrics
-    for limit, verdict in ((59.0, "holds"), (60.0, "fails")):
-        null = {"null": "others", "median": 0.0, "limit": limit, "draws": 100}
-        assert the_claim(synthetic.measured_with(metrics, chance={"clump": null})).verdict == verdict
+@pytest.mark.parametrize(
+    ("size", "limit", "verdict"), [(10, 0, "holds"), (9, 0, "fails"), (60, 59, "holds"), (60, 60, "fails")]
+)
+def test_a_clump_is_of_ten_and_beyond_chance(size, limit, verdict):
+    """Tokens that know nothing of one another have none."""
+    result = compute(cloud(11)[0])
+    claim = the_claim(result)
+    assert (claim.chance.median, claim.chance.limit, claim.chance.draws, claim.interval) == (0, 0, 100, None)
+    inside = {"clump": {"size": size}, "chance": {"clump": synthetic.null(0.0, limit)}}
+    assert the_claim(synthetic.measured_with(result.metrics, inside)).verdict == verdict
 
 
 # What is known of the clump, and what is inferred
@@ -228,8 +204,7 @@ def test_a_clump_must_be_beyond_chance():
     (0, 0, "holds", "that they were hardly trained is inferred from where they lie, nothing here says so."),
 ])  # fmt: skip
 def test_names_judge_the_clump(named, inside, verdict, answer):
-    rng = np.random.default_rng(33)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(33)
     others = np.setdiff1d(np.arange(V), ids)[: named - inside]
     unused = [*ids[:inside].tolist(), *others.tolist()]
     claim = the_claim(compute(E, vocabulary({i: f"[unused{i}]" for i in unused})))
@@ -245,8 +220,7 @@ def test_names_judge_the_clump(named, inside, verdict, answer):
     (0, 0, "holds", "the training text has every token, none of these more than 7 times."),
 ])  # fmt: skip
 def test_counts_judge_the_clump_before_names_do(inside, outside, verdict, end):
-    rng = np.random.default_rng(34)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(34)
     counts = counts_with([*ids[:inside], *np.setdiff1d(np.arange(V), ids)[:outside]])
     counts[ids[inside:]] = 7
     claim = the_claim(compute(E, vocabulary({1: "[unused1]"}), counted(counts)))
@@ -256,17 +230,16 @@ def test_counts_judge_the_clump_before_names_do(inside, outside, verdict, end):
 
 @pytest.mark.parametrize("counted_too", [True, False])
 def test_the_page_tells_what_is_known_from_what_is_inferred(counted_too):
-    rng = np.random.default_rng(35)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(35)
     known = vocabulary({int(i): f"[unused{i}]" for i in ids[:20]})
-    said = told(compute(E, known, counted(counts_with(ids[:50])) if counted_too else ()))
+    said = shown(compute(E, known, counted(counts_with(ids[:50])) if counted_too else ()))
     if counted_too:
         assert "<em>Known:</em> 50, which the training text never has." in said
         assert "<em>Inferred</em> from where they lie: nothing, where tokens were counted." in said
     else:
         assert "<em>Known:</em> 20, whose names say that they are unused; 20 of them are in the clump." in said
         assert 'the other 40 of <a href="#outliers-members">the clump</a>' in said
-    assert "<em>Known:</em> none, for neither counts" in told(compute(E))
+    assert "<em>Known:</em> none, for neither counts" in shown(compute(E))
 
 
 def test_how_much_of_the_clump_lies_where_positions_do():
@@ -282,7 +255,7 @@ def test_how_much_of_the_clump_lies_where_positions_do():
     assert (found["k"], found["chance"]) == (10, 10 / D)
     assert found["members"] == pytest.approx(shares[ids].mean(), rel=1e-3)
     assert found["others"] == pytest.approx(np.delete(shares, ids).mean(), rel=1e-3)
-    assert f"Tokens of the clump have {100 * found['members']:.0f} % of their energy in P's top 10" in told(result)
+    assert f"Tokens of the clump have {100 * found['members']:.0f} % of their energy in P's top 10" in shown(result)
     assert compute(E).metrics["in_positions"] is None
     alike = synthetic.measure(OUTLIERS, {**weights, "position_embedding": np.zeros((100, D))}, architecture())
     assert alike.metrics["in_positions"] is None, "a table that is all alike has no directions"
@@ -312,12 +285,11 @@ def test_the_longest_and_the_shortest():
 
 
 def test_where_the_longest_and_the_shortest_stand():
-    rng = np.random.default_rng(37)
-    E = planted(rng, NOISE["Gaussian"](rng))[0]
+    E = cloud(37)[0]
     E *= 1 + np.arange(V, dtype=np.float32)[:, None] / 100
     E[:, 7] = np.arange(V)[::-1] / 10
     log_frequency = np.arange(V, 0, -1.0) / 100
-    known = (Frequency("counts", "planted", log_frequency, 1.0, False, "0"),)
+    known = (TokenFrequency("counts", "planted", log_frequency, 1.0, False),)
     result = compute(E, vocabulary({0: "<first>"}), known)
     long, short = result.metrics["ends"]["longest"], result.metrics["ends"]["shortest"]
     rows = result.tables["norms"].named()
@@ -331,16 +303,15 @@ def test_where_the_longest_and_the_shortest_stand():
     ends = result.tables["channel"].named()
     assert [row["id"] for row in ends[:20]] == list(range(V - 1, V - 21, -1))
     assert [row["id"] for row in ends[20:]] == list(range(20))
-    proxy = (Frequency("index", "planted", log_frequency, 1.0, True, "0"),)
+    proxy = (TokenFrequency("index", "planted", log_frequency, 1.0, True),)
     assert compute(E, None, proxy).metrics["ends"]["longest"]["by_frequency"] is None
 
 
 def test_tokens_that_the_sources_name_are_told_where_they_are():
-    rng = np.random.default_rng(38)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(38)
     E[5] *= 10
-    texts = {5: "BuyableInstoreAndOnline", int(ids[0]): " natureconservancy", 9: "\u00c3\u00c2" * 4, 11: "\u00c3"}
-    rows = {row["id"]: row for row in compute(E, vocabulary(texts)).tables["named"].named()}
+    raw_bytes = {5: "BuyableInstoreAndOnline", int(ids[0]): " natureconservancy", 9: "\u00c3\u00c2" * 4, 11: "\u00c3"}
+    rows = {row["id"]: row for row in compute(E, vocabulary(raw_bytes)).tables["named"].named()}
     assert set(rows) == {5, int(ids[0]), 9}
     assert rows[5]["place_by_norm"] == 1
     assert rows[int(ids[0])]["in_clump"]
@@ -385,20 +356,20 @@ def test_untied_candidates_are_short():
 
 
 def test_bytes_and_special_tokens_are_counted_apart_and_longer_tokens_named():
-    rng = np.random.default_rng(16)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(16)
     known = vocabulary({int(ids[3]): "ward", 7: "forward", 9: " awkward"}, special=ids[:2].tolist())
     result = compute(E, known)
     assert result.metrics["candidates"]["counted_apart"] == {"byte": 0, "special": 2, "unassigned": 0}
     listed = dict(zip(column(result, "candidates", "id"), column(result, "candidates", "contained_in"), strict=True))
     assert set(listed) == set(ids[2:].tolist())
     assert listed[ids[3]] == ["forward", "␠awkward"]
-    assert column(result, "candidates", "raw_bytes")[0] == known.texts[column(result, "candidates", "id")[0]].hex(" ")
+    assert column(result, "candidates", "raw_bytes")[0] == known.raw_bytes[column(result, "candidates", "id")[0]].hex(
+        " "
+    )
 
 
 def test_tokens_named_as_unused_are_counted():
-    rng = np.random.default_rng(17)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(17)
     names = dict(
         zip(ids.tolist(), ("[unused0]", "<unused1>", "<|reserved_special_token_0|>", "unused"), strict=False)
     )
@@ -411,9 +382,9 @@ def test_tokens_named_as_unused_are_counted():
 # Tokens that the training text never has
 
 
-def counted(counts, source="counts") -> tuple[Frequency, ...]:
+def counted(counts, source="counts") -> tuple[TokenFrequency, ...]:
     """Return these counts, from this source."""
-    return (Frequency(source, "planted", np.log1p(np.asarray(counts, float)), 1.0, False, "0"),)
+    return (TokenFrequency(source, "planted", np.log1p(np.asarray(counts, float)), 1.0, False),)
 
 
 def counts_with(unused, **others) -> np.ndarray:
@@ -425,40 +396,27 @@ def counts_with(unused, **others) -> np.ndarray:
     return counts
 
 
-def told(result) -> str:
-    """Return what the page says about the clump, spaces joined."""
-    words = environment().get_template("findings/outliers.md.j2").make_module({"root": ""})
-    return " ".join(words.details(result.metrics).split())
-
-
 def test_counts_of_the_training_text_judge_the_clump():
-    rng = np.random.default_rng(21)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(21)
     outside = np.setdiff1d(np.arange(V), ids)[:4]
     unused = np.sort([*ids[:-3], *outside])
     names = vocabulary({int(unused[0]): "$x_1$"})
     counts = counts_with(unused, **{f"t{i}": k for i, k in zip(ids[-3:], (1, 7, 2), strict=True)})
     result = compute(E, names, counted(counts))
-    assert result.metrics["known_unused"] == {
-        "count": 61,
-        "in_clump": 57,
-        "share": 57 / 61,
-        "others_in_clump": 3,
-        "largest_count_in_clump": 7,
-    }
+    expected = {"count": 61, "in_clump": 57, "share": 57 / 61, "others_in_clump": 3, "largest_count_in_clump": 7}
+    assert result.metrics["known_unused"] == expected
     assert column(result, "known_unused", "id") == unused.tolist()
     assert column(result, "known_unused", "readable")[0] == "$x_1$"
     assert column(result, "known_unused", "in_clump") == np.isin(unused, ids).tolist()
     assert column(result, "candidates", "count") == counts[column(result, "candidates", "id")].tolist()
-    said = told(result)
+    said = shown(result)
     assert "The clump holds 57 of the 61 tokens that it never has (93.4 %); its 3 other tokens " in said
     assert "occur there at most 7 times each." in said
     json.dumps(result.metrics, allow_nan=False)
 
 
 def test_counts_change_nothing_about_the_clump():
-    rng = np.random.default_rng(22)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(22)
     counts = counts_with(np.setdiff1d(np.arange(V), ids)[:100])
     result = compute(E, frequencies=counted(counts))
     assert result.metrics["clump"] == compute(E).metrics["clump"]
@@ -478,15 +436,12 @@ def test_counts_change_nothing_about_the_clump():
     ],
 )
 def test_the_page_says_how_the_clump_fares(clumped, unused_members, unused_others, member_counts, sentence):
-    rng = np.random.default_rng(23)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(23, clumped)
     others = np.setdiff1d(np.arange(V), ids)
-    if not clumped:
-        E = NOISE["Gaussian"](rng).astype(np.float32)
     counts = counts_with([*ids[:unused_members], *others[:unused_others]])
     counts[ids[unused_members : unused_members + len(member_counts)]] = member_counts
     result = compute(E, frequencies=counted(counts))
-    assert sentence in told(result)
+    assert sentence in shown(result)
     assert ("known_unused" in result.tables) == bool(unused_members or unused_others)
     if not clumped:
         unused = {"count": unused_others, "in_clump": 0, "others_in_clump": 0, "largest_count_in_clump": None}
@@ -495,13 +450,12 @@ def test_the_page_says_how_the_clump_fares(clumped, unused_members, unused_other
 
 @pytest.mark.parametrize("frequencies", [(), counted(np.arange(V), "corpus"), counted(np.arange(V), "index")])
 def test_without_counts_of_the_training_text_none_is_known_to_be_unused(frequencies):
-    rng = np.random.default_rng(24)
-    result = compute(planted(rng, NOISE["Gaussian"](rng))[0], frequencies=frequencies)
+    result = compute(cloud(24)[0], frequencies=frequencies)
     assert result.metrics["known_unused"] is None
     assert "known_unused" not in result.tables
     assert "count" not in result.tables["candidates"].columns
-    assert "It has every token" not in told(result)
-    assert "none, for neither counts of the training text nor names say so" in told(result)
+    assert "It has every token" not in shown(result)
+    assert "none, for neither counts of the training text nor names say so" in shown(result)
 
 
 # Results
@@ -511,13 +465,10 @@ def test_without_counts_of_the_training_text_none_is_known_to_be_unused(frequenc
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("named", [True, False])
 def test_every_figure_is_drawn_whatever_the_tokens(clumped, tied, named, recwarn):
-    rng = np.random.default_rng(18)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
-    if not clumped:
-        E = NOISE["Gaussian"](rng).astype(np.float32)
+    E, ids = cloud(18, clumped)
     extremes = np.argsort(np.linalg.norm(E, axis=1))[-len(HOSTILE) :]
-    texts = dict(zip([*ids.tolist()[: len(HOSTILE)], *extremes.tolist()], HOSTILE * 2, strict=True))
-    result = compute(E, vocabulary(texts) if named else None, tied=tied)
+    raw_bytes = dict(zip([*ids.tolist()[: len(HOSTILE)], *extremes.tolist()], HOSTILE * 2, strict=True))
+    result = compute(E, vocabulary(raw_bytes) if named else None, tied=tied)
     shown = OUTLIERS.figures(result)
     assert {figure.name for figure in shown} == {
         OUTLIERS.signature,
@@ -525,17 +476,13 @@ def test_every_figure_is_drawn_whatever_the_tokens(clumped, tied, named, recwarn
         *(["clump"] if clumped else []),
         *(["under-trained"] if clumped or not tied else []),
     }
-    for figure in shown:
-        assert caption("outliers", figure.name, result).how_to_read
-        assert caption("outliers", figure.name, result).alt
-        figure.draw().savefig(io.BytesIO(), format="svg")
+    synthetic.assert_drawn_and_described(OUTLIERS, result)
     assert [str(w.message) for w in recwarn if "lyph" in str(w.message)] == []
-    json.dumps(result.metrics, allow_nan=False)
+    synthetic.assert_of_its_type(OUTLIERS, result)
 
 
 def test_the_clump_is_found_without_reading_names():
-    rng = np.random.default_rng(19)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
+    E, ids = cloud(19)
     known = vocabulary(dict.fromkeys(range(100), "[unused0]"))
     assert compute(E, known).metrics["clump"]["members"] == compute(E).metrics["clump"]["members"] == ids.tolist()
     assert compute(E).metrics["clump"]["named_unused"] is None
@@ -544,12 +491,9 @@ def test_the_clump_is_found_without_reading_names():
 @pytest.mark.parametrize("clumped", [True, False])
 @pytest.mark.parametrize("named", [True, False])
 def test_what_the_pictures_show_is_told(clumped, named):
-    rng = np.random.default_rng(25)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
-    if not clumped:
-        E = NOISE["Gaussian"](rng).astype(np.float32)
-    texts = dict(zip(ids.tolist(), HOSTILE, strict=False))
-    result = compute(E, vocabulary(texts) if named else None, counted(counts_with(ids)))
+    E, ids = cloud(25, clumped)
+    raw_bytes = dict(zip(ids.tolist(), HOSTILE, strict=False))
+    result = compute(E, vocabulary(raw_bytes) if named else None, counted(counts_with(ids)))
     m, alts = result.metrics, {f.name: caption("outliers", f.name, result).alt for f in OUTLIERS.figures(result)}
     norms, channel = np.linalg.norm(E, axis=1), m["frequency_channel"]
     place = "There is no clump."
@@ -568,7 +512,7 @@ def test_what_the_pictures_show_is_told(clumped, named):
 
 
 @pytest.mark.parametrize("count", [1, 2, 59, 60])
-def test_of_any_number_of_members_the_median_distance_is_told(count):
+def test_of_any_number_of_members_the_median_distance_is_shown(count):
     rng = np.random.default_rng(26)
     result = compute(planted(rng, NOISE["Gaussian"](rng))[0])
     result.arrays["member_nearest"] = rng.uniform(1, 2, count).astype(np.float32)
@@ -576,45 +520,8 @@ def test_of_any_number_of_members_the_median_distance_is_told(count):
     assert said.endswith(f", in the clump {np.median(result.arrays['member_nearest']):.3g}.")
 
 
-@pytest.mark.parametrize("clumped", [True, False])
-@pytest.mark.parametrize("known", [True, False])
-def test_the_type_of_the_metrics_is_theirs(clumped, known):
-    rng = np.random.default_rng(27)
-    E, ids = planted(rng, NOISE["Gaussian"](rng))
-    if not clumped:
-        E = NOISE["Gaussian"](rng).astype(np.float32)
-    facts = (vocabulary({}), counted(counts_with(ids))) if known else ()
-    stored = json.loads(json.dumps(compute(E, *facts).metrics, allow_nan=False))
-    typed = TypeAdapter(OUTLIERS.metrics)
-    assert typed.validate_python(stored, strict=True) == stored
-    for lost in stored:
-        with pytest.raises(ValidationError):
-            typed.validate_python({key: value for key, value in stored.items() if key != lost})
-
-
 @pytest.mark.parametrize(("count", "most"), [(5, 10), (5, 5), (100, 7), (1, 40), (50257, 1024)])
 def test_places_are_spread_from_the_first_to_the_last(count, most):
     places = spread(count, most)
     assert (places[0], places[-1], len(places)) == (0, count - 1, min(count, most))
     assert np.ptp(np.diff(places)) <= 1 if count > 1 else True
-
-
-# MiniLM
-
-
-@pytest.fixture(scope="module")
-def minilm_files(minilm):
-    return locate(Model(name="minilm", title="minilm", sources=(PackageSource(package=minilm),)), [], Hub())
-
-
-@pytest.mark.real_weights
-def test_the_clump_of_minilm_holds_its_unused_tokens(minilm_files):
-    checkpoint = open_checkpoint(minilm_files)
-    known = load_vocabulary(minilm_files, checkpoint.architecture.vocab_size)
-    result = synthetic.measure(OUTLIERS, checkpoint, checkpoint.architecture, known)
-    found = result.metrics["clump"]
-    assert found["named_unused"]["tokens"] == 994
-    assert found["named_unused"]["in_clump"] >= 0.95 * 994
-    assert found["named_unused"]["in_clump"] == pytest.approx(993, abs=1)
-    assert found["size"] == pytest.approx(1755, abs=5)
-    assert the_claim(result).verdict == "holds"

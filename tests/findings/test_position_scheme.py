@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from generators.checkpoint.reading import read_architecture
 from generators.findings.inputs import Inputs
 from generators.findings.position_scheme import FINDING
 from generators.findings.position_scheme.biases import bucketed, permuted
-from generators.site.words import caption, environment
+from generators.site.words import caption
 from tests import synthetic
 
 PLAIN = synthetic.architecture(n_ctx=512, d_model=64, n_layer=6, n_head=4)
@@ -21,16 +22,11 @@ T5 = Buckets(count=32, max_distance=128, both_ways=True)
 T5_DECODER = replace(T5, both_ways=False)
 TABLE = np.random.default_rng(0).standard_normal((512, 64))
 BIAS = "blocks.0.attn.relative_bias"
+told = partial(synthetic.told, FINDING)
 
 
 def measured(arch: Architecture, **weights: np.ndarray):
     return FINDING.measure(Inputs(weights, arch))
-
-
-def told(result) -> str:
-    """Return what the page says of a model, in plain text."""
-    words = environment().get_template("findings/position_scheme.md.j2").make_module({"root": ""})
-    return " ".join(words.details(result.metrics).unescape().split())
 
 
 def biased(table, buckets=T5):
@@ -40,75 +36,52 @@ def biased(table, buckets=T5):
 
 # Which scheme
 
-SCHEMES = {
-    "learned": ({}, ["learned"], "The model learned an embedding for each of its 512 positions"),
-    "formula": ({"positions": "formula"}, ["formula"], "A fixed table of sines and cosines of 512 positions"),
-    "rotary": ({"positions": "rotary", "rotary": (rotary(16, 1e4, 512),) * 6}, ["rotary"], "turned by rotations"),
-    "alibi": ({"positions": "alibi", "slopes": alibi_slopes(4)}, ["alibi"], "takes from its scores an amount"),
-    "relative": ({"positions": "relative", "buckets": T5}, ["relative"], "its table isn't in this checkpoint"),
-    "disentangled": ({"positions": "relative"}, ["disentangled"], "Distances have embeddings of their own"),
-    "none": ({"positions": "none"}, ["none"], "nothing that tells positions apart"),
-    "MPNet": ({"buckets": T5}, ["learned", "relative"], "learned bias by head and distance"),
+OF_SINES, TURNS = split_sinusoids(512, 64).astype(np.float16), (rotary(16, 1e4, 512),) * 6
+SCHEMES = {  # what differs in the architecture, the table, schemes, and what is said
+    "learned": ({}, TABLE, ["learned"], "The model learned an embedding for each of its 512 positions"),
+    "not here": ({}, None, ["learned"], "the table isn't in this checkpoint"),
+    "all alike": ({}, 0 * TABLE, ["none"], "nothing that tells positions apart: the rows of its table are all alike"),
+    "learned, but of sines": ({}, OF_SINES, ["formula"], "nothing in it was learned"),
+    "formula": ({"positions": "formula"}, TABLE, ["formula"], "A fixed table of sines and cosines of 512 positions"),
+    "rotary": ({"positions": "rotary", "rotary": TURNS}, None, ["rotary"], "turned by rotations"),
+    "alibi": ({"positions": "alibi", "slopes": alibi_slopes(4)}, None, ["alibi"], "takes from its scores an amount"),
+    "relative": ({"positions": "relative", "buckets": T5}, None, ["relative"], "its table isn't in this checkpoint"),
+    "disentangled": ({"positions": "relative"}, None, ["disentangled"], "Distances have embeddings of their own"),
+    "both": ({"positions": "relative"}, TABLE, ["learned", "disentangled"], "Distances have embeddings of their own"),
+    "none": ({"positions": "none"}, None, ["none"], "nothing that tells positions apart"),
+    "MPNet": ({"buckets": T5}, TABLE, ["learned", "relative"], "learned bias by head and distance"),
 }
 
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_every_scheme_is_named(name):
-    changed, schemes, sentence = SCHEMES[name]
-    arch = replace(PLAIN, **changed)
-    added = {"position_embedding": TABLE} if arch.positions in ("learned", "formula") else {}
-    result = measured(arch, **added)
+    changed, table, schemes, sentence = SCHEMES[name]
+    result = measured(replace(PLAIN, **changed), **({} if table is None else {"position_embedding": table}))
     assert result.metrics["schemes"] == schemes
-    assert sentence in told(result)
+    assert sentence in reported(result)
     assert len(FINDING.figures(result)) == (name in ("rotary", "alibi"))
 
 
-def test_a_table_beside_embeddings_of_distances_is_told_too():
-    result = measured(replace(PLAIN, positions="relative"), position_embedding=TABLE)
-    assert result.metrics["schemes"] == ["learned", "disentangled"]
-
-
-def test_a_table_of_sines_was_not_learned_though_the_architecture_could():
-    table = split_sinusoids(512, 64).astype(np.float16)
-    result = measured(PLAIN, position_embedding=table)
-    assert result.metrics["schemes"] == ["formula"]
-    assert "nothing in it was learned" in told(result)
-
-
-def test_a_table_that_is_all_alike_tells_no_positions():
-    result = measured(PLAIN, position_embedding=np.zeros((512, 64)))
-    assert result.metrics["schemes"] == ["none"]
-    assert "nothing that tells positions apart: the rows of its table are all alike" in told(result)
-
-
-def test_a_table_that_is_not_here_is_said_not_to_be():
-    assert "the table isn't in this checkpoint" in told(measured(PLAIN))
-
-
 def test_an_encoder_without_positions_has_no_mask_to_tell_them_by():
-    assert "causal mask" in told(measured(replace(PLAIN, positions="none")))
-    assert "causal mask" not in told(measured(replace(PLAIN, positions="none", causal=False)))
+    assert "causal mask" in reported(measured(replace(PLAIN, positions="none")))
+    assert "causal mask" not in reported(measured(replace(PLAIN, positions="none", causal=False)))
 
 
 def test_windows_are_counted():
     result = measured(replace(PLAIN, windows=(None, 64, 64, None, 32, None)))
     assert result.metrics["windows"] == [{"width": 32, "layers": 1}, {"width": 64, "layers": 2}]
-    assert "In 1 of 6 layers a query sees 32 keys at most" in told(result)
+    assert "In 1 of 6 layers a query sees 32 keys at most" in reported(result)
 
 
 # Rotations
 
+OF_256 = {"original_max_position_embeddings": 256}
 SCALINGS = {
     "default": {},
     "linear": {"factor": 4.0},
     "dynamic": {"factor": 2.0},
-    "llama3": {
-        "factor": 8.0,
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 256,
-    },
-    "yarn": {"factor": 8.0, "original_max_position_embeddings": 256},
+    "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, **OF_256},
+    "yarn": {"factor": 8.0, **OF_256},
     "longrope": {
         "factor": 4.0,
         "short_factor": np.linspace(1, 2, 16).tolist(),
@@ -125,13 +98,8 @@ def test_periods_are_those_of_llama_itself(kind):
     from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
     rules = {"rope_type": kind, "rope_theta": 10_000.0, **SCALINGS[kind]}
-    config = LlamaConfig(
-        hidden_size=128,
-        num_attention_heads=4,
-        num_hidden_layers=2,
-        max_position_embeddings=2048,
-        rope_parameters=rules,
-    )
+    sizes = {"hidden_size": 128, "num_attention_heads": 4, "num_hidden_layers": 2, "max_position_embeddings": 2048}
+    config = LlamaConfig(**sizes, rope_parameters=rules)
     itself = LlamaRotaryEmbedding(config)
     written = config.to_dict()
     result = measured(read_architecture(written, choose_family(written, None)))
@@ -154,11 +122,11 @@ def test_part_of_a_head_and_some_layers():
     assert (rotation["layers"], rotation["dim"], rotation["share_of_head"]) == ([0, 1, 3, 4], 4, 0.25)
     assert (rotation["shortest"], rotation["longest"]) == pytest.approx((2 * math.pi, 20 * math.pi))
     assert set(result.tables["rotations"].column("layers")) == {"0-1, 3-4"}
-    assert "in 4 of 6 layers; the others are told nothing" in told(result)
-    assert "4 of 16 channels of a head turn, in 2 pairs" in told(result)
+    assert "in 4 of 6 layers; the others are told nothing" in reported(result)
+    assert "4 of 16 channels of a head turn, in 2 pairs" in reported(result)
 
 
-def test_layers_of_different_bases_and_windows_are_told_apart():
+def test_layers_of_different_bases_and_windows_are_distinguished():
     near, far = rotary(16, 1e4, 512), rotary(16, 1e6, 512)
     kinds = (near, near, far) * 2
     result = measured(replace(PLAIN, positions="rotary", rotary=kinds, windows=(32, 32, None) * 2))
@@ -172,14 +140,9 @@ def test_layers_of_different_bases_and_windows_are_told_apart():
 # Slopes
 
 
-@pytest.mark.parametrize(
-    ("heads", "slopes"),
-    [
-        (8, [2.0**-k for k in range(1, 9)]),
-        (12, [2.0**-k for k in range(1, 9)] + [2.0 ** -(k + 0.5) for k in range(4)]),
-    ],
-)
-def test_half_distances_are_those_of_the_paper_s_slopes(heads, slopes):
+@pytest.mark.parametrize("heads", [8, 12])
+def test_half_distances_are_those_of_the_paper_s_slopes(heads):
+    slopes = [2.0**-k for k in range(1, 9)] + [2.0 ** -(k + 0.5) for k in range(heads - 8)]
     result = measured(replace(PLAIN, positions="alibi", n_ctx=None, n_head=heads, slopes=alibi_slopes(heads)))
     found = result.metrics["slopes"]
     assert [head["slope"] for head in found["heads"]] == pytest.approx(slopes)
@@ -187,11 +150,11 @@ def test_half_distances_are_those_of_the_paper_s_slopes(heads, slopes):
         assert math.exp(-head["slope"] * head["half_distance"]) == pytest.approx(0.5)
     assert found["longest_half"] == pytest.approx(math.log(2) * 256)
     assert found["shortest_half"] == pytest.approx(math.log(2) / max(slopes))
-    assert "177 in the one that looks furthest" in told(result)
+    assert "177 in the one that looks furthest" in reported(result)
 
 
 def test_a_single_head_is_not_compared_with_itself():
-    text = told(measured(replace(PLAIN, positions="alibi", n_head=1, slopes=(0.1,))))
+    text = reported(measured(replace(PLAIN, positions="alibi", n_head=1, slopes=(0.1,))))
     assert "after 6.93 tokens in the head" in text
     assert "furthest" not in text
 
@@ -255,7 +218,7 @@ def test_planted_offsets_are_recovered():
         (0, 5, 0),
         (0, 0, 5),
     ]
-    text = told(biased(table))
+    text = reported(biased(table))
     for where in ("at the previous token in 1", "at the next token in 1", "at the token itself in 1"):
         assert where in text
 

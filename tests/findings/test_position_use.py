@@ -1,6 +1,10 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
+from generators.findings import plantings
+from generators.findings.blurred.measure import in_groups as blurred_in_groups
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.position_use import FINDING, variants
 from generators.findings.running import grouped
@@ -9,12 +13,13 @@ from tests.findings.stand_in import StandIn
 
 N, D = 120, 48
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=2)
+claims_of = partial(synthetic.by_id, FINDING)
 
 
 def helix(noise=0.0, dims=3):
     angle = np.linspace(0, 4 * np.pi, N)
     curve = np.column_stack([np.cos(angle), np.sin(angle), np.linspace(-1, 1, N)])[:, :dims]
-    return synthetic.embed(curve, D, noise=noise)
+    return plantings.embed(curve, D, noise=noise)
 
 
 def measured(P, kind="table", **planted):
@@ -24,10 +29,6 @@ def measured(P, kind="table", **planted):
 
 def damages(result):
     return {(row["kind"], row["amount"]): row["damage"] for row in result.metrics["damages"]}
-
-
-def claims_of(result):
-    return {claim.id: claim for claim in FINDING.claims(result)}
 
 
 def off(P, changed):
@@ -103,11 +104,12 @@ def test_positions_that_nothing_can_replace():
 # Changes
 
 
-def test_groups():
+@pytest.mark.parametrize("in_groups", [grouped, blurred_in_groups])
+def test_groups_are_averaged_and_the_last_may_be_smaller(in_groups):
     rows = np.arange(5.0)[:, None]
-    assert grouped(rows, 2)[:, 0].tolist() == [0.5, 0.5, 2.5, 2.5, 4]
-    np.testing.assert_array_equal(grouped(rows, 1), rows)
-    assert set(grouped(rows, 99)[:, 0]) == {2.0}
+    assert in_groups(rows, 2)[:, 0].tolist() == [0.5, 0.5, 2.5, 2.5, 4]
+    np.testing.assert_array_equal(in_groups(rows, 1), rows)
+    assert set(in_groups(rows, 99)[:, 0]) == {2.0}
 
 
 def test_smoothing_leaves_a_straight_line_and_position_0_alone():

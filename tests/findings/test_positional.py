@@ -13,7 +13,7 @@ from generators.findings.inputs import NotApplicableError
 from generators.findings.positional import queries_and_keys, scoring, stream_of
 from generators.maths.kernels import attention
 from tests import synthetic
-from tests.checkpoint.oracle.said import Loaded, normed, probabilities
+from tests.findings.by_reference import attention_to_positions as theirs
 
 N, D, HEADS, LAYERS = 40, 32, 4, 3
 PLAIN = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS, n_head=HEADS)
@@ -64,12 +64,6 @@ def ours(weights, arch, layer):
     queries, keys = queries_and_keys(weights, arch, stream, layer)
     scored = scoring(weights, arch, layer, N)
     return np.stack([attention(queries[head], keys[head], scored, head) for head in range(HEADS)])
-
-
-def theirs(weights, arch, layer):
-    exact = Loaded({role: array.astype(np.float64) for role, array in weights.items()}, arch)
-    x = normed(exact, "embedding_norm", exact["position_embedding"], arch)
-    return probabilities(exact, layer, normed(exact, f"blocks.{layer}.ln1", x, arch))
 
 
 @pytest.mark.parametrize("embedding_norm", [False, True])

@@ -1,8 +1,10 @@
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from generators.findings import plantings
 from generators.findings.inputs import Inputs
 from generators.findings.stream import FINDING
 from generators.findings.stream.figures import same_signs
@@ -12,17 +14,14 @@ from tests.findings.stand_in import StandIn
 
 N, D, LAYERS = 100, 32, 4
 ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
+claims_of = partial(synthetic.by_id, FINDING)
 
 
-P = synthetic.embed(np.linspace(-1, 1, N)[:, None], D, noise=0.1)
+P = plantings.embed(np.linspace(-1, 1, N)[:, None], D, noise=0.1)
 
 
 def measured(shares, **weights):
     return FINDING.measure(Inputs(weights, ARCH, run=StandIn(ARCH, P, length=N, shares=shares)))
-
-
-def claims_of(result):
-    return {claim.id: claim for claim in FINDING.claims(result)}
 
 
 def moments_of(states, batches=(5,)):
@@ -85,8 +84,8 @@ def test_position_means_and_halves():
     found = moments_of(states)
     np.testing.assert_allclose(found.position_means(), states.mean(axis=0), atol=1e-5)
     np.testing.assert_allclose(found.halves()[0], states[::2].mean(axis=0), atol=1e-5)
-    kept = np.arange(len(states)) % FOLDS != 3
-    np.testing.assert_allclose(found.position_means(3), states[kept].mean(axis=0), atol=1e-5)
+    stored = np.arange(len(states)) % FOLDS != 3
+    np.testing.assert_allclose(found.position_means(3), states[stored].mean(axis=0), atol=1e-5)
     np.testing.assert_allclose(found.contexts, states.mean(axis=1), atol=1e-5)
 
 

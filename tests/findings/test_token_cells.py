@@ -5,7 +5,8 @@ import pytest
 
 from generators.findings.measured import table_of
 from generators.findings.token_cells import COLUMNS, TokenCells, cells, name, names
-from generators.tokens.vocabulary import Token, assemble, readable_form
+from generators.tokens.readable import readable_form
+from generators.tokens.vocabulary import Token, assemble
 
 TEXTS = (b" the", b"\xff\xfe", b"<b>", "漢".encode())
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from generators.drawing import style
+from generators.findings import plantings
 from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.channels.excerpts import pair_channels, plain_tokens, striped_channels
 from generators.findings.helix import FINDING as HELIX
@@ -23,7 +24,7 @@ CHANNEL_FIGURES = {"embedding-chunk", "value-histograms", "token-moments", "chan
 
 def positions() -> np.ndarray:
     """Return a helix that lives in the striped channels, with faint noise in all."""
-    return synthetic.embed(synthetic.helix(N, 5), D, noise=0.005, channels=STRIPED).astype(np.float32)
+    return plantings.embed(plantings.coil(N, 5), D, noise=0.005, channels=STRIPED).astype(np.float32)
 
 
 def tokens(striped: bool = True) -> np.ndarray:

@@ -5,8 +5,8 @@ import pytest
 
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
-from generators.tokens.frequency import Frequency
-from generators.tokens.vocabulary import Vocabulary
+from generators.tokens.frequency import TokenFrequency
+from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic
 
 V, D, N = 1200, 40, 256
@@ -24,18 +24,10 @@ def embedding(kind: str, rng: np.random.Generator) -> np.ndarray:
     return E.astype(np.float32)
 
 
-def token_facts(rng: np.random.Generator) -> tuple[Vocabulary, tuple[Frequency, ...]]:
-    words = tuple(f"t{i}" for i in range(V))
-    vocabulary = Vocabulary(
-        texts=tuple(word.encode() for word in words),
-        readable=words,
-        groups=("mixed",) * V,
-        marks_space=rng.random(V) < 0.5,
-        special=np.zeros(V, bool),
-        digest="0",
-    )
+def token_facts(rng: np.random.Generator) -> tuple[ModelVocabulary, tuple[TokenFrequency, ...]]:
+    vocabulary = synthetic.vocabulary(V, {i: f" w{i}" for i in np.flatnonzero(rng.random(V) < 0.5)})
     counts = rng.zipf(1.4, V).clip(max=10**6).astype(float)
-    return vocabulary, (Frequency("counts", "random counts", np.log1p(counts), 1.0, False, "0"),)
+    return vocabulary, (TokenFrequency("counts", "random counts", np.log1p(counts), 1.0, False),)
 
 
 @pytest.mark.parametrize("kind", SEEDS)

@@ -1,42 +1,35 @@
 """Token SVD: a planted mean and planted clouds recovered; areas and discriminants computed the plain way."""
 
-import json
+from functools import partial
 
 import numpy as np
 import pytest
-from pydantic import TypeAdapter, ValidationError
 from scipy.stats import rankdata, spearmanr
 
-from generators.findings.inputs import NotApplicableError
 from generators.findings.token_svd import FINDING as TOKEN_SVD
 from generators.findings.token_svd.extremes import extremes
 from generators.findings.token_svd.separation import auc
-from generators.site.words import caption, environment
-from generators.tokens.vocabulary import Vocabulary
+from generators.site.words import caption
+from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic
 
 V, D = 1500, 24
 
 
-def vocabulary(marked: np.ndarray, special: np.ndarray | None = None) -> Vocabulary:
-    n = len(marked)
-    none = np.zeros(n, bool) if special is None else special
-    names = tuple(f"t{i}" for i in range(n))
-    texts = tuple(name.encode() for name in names)
-    return Vocabulary(
-        texts=texts, readable=names, groups=("letters",) * n, marks_space=marked, special=none, digest="0"
-    )
+def vocabulary(marked: np.ndarray, special: np.ndarray | None = None) -> ModelVocabulary:
+    special = np.zeros(len(marked), bool) if special is None else special
+    return synthetic.vocabulary(len(marked), {i: f" w{i}" for i in np.flatnonzero(marked)}, np.flatnonzero(special))
 
 
-def compute(E: np.ndarray, known: Vocabulary | None = None, P: np.ndarray | None = None):
+verdicts = partial(synthetic.verdicts, TOKEN_SVD)
+told = partial(synthetic.told, TOKEN_SVD)
+
+
+def compute(E: np.ndarray, known: ModelVocabulary | None = None, P: np.ndarray | None = None):
     weights = {"token_embedding": E.astype(np.float32)}
     if P is not None:
         weights["position_embedding"] = P.astype(np.float32)
     return synthetic.measure(TOKEN_SVD, weights, synthetic.architecture(d_model=E.shape[1]), known)
-
-
-def verdicts(result) -> dict[str, str]:
-    return {claim.id: claim.verdict for claim in TOKEN_SVD.claims(result)}
 
 
 def planted(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -86,15 +79,6 @@ def test_special_tokens_do_not_count():
     assert compute(E, vocabulary(marked, special)).metrics["auc"]["second"] > spoiled
 
 
-def test_auc_is_the_share_of_pairs_in_order():
-    rng = np.random.default_rng(1)
-    scores = np.round(rng.standard_normal(60), 1)
-    kind = rng.integers(-1, 2, 60, np.int8)
-    ones, zeros = scores[kind == 1], scores[kind == 0]
-    pairs = (ones[:, None] > zeros).mean() + (ones[:, None] == zeros).mean() / 2
-    assert auc(scores, kind) == pytest.approx(max(pairs, 1 - pairs))
-
-
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
 def test_auc_is_that_of_a_sum_of_ranks(precision):
     rng = np.random.default_rng(2)
@@ -116,18 +100,6 @@ def test_the_first_direction_is_that_of_a_full_svd():
     assert compute(E).metrics["cosine_first_mean"] == pytest.approx(
         abs(first @ mean) / np.linalg.norm(mean), abs=1e-5
     )
-
-
-@pytest.mark.parametrize("row", [0.0, 1.0])
-def test_an_embedding_that_does_not_vary_has_no_directions(row):
-    with pytest.raises(NotApplicableError, match="do not vary"):
-        compute(np.full((V, D), row))
-
-
-@pytest.mark.parametrize(("tokens", "channels"), [(99, 24), (1, 24), (500, 15)])
-def test_too_few_tokens_or_channels_say_nothing(tokens, channels):
-    with pytest.raises(NotApplicableError, match="only"):
-        compute(np.random.default_rng(0).standard_normal((tokens, channels)))
 
 
 # The first direction and the mean
@@ -189,9 +161,8 @@ def test_a_mean_along_the_widest_spread_is_said_to_be():
 def test_a_plane_must_do_better_than_any_other_would(area, limit, verdict):
     E, marked = planted(np.random.default_rng(0))
     metrics = compute(E, vocabulary(marked)).metrics
-    null = {"null": "others", "median": limit - 0.03, "limit": limit, "draws": 200}
-    chance, found = {**metrics["chance"], "plane": null}, {**metrics["auc"], "plane": area}
-    claims = TOKEN_SVD.claims(synthetic.measured_with(metrics, auc=found, chance=chance))
+    inside = {"chance": {"plane": synthetic.null(limit - 0.03, limit)}, "auc": {"plane": area}}
+    claims = TOKEN_SVD.claims(synthetic.measured_with(metrics, inside))
     claim = {c.id: c for c in claims}["space-plane"]
     assert (claim.verdict, claim.threshold) == (verdict, max(0.9, limit))
     assert ("but planes turned at random typically reach" in claim.answer) == (0.9 <= area <= limit)
@@ -216,20 +187,17 @@ def test_tokens_scaled_as_a_whole_are_more_extreme_than_length_implies():
     found = compute(E).metrics["extremes"]
     assert found["count"] == 40
     assert found["longest"]["value"] > found["longest"]["high"] + 0.5
-    assert "both are more extreme than that" in told(compute(E))
+    assert "both are more extreme than that" in reported(compute(E))
 
 
-def test_long_tokens_on_the_other_side_are_told():
+def test_long_tokens_on_the_other_side_are_shown():
     rng = np.random.default_rng(7)
     along = 1 + 0.3 * rng.standard_normal(4000)
     E = rng.standard_normal((4000, D)) * np.exp(-2 * (along - 1))[:, None]
     E[:, 0] = 8 * along
-    assert "the longest are on the other side of the mean than their norm puts them" in told(compute(E))
-
-
-def told(result) -> str:
-    words = environment().get_template("findings/token_svd.md.j2").make_module({"root": ""})
-    return " ".join(words.details(result.metrics).split())
+    assert "the longest are on the other side of the mean than their norm puts them" in synthetic.told(
+        TOKEN_SVD, compute(E)
+    )
 
 
 # The first direction and positions
@@ -255,7 +223,7 @@ def test_whether_the_first_direction_separates_tokens_that_overlap_with_position
     assert found["k"] == 4
     assert (found["auc"]["value"] > 0.95) == together
     assert (found["rho_share"]["value"] > found["rho_share"]["high"]) == together
-    assert said in told(result)
+    assert said in reported(result)
     assert "svd-overlap" in {figure.name for figure in TOKEN_SVD.figures(result)}
 
 
@@ -279,19 +247,7 @@ def test_without_positions_nothing_is_said_of_them():
     for P in (None, np.zeros((100, E.shape[1]))):  # a table that is all alike has no directions
         result = compute(E, P=P)
         assert result.metrics["overlap"] is None
-        assert "overlap with positions" not in told(result)
-
-
-def test_every_figure_is_drawn():
-    E, marked = planted(np.random.default_rng(0))
-    P = np.random.default_rng(1).standard_normal((200, D))
-    for known, positions in ((None, None), (vocabulary(marked), P)):
-        result = compute(E, known, positions)
-        for figure in TOKEN_SVD.figures(result):
-            told = caption("token_svd", figure.name, result)
-            assert told.how_to_read
-            assert told.alt
-            figure.draw()
+        assert "overlap with positions" not in reported(result)
 
 
 def test_what_the_pictures_show_is_told():
@@ -302,17 +258,3 @@ def test_what_the_pictures_show_is_told():
     assert first.endswith(f"its cosine with the mean is {result.metrics['cosine_first_mean']:.3f}.")
     unknown = caption("token_svd", "svd-plane", compute(E)).alt
     assert unknown.endswith("Which tokens begin a word is not known.")
-
-
-def test_metrics_are_of_their_type_when_they_come_back_from_json():
-    E, marked = planted(np.random.default_rng(0))
-    metrics = TypeAdapter(TOKEN_SVD.metrics)
-    P = np.random.default_rng(1).standard_normal((200, D))
-    for known, positions in ((None, None), (vocabulary(marked), P)):
-        stored = json.loads(json.dumps(compute(E, known, positions).metrics, allow_nan=False))
-        assert metrics.validate_python(stored, strict=True) == stored
-    for missing in stored:
-        with pytest.raises(ValidationError, match=missing):
-            metrics.validate_python({key: value for key, value in stored.items() if key != missing})
-    with pytest.raises(ValidationError, match="plane"):
-        metrics.validate_python({**stored, "auc": {k: v for k, v in stored["auc"].items() if k != "plane"}})

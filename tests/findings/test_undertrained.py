@@ -3,10 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from generators.findings import plantings
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.undertrained import FINDING
 from generators.findings.undertrained.measure import matched
-from generators.tokens.frequency import Frequency
+from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.findings.stand_in import StandIn
 
@@ -17,14 +18,14 @@ ARCH = replace(synthetic.architecture(n_ctx=N, d_model=D, n_layer=2), vocab_size
 
 def embedding():
     E = np.random.default_rng(1).standard_normal((V, D)).astype(np.float32)
-    E[CLUMP] = 3.5 * synthetic.orthonormal(D, 1, 0)[:, 0] + 0.05 * E[CLUMP]
+    E[CLUMP] = 3.5 * plantings.orthonormal(D, 1, 0)[:, 0] + 0.05 * E[CLUMP]
     return E
 
 
 def measured(never=(), predicts=True, counts=True, E=None):
     numbers = np.random.default_rng(0).integers(1, 1000, V).astype(float)
     numbers[CLUMP] = 0
-    known = (Frequency("counts", "counts", np.log1p(numbers), 1.0, False, "0"),) if counts else ()
+    known = (TokenFrequency("counts", "counts", np.log1p(numbers), 1.0, False),) if counts else ()
     run = StandIn(ARCH, None, kind="rotary", length=N, never=never, predicts=predicts)
     E = embedding() if E is None else E
     return FINDING.measure(Inputs({"token_embedding": E}, ARCH, None, known, run))

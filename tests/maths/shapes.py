@@ -2,21 +2,18 @@
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
-from scipy.signal import lfilter
+
+from generators.findings.plantings import coil
+from tests.synthetic import autoregressive, line, random_walk
 
 Array = np.ndarray
+__all__ = ["autoregressive", "chirp", "circle", "coil", "embedded", "line", "random_walk", "sinusoidal", "smoothed"]
 
 
 def circle(n: int, turns: float, phase: float = 0.0) -> Array:
     """Return n points that turn `turns` times (against the clock where positive) in n steps."""
     angle = 2 * np.pi * turns * np.arange(n) / n + phase
     return np.column_stack([np.cos(angle), np.sin(angle)])
-
-
-def helix(n: int, turns: float, axis: float = 0.5) -> Array:
-    """Return a circle of unit radius and a straight axis of std `axis`."""
-    t = np.arange(n) / n
-    return np.column_stack([circle(n, turns), axis * (t - t.mean()) / t.std()])
 
 
 def chirp(n: int, first: float, last: float) -> Array:
@@ -32,25 +29,11 @@ def sinusoidal(n: int, d: int) -> Array:
     return np.hstack([np.sin(angle), np.cos(angle)])
 
 
-def line(n: int) -> Array:
-    return np.linspace(-1, 1, n)[:, None]
-
-
 def embedded(curve: Array, d: int, noise: float = 0.0, seed: int = 0, away: float = 0.1) -> Array:
     """Return a curve in random directions of d channels, `away` from the origin in each, with noise in all."""
     rng = np.random.default_rng(seed)
     directions = np.linalg.qr(rng.standard_normal((d, curve.shape[1])))[0]
     return away + curve @ directions.T + noise * rng.standard_normal((len(curve), d))
-
-
-def walk(n: int, d: int, seed: int) -> Array:
-    return np.cumsum(np.random.default_rng(seed).standard_normal((n, d)), axis=0)
-
-
-def autoregressive(n: int, d: int, seed: int, memory: float) -> Array:
-    before = int(5 / (1 - memory))
-    noise = np.random.default_rng(seed).standard_normal((before + n, d))
-    return lfilter([1], [1, -memory], noise, axis=0)[before:]
 
 
 def smoothed(n: int, d: int, seed: int, width: float) -> Array:

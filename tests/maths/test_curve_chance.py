@@ -18,7 +18,7 @@ def passed(rows, name):
 
 @pytest.fixture(scope="module")
 def helix() -> CurveNulls:
-    return CurveNulls(shapes.embedded(shapes.helix(N, 6), 40, noise=0.03), 99, 0)
+    return CurveNulls(shapes.embedded(shapes.coil(N, 6), 40, noise=0.03), 99, 0)
 
 
 def test_every_statistic_has_its_nulls(helix):
@@ -27,18 +27,18 @@ def test_every_statistic_has_its_nulls(helix):
         assert tuple(found) == judges
         assert {null.draws for null in found.values()} == {N - 2 if name == "first_position_distance" else 99}
         assert {null.sense for null in found.values()} == {"at most" if name == "norm_cv" else "at least"}
-    assert {name: tuple(helix.beside(name)) for name in OF_SHAPE} == {
+    assert {name: tuple(helix.further(name)) for name in OF_SHAPE} == {
         "explained_variance_3d": ("gaussian",),
         "winding": ("walk", "gaussian"),
         "median_gain": ("walk", "gaussian"),
     }
-    assert helix.beside("fraying") == helix.beside("norm_cv") == {}
+    assert helix.further("fraying") == helix.further("norm_cv") == {}
 
 
 def test_a_planted_helix_is_beyond_chance(helix):
     values = statistics(helix.rows)
     for name in ("explained_variance_3d", "winding", "median_gain", "energy_top30"):
-        for null, found in {**helix.chances(name), **helix.beside(name)}.items():
+        for null, found in {**helix.chances(name), **helix.further(name)}.items():
             assert beyond(values[name][0], found), (name, null)
 
 
@@ -55,7 +55,7 @@ def test_a_planted_start_that_frays_is_beyond_chance(helix):
 
 
 def test_a_first_position_is_beyond_chance_where_it_alone_stands_apart():
-    rows = shapes.walk(N, 24, 0)
+    rows = shapes.random_walk(N, 24, 0)
     rows[0] += 50
     assert passed(rows, "first_position_distance")
     heavy = np.random.default_rng(1).standard_cauchy((N, 24))
@@ -67,7 +67,7 @@ def test_a_first_position_is_beyond_chance_where_it_alone_stands_apart():
     [
         (shapes.smoothed(N, 48, 0, 20), ("winding", "median_gain", "fraying", "norm_cv")),
         (np.random.default_rng(0).standard_normal((N, 48)), ("winding", "norm_cv", "energy_top30")),
-        (shapes.walk(N, 48, 0), ("explained_variance_3d", "winding", "fraying")),
+        (shapes.random_walk(N, 48, 0), ("explained_variance_3d", "winding", "fraying")),
     ],
 )
 def test_featureless_curves_are_not_beyond_chance(rows, names):
@@ -77,19 +77,19 @@ def test_featureless_curves_are_not_beyond_chance(rows, names):
 
 
 def test_short_curves_lack_what_they_are_too_short_for():
-    rows = shapes.walk(40, 8, 0)
+    rows = shapes.random_walk(40, 8, 0)
     nulls = CurveNulls(rows, 99, 0)
     assert nulls.chances("fraying") == {}
     assert set(nulls.chances("winding")) == {"smooth", "own channels"}
 
 
 def test_the_same_seed_gives_the_same_chances():
-    rows = shapes.walk(210, 8, 0)
+    rows = shapes.random_walk(210, 8, 0)
     first, again, other = (CurveNulls(rows, 99, seed).chances("fraying") for seed in (0, 0, 1))
     assert first == again != other
 
 
-def test_smoothness_is_taken_where_no_outlier_stands_between():
+def test_smoothness_is_taken_where_no_outlier_is_between():
     rows = shapes.smoothed(N, 24, 0, 10)
     plain = CurveNulls(rows, 99, 0).lag_one
     rows[[0, 1, N - 1]] += 100 * np.random.default_rng(0).standard_normal((3, 24))
@@ -100,7 +100,7 @@ def test_smoothness_is_taken_where_no_outlier_stands_between():
 
 
 def test_reordered_frayings_as_the_rows_themselves_give_them():
-    rows = shapes.walk(210, 20, 0) * np.geomspace(2, 1, 210)[:, None]
+    rows = shapes.random_walk(210, 20, 0) * np.geomspace(2, 1, 210)[:, None]
     found = reordered_frayings(rows, 99, np.random.default_rng(5))
     generator = np.random.default_rng(5)
     plain = [curve.fraying(rows[generator.permutation(210)]) for _ in range(99)]

@@ -10,7 +10,7 @@ N = 300
 
 
 def frayed_helix(noise=0.05):
-    rows = shapes.embedded(shapes.helix(N, 4), 20, noise=noise)
+    rows = shapes.embedded(shapes.coil(N, 4), 20, noise=noise)
     rows[:60] += np.random.default_rng(1).standard_normal((60, 20)) * 0.3
     rows[0] += 20
     return rows
@@ -37,8 +37,8 @@ def plain(rows):
     "rows",
     [
         frayed_helix(),
-        shapes.walk(N, 60, 0),
-        shapes.walk(N + 1, 12, 1),
+        shapes.random_walk(N, 60, 0),
+        shapes.random_walk(N + 1, 12, 1),
         np.random.default_rng(0).standard_cauchy((N, 9)),
     ],
 )
@@ -102,7 +102,7 @@ def test_equal_norms_do_not_vary_in_any_resampling():
 
 def test_intervals_hold_the_values_and_are_narrow_where_all_stretches_are_alike():
     weights = block_weights(N, 200, np.random.default_rng(0))
-    for rows in (shapes.embedded(shapes.helix(N, 12), 20, noise=0.02), frayed_helix()):
+    for rows in (shapes.embedded(shapes.coil(N, 12), 20, noise=0.02), frayed_helix()):
         values = statistics(rows)
         for name, drawn in statistics(rows, weights=weights).items():
             low, high = interval(drawn)

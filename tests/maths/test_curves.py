@@ -22,7 +22,7 @@ CURVES = {
     "slow": [surrogates.smooth_curve(300, width, RNG) for width in (20.0, 25.0, 80.0, 80.5)],
     "Gaussian": [RNG.standard_normal((120, 64)) for _ in range(5)],
     "walks": [surrogates.random_walk(200, RNG, 30) for _ in range(5)],
-    "a helix": [shapes.embedded(shapes.helix(200, 6), 12, noise=noise) for noise in (0.0, 0.01, 0.3)],
+    "a helix": [shapes.embedded(shapes.coil(200, 6), 12, noise=noise) for noise in (0.0, 0.01, 0.3)],
     "outlier positions": [interrupted(RNG.standard_normal((90, 20))), RNG.standard_normal((90, 20))],
     "few rows": [RNG.standard_normal((16, 10)), RNG.standard_normal((5, 10))],
     "few channels": [RNG.standard_normal((100, channels)) for channels in (3, 8, 9)],

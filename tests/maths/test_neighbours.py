@@ -121,7 +121,7 @@ def test_best_match_reads_float64():
     check_best(E)
 
 
-def test_what_is_not_told_apart_in_float32_is_in_float64():
+def test_what_is_not_distinguished_in_float32_is_in_float64():
     E = matrix("gaussian", (200, 32), dtype=np.float64)
     E[100:110] = E[5] * (1 + 1e-10 * np.arange(10)[:, None])
     assert (best_match(E)[100:110] == 109).all()

@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import roc_auc_score
 
-from generators.maths.ranks import channel_correlations, pearson, rank, spearman, strongest_channel
+from generators.maths.ranks import (
+    areas_under_curve,
+    channel_correlations,
+    pearson,
+    rank,
+    spearman,
+    strongest_channel,
+    unit_ranks,
+)
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -25,17 +34,23 @@ def test_correlations_are_those_of_scipy(ties):
             assert found[1, channel] == pytest.approx(spearmanr(E[:, channel], everyone)[0])
 
 
-def test_of_two_columns():
-    x, y = np.random.default_rng(3).standard_normal((2, 50)).round(1)
-    assert pearson(x, y) == pytest.approx(pearsonr(x, y)[0])
-    assert spearman(x, y) == pytest.approx(spearmanr(x, y)[0])
+@pytest.mark.parametrize("mean", [0, 1000])
+def test_of_two_columns(mean):
+    x, y = np.random.default_rng(3).standard_normal((2, 50)).round(1)  # with ties
+    assert pearson(mean + x, y) == pytest.approx(pearsonr(x, y)[0])
+    assert spearman(mean + x, y) == pytest.approx(spearmanr(x, y)[0])
+    assert (pearson(x, -2 * x), spearman(x, np.exp(x))) == pytest.approx((-1, 1))
+
+
+CONSTANTS = [np.full(768, value) for value in (0.0, 1.0, 0.3, np.log10(0.9), -1e-7, 1e6 / 3)]
 
 
 @pytest.mark.parametrize("of", [pearson, spearman])
-@pytest.mark.parametrize("x", [np.ones(5), np.zeros(0)])
+@pytest.mark.parametrize("x", [*CONSTANTS, np.zeros(0)])
 def test_what_is_constant_or_empty_correlates_with_nothing(of, x):
-    assert of(x, np.arange(len(x), dtype=float)) is None
-    assert of(np.arange(len(x), dtype=float), x) is None
+    varying = np.random.default_rng(0).standard_normal(len(x))
+    assert of(x, varying) is None
+    assert of(varying, x) is None
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -51,3 +66,23 @@ def test_values_known_for_none_have_no_ranks():
     nothing = rank(np.full(4, np.nan), np.zeros(4, bool))
     assert (nothing.ranks.tolist(), nothing.norm) == ([0, 0, 0, 0], 0)
     assert channel_correlations(np.random.default_rng(5).standard_normal((4, 3)), [nothing]).tolist() == [[0, 0, 0]]
+
+
+def test_products_of_unit_ranks_are_spearmans_correlations():
+    rng = np.random.default_rng(0)
+    rows = np.round(rng.standard_normal((2, 3, 30)), 1)  # with ties
+    rows[1, 2] = 4.0
+    ranks = unit_ranks(rows)
+    for one in ranks.reshape(-1, 30)[:-1]:
+        assert one @ one == pytest.approx(1)
+    assert ranks[0, 0] @ ranks[1, 1] == pytest.approx(spearmanr(rows[0, 0], rows[1, 1]).statistic)
+    assert not ranks[1, 2].any()
+
+
+def test_areas_under_curves_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    scores = np.round(rng.standard_normal((4, 50)), 1)  # with ties
+    positive = rng.random((4, 50)) < 0.3
+    expected = [roc_auc_score(*pair) for pair in zip(positive, scores, strict=True)]
+    np.testing.assert_allclose(areas_under_curve(scores, positive), expected)
+    np.testing.assert_allclose(areas_under_curve(scores, positive[:1])[0], expected[0])

@@ -1,4 +1,4 @@
-"""Position embeddings of real models turn as was measured apart from the atlas."""
+"""What position embeddings of real models have beyond chance, as was measured apart from the atlas."""
 
 from importlib import metadata
 from pathlib import Path
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from generators.maths import curve, turning
 from generators.maths.curve_chance import CurveNulls
 from generators.maths.curve_statistics import statistics
 from generators.maths.resampling import beyond, block_weights, interval
@@ -43,48 +42,6 @@ def of(curves: dict[str, np.ndarray], model: str) -> np.ndarray:
     if model not in curves:
         pytest.skip(f"the weights of {model} are not at hand")
     return curves[model]
-
-
-def run_of(P: np.ndarray) -> slice:
-    return curve.longest_run(len(P), curve.outlier_positions(P)[0])
-
-
-@pytest.mark.parametrize(
-    ("model", "run", "winding", "strongest"),
-    [
-        ("gpt2", slice(3, 1023), 1.736, [(0.628, 2.76, 1.00)]),
-        ("openai-gpt", slice(0, 512), 16.76, [(0.226, 79.1, 0.94), (0.169, 47.7, 0.90)]),
-        ("minilm", slice(1, 512), 22.48, [(0.258, 87.2, 1.00)]),
-        ("stdlib-gpt2", slice(3, 255), 0.451, [(0.905, 0.753, 0.66)]),
-    ],
-)
-def test_planes(curves, model, run, winding, strongest):
-    P = of(curves, model)
-    assert run_of(P) == run
-    scores = curve.principal_scores(P[run], turning.COMPONENTS)
-    planes = turning.planes(scores.values, scores.energy)
-    assert turning.winding(planes) == pytest.approx(winding, rel=1e-3)
-    for plane, (share, turns, steadiness) in zip(planes, strongest, strict=False):
-        assert plane.share == pytest.approx(share, abs=1e-3)
-        assert plane.turns == pytest.approx(turns, rel=1e-3)
-        assert plane.steadiness == pytest.approx(steadiness, abs=6e-3)
-
-
-@pytest.mark.parametrize(
-    ("model", "gains"),
-    [
-        ("gpt2", (0.498, 0.582, 0.603)),
-        ("openai-gpt", (0.718, 0.593, 0.271)),
-        ("minilm", (0.952, 0.616, 0.761)),
-        ("stdlib-gpt2", (-0.143, -1.144, -0.010)),
-    ],
-)
-def test_looking_back(curves, model, gains):
-    P = of(curves, model)
-    scores = curve.principal_scores(P[run_of(P)], turning.COMPONENTS).values
-    looks = [turning.look_back(scores, k) for k in turning.offsets(len(scores))]
-    assert [look.gain for look in looks[:3]] == pytest.approx(gains, abs=1e-3)
-    assert turning.median_gain(looks) == pytest.approx(np.median(gains), abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from models.training.stdlib_family.card import FOLDER
-from models.training.stdlib_family.members import MEMBERS, RECIPE, Member, named
+from models.training.stdlib_family.members import MEMBERS, RECIPE, FamilyMember, named
 from tests.conftest import ROOT
 from tests.models.little_library import write_little_library
 
@@ -33,12 +33,12 @@ from models.training import run
 from models.training.stdlib_family import train
 run.NOTE_EVERY = run.MEASURE_EVERY = run.SAVE_EVERY = 20
 kill_at, sys.argv = int(sys.argv[1]), ["train.py", *sys.argv[2:]]
-advance = run.Run.advance
+advance = run.TrainingRun.advance
 def killed(self, ids):
     if self.step == kill_at:
         os.kill(os.getpid(), signal.SIGKILL)
     return advance(self, ids)
-run.Run.advance = killed
+run.TrainingRun.advance = killed
 whole = train.named
 train.named = lambda name: replace(whole(name), recipe=replace(whole(name).recipe, batch=1))
 train.typer.run(train.main)
@@ -57,7 +57,7 @@ def library(tmp_path_factory) -> Path:
     return write_little_library(tmp_path_factory.mktemp("library"))
 
 
-def small(member: Member) -> Member:
+def small(member: FamilyMember) -> FamilyMember:
     """The member at sizes at which a step takes no time, and a context of its own if it had one."""
     short = replace(SMALL, n_ctx=8) if member.recipe.n_ctx < RECIPE.n_ctx else SMALL
     return replace(member, recipe=replace(short, seed=member.recipe.seed, weight_decay=member.recipe.weight_decay))

@@ -26,7 +26,7 @@ from models.training.stdlib_family.card import (
     rows_of,
     write_card,
 )
-from models.training.stdlib_family.members import MEMBERS, RECIPE, Member, named
+from models.training.stdlib_family.members import MEMBERS, RECIPE, FamilyMember, named
 from tests.conftest import ROOT
 
 GPT2_RECORD = ROOT / "models" / "stdlib-gpt2" / "training.json"
@@ -77,7 +77,7 @@ def test_fewer_steps_change_nothing_else():
 # The card
 
 
-def made_up(member: Member, losses: np.ndarray) -> dict:
+def made_up(member: FamilyMember, losses: np.ndarray) -> dict:
     """A member's record with these losses in its windows, and the rest as in the record of stdlib-gpt2."""
     return {
         **json.loads(GPT2_RECORD.read_text()),
@@ -92,7 +92,7 @@ def made_up(member: Member, losses: np.ndarray) -> dict:
 
 @pytest.fixture
 def records() -> list[dict]:
-    """All members: windows that vary much and alike, and a tenth of a nat from one member to the next."""
+    """All members: windows that vary much and together, and a tenth of a nat from one member to the next."""
     windows = np.random.default_rng(0).normal(3, 1, 400)
     noise = np.random.default_rng(1).normal(0, 0.01, (len(MEMBERS), 400))
     return [made_up(member, windows + 0.1 * i + noise[i]) for i, member in enumerate(MEMBERS)]

@@ -118,7 +118,7 @@ def test_text_that_spells_the_marker_out_ends_nothing(library):
     assert np.flatnonzero(ids == 0).tolist() == [len(ids) - 1 - len(tokenizer.encode("y\n").ids) - 1, len(ids) - 1]
 
 
-def test_xz_is_told_what_it_knows():
+def test_xz_is_given_what_it_knows():
     text = "".join(chr(c) for c in np.random.default_rng(0).integers(33, 127, 4000))
     alone = corpus.xz_bits_per_byte(text)
     assert alone == pytest.approx(

@@ -31,12 +31,12 @@ from models.training import run
 from models.training.stdlib_gpt2 import train
 run.NOTE_EVERY = run.MEASURE_EVERY = run.SAVE_EVERY = 5
 kill_at, sys.argv = int(sys.argv[1]), ["train.py", *sys.argv[2:]]
-advance = run.Run.advance
+advance = run.TrainingRun.advance
 def killed(self, ids):
     if self.step == kill_at:
         os.kill(os.getpid(), signal.SIGKILL)
     return advance(self, ids)
-run.Run.advance = killed
+run.TrainingRun.advance = killed
 train.xz_bits_per_byte = lambda *texts: 1.0  # seconds and much memory, and tested without PyTorch
 train.typer.run(train.main)
 """
@@ -114,20 +114,20 @@ def test_all_files_of_the_model_are_written(trained):
     assert (trained / "model.safetensors").stat().st_mode & 0o044 == 0o044  # others can read it
 
 
-def test_the_course_ends_with_the_model_and_changes_nothing(train, trained, tmp_path):
+def test_the_trajectory_ends_with_the_model_and_changes_nothing(train, trained, tmp_path):
     """Killed at step 7, it writes the steps after its checkpoint again, and the first ones stay."""
-    course = tmp_path / "course"
-    run, _ = train(tmp_path / "work", "--course", course, kill_at=7)
-    assert {path.name for path in course.iterdir()} == {f"step-{step}" for step in range(8)}
-    before = files(course / "step-6")
-    run, out = train(tmp_path / "work", "--course", course)
+    trajectory = tmp_path / "trajectory"
+    run, _ = train(tmp_path / "work", "--trajectory", trajectory, kill_at=7)
+    assert {path.name for path in trajectory.iterdir()} == {f"step-{step}" for step in range(8)}
+    before = files(trajectory / "step-6")
+    run, out = train(tmp_path / "work", "--trajectory", trajectory)
     assert run.returncode == 0, run.stderr
-    assert {path.name for path in course.iterdir()} == {f"step-{step}" for step in range(STEPS + 1)}
-    assert files(course / "step-6") == before
+    assert {path.name for path in trajectory.iterdir()} == {f"step-{step}" for step in range(STEPS + 1)}
+    assert files(trajectory / "step-6") == before
     assert files(out) == files(trained)
-    last = files(course / f"step-{STEPS}")
+    last = files(trajectory / f"step-{STEPS}")
     assert last == {name: files(trained)[name] for name in last}
-    assert files(course / "step-0")["model.safetensors"] != last["model.safetensors"]
+    assert files(trajectory / "step-0")["model.safetensors"] != last["model.safetensors"]
 
 
 def test_the_held_out_loss_is_that_of_a_plain_loop(trained):
@@ -201,8 +201,8 @@ def test_the_checkpoint_of_another_recipe_is_refused_with_a_sentence(train, trai
 def test_what_is_no_checkpoint_is_refused_with_a_sentence(trained, tmp_path, content):
     from models.training.gpt2 import new_gpt2
     from models.training.recipe import Recipe
-    from models.training.run import Run
+    from models.training.run import TrainingRun
 
     (tmp_path / "checkpoint.pt").write_bytes(content)
     with pytest.raises(ValueError, match=r"checkpoint\.pt is no checkpoint that can be read: remove it\."):
-        Run(Recipe(), new_gpt2(Recipe()), {}, tmp_path, "cpu").resume()
+        TrainingRun(Recipe(), new_gpt2(Recipe()), {}, tmp_path, "cpu").resume()

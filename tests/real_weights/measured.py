@@ -11,8 +11,7 @@ import pytest
 
 from generators.checkpoint.registry import load_registry
 from generators.checkpoint.sources import Places
-from generators.compute.plan import Opened, inputs, plan
-from generators.compute.run import open_model
+from generators.compute.plan import Opened, inputs, open_model, plan
 from generators.findings import FINDINGS
 from generators.findings.judging import Claim
 from generators.findings.measured import Measurements
@@ -87,6 +86,19 @@ def assert_shown(value: float, shown: str) -> None:
 def row(name: str, shown: str, read: Callable[[Any], float]) -> Any:
     """Return one parameter: how a value is read from metrics, and what it is."""
     return pytest.param(read, shown, id=name)
+
+
+def shows(finding: str, **models: list[Any]) -> Callable[..., None]:
+    """Return a test that the numbers of a finding are those that are written down, by the fixture of each model."""
+    rows = [
+        pytest.param(model, *one.values, id=f"{model}-{one.id}") for model, listed in models.items() for one in listed
+    ]
+
+    @pytest.mark.parametrize(("model", "read", "shown"), rows)
+    def shows_them(model: str, read: Callable[[Any], float], shown: str, request: pytest.FixtureRequest) -> None:
+        assert_shown(read(request.getfixturevalue(model)[finding].metrics), shown)
+
+    return shows_them
 
 
 def each(name: str, values: str, read: Callable[[Any], list[float]]) -> Iterator[Any]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.real_weights.measured import assert_shown, row
+from tests.real_weights.measured import assert_shown, row, shows
 
 pytestmark = pytest.mark.real_weights
 
@@ -56,9 +56,7 @@ GPT2 = [
 ]
 
 
-@pytest.mark.parametrize(("read", "shown"), GPT2)
-def test_gpt2_shows(gpt2, read, shown):
-    assert_shown(read(gpt2["attention"].metrics), shown)
+test_numbers = shows("attention", gpt2=GPT2)
 
 
 def test_gpt2_kernels_of_late_queries(gpt2):

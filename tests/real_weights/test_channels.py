@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ortho_group, spearmanr
 
-from tests.real_weights.measured import assert_shown, each, row
+from tests.real_weights.measured import each, row, shows
 
 pytestmark = pytest.mark.real_weights
 
@@ -20,9 +20,7 @@ GPT2 = [
 ]
 
 
-@pytest.mark.parametrize(("read", "shown"), GPT2)
-def test_gpt2_shows(gpt2, read, shown):
-    assert_shown(read(gpt2["channels"].metrics), shown)
+test_numbers = shows("channels", gpt2=GPT2)
 
 
 def test_positions_of_gpt2_live_in_few_channels(gpt2):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from tests.real_weights.measured import assert_shown, row
+from tests.real_weights.measured import row, shows
 
 pytestmark = pytest.mark.real_weights
 
@@ -14,9 +14,7 @@ STDLIB = [
 ]
 
 
-@pytest.mark.parametrize(("read", "shown"), STDLIB)
-def test_stdlib_gpt2_shows(stdlib, read, shown):
-    assert_shown(read(stdlib["frequency"].metrics), shown)
+test_numbers = shows("frequency", stdlib=STDLIB)
 
 
 def test_the_best_axis_of_turned_tokens_does_as_well_in_stdlib_gpt2(stdlib):
@@ -48,7 +46,7 @@ def test_frequency_is_spread(model, request):
     assert 0.88 < low < high < 0.94
 
 
-def test_what_minilm_is_told_of_norms_is_the_opposite(minilm_l6):
+def test_what_minilm_shows_of_norms_is_the_opposite(minilm_l6):
     claim = minilm_l6["frequency"].claims["frequent-shorter"]
     assert claim.answer.endswith("the opposite, frequent tokens are longer.")
     assert claim.value > -claim.chance.limit
@@ -83,10 +81,3 @@ def test_turned_axes_and_channels_of_stdlib_gpt2_computed_the_plain_way(stdlib):
     chance = m["chance"]["frequency_channel"]
     assert np.median(drawn) == pytest.approx(chance["median"], abs=0.04)
     assert np.mean(np.array(drawn) > chance["limit"]) <= 0.1
-
-
-@pytest.mark.parametrize("model", ["gpt2", "gpt1"])
-def test_without_tokens_it_is_missing(model, request):
-    found = request.getfixturevalue(model)["frequency"]
-    assert found.status == "missing"
-    assert set(found.verdicts().values()) == {"untested"}

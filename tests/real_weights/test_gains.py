@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.real_weights.measured import assert_shown, row
+from tests.real_weights.measured import row, shows
 
 pytestmark = pytest.mark.real_weights
 
@@ -27,14 +27,7 @@ MINILM = [
 ]
 
 
-@pytest.mark.parametrize(("read", "shown"), GPT2)
-def test_gpt2_shows(gpt2, read, shown):
-    assert_shown(read(gpt2["gains"].metrics), shown)
-
-
-@pytest.mark.parametrize(("read", "shown"), MINILM)
-def test_minilm_shows(minilm_l6, read, shown):
-    assert_shown(read(minilm_l6["gains"].metrics), shown)
+test_numbers = shows("gains", gpt2=GPT2, minilm_l6=MINILM)
 
 
 @pytest.mark.parametrize(("model", "dials_down", "one_channel"), [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.real_weights.measured import assert_shown, row
+from tests.real_weights.measured import row, shows
 
 pytestmark = pytest.mark.real_weights
 
@@ -13,9 +13,7 @@ MINILM = [
 ]
 
 
-@pytest.mark.parametrize(("read", "shown"), MINILM)
-def test_minilm_shows(minilm_l6, read, shown):
-    assert_shown(read(minilm_l6["subspaces"].metrics), shown)
+test_numbers = shows("subspaces", minilm_l6=MINILM)
 
 
 @pytest.mark.parametrize(("model", "verdicts"), [
@@ -33,9 +31,10 @@ def test_tokens_and_positions_of_minilm_keep_apart_beyond_doubt(minilm_l6):
     assert claims["p-in-tail"].interval[0] > 0.9 > 0.2 > claims["p-in-tail"].chance.limit
 
 
+@pytest.mark.parametrize("finding", ["subspaces", "frequency"])
 @pytest.mark.parametrize(("model", "tensor"), [("gpt2", "wte.weight"), ("gpt1", "tokens_embed.weight")])
-def test_without_tokens_it_is_missing_by_name(model, tensor, request):
-    found = request.getfixturevalue(model)["subspaces"]
+def test_without_tokens_it_is_missing_by_name(model, tensor, finding, request):
+    found = request.getfixturevalue(model)[finding]
     assert (found.status, found.reason) == ("missing", f"The checkpoint lacks {tensor} (token_embedding).")
     assert set(found.verdicts().values()) == {"untested"}
 

@@ -12,6 +12,11 @@ def test_eighteen_tokens_of_minilm_yield_others(minilm_l6):
     assert f"{100 * m['self_share']:.2f}" == "99.94"
     assert m["exceptions_by_group"]["plural"] == 13
     assert m["baseline"]["self_share"] == 1
+    assert m["equal"] == 0
+    rows = minilm_l6["zero_layer"].measured.tables["exceptions"].named()
+    assert {("soundtracks", "soundtrack"), ("matrices", "matrix")} <= {
+        (row["readable"], row["best_readable"]) for row in rows
+    }
 
 
 def ways(real) -> dict[tuple[bool, int | None], dict]:

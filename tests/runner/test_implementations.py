@@ -16,7 +16,7 @@ def test_what_is_run_is_what_transformers_computes_by_itself(name, tmp_path):
     folder = write_model(tmp_path / name, kind)
     run = open_model(folder, architecture(kind), position_tensor=kind.tensor)
     parts = []
-    run.last_states(ids, lambda _, states: parts.append(states.copy()))
+    run.states_on_device(ids, lambda _, states: parts.append(states.numpy().copy()))
     model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
     assert model.config._attn_implementation != "eager" or name in ("mpt", "bloom")  # which have no other
     with torch.no_grad():

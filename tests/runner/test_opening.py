@@ -27,8 +27,8 @@ def opened(folder, **options):
 
 def without(folder, *endings):
     path = folder / "model.safetensors"
-    kept = {name: array for name, array in load_file(path).items() if not name.endswith(endings)}
-    save_file(kept, path, {"format": "pt"})
+    stored = {name: array for name, array in load_file(path).items() if not name.endswith(endings)}
+    save_file(stored, path, {"format": "pt"})
 
 
 def change_config(folder, **entries):
@@ -144,8 +144,8 @@ def test_half_precision_is_run_in_single(folder):
     save_file({name: array.astype(np.float16) for name, array in tensors.items()}, path, {"format": "pt"})
     change_config(folder, dtype="float16")
     seen = []
-    opened(folder).last_states(random_ids(1, 8), lambda _, states: seen.append(str(states.dtype)))
-    assert seen == ["float32"]
+    opened(folder).states_on_device(random_ids(1, 8), lambda _, states: seen.append(str(states.dtype)))
+    assert seen == ["torch.float32"]
 
 
 def test_shards(folder):

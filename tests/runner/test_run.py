@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from generators import options
-from generators.findings import inputs
-from generators.findings.inputs import Loss, Run, Text
+from generators.base import runs
 from generators.runner import CannotRunError, budget, open_model
-from generators.runner.texts import Windows
+from generators.runner.texts import TextWindows
 from tests.runner.models import HEADS, KINDS, LAYERS, D, N, V, architecture, random_ids, write_model
 
 pytest.importorskip("torch", reason="torch isn't installed")
@@ -17,7 +16,7 @@ N_IDS = 24
 
 
 def as_windows(ids):
-    return Windows(ids, (0, ids.shape[1]), mask_id=3)
+    return TextWindows(ids, (0, ids.shape[1]), mask_id=3)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +63,7 @@ def removed(run, n=N_IDS):
 
 def last_states(run, ids):
     parts = []
-    run.last_states(ids, lambda _, states: parts.append(states.copy()))
+    run.states_on_device(ids, lambda _, states: parts.append(states.numpy().copy()))
     return np.concatenate(parts)
 
 
@@ -142,7 +141,7 @@ def hooks_of(run):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_after_an_exception_everything_is_as_it_was(opened, name):
+def test_after_an_exception_everything_is_unchanged(opened, name):
     run, ids = opened(name), random_ids(3, N_IDS)
     weights = {key: array.clone() for key, array in run._model.state_dict().items()}
     before, hooked = last_states(run, ids), hooks_of(run)
@@ -232,7 +231,7 @@ def test_the_loss_of_a_causal_model_is_its_own(opened):
     np.testing.assert_allclose(run.loss(as_windows(ids)).per_window(), expected, atol=1e-5)
 
 
-def test_predictions_are_shown_with_what_stands_there(opened):
+def test_predictions_are_shown_with_what_is_there(opened):
     for name, count in (("gpt2", N_IDS - 1), ("bert", round(0.15 * N_IDS))):
         run, ids, seen = opened(name), random_ids(3, N_IDS), []
         loss = run.loss(as_windows(ids))
@@ -360,18 +359,18 @@ def test_a_gpu_has_time_for_more():
     assert of["cuda:0"] > 10 * of["cpu"]
 
 
-def test_who_watches_is_told_how_much_is_done(opened):
-    run, told = opened("gpt2"), []
-    run.begin(600, told.append)
+def test_who_watches_learns_how_much_is_done(opened):
+    run, reported = opened("gpt2"), []
+    run.begin(600, reported.append)
     windows = run.windows(16, 0, passes=2)
     loss = run.loss(windows)
     loss.per_window()
-    batches = len(told)
-    assert told == [0.5 * (batch + 1) / batches for batch in range(batches)]
+    batches = len(reported)
+    assert reported == [0.5 * (batch + 1) / batches for batch in range(batches)]
     loss.per_window()
     loss.per_window()
-    assert told[batches : 2 * batches] == [0.5 + 0.5 * (batch + 1) / batches for batch in range(batches)]
-    assert set(told[2 * batches :]) == {1}
+    assert reported[batches : 2 * batches] == [0.5 + 0.5 * (batch + 1) / batches for batch in range(batches)]
+    assert set(reported[2 * batches :]) == {1}
     run.begin(600)
 
 
@@ -379,7 +378,12 @@ def test_who_watches_is_told_how_much_is_done(opened):
 def test_it_is_what_findings_run(opened, name):
     run = opened(name)
     windows = run.windows(2, 0)
-    for what, kind in ((run, Run), (run.text, Text), (windows, inputs.Windows), (run.loss(windows), Loss)):
+    for what, kind in (
+        (run, runs.Run),
+        (run.text, runs.Text),
+        (windows, runs.Windows),
+        (run.loss(windows), runs.WindowLoss),
+    ):
         assert isinstance(what, kind)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from generators.runner import CannotRunError, texts
 from generators.runner.losses import masked_places
-from generators.runner.texts import Text, digest_of_ids, read_language_reference, text_for
+from generators.runner.texts import TokenizedText, digest_of_ids, read_language_reference, text_for
 from models.training.stdlib_gpt2.held_out import SHA256, held_out_tokens
 from tests.conftest import ROOT
 from tests.runner.models import KINDS, V, write_tokenizer
@@ -14,7 +14,7 @@ STDLIB_GPT2 = ROOT / "models" / "stdlib-gpt2"
 
 
 def numbered(count, before=(), after=()):
-    return Text("numbers", "", np.arange(count, dtype=np.int32), before, after)
+    return TokenizedText("numbers", "", np.arange(count, dtype=np.int32), before, after)
 
 
 def test_the_language_reference_is_the_one_that_is_stated():

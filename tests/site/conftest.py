@@ -6,20 +6,30 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from generators.compute.results import Store
+from generators.site.joined_files import joined, with_imports
 from tests.checkpoints import Sizes, write_checkpoint
 from tests.site.made_up_series import made_up, same
 
 ROOT = Path(__file__).parents[2]
+ASSETS = ROOT / "site_src" / "assets"
 NOISE = "pure-noise"
+Visit = Callable[..., Page]
+AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Planted</title>
+<meta http-equiv="Content-Security-Policy" content="
+ default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"><link rel="icon" href="data:,">
+<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="../../assets/entities.css">
+<script src="../../assets/site.js" defer></script></head>
+<body class="md-typeset" data-md-color-scheme="default"><main>{section}</main></body></html>"""
 SERIES_MEMBERS = ("stdlib-learned", "stdlib-rank-three")  # of a series that has a page, then
 
 
@@ -70,6 +80,11 @@ def _built(request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("built_site")
 
 
+def site_script() -> str:
+    """Return the script of all pages, as pages get it."""
+    return joined(with_imports(ASSETS / "site.js"), first=True)
+
+
 def executable() -> str | None:
     """Return where Chromium is, None where it isn't installed."""
     at_hand = (shutil.which(name) for name in ("chromium-headless-shell", "chromium"))  # the first takes a tenth
@@ -98,6 +113,43 @@ def browser() -> Iterator[Browser]:
         yield chromium
 
 
+def opened(browser: Browser, url: str, **context: object) -> tuple[Page, list[str]]:
+    """Open a page; return it and all that went wrong on the way. Nothing turns by itself unless asked to."""
+    page = browser.new_context(**{"reduced_motion": "reduce", **context}).new_page()
+    wrong: list[str] = []
+    host = urlparse(url).netloc
+    page.on("console", lambda m: wrong.append(f"console: {m.text}") if m.type == "error" else None)
+    page.on("pageerror", lambda e: wrong.append(f"script: {e}"))
+    page.on("requestfailed", lambda r: wrong.append(f"failed: {r.url}"))
+    page.on(
+        "request",
+        lambda r: wrong.append(f"elsewhere: {r.url}") if urlparse(r.url).netloc not in (host, "") else None,
+    )
+    page.on("response", lambda r: wrong.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
+    page.goto(url)
+    return page, wrong
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Visit]:
+    """Return a function that opens a page. When the test ends nothing may have gone wrong on it, if it is `sound`.
+
+    A page that is loaded anew, `reloaded`, breaks off what is under way: what failed then is no trouble.
+    """
+    visited: list[tuple[Page, list[str], bool]] = []
+
+    def visit(url: str, *, sound: bool = True, reloaded: bool = False, **context: object) -> Page:
+        page, wrong = opened(browser, url, **context)
+        visited.append((page, wrong if sound else [], reloaded))
+        return page
+
+    yield visit
+    found = [what for _, wrong, reloaded in visited for what in wrong if not (reloaded and what.startswith("failed"))]
+    for page, *_ in visited:
+        page.context.close()
+    assert found == []
+
+
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """Serve a folder on this machine; give its address."""
@@ -110,3 +162,16 @@ def served(folder: Path) -> Iterator[str]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
+
+
+@contextmanager
+def served_section(site: Path, section: str) -> Iterator[str]:
+    """Serve a page of the model `planted` that holds nothing but a section, without a theme; give its address."""
+    page = site / "models" / "planted" / "index.html"
+    for folder in (page.parent, site / "assets"):
+        folder.mkdir(parents=True)
+    page.write_text(AROUND.replace("{section}", section), "utf-8")
+    (site / "assets" / "site.js").write_text(site_script(), "utf-8")
+    shutil.copy(ASSETS / "entities.css", site / "assets")
+    with served(site) as address:
+        yield f"{address}models/planted/"

@@ -7,7 +7,7 @@ from typing import Any
 from generators.compute.results import Store
 from tests.conftest import ROOT
 
-KEPT = "openai-gpt"  # its helix, channels, gains and attention are computed, the rest is missing
+STORED = "openai-gpt"  # its helix, channels, gains and attention are computed, the rest is missing
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -16,12 +16,12 @@ def made_up(store: Store, name: str, changes: Mapping[str, Change]) -> None:
 
     Findings that `changes` doesn't name are left out.
     """
-    kept = Store(ROOT / "results")
-    model = kept.model(KEPT)
+    saved = Store(ROOT / "results")
+    model = saved.model(STORED)
     assert model is not None
     store.save_model(model.model_copy(update={"name": name, "title": name}))
     for finding, change in changes.items():
-        whole = kept.whole(KEPT, finding)
+        whole = saved.whole(STORED, finding)
         assert whole is not None
         record, arrays = whole
         metrics = dict(record.metrics or {})

@@ -7,22 +7,18 @@ import numpy as np
 import pytest
 
 from generators.base.plain import as_compact_json
-from generators.compute.records import ChanceRecord, ClaimRecord
+from generators.compute.records import ChanceRecord
 from generators.site.alike import FEWEST, alike
-from generators.site.words import environment, rules
-
-RULES = {rule.id: rule for rule in rules()}
+from generators.site.words import environment
+from tests.site.stand_ins import RULES, claim
 
 
 def model(name: str, d_model: int = 64, n_ctx: int | None = 128, **claims: tuple):
     records = {}
     for key, (verdict, value, *limit) in claims.items():
-        rule = RULES[key.replace("_", "-")]
+        rule = RULES[key.replace("_", "-")][1]
         chance = ChanceRecord(null="n", median=0.0, limit=limit[0], draws=9) if limit else None
-        told = {"finding": "f", "statement": rule.statement, "unit": rule.unit, "baseline": None, "answer": ""}
-        records[rule.id] = ClaimRecord(
-            id=rule.id, verdict=verdict, value=value, threshold=rule.holds, chance=chance, **told
-        )
+        records[rule.id] = claim(rule.id, verdict, value, rule.holds, chance=chance)
     record = SimpleNamespace(
         n_layer=2, n_head=4, d_model=d_model, n_ctx=n_ctx, vocab_size=500, family=f"family of {name[0]}"
     )
@@ -63,7 +59,7 @@ def test_an_axis_has_every_models_number_and_what_is_the_same_for_all():
     winding, low_rank = axis(found, "winding"), axis(found, "low-rank")
     assert winding.values == (3.0, 0.2, 9.0, None)
     assert winding.verdicts == ("holds", "fails", "holds", "untested")
-    assert (winding.threshold, winding.chance) == (RULES["winding"].holds, None)  # chance differs
+    assert (winding.threshold, winding.chance) == (RULES["winding"][1].holds, None)  # chance differs
     assert low_rank.chance == 0.2
     assert winding.is_log
     assert not low_rank.is_log
@@ -99,11 +95,11 @@ def test_the_script_gets_small_plain_numbers_of_claims_that_some_model_has():
     found = alike(many(50))
     text = as_compact_json(found.as_json())
     assert len(text) < 60_000
-    told = json.loads(text)
-    assert told["start"] == [found.start[0].id, found.start[1].id]
-    assert {"winding", "few-channels", "size-layers"} <= {one["id"] for one in told["axes"]}
-    assert "fraying" not in {one["id"] for one in told["axes"]}  # no model has a number
-    assert all(len(one["values"]) == 50 for one in told["axes"])
+    reported = json.loads(text)
+    assert reported["start"] == [found.start[0].id, found.start[1].id]
+    assert {"winding", "few-channels", "size-layers"} <= {one["id"] for one in reported["axes"]}
+    assert "fraying" not in {one["id"] for one in reported["axes"]}  # no model has a number
+    assert all(len(one["values"]) == 50 for one in reported["axes"])
 
 
 @pytest.mark.parametrize("pages", [[], few(), many(FEWEST)], ids=["none", "few", "many"])

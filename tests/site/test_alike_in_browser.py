@@ -4,31 +4,31 @@ import json
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
-from tests.site.test_browser import PHONE, WCAG, WIDE, opened, until
+from tests.site.conftest import Visit
+from tests.site.test_browser import PHONE, WIDE, until, violations
 
 pytestmark = pytest.mark.browser
 
 DRAWN = "() => document.querySelector('.alike-figure')?.atlas.size.width > 0"
 
 
-def shown(browser: Browser, address: str, query: str = "", **context: object) -> tuple[Page, list[str]]:
-    page, wrong = opened(browser, f"{address}alike/{query}", **{"viewport": WIDE, **context})
+def shown(visit: Visit, address: str, query: str = "", **context: object) -> Page:
+    page = visit(f"{address}alike/{query}", **{"viewport": WIDE, **context})
     until(page, DRAWN)
-    return page, wrong
+    return page
 
 
 def marks(page: Page) -> list[str]:
     return page.evaluate("() => document.querySelector('.alike-figure').atlas.models.map(({name}) => name)")
 
 
-def test_two_numbers_are_chosen_and_travel_in_the_address(browser: Browser, address: str, built_site: Path) -> None:
+def test_two_numbers_are_chosen_and_travel_in_the_address(visit: Visit, address: str, built_site: Path) -> None:
     numbers = json.loads((built_site / "data" / "alike.json").read_text())
     size = next(one for one in numbers["axes"] if one["id"] == "size-channels")
     lacking = next(one for one in numbers["axes"] if None in one["values"] and one["finding"])
-    page, wrong = shown(browser, address)
+    page = shown(visit, address)
     assert page.get_by_role("combobox", name="Across").input_value() == numbers["start"][0]
     page.get_by_role("combobox", name="Across").select_option("size-channels")
     page.get_by_role("combobox", name="Up").select_option(lacking["id"])
@@ -46,12 +46,10 @@ def test_two_numbers_are_chosen_and_travel_in_the_address(browser: Browser, addr
     assert page.evaluate("location.search") == f"?x={lacking['id']}&y=size-channels"
     page.go_back()
     until(page, "() => document.querySelector('#alike select[name=x]').value === 'size-channels'")
-    assert wrong == []
-    page.context.close()
 
 
-def test_keys_go_from_model_to_model_and_the_view_is_taken_away(browser: Browser, address: str) -> None:
-    page, wrong = shown(browser, address, "?x=winding&y=few-channels")
+def test_keys_go_from_model_to_model_and_the_view_is_taken_away(visit: Visit, address: str) -> None:
+    page = shown(visit, address, "?x=winding&y=few-channels")
     plot = page.locator(".figure-plot--alike")
     plot.focus()
     page.keyboard.press("ArrowRight")
@@ -68,38 +66,30 @@ def test_keys_go_from_model_to_model_and_the_view_is_taken_away(browser: Browser
     plot.focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/models/**")
-    other, also_wrong = opened(browser, copied.replace("x=winding&y=few-channels&", ""), viewport=WIDE)
+    other = visit(copied.replace("x=winding&y=few-channels&", ""), viewport=WIDE)
     until(other, DRAWN)
     assert other.get_by_role("combobox", name="Across").input_value() == "winding"
-    assert wrong + also_wrong == []
-    for each in (page, other):
-        each.context.close()
 
 
-def test_a_number_that_is_not_there_is_said(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, f"{address}alike/?x=nothing&y=winding", viewport=WIDE)
+def test_a_number_that_is_not_there_is_said(visit: Visit, address: str) -> None:
+    page = visit(f"{address}alike/?x=nothing&y=winding", viewport=WIDE)
     until(page, "() => document.querySelector('#alike-status').textContent.includes('“nothing”')")
     assert page.locator(".alike-figure").count() == 0
-    assert wrong == []
-    page.context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_and_is_accessible_with_its_menu_open(browser: Browser, address: str, scheme: str) -> None:
+def test_it_fits_a_phone_and_is_accessible_with_its_menu_open(visit: Visit, address: str, scheme: str) -> None:
     narrow = {**PHONE, "width": 360}
-    page, _ = shown(browser, address, viewport=narrow, color_scheme=scheme)
+    page = shown(visit, address, viewport=narrow, color_scheme=scheme, sound=False)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.locator(".figure-plot--alike").focus()
     page.keyboard.press("ArrowDown")
     page.locator(".figure-menu summary").click()
-    found = Axe().run(page, options=WCAG).response["violations"]
-    assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found] == []
-    page.context.close()
+    assert violations(page) == []
 
 
-def test_without_scripts_the_table_of_the_first_pair_stands(browser: Browser, address: str) -> None:
-    page, _ = opened(browser, f"{address}alike/", viewport=WIDE, java_script_enabled=False)
+def test_without_scripts_the_table_of_the_first_pair_stands(visit: Visit, address: str) -> None:
+    page = visit(f"{address}alike/", viewport=WIDE, java_script_enabled=False, sound=False)
     assert page.locator("#alike-plain").is_visible()
     assert not page.locator("#alike").is_visible()
     assert page.locator("#alike-numbers tbody tr").count() > 1
-    page.context.close()

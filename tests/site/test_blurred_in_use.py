@@ -24,7 +24,7 @@ def model(name: str, damage: float | None = None, unit: str = LOSS) -> Any:
 
 
 def said(where: str, *pages: Any) -> str:
-    words = environment().get_template("blurred_in_use.j2").make_module({"root": ""})
+    words = environment().get_template("findings/position_use.md.j2").make_module({"root": ""})
     return re.sub(r"<[^>]*>", "", " ".join(getattr(words, where)(pages).split()))
 
 
@@ -54,7 +54,7 @@ def test_units_are_named_where_it_is_not_loss_alone(units, told):
 
 def test_where_it_is_known_of_no_model_nothing_is_begun():
     assert said("here", model("gpt2")) == ""
-    text = said("elsewhere", model("a"))
+    text = said("blurred_in_all", model("a"))
     assert text == (
         "What it does to a running model is measured under Use of positions. On this page positions stand alone, "
         "without text."

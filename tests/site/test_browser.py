@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from tests.site.conftest import NOISE
+from tests.site.conftest import NOISE, Visit, opened
 from tests.site.links import Links
 
 pytestmark = pytest.mark.browser
@@ -23,23 +23,6 @@ WCAG = {**ONLY_VIOLATIONS, "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa
 
 def addresses(site: Path) -> list[str]:
     return sorted(path.relative_to(site).as_posix().removesuffix("index.html") for path in site.rglob("index.html"))
-
-
-def opened(browser: Browser, url: str, **context: object) -> tuple[Page, list[str]]:
-    """Open a page; return it and all that went wrong on the way. Nothing turns by itself unless asked to."""
-    page = browser.new_context(**{"reduced_motion": "reduce", **context}).new_page()
-    wrong: list[str] = []
-    host = urlparse(url).netloc
-    page.on("console", lambda m: wrong.append(f"console: {m.text}") if m.type == "error" else None)
-    page.on("pageerror", lambda e: wrong.append(f"script: {e}"))
-    page.on("requestfailed", lambda r: wrong.append(f"failed: {r.url}"))
-    page.on(
-        "request",
-        lambda r: wrong.append(f"elsewhere: {r.url}") if urlparse(r.url).netloc not in (host, "") else None,
-    )
-    page.on("response", lambda r: wrong.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
-    page.goto(url)
-    return page, wrong
 
 
 def until(page: Page, condition: str, arg: Any = None) -> None:
@@ -61,22 +44,8 @@ def load_pictures(page: Page) -> None:
     )
 
 
-def test_the_site_has_its_pages(built_site: Path) -> None:
-    found = addresses(built_site)
-    assert {
-        "",
-        "about/",
-        "add-a-model/",
-        "models/",
-        "models/gpt2/",
-        "models/all-minilm-l6-v2/",
-        f"models/{NOISE}/",
-    } <= {*found}
-    assert {f"findings/{name}/" for name in ("helix", "channels", "gains", "attention")} <= {*found}
-
-
-def violations(page: Page, rules: dict[str, list[str]]) -> list[tuple[str, list[str]]]:
-    found = Axe().run(page, options=rules).response["violations"]
+def violations(page: Page, within: str | None = None) -> list[tuple[str, list[str]]]:
+    found = Axe().run(page, context=within, options=WCAG).response["violations"]
     return [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found]
 
 
@@ -96,7 +65,7 @@ def test_every_page_is_sound(browser: Browser, address: str, built_site: Path) -
             assert broken_pictures(page) == [], path
             nameless = "all => all.filter(i => i.getAttribute('alt') === null).length"
             assert page.eval_on_selector_all("img", nameless) == 0
-            assert violations(page, WCAG) == [], path
+            assert violations(page) == [], path
             for viewport in (PHONE, WIDE):
                 page.set_viewport_size(viewport)
                 width = page.evaluate("document.documentElement.scrollWidth")
@@ -121,10 +90,10 @@ def test_every_link_leads_somewhere(address: str, built_site: Path) -> None:
             assert (built_site / unquote(urlparse(target).path.lstrip("/"))).is_file(), (source, link)
 
 
-def test_without_scripts_every_number_and_picture_is_there(browser: Browser, address: str, built_site: Path) -> None:
+def test_without_scripts_every_number_and_picture_is_there(visit: Visit, address: str, built_site: Path) -> None:
     for name in ("gpt2", "all-minilm-l6-v2", NOISE):
         findings = json.loads((built_site / "data" / name / "findings.json").read_text())
-        page, wrong = opened(browser, f"{address}models/{name}/", java_script_enabled=False)
+        page = visit(f"{address}models/{name}/", java_script_enabled=False)
         text = re.sub(r"\s+", " ", page.content())
         for claim in findings["claims"]:
             # Told once, of all such findings.
@@ -136,23 +105,11 @@ def test_without_scripts_every_number_and_picture_is_there(browser: Browser, add
                 .inner_text()
                 .startswith({"holds": "✓", "partly": "◐", "fails": "✗", "untested": "–"}[claim["verdict"]])
             )
-        assert wrong == []
         assert text.count("<figure") >= 10
-        page.context.close()
 
 
-@pytest.mark.parametrize(("scheme", "tone", "other"), [("light", "light", "dark"), ("dark", "dark", "light")])
-def test_pictures_follow_the_colour_scheme(
-    browser: Browser, address: str, scheme: str, tone: str, other: str
-) -> None:
-    page, _ = opened(browser, f"{address}models/gpt2/", color_scheme=scheme)
-    assert page.locator(f".tone--{tone}").first.is_visible()
-    assert not page.locator(f".tone--{other}").first.is_visible()
-    page.context.close()
-
-
-def test_a_matrix_cell_leads_to_its_section(browser: Browser, address: str) -> None:
-    page, _ = opened(browser, address, viewport=WIDE)
+def test_a_matrix_cell_leads_to_its_section(visit: Visit, address: str) -> None:
+    page = visit(address, viewport=WIDE, sound=False)
     page.locator("table.matrix--wide tr", has_text="GPT-2 124M").locator("td.cell a").first.click()
     page.wait_for_url("**/models/gpt2/#claim-three-components")
     claim = page.locator("#claim-three-components")
@@ -160,30 +117,18 @@ def test_a_matrix_cell_leads_to_its_section(browser: Browser, address: str) -> N
     until(page, "document.querySelector('#claim-three-components').getBoundingClientRect().top < innerHeight")
     page.go_back()
     page.locator("table.matrix--wide").wait_for()
-    page.context.close()
 
 
-def test_search_finds_a_model(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, address, viewport=WIDE)
-    page.locator("input.md-search__input").press_sequentially("MiniLM")
-    page.locator(".md-search-result__item a").first.wait_for()
-    assert page.locator(".md-search-result__item", has_text="MiniLM").count() > 0
-    assert wrong == []
-    page.context.close()
-
-
-def test_noise_is_not_praised(browser: Browser, address: str) -> None:
-    page, _ = opened(browser, f"{address}models/{NOISE}/")
+def test_noise_is_not_praised(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/{NOISE}/", sound=False)
     main = page.locator("article").inner_text()
     assert "✓ holds" not in main
     for figure in page.locator("figure img").all():
         assert "a line that winds" not in (figure.get_attribute("alt") or "")
-    page.context.close()
 
 
-def test_scrolling_tables_can_be_reached_by_keyboard(browser: Browser, address: str) -> None:
-    page, _ = opened(browser, f"{address}models/gpt2/", viewport=PHONE)
+def test_scrolling_tables_can_be_reached_by_keyboard(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/gpt2/", viewport=PHONE, sound=False)
     for region in page.locator(".atlas-scroll").all():
         assert region.get_attribute("tabindex") == "0"
         assert region.get_attribute("aria-label")
-    page.context.close()

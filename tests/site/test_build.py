@@ -11,6 +11,7 @@ from generators.base.errors import AtlasError
 from generators.site.build import Workshop, run_mkdocs
 from generators.site.navigation import NAVIGATION
 from tests.conftest import ROOT
+from tests.site.test_plugin import write
 
 PAGES = {
     "index.md": "# Home\n\n[Rooms](rooms/index.md), [ours](ours.md)\n",
@@ -19,12 +20,6 @@ PAGES = {
 }
 A_SENTENCE = r"\AMkDocs could not build the site: [^\n]+[^\n.!]\. The old site stays\.\Z"
 MENU = ["index.md", {"Rooms": "rooms/index.md"}, {"Ours": "ours.md"}]
-
-
-def write(folder: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, "utf-8")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from generators.findings import FINDINGS
-from generators.site.by_scheme import TABLE, askable, claims_of
+from generators.site.by_scheme import TABLE, askable, claims_of, scheme_finding
 from generators.site.pages import rules_by_finding
 from generators.site.words import environment
 
@@ -21,7 +21,7 @@ def model(name: str, *schemes: str, tested: int = 1) -> Any:
 
 
 @pytest.mark.parametrize("kind", [ROTATES, SLOPES])
-def test_without_a_table_what_needs_one_is_left_out_and_what_uses_one_told_apart(kind):
+def test_without_a_table_what_needs_one_is_left_out_and_what_uses_one_distinguished(kind):
     found = askable([])[kind]
     assert all(TABLE in one.needs for one in found.without)
     assert all(TABLE in one.uses for one in found.partly)
@@ -51,7 +51,9 @@ def test_the_example_is_the_model_of_that_kind_of_which_most_is_tested():
 
 def said(pages: list[Any]) -> list[str]:
     template = environment().get_template("by_scheme.md.j2")
-    html = template.render(root="../", askable=askable(pages), rules=rules_by_finding())
+    html = template.render(
+        root="../", askable=askable(pages), rules=rules_by_finding(), scheme_finding=scheme_finding()
+    )
     return html.split('<div id="')[1:]
 
 

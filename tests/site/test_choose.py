@@ -1,25 +1,24 @@
 """A finding's page: the figure of any model at the top, with what the atlas says of it, named by the address."""
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from tests.site.test_browser import WIDE, opened
+from tests.site.conftest import Visit
+from tests.site.test_browser import WIDE
 
 pytestmark = pytest.mark.browser
 
 
-def test_most_of_its_claims_hold_in_the_model_that_stands_first(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, f"{address}findings/helix/", viewport=WIDE)
+def test_most_of_its_claims_hold_in_the_model_that_stands_first(visit: Visit, address: str) -> None:
+    page = visit(f"{address}findings/helix/", viewport=WIDE)
     chosen = page.locator(".chosen")
     expect(chosen.locator(".chosen-model")).to_have_text("GPT-2 124M")
     expect(chosen.locator("> label select")).to_have_value("gpt2")
     expect(chosen.locator("figure.is-live canvas")).to_have_count(1)
-    assert wrong == []
-    page.context.close()
 
 
-def test_another_model_takes_its_place_and_the_address_says_so(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, f"{address}findings/helix/", viewport=WIDE)
+def test_another_model_takes_its_place_and_the_address_says_so(visit: Visit, address: str) -> None:
+    page = visit(f"{address}findings/helix/", viewport=WIDE)
     chosen = page.locator(".chosen")
     chosen.locator("> label select").select_option("openai-gpt")
     expect(chosen.locator(".chosen-model a")).to_have_attribute("href", f"{address}models/openai-gpt/#helix")
@@ -30,22 +29,17 @@ def test_another_model_takes_its_place_and_the_address_says_so(browser: Browser,
     page.wait_for_load_state("networkidle")  # a picture that a reload keeps from coming would count as failed
     page.reload()
     expect(chosen.locator(".chosen-model")).to_have_text("GPT-1")
-    assert wrong == []
-    page.context.close()
 
 
 @pytest.mark.parametrize("asked", ["", "nobody", "<b>", "gpt2"])
-def test_an_address_that_names_nobody_shows_the_first(browser: Browser, address: str, asked: str) -> None:
-    page, wrong = opened(browser, f"{address}findings/gains/?model={asked}", viewport=WIDE)
+def test_an_address_that_names_nobody_shows_the_first(visit: Visit, address: str, asked: str) -> None:
+    page = visit(f"{address}findings/gains/?model={asked}", viewport=WIDE)
     expect(page.locator(".chosen > label select")).not_to_have_value("")
     expect(page.locator(".chosen figure")).to_have_count(1)
-    assert wrong == []
-    page.context.close()
 
 
-def test_without_scripts_the_picture_and_its_claims_are_there(browser: Browser, address: str) -> None:
-    page, _ = opened(browser, f"{address}findings/helix/", java_script_enabled=False)
+def test_without_scripts_the_picture_and_its_claims_are_there(visit: Visit, address: str) -> None:
+    page = visit(f"{address}findings/helix/", java_script_enabled=False, sound=False)
     assert page.locator(".chosen img").first.is_visible()
     assert page.locator(".chosen li").count() == 7
     assert page.locator(".chosen > label select").count() == 0
-    page.context.close()

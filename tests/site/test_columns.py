@@ -12,24 +12,26 @@ def test_bytes_stand_last_and_every_other_column_where_it_was():
     columns = shown(names)
     assert [column.index for column in columns] == [0, 1, 3, 4, 6, 2, 5]
     assert [column.name for column in columns] == [names[column.index] for column in columns]
-    assert [column.words for column in columns][1:4] == ["token", "id of what it yields", "yields"]
+    assert [column.words for column in columns][1:4] == ["token", "best id", "best readable"]
+    words = shown(["gain", "norm"], {"gain": "gain over standing still"})
+    assert [column.words for column in words] == ["gain over standing still", "norm"], "words are a finding's own"
 
 
 def test_no_header_of_a_stored_table_is_a_name_in_code():
     store = Store(ROOT / "results")
     tables = [
-        table
+        (finding, table)
         for model in store.names()
         for finding in FINDINGS
         if (found := store.finding(model, finding.name)) is not None
         for table in found.tables.values()
     ]
     assert len(tables) > 20
-    names = {name for table in tables for name in table.columns}
-    assert not [column.words for column in shown(sorted(names)) if "_" in column.words]
+    columns = [column for finding, table in tables for column in shown(table.columns, finding.facts.columns)]
+    assert not [column.words for column in columns if "_" in column.words]
 
 
-def test_only_what_different_numbers_are_written_alike_needs_what_stands_behind():
+def test_only_what_different_numbers_are_written_alike_needs_what_is_behind():
     rows = [(0.12341, 1), (0.12344, 2), (0.5, 3), (0.5, 4), (None, 5), (7, 6)]
     assert ties(rows, 0) == {"0.1234"}
     assert ties(rows, 1) == frozenset()
@@ -57,7 +59,7 @@ def test_cells_are_numbers_words_tokens_and_links():
     assert row("top_channels", [], with_links=True) == "<td></td>"
 
 
-def test_a_column_with_a_number_stands_to_the_right():
+def test_a_column_with_a_number_is_on_the_right():
     assert header(shown(["norm", "readable"]), [(None, "a"), (1.5, "b")]) == (
         '<th scope="col" class="n">norm</th><th scope="col">token</th>'
     )

@@ -1,39 +1,24 @@
 """What the family of the atlas's own models teaches: sentences from results, none without those that it needs."""
 
 from dataclasses import replace
+from html import unescape
 from types import SimpleNamespace
 
 import pytest
 
-from generators.compute.records import ClaimRecord
-from generators.findings import FINDINGS
-from generators.site.family import WHEN, family_lessons
+from generators.site.family import family_lessons
 from generators.site.generality import generality
-from generators.site.held_out import Loss, Losses, Mean
+from generators.site.held_out import Losses, LossMean, SeriesLoss
 from generators.site.series import SeriesPage
 from generators.site.words import environment
+from tests.site.stand_ins import claim
 
-RULES = {rule.id: (finding.name, rule) for finding in FINDINGS for rule in finding.rules}
+WHEN = "Do observations appear in the first half of the loss's fall, or in the second?"
 NEED = "Which observations need learned positions?"
 RANK = "What survives when P may have three dimensions only?"
 OWN = "Does a model without positions make its own curve?"
 SEEDS = "Which observations vary with the seed?"
 STAGE = {"layer": 2, "share": 0.2, "share_low": 0.19, "share_high": 0.21, "reliability": 0.99, "ev3": 0.9}
-
-
-def claim(name, verdict, value=1.0):
-    finding, rule = RULES[name]
-    return ClaimRecord(
-        id=name,
-        finding=finding,
-        statement=rule.statement,
-        verdict=verdict,
-        value=None if verdict == "untested" else value,
-        threshold=1.0,
-        baseline=None,
-        unit=rule.unit,
-        answer="",
-    )
 
 
 def member(name, place, stages=(), **verdicts):
@@ -63,7 +48,16 @@ LEARNED = member(
 
 
 def answers(*pages):
-    return {lesson.question: lesson for lesson in family_lessons(pages)}
+    """Return what the page says of each question, and the claims below it."""
+    words, found = environment().get_template("family.j2").module, {}
+    for lesson in family_lessons(pages):
+        parts = tuple(SimpleNamespace(words=said(words.part(lesson, one)), rows=one.rows) for one in lesson.parts)
+        found[said(words.question(lesson))] = SimpleNamespace(answer=said(words.answer(lesson)), parts=parts)
+    return found
+
+
+def said(markup):
+    return unescape(str(markup).strip())
 
 
 def ids(part):
@@ -127,7 +121,7 @@ def test_what_survives_a_change_and_what_seeds_unmake_anyway():
     assert ids(found[SEEDS].parts[0]) == ["winding"]
 
 
-def test_what_a_change_costs_is_told_and_what_it_makes_hold_by_design():
+def test_what_a_change_costs_is_shown_and_what_it_makes_hold_by_design():
     three = member(
         "stdlib-rank-three", "rank three", winding="fails", clump="holds", low_rank="holds", fraying="holds"
     )
@@ -135,8 +129,8 @@ def test_what_a_change_costs_is_told_and_what_it_makes_hold_by_design():
         "stdlib-learned", "learned positions", winding="holds", clump="holds", low_rank="fails", fraying="fails"
     )
     rows = (
-        Loss("learned positions", Mean(3.3, (3.2, 3.4))),
-        Loss("rank three", Mean(3.31, (3.2, 3.4)), Mean(0.01, (-0.002, 0.022))),
+        SeriesLoss("learned positions", LossMean(3.3, (3.2, 3.4))),
+        SeriesLoss("rank three", LossMean(3.31, (3.2, 3.4)), LossMean(0.01, (-0.002, 0.022))),
     )
     losses = Losses(rows, "text kept from training", "nats per token")
     found = answers(page("stdlib-family", "change", plain, three, losses=losses))[RANK]
@@ -149,11 +143,19 @@ def test_what_a_change_costs_is_told_and_what_it_makes_hold_by_design():
         "Hold now and did not": ["fraying"],
         "Hold now, as they must by how it was made": ["low-rank"],
     }
-    dearer = Losses((rows[0], Loss("rank three", Mean(3.5, None), Mean(0.2, (0.19, 0.21)))), losses.text, losses.unit)
+    dearer = Losses(
+        (rows[0], SeriesLoss("rank three", LossMean(3.5, None), LossMean(0.2, (0.19, 0.21)))),
+        losses.text,
+        losses.unit,
+    )
     dear = page("stdlib-family", "change", plain, three, losses=dearer)
     assert answers(dear)[RANK].answer.endswith("0.19 to 0.21).")
     one, two = member("stdlib-learned", 0, winding="holds"), member("stdlib-learned-seed-1", 1, winding="holds")
-    by_seed = Losses((Loss(0, Mean(3.3, None)), Loss(1, Mean(3.28, None), Mean(-0.02, None))), "text", "nats")
+    by_seed = Losses(
+        (SeriesLoss(0, LossMean(3.3, None)), SeriesLoss(1, LossMean(3.28, None), LossMean(-0.02, None))),
+        "text",
+        "nats",
+    )
     seeds = page("stdlib-seeds", "seed", one, two, losses=by_seed)
     assert answers(dear, seeds)[RANK].answer.endswith("0.19 to 0.21); another seed alone moves it by 0.02.")
 
@@ -178,7 +180,7 @@ def test_what_cant_be_tested_after_a_change_is_no_loss():
         ),
     ],
 )
-def test_whether_a_model_without_positions_makes_a_curve_is_told_from_its_layers(stages, said):
+def test_whether_a_model_without_positions_makes_a_curve_is_known_from_its_layers(stages, said):
     alone = member("stdlib-none", "no positions", stages=stages, makes_its_own_positions="untested", clump="holds")
     rotary = member("stdlib-rotary", "rotations", makes_its_own_positions="holds")
     assert answers(family(alone, rotary))[OWN].answer.startswith(said)
@@ -192,13 +194,15 @@ def test_its_curve_is_set_beside_that_of_learned_positions():
     assert answers(family(beside, alone))[OWN].answer.endswith(" With learned positions it is 40 % at layer 1.")
 
 
-def test_when_claims_appear_is_told_beside_the_loss():
+def test_when_claims_appear_is_shown_beside_the_loss():
     steps = [
         member(f"s{i}", i, winding="holds" if i > 0 else "fails", clump="holds" if i > 2 else "fails")
         for i in range(4)
     ]
-    losses = Losses(tuple(Loss(i, Mean(loss, None)) for i, loss in enumerate([10.0, 9.0, 3.0, 2.0])), "text", "nats")
-    found = answers(page("stdlib-gpt2-course", "step", *steps, losses=losses))[WHEN]
+    losses = Losses(
+        tuple(SeriesLoss(i, LossMean(loss, None)) for i, loss in enumerate([10.0, 9.0, 3.0, 2.0])), "text", "nats"
+    )
+    found = answers(page("stdlib-gpt2-trajectory", "step", *steps, losses=losses))[WHEN]
     assert found.answer == (
         "Half of the loss's fall is done by step 2 of 3. Of the 2 claims that hold at the last step, but not at "
         "every step before that can test them, 1 has held without interruption since a step before that one, 1 since "
@@ -206,12 +210,13 @@ def test_when_claims_appear_is_told_beside_the_loss():
     )
     assert [ids(part) for part in found.parts] == [["winding"], ["clump"]]
     held = [SimpleNamespace(**{**vars(one), "place": i}) for i, one in enumerate(steps[1:])]
-    always = answers(page("stdlib-gpt2-course", "step", *held, losses=replace(losses, rows=losses.rows[:3])))[WHEN]
+    early = replace(losses, rows=losses.rows[:3])
+    always = answers(page("stdlib-gpt2-trajectory", "step", *held, losses=early))[WHEN]
     assert (always.parts[-1].words, ids(always.parts[-1])) == (
         "Hold at step 0 already, and at every other",
         ["winding"],
     )
-    assert WHEN not in answers(page("stdlib-gpt2-course", "step", *steps))  # no losses
+    assert WHEN not in answers(page("stdlib-gpt2-trajectory", "step", *steps))  # no losses
 
 
 def test_what_we_learned_has_the_family_only_where_it_has_results():

@@ -8,11 +8,11 @@ from urllib.parse import urlparse
 from xml.etree import ElementTree
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Locator, Page
 
 from generators.site import citing
-from tests.site.test_browser import WCAG, WIDE, opened
+from tests.site.conftest import Visit
+from tests.site.test_browser import WIDE, violations
 from tests.site.test_figures import alive, data_of, eye, of
 
 pytestmark = pytest.mark.browser
@@ -36,8 +36,8 @@ def saved(page: Page, menu: Locator, kind: str) -> tuple[str, bytes]:
 
 
 @pytest.mark.parametrize("name", ["helix", "outlier-norms", "position-damage", "heads-on-text"])
-def test_a_figure_is_saved_as_pictures_and_numbers(browser: Browser, address: str, name: str) -> None:
-    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE)
+def test_a_figure_is_saved_as_pictures_and_numbers(visit: Visit, address: str, name: str) -> None:
+    page = visit(f"{address}models/{MODEL}/", viewport=WIDE)
     figure, menu = menu_of(page, name)
     file, svg = saved(page, menu, "SVG")
     assert file == f"{MODEL}-{name}.svg"
@@ -55,8 +55,6 @@ def test_a_figure_is_saved_as_pictures_and_numbers(browser: Browser, address: st
     if name == "helix":
         shown = data_of(page, "helix")["rows"][0]
         assert [float(row[1]) for row in rows] == shown["points"][0]
-    assert wrong == []
-    page.context.close()
 
 
 def copied(menu: Locator, what: str) -> str:
@@ -65,8 +63,8 @@ def copied(menu: Locator, what: str) -> str:
     return menu.get_by_label("What was copied").input_value()
 
 
-def test_an_address_restores_how_a_curve_is_seen(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE)
+def test_an_address_restores_how_a_curve_is_seen(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/{MODEL}/", viewport=WIDE)
     figure, menu = menu_of(page, "helix")
     figure.get_by_label("Rows").select_option(index=1)
     figure.get_by_label("Colour").select_option(label="norm")
@@ -89,12 +87,10 @@ def test_an_address_restores_how_a_curve_is_seen(browser: Browser, address: str)
     assert figure.get_by_label("Colour").locator("option:checked").inner_text() == "norm"
     assert figure.get_by_label("Rows").input_value() == "1"
     assert eye(figure) == pytest.approx(seen, abs=0.02)
-    assert wrong == []
-    page.context.close()
 
 
-def test_a_picture_is_taken_away_and_cited_by_its_number(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE)
+def test_a_picture_is_taken_away_and_cited_by_its_number(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/{MODEL}/", viewport=WIDE)
     figure = page.locator("figure.atlas-figure:not([data-interactive])").first
     figure.scroll_into_view_if_needed()
     menu = figure.locator("details.figure-menu")
@@ -114,12 +110,10 @@ def test_a_picture_is_taken_away_and_cited_by_its_number(browser: Browser, addre
     assert citation.startswith(citing.in_words())
     assert re.search(rf"{number}, “{re.escape(title)}”, .+, results of 20\d\d-\d\d-\d\d\. ", citation)
     assert f" {address}models/{MODEL}/#{name} (seen " in citation
-    assert wrong == []
-    page.context.close()
 
 
-def test_a_large_picture_has_its_caption_and_its_menu(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE)
+def test_a_large_picture_has_its_caption_and_its_menu(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/{MODEL}/", viewport=WIDE)
     figure = page.locator("figure.atlas-figure:not([data-interactive])").first
     figure.locator("a.tone:visible").click()
     dialog = page.locator("dialog.large")
@@ -128,32 +122,26 @@ def test_a_large_picture_has_its_caption_and_its_menu(browser: Browser, address:
     assert (figure.get_attribute("data-cite") or "?") in copied(dialog, "Copy citation")
     dialog.get_by_role("button", name="Close").click()
     assert dialog.count() == 0
-    assert wrong == []
-    page.context.close()
 
 
-def test_without_scripts_a_menu_holds_the_picture(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE, java_script_enabled=False)
+def test_without_scripts_a_menu_holds_the_picture(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/{MODEL}/", viewport=WIDE, java_script_enabled=False)
     menu = page.locator("#figure-helix details.figure-menu")
     menu.locator("summary").click()
     menu.get_by_role("link", name="SVG").wait_for()
     found = menu.get_by_role("link", name="SVG").get_attribute("href")
     assert page.request.get(f"{page.url}{found}").ok
-    assert wrong == []
-    page.context.close()
 
 
-def test_an_address_from_the_home_page_leads_to_the_page_of_the_model(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, address, viewport=WIDE)
+def test_an_address_from_the_home_page_leads_to_the_page_of_the_model(visit: Visit, address: str) -> None:
+    page = visit(address, viewport=WIDE)
     figure, menu = menu_of(page, "helix")
     model = (figure.get_attribute("data-interactive") or "").split("/")[-2]
     assert copied(menu, "Copy address").startswith(f"{address}models/{model}/?figure=helix&view=")
-    assert wrong == []
-    page.context.close()
 
 
-def test_both_curves_of_a_comparison_are_taken_away(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, f"{address}compare/?a=gpt2&b={MODEL}", viewport=WIDE)
+def test_both_curves_of_a_comparison_are_taken_away(visit: Visit, address: str) -> None:
+    page = visit(f"{address}compare/?a=gpt2&b={MODEL}", viewport=WIDE)
     figure = page.locator(".compare-helices")
     figure.locator("summary").click()
     url = copied(figure, "Copy address")
@@ -161,12 +149,10 @@ def test_both_curves_of_a_comparison_are_taken_away(browser: Browser, address: s
     _, numbers = saved(page, figure, "CSV")
     models = {row[0] for row in csv.reader(io.StringIO(numbers.decode()))}
     assert len(models) == 3, "two models and the head"
-    assert wrong == []
-    page.context.close()
 
 
-def test_an_address_restores_layer_head_search_and_point(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE)
+def test_an_address_restores_layer_head_search_and_point(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/{MODEL}/", viewport=WIDE)
     urls = {}
     figure, menu = menu_of(page, "stream-curves")
     figure.get_by_role("slider").fill("3")
@@ -188,31 +174,24 @@ def test_an_address_restores_layer_head_search_and_point(browser: Browser, addre
         page.goto("about:blank")
         page.goto(url)
         assert of(alive(page, name), what) == expected, url
-    assert wrong == []
-    page.context.close()
 
 
 @pytest.mark.parametrize("view", ["", "turn:x+zoom:-", "rows:99+colour:-1", "%F0+:+find:%25F0", "turn:1e999"])
-def test_a_view_that_makes_no_sense_shows_the_figure(browser: Browser, address: str, view: str) -> None:
-    page, wrong = opened(browser, f"{address}models/{MODEL}/?figure=helix&view={view}#figure-helix", viewport=WIDE)
+def test_a_view_that_makes_no_sense_shows_the_figure(visit: Visit, address: str, view: str) -> None:
+    page = visit(f"{address}models/{MODEL}/?figure=helix&view={view}#figure-helix", viewport=WIDE)
     figure = alive(page, "helix")
     page.wait_for_timeout(200)
     assert all(abs(value) < 10 for value in eye(figure))
     assert len(eye(figure)) == 3
-    assert wrong == []
-    page.context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_an_open_menu_which_escape_closes(browser: Browser, address: str, scheme: str) -> None:
-    page, wrong = opened(browser, f"{address}models/{MODEL}/", viewport=WIDE, color_scheme=scheme)
+def test_axe_finds_nothing_in_an_open_menu_which_escape_closes(visit: Visit, address: str, scheme: str) -> None:
+    page = visit(f"{address}models/{MODEL}/", viewport=WIDE, color_scheme=scheme)
     _, menu = menu_of(page, "helix")
     copied(menu, "Copy citation")
-    found = Axe().run(page, options=WCAG).response["violations"]
-    assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found] == []
+    assert violations(page) == []
     menu.get_by_role("button", name="CSV").focus()
     page.keyboard.press("Escape")
     assert menu.get_attribute("open") is None
     assert menu.locator("summary").evaluate("summary => summary === document.activeElement")
-    assert wrong == []
-    page.context.close()

@@ -3,20 +3,17 @@
 import gzip
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, Route
 
-from generators.base.packed import unpacked
 from generators.drawing.svg import svg
 from tests.drawing.test_svg import INK, INK_DARK, drawn
-from tests.site.test_browser import PHONE, WCAG, WIDE, load_pictures, opened, until
+from tests.site.conftest import Visit
+from tests.site.test_browser import PHONE, WIDE, load_pictures, until, violations
 
 pytestmark = pytest.mark.browser
 
@@ -28,12 +25,8 @@ PICKED = "window.picked = []; document.addEventListener('atlas:pick', event => p
 HOME = [0.636, 0.636, 0.437]  # where the eye of a curve is at first
 
 
-@contextmanager
-def model_page(browser: Browser, address: str, name: str = "gpt2", **context: object) -> Iterator[Page]:
-    page, wrong = opened(browser, f"{address}models/{name}/", **{"viewport": WIDE, **context})
-    yield page
-    assert wrong == []
-    page.context.close()
+def model_page(visit: Visit, address: str, name: str = "gpt2", **context: object) -> Page:
+    return visit(f"{address}models/{name}/", **{"viewport": WIDE, **context})
 
 
 def alive(page: Page, data: str) -> Locator:
@@ -42,6 +35,12 @@ def alive(page: Page, data: str) -> Locator:
     figure.scroll_into_view_if_needed()
     page.locator(f'figure.is-live[data-interactive$="{data}.json"] canvas[width]').wait_for()
     return figure
+
+
+def figure_of(visit: Visit, address: str, data: str, name: str = "gpt2", **context: object) -> tuple[Page, Locator]:
+    """Return a model's page, and a figure on it that is interactive."""
+    page = model_page(visit, address, name, **context)
+    return page, alive(page, data)
 
 
 def of(figure: Locator, what: str) -> Any:
@@ -77,15 +76,15 @@ def moved(page: Page, figure: Locator, before: list[float]) -> bool:
     return False
 
 
-def test_nothing_is_fetched_before_it_is_needed(browser: Browser, address: str) -> None:
-    with model_page(browser, address) as page:
-        fetched: list[str] = []
-        page.wait_for_load_state("networkidle")
-        page.on("request", lambda request: fetched.append(request.url))
-        page.reload(wait_until="networkidle")
-        assert not [url for url in fetched if url.endswith("helix.json")]
-        alive(page, "helix")
-        assert [url for url in fetched if url.endswith("helix.json")]
+def test_nothing_is_fetched_before_it_is_needed(visit: Visit, address: str) -> None:
+    page = model_page(visit, address)
+    fetched: list[str] = []
+    page.wait_for_load_state("networkidle")
+    page.on("request", lambda request: fetched.append(request.url))
+    page.reload(wait_until="networkidle")
+    assert not [url for url in fetched if url.endswith("helix.json")]
+    alive(page, "helix")
+    assert [url for url in fetched if url.endswith("helix.json")]
 
 
 def test_scripts_are_small(built_site: Path) -> None:
@@ -96,141 +95,131 @@ def test_scripts_are_small(built_site: Path) -> None:
         assert sum(len(gzip.compress((built_site / "assets" / name).read_bytes())) for name in named) <= MOST_SCRIPTS
 
 
-def test_the_curve_turns_by_keyboard_and_comes_back(browser: Browser, address: str) -> None:
-    with model_page(browser, address) as page:
-        figure = alive(page, "helix")
-        plot = figure.locator(".figure-plot")
-        start = eye(figure)
-        plot.focus()
-        page.keyboard.press("ArrowRight")
-        assert moved(page, figure, start)
-        turned = eye(figure)
-        assert turned[2] == pytest.approx(start[2], abs=1e-3), "turning does not tilt"
-        page.keyboard.press("ArrowUp")
-        assert moved(page, figure, turned)
-        assert eye(figure)[2] > turned[2]
-        before = sum(v * v for v in eye(figure))
-        page.keyboard.press("+")
-        page.wait_for_timeout(200)
-        assert sum(v * v for v in eye(figure)) < before
-        page.keyboard.press("Home")
-        page.wait_for_timeout(500)
-        assert eye(figure) == pytest.approx(HOME, abs=1e-2)
-        assert "arrow keys" in (plot.get_attribute("aria-label") or "")
+def test_the_curve_turns_by_keyboard_and_comes_back(visit: Visit, address: str) -> None:
+    page, figure = figure_of(visit, address, "helix")
+    plot = figure.locator(".figure-plot")
+    start = eye(figure)
+    plot.focus()
+    page.keyboard.press("ArrowRight")
+    assert moved(page, figure, start)
+    turned = eye(figure)
+    assert turned[2] == pytest.approx(start[2], abs=1e-3), "turning does not tilt"
+    page.keyboard.press("ArrowUp")
+    assert moved(page, figure, turned)
+    assert eye(figure)[2] > turned[2]
+    before = sum(v * v for v in eye(figure))
+    page.keyboard.press("+")
+    page.wait_for_timeout(200)
+    assert sum(v * v for v in eye(figure)) < before
+    page.keyboard.press("Home")
+    page.wait_for_timeout(500)
+    assert eye(figure) == pytest.approx(HOME, abs=1e-2)
+    assert "arrow keys" in (plot.get_attribute("aria-label") or "")
 
 
-def test_the_curve_turns_by_mouse_and_by_button(browser: Browser, address: str) -> None:
-    with model_page(browser, address) as page:
-        figure = alive(page, "helix")
-        box = figure.locator(".figure-plot").bounding_box()
-        assert box
-        start = eye(figure)
-        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.mouse.down()
-        page.mouse.move(box["x"] + box["width"] / 2 + 150, box["y"] + box["height"] / 2, steps=5)
-        page.mouse.up()
-        assert moved(page, figure, start)
-        dragged = eye(figure)
-        button = figure.get_by_role("button", name="Turn", exact=True)
-        button.click()
-        assert moved(page, figure, dragged)
-        stop = figure.get_by_role("button", name="Stop turning")
-        assert stop.get_attribute("aria-pressed") == "true"
-        stop.click()
-        page.wait_for_timeout(300)
-        stopped = eye(figure)
-        page.wait_for_timeout(500)
-        assert eye(figure) == pytest.approx(stopped, abs=1e-3)
+def test_the_curve_turns_by_mouse_and_by_button(visit: Visit, address: str) -> None:
+    page, figure = figure_of(visit, address, "helix")
+    box = figure.locator(".figure-plot").bounding_box()
+    assert box
+    start = eye(figure)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2 + 150, box["y"] + box["height"] / 2, steps=5)
+    page.mouse.up()
+    assert moved(page, figure, start)
+    dragged = eye(figure)
+    button = figure.get_by_role("button", name="Turn", exact=True)
+    button.click()
+    assert moved(page, figure, dragged)
+    stop = figure.get_by_role("button", name="Stop turning")
+    assert stop.get_attribute("aria-pressed") == "true"
+    stop.click()
+    page.wait_for_timeout(300)
+    stopped = eye(figure)
+    page.wait_for_timeout(500)
+    assert eye(figure) == pytest.approx(stopped, abs=1e-3)
 
 
-def test_pointing_at_the_curve_names_the_position(browser: Browser, address: str) -> None:
-    with model_page(browser, address) as page:
-        figure = alive(page, "helix")
-        plot = figure.locator(".figure-plot")
-        box = plot.bounding_box()
-        assert box
-        told = figure.locator(".figure-tip")
-        for step in range(60):  # somewhere on a line through the middle there is a position
-            page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * (0.2 + step / 100))
-            if told.is_visible():
-                break
-        assert re.match(r"position \d+", told.inner_text())
+def test_pointing_at_the_curve_names_the_position(visit: Visit, address: str) -> None:
+    page, figure = figure_of(visit, address, "helix")
+    plot = figure.locator(".figure-plot")
+    box = plot.bounding_box()
+    assert box
+    told = figure.locator(".figure-tip")
+    for step in range(60):  # somewhere on a line through the middle there is a position
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] * (0.2 + step / 100))
+        if told.is_visible():
+            break
+    assert re.match(r"position \d+", told.inner_text())
 
 
-def test_positions_are_gone_through_by_keys_and_opened(browser: Browser, address: str) -> None:
-    with model_page(browser, address) as page:
-        figure = alive(page, "helix")
-        page.evaluate(PICKED)
-        figure.locator(".figure-plot").focus()
-        page.keyboard.press("Enter")
-        assert page.evaluate("window.picked") == [], "nothing is told yet"
-        for key in "nnnp":
-            page.keyboard.press(key)
-        assert figure.locator("output.found").inner_text() == "position 2."
-        assert figure.locator(".figure-tip").inner_text() == "position 2"
-        page.keyboard.press("Enter")
-        assert page.evaluate("window.picked") == [{"kind": "position", "index": 2}]
+def test_positions_are_gone_through_by_keys_and_opened(visit: Visit, address: str) -> None:
+    page, figure = figure_of(visit, address, "helix")
+    page.evaluate(PICKED)
+    figure.locator(".figure-plot").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("window.picked") == [], "nothing is told yet"
+    for key in "nnnp":
+        page.keyboard.press(key)
+    assert figure.locator("output.found").inner_text() == "position 2."
+    assert figure.locator(".figure-tip").inner_text() == "position 2"
+    page.keyboard.press("Enter")
+    assert page.evaluate("window.picked") == [{"kind": "position", "index": 2}]
 
 
-def test_rows_and_colours_can_be_chosen(browser: Browser, address: str) -> None:
-    with model_page(browser, address) as page:
-        figure = alive(page, "helix")
-        assert points(figure) == 1023
-        figure.get_by_label("Rows").select_option(label="positions 100 to 1023")
-        page.wait_for_timeout(500)
-        assert points(figure) == 924
-        figure.get_by_label("Colour").select_option(label="norm")
-        page.wait_for_timeout(500)
-        norms = data_of(page, "helix", "gpt2")["colourings"][1]
-        assert norms["name"] == "norm"
-        assert of(figure, "drawn.scene().of") == norms["values"][100:]
-        assert of(figure, "drawn.scene().bar.title") == "norm"
-        assert len(figure.get_by_label("Colour").locator("option").all()) == 3, (
-            "it winds, so its angle is a colour too"
-        )
+def test_rows_and_colours_can_be_chosen(visit: Visit, address: str) -> None:
+    page, figure = figure_of(visit, address, "helix")
+    assert points(figure) == 1023
+    figure.get_by_label("Rows").select_option(label="positions 100 to 1023")
+    page.wait_for_timeout(500)
+    assert points(figure) == 924
+    figure.get_by_label("Colour").select_option(label="norm")
+    page.wait_for_timeout(500)
+    norms = data_of(page, "helix", "gpt2")["colourings"][1]
+    assert norms["name"] == "norm"
+    assert of(figure, "drawn.scene().of") == norms["values"][100:]
+    assert of(figure, "drawn.scene().bar.title") == "norm"
+    assert len(figure.get_by_label("Colour").locator("option").all()) == 3, "it winds, so its angle is a colour too"
 
 
-def test_a_search_finds_tokens_and_says_where_there_are_none(browser: Browser, address: str) -> None:
-    with model_page(browser, address, "all-minilm-l6-v2") as page:
-        figure = alive(page, "outlier-norms")
-        field = figure.get_by_label("Find a token")
-        field.fill("[unused")
-        said = figure.locator("output.found")
-        until(page, "document.querySelector('output.found')?.textContent !== ''")
-        numbers = re.match(
-            r"(\d+) of the (\d+) tokens drawn \(a sample of the vocabulary of 30522\)", said.inner_text()
-        )
-        assert numbers
-        assert int(numbers[1]) > 900
-        assert of(figure, "drawn.found().length") == int(numbers[1])
-        field.fill("no such token <b>")
-        until(page, "document.querySelector('output.found').textContent.startsWith('None')")
-        field.fill("")
-        until(page, "document.querySelector('output.found').textContent === ''")
+def test_a_search_finds_tokens_and_says_where_there_are_none(visit: Visit, address: str) -> None:
+    page, figure = figure_of(visit, address, "outlier-norms", "all-minilm-l6-v2")
+    field = figure.get_by_label("Find a token")
+    field.fill("[unused")
+    said = figure.locator("output.found")
+    until(page, "document.querySelector('output.found')?.textContent !== ''")
+    numbers = re.match(r"(\d+) of the (\d+) tokens drawn \(a sample of the vocabulary of 30522\)", said.inner_text())
+    assert numbers
+    assert int(numbers[1]) > 900
+    assert of(figure, "drawn.found().length") == int(numbers[1])
+    field.fill("no such token <b>")
+    until(page, "document.querySelector('output.found').textContent.startsWith('None')")
+    field.fill("")
+    until(page, "document.querySelector('output.found').textContent === ''")
 
 
-def test_pointing_at_a_token_names_it_literally(browser: Browser, address: str) -> None:
+def test_pointing_at_a_token_names_it_literally(visit: Visit, address: str) -> None:
     hostile = {"ids": [1], "x": [1.0], "y": [1.0], "names": ["<b>x</b> & %{y} <script>"], "name": "g", "colour": 0}
 
     def answer(route: Route) -> None:
         data = json.loads((route.fetch()).text())
         route.fulfill(json={**data, "groups": [hostile]})
 
-    with model_page(browser, address, "all-minilm-l6-v2") as page:
-        page.route("**/outlier-norms.json", answer)
-        figure = alive(page, "outlier-norms")
-        plot = figure.locator(".figure-plot")
-        place, box = of(figure, "drawn.at(drawn.tokens[0])"), plot.bounding_box()
-        assert box
-        page.mouse.move(box["x"] + place[0], box["y"] + place[1])
-        told = figure.locator(".figure-tip")
-        told.wait_for()
-        assert "<b>x</b> & %{y} <script>" in (told.text_content() or "")
-        assert "&lt;b&gt;x&lt;/b&gt;" in of(figure, "(drawn.restore({ find: 'x' }), drawn.svg('<i>'))")
+    page = model_page(visit, address, "all-minilm-l6-v2")
+    page.route("**/outlier-norms.json", answer)
+    figure = alive(page, "outlier-norms")
+    plot = figure.locator(".figure-plot")
+    place, box = of(figure, "drawn.at(drawn.tokens[0])"), plot.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + place[0], box["y"] + place[1])
+    told = figure.locator(".figure-tip")
+    told.wait_for()
+    assert "<b>x</b> & %{y} <script>" in (told.text_content() or "")
+    assert "&lt;b&gt;x&lt;/b&gt;" in of(figure, "(drawn.restore({ find: 'x' }), drawn.svg('<i>'))")
 
 
-def test_figures_work_after_navigation_and_back(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, f"{address}findings/helix/", viewport=WIDE)
+def test_figures_work_after_navigation_and_back(visit: Visit, address: str) -> None:
+    page = visit(f"{address}findings/helix/", viewport=WIDE)
     load_pictures(page)  # leaving sooner ends what is still asked for, by the link being scrolled to, say
     page.get_by_role("link", name="All figures and tables of GPT-2 124M").click()
     page.wait_for_url("**/models/gpt2/#helix")
@@ -248,40 +237,34 @@ def test_figures_work_after_navigation_and_back(browser: Browser, address: str) 
     page.wait_for_url("**/models/gpt2/#helix")
     page.locator("h1", has_text="GPT-2 124M").wait_for()
     assert points(alive(page, "helix")) == 1023
-    assert wrong == []
-    page.context.close()
 
 
-def test_figures_follow_a_change_to_the_dark(browser: Browser, address: str) -> None:
-    with model_page(browser, address, color_scheme="light") as page:
-        figure = alive(page, "helix")
-        style = data_of(page, "helix", "gpt2")["style"]
-        assert ink_of(figure) == style["ink"]
-        before = canvas_of(figure)
-        page.locator("label.md-header__button[title='Switch to dark mode']").click()
-        until(page, "document.body.dataset.mdColorScheme === 'slate'")
-        page.wait_for_timeout(200)
-        assert ink_of(figure) == style["ink_dark"]
-        assert canvas_of(figure) != before, "what is seen changes, too"
+def test_figures_follow_a_change_to_the_dark(visit: Visit, address: str) -> None:
+    page, figure = figure_of(visit, address, "helix", color_scheme="light")
+    style = data_of(page, "helix", "gpt2")["style"]
+    assert ink_of(figure) == style["ink"]
+    before = canvas_of(figure)
+    page.locator("label.md-header__button[title='Switch to dark mode']").click()
+    until(page, "document.body.dataset.mdColorScheme === 'slate'")
+    page.wait_for_timeout(200)
+    assert ink_of(figure) == style["ink_dark"]
+    assert canvas_of(figure) != before, "what is seen changes, too"
 
 
-def test_the_curve_on_the_home_page_turns_unless_motion_is_unwanted(browser: Browser, address: str) -> None:
+def test_the_curve_on_the_home_page_turns_unless_motion_is_unwanted(visit: Visit, address: str) -> None:
     for motion, turns in (("no-preference", True), ("reduce", False)):
-        page, wrong = opened(browser, address, viewport=WIDE, reduced_motion=motion)
+        page = visit(address, viewport=WIDE, reduced_motion=motion)
         figure = alive(page, "helix")
         assert moved(page, figure, eye(figure)) == turns
         assert figure.get_by_role("button", name="Stop turning" if turns else "Turn", exact=True).is_visible()
-        assert wrong == []
-        page.context.close()
 
 
-def test_in_print_there_are_the_pictures(browser: Browser, address: str) -> None:
-    with model_page(browser, address) as page:
-        figure = alive(page, "helix")
-        assert not figure.locator(".tone--light").is_visible()
-        page.emulate_media(media="print")
-        assert figure.locator(".tone--light").is_visible()
-        assert not figure.locator(".figure-plot").is_visible()
+def test_in_print_there_are_the_pictures(visit: Visit, address: str) -> None:
+    page, figure = figure_of(visit, address, "helix")
+    assert not figure.locator(".tone--light").is_visible()
+    page.emulate_media(media="print")
+    assert figure.locator(".tone--light").is_visible()
+    assert not figure.locator(".figure-plot").is_visible()
 
 
 def test_without_a_canvas_the_picture_stays(browser: Browser, address: str) -> None:
@@ -316,41 +299,30 @@ def test_where_something_can_not_be_had_the_picture_stays(browser: Browser, addr
     page.context.close()
 
 
-def test_on_a_touch_screen_a_finger_scrolls_until_it_is_told_to_turn(browser: Browser, address: str) -> None:
-    with model_page(browser, address, viewport=PHONE, has_touch=True, is_mobile=True) as page:
-        figure = alive(page, "helix")
-        plot = figure.locator(".figure-plot")
-        assert plot.evaluate("plot => getComputedStyle(plot).pointerEvents") == "none"
-        figure.get_by_role("button", name="Turn with a finger").tap()
-        assert plot.evaluate("plot => getComputedStyle(plot).pointerEvents") == "auto"
-        figure.get_by_role("button", name="Done: scroll the page again").tap()
-        assert plot.evaluate("plot => getComputedStyle(plot).pointerEvents") == "none"
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+def test_on_a_touch_screen_a_finger_scrolls_until_it_is_told_to_turn(visit: Visit, address: str) -> None:
+    page, figure = figure_of(visit, address, "helix", viewport=PHONE, has_touch=True, is_mobile=True)
+    plot = figure.locator(".figure-plot")
+    assert plot.evaluate("plot => getComputedStyle(plot).pointerEvents") == "none"
+    figure.get_by_role("button", name="Turn with a finger").tap()
+    assert plot.evaluate("plot => getComputedStyle(plot).pointerEvents") == "auto"
+    figure.get_by_role("button", name="Done: scroll the page again").tap()
+    assert plot.evaluate("plot => getComputedStyle(plot).pointerEvents") == "none"
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-def test_a_picture_opens_large_and_closes_again(browser: Browser, address: str) -> None:
-    with model_page(browser, address) as page:
-        link = page.locator("figure:not([data-interactive]) a.tone--light").first
-        link.scroll_into_view_if_needed()
-        link.click()
-        dialog = page.get_by_role("dialog", name="Picture", exact=True)
-        assert dialog.locator("img").get_attribute("alt") == link.locator("img").get_attribute("alt")
-        page.keyboard.press("Escape")
-        dialog.wait_for(state="detached")
-        link.focus()
-        page.keyboard.press("Enter")
-        page.get_by_role("button", name="Close").click()
-        dialog.wait_for(state="detached")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_live_figures(browser: Browser, address: str, scheme: str) -> None:
-    with model_page(browser, address, "all-minilm-l6-v2", color_scheme=scheme) as page:
-        for data in ("helix", "outlier-norms"):
-            alive(page, data)
-        page.get_by_label("Find a token").first.fill("the")
-        found = Axe().run(page, options=WCAG).response["violations"]
-        assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found] == []
+def test_a_picture_opens_large_and_closes_again(visit: Visit, address: str) -> None:
+    page = model_page(visit, address)
+    link = page.locator("figure:not([data-interactive]) a.tone--light").first
+    link.scroll_into_view_if_needed()
+    link.click()
+    dialog = page.get_by_role("dialog", name="Picture", exact=True)
+    assert dialog.locator("img").get_attribute("alt") == link.locator("img").get_attribute("alt")
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    link.focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Close").click()
+    dialog.wait_for(state="detached")
 
 
 def test_a_model_page_is_light_before_anybody_scrolls(browser: Browser, address: str, built_site: Path) -> None:
@@ -382,10 +354,10 @@ def test_the_numbers_of_a_figure_are_few(built_site: Path) -> None:
 
 def data_of(page: Page, figure: str, model: str = "all-minilm-l6-v2") -> dict:
     """Return the numbers that a figure is drawn from."""
-    return unpacked(json.loads(page.evaluate(f"fetch('../../data/{model}/{figure}.json').then(r => r.text())")))
+    return json.loads(page.evaluate(f"fetch('../../data/{model}/{figure}.json').then(r => r.text())"))
 
 
-def settled(page: Page, figure: Locator, what: str, expected: object) -> None:
+def wait_for(page: Page, figure: Locator, what: str, expected: object) -> None:
     """Wait until something that a plot draws is as expected."""
     until(
         page,
@@ -395,124 +367,119 @@ def settled(page: Page, figure: Locator, what: str, expected: object) -> None:
     )
 
 
-def test_layers_are_gone_through_with_a_slider(browser: Browser, address: str) -> None:
-    with model_page(browser, address, "all-minilm-l6-v2") as page:
-        figure = alive(page, "stream-curves")
-        data = data_of(page, "stream-curves")
-        slider = figure.get_by_role("slider", name="Layer")
-        facts = figure.locator(".figure-facts")
-        assert dict(data["rows"][0]["numbers"])["EV3 of the curve"] in facts.inner_text()
-        figure.locator(".figure-plot").focus()
-        page.keyboard.press("ArrowRight")
-        page.wait_for_timeout(300)
-        turned = eye(figure)
-        slider.focus()
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowRight")
-        settled(page, figure, "drawn.scene().lines[0].points[0].slice(0, 3)", data["rows"][2]["points"][0][:3])
-        assert figure.locator(".slider-value").inner_text() == "into layer 2"
-        numbers = dict(data["rows"][2]["numbers"])
-        for number in numbers.values():
-            assert number in facts.inner_text()
-        said = slider.get_attribute("aria-valuetext") or ""
-        assert said.startswith("into layer 2, ")
-        assert numbers["variance between positions"] in said
-        assert eye(figure) == pytest.approx(turned, abs=1e-2), "the next layer is seen from where the last was"
-        page.keyboard.press("End")
-        assert figure.locator(".slider-value").inner_text() == "what comes out"
+def test_layers_are_gone_through_with_a_slider(visit: Visit, address: str) -> None:
+    page, figure = figure_of(visit, address, "stream-curves", "all-minilm-l6-v2")
+    data = data_of(page, "stream-curves")
+    slider = figure.get_by_role("slider", name="Layer")
+    facts = figure.locator(".figure-facts")
+    assert dict(data["rows"][0]["numbers"])["EV3 of the curve"] in facts.inner_text()
+    figure.locator(".figure-plot").focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(300)
+    turned = eye(figure)
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    settled(page, figure, "drawn.scene().lines[0].points[0].slice(0, 3)", data["rows"][2]["points"][0][:3])
+    assert figure.locator(".slider-value").inner_text() == "into layer 2"
+    numbers = dict(data["rows"][2]["numbers"])
+    for number in numbers.values():
+        assert number in facts.inner_text()
+    said = slider.get_attribute("aria-valuetext") or ""
+    assert said.startswith("into layer 2, ")
+    assert numbers["variance between positions"] in said
+    assert eye(figure) == pytest.approx(turned, abs=1e-2), "the next layer is seen from where the last was"
+    page.keyboard.press("End")
+    assert figure.locator(".slider-value").inner_text() == "what comes out"
 
 
 # Damage, point by point
 
 
-def test_damage_says_its_value_and_interval(browser: Browser, address: str) -> None:
-    with model_page(browser, address, "all-minilm-l6-v2") as page:
-        figure = alive(page, "position-damage")
-        plot = figure.locator(".figure-plot")
-        told = figure.locator("output.found")
-        plot.focus()
+def test_damage_says_its_value_and_interval(visit: Visit, address: str) -> None:
+    page, figure = figure_of(visit, address, "position-damage", "all-minilm-l6-v2")
+    plot = figure.locator(".figure-plot")
+    told = figure.locator("output.found")
+    plot.focus()
+    page.keyboard.press("ArrowRight")
+    expected = r"averaged in groups of 2: damage [\d.]+ \(95 % interval [\d.]+ to [\d.]+\)\."
+    assert re.fullmatch(expected, told.inner_text())
+    for _ in range(9):
         page.keyboard.press("ArrowRight")
-        expected = r"averaged in groups of 2: damage [\d.]+ \(95 % interval [\d.]+ to [\d.]+\)\."
-        assert re.fullmatch(expected, told.inner_text())
-        for _ in range(9):
-            page.keyboard.press("ArrowRight")
-        assert told.inner_text().startswith("averaged in groups of 100:"), "it stays at the last"
-        page.keyboard.press("ArrowDown")
-        assert told.inner_text().startswith("smoothed by a Gaussian of 16:")
-        assert "arrow keys" in (plot.get_attribute("aria-label") or "")
-        dot, box = of(figure, "drawn.marks()[0]"), plot.bounding_box()
-        assert box
-        page.mouse.move(box["x"] + dot["x"], box["y"] + dot["y"])
-        figure.locator(".figure-tip").wait_for()
-        assert "95 % interval" in figure.locator(".figure-tip").inner_text()
+    assert told.inner_text().startswith("averaged in groups of 100:"), "it stays at the last"
+    page.keyboard.press("ArrowDown")
+    assert told.inner_text().startswith("smoothed by a Gaussian of 16:")
+    assert "arrow keys" in (plot.get_attribute("aria-label") or "")
+    dot, box = of(figure, "drawn.marks()[0]"), plot.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + dot["x"], box["y"] + dot["y"])
+    figure.locator(".figure-tip").wait_for()
+    assert "95 % interval" in figure.locator(".figure-tip").inner_text()
 
 
 # Heads, one by one
 
 
-def test_a_head_that_is_chosen_shows_where_it_looks(browser: Browser, address: str) -> None:
-    with model_page(browser, address, "all-minilm-l6-v2") as page:
-        figure = alive(page, "heads-on-text")
-        data = data_of(page, "heads-on-text")
-        plot, chosen = figure.locator(".figure-plot"), figure.get_by_role("combobox", name="Head")
-        assert [line["name"] for line in data["lines"]] == ["on text", "by positions alone", "with tokens on them"]
-        first = int(chosen.input_value())
-        weights = [weight for row in data["grids"][0]["values"] for weight in row]
-        assert data["grids"][0]["name"] == "on text"
-        assert weights[first] == max(weights), "the head that looks most at the previous token comes first"
-        chosen.select_option(label="L1H11")
-        lines = "drawn.lines().map(line => line.weights)"
-        settled(page, figure, lines, [line["weights"][23] for line in data["lines"]])
-        assert figure.locator("output.found").inner_text().startswith("L1H11 gives the previous token: on text 0.")
-        plot.focus()
-        page.keyboard.press("ArrowRight")
-        assert chosen.input_value() == "23", "there is no head beyond the last"
-        page.keyboard.press("ArrowDown")
-        page.keyboard.press("ArrowLeft")
-        assert chosen.input_value() == str(2 * 12 + 10)
-        settled(page, figure, lines, [line["weights"][34] for line in data["lines"]])
-        grid, whole = of(figure, "drawn.grid()"), plot.bounding_box()
-        assert whole
-        page.evaluate(PICKED)
-        across, down = grid["right"] - grid["left"], grid["bottom"] - grid["top"]
-        page.mouse.click(whole["x"] + grid["left"] + across * 2.5 / 12, whole["y"] + grid["top"] + down * 0.5 / 6)
-        assert page.evaluate("window.picked") == [{"kind": "head", "index": 2, "layer": 0, "head": 2}]
-        settled(page, figure, lines, [line["weights"][2] for line in data["lines"]])
-        assert chosen.input_value() == "2"
+def test_a_head_that_is_chosen_shows_where_it_looks(visit: Visit, address: str) -> None:
+    page, figure = figure_of(visit, address, "heads-on-text", "all-minilm-l6-v2")
+    data = data_of(page, "heads-on-text")
+    plot, chosen = figure.locator(".figure-plot"), figure.get_by_role("combobox", name="Head")
+    assert [line["name"] for line in data["lines"]] == ["on text", "by positions alone", "with tokens on them"]
+    first = int(chosen.input_value())
+    weights = [weight for row in data["grids"][0]["values"] for weight in row]
+    assert data["grids"][0]["name"] == "on text"
+    assert weights[first] == max(weights), "the head that looks most at the previous token comes first"
+    chosen.select_option(label="L1H11")
+    lines = "drawn.lines().map(line => line.weights)"
+    settled(page, figure, lines, [line["weights"][23] for line in data["lines"]])
+    assert figure.locator("output.found").inner_text().startswith("L1H11 gives the previous token: on text 0.")
+    plot.focus()
+    page.keyboard.press("ArrowRight")
+    assert chosen.input_value() == "23", "there is no head beyond the last"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowLeft")
+    assert chosen.input_value() == str(2 * 12 + 10)
+    settled(page, figure, lines, [line["weights"][34] for line in data["lines"]])
+    grid, whole = of(figure, "drawn.grid()"), plot.bounding_box()
+    assert whole
+    page.evaluate(PICKED)
+    across, down = grid["right"] - grid["left"], grid["bottom"] - grid["top"]
+    page.mouse.click(whole["x"] + grid["left"] + across * 2.5 / 12, whole["y"] + grid["top"] + down * 0.5 / 6)
+    assert page.evaluate("window.picked") == [{"kind": "head", "index": 2, "layer": 0, "head": 2}]
+    settled(page, figure, lines, [line["weights"][2] for line in data["lines"]])
+    assert chosen.input_value() == "2"
 
 
-def test_the_grid_of_heads_can_be_coloured_otherwise(browser: Browser, address: str) -> None:
-    with model_page(browser, address, "all-minilm-l6-v2") as page:
-        figure = alive(page, "heads-on-text")
-        data = data_of(page, "heads-on-text")
-        colour = figure.get_by_label("Colour")
-        names = [grid["name"] for grid in data["grids"]]
-        assert colour.locator("option").all_inner_texts() == names
-        colour.select_option(label=names[-1])
-        settled(page, figure, "drawn.chosen().grid", len(names) - 1)
-        assert names[-1] in of(figure, "drawn.csv().map(row => row[2]).join()")
+def test_the_grid_of_heads_can_be_coloured_otherwise(visit: Visit, address: str) -> None:
+    page, figure = figure_of(visit, address, "heads-on-text", "all-minilm-l6-v2")
+    data = data_of(page, "heads-on-text")
+    colour = figure.get_by_label("Colour")
+    names = [grid["name"] for grid in data["grids"]]
+    assert colour.locator("option").all_inner_texts() == names
+    colour.select_option(label=names[-1])
+    settled(page, figure, "drawn.chosen().grid", len(names) - 1)
+    assert names[-1] in of(figure, "drawn.csv().map(row => row[2]).join()")
 
 
-def test_a_model_without_a_run_shows_its_kernels_by_head(browser: Browser, address: str) -> None:
-    with model_page(browser, address) as page:
-        figure = alive(page, "kernel-map")
-        assert of(figure, "drawn.lines().map(line => line.name)") == ["by positions alone"]
-        assert figure.get_by_role("combobox", name="Head").locator("option").count() == 144
+def test_a_model_without_a_run_shows_its_kernels_by_head(visit: Visit, address: str) -> None:
+    _, figure = figure_of(visit, address, "kernel-map")
+    assert of(figure, "drawn.lines().map(line => line.name)") == ["by positions alone"]
+    assert figure.get_by_role("combobox", name="Head").locator("option").count() == 144
 
 
 @pytest.mark.parametrize("viewport", [WIDE, PHONE], ids=["wide", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_figures_of_runs_fit_and_axe_finds_nothing(
-    browser: Browser, address: str, scheme: str, viewport: dict[str, int]
+    visit: Visit, address: str, scheme: str, viewport: dict[str, int]
 ) -> None:
-    with model_page(browser, address, "all-minilm-l6-v2", color_scheme=scheme, viewport=viewport) as page:
-        for data in ("position-damage", "heads-on-text", "stream-curves"):
-            figure = alive(page, data)
-            ink = data_of(page, "helix")["style"]
-            assert ink_of(figure) == ink["ink" if scheme == "light" else "ink_dark"]
-        assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
-        found = Axe().run(page, options=WCAG).response["violations"]
-        assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found] == []
+    page = model_page(visit, address, "all-minilm-l6-v2", color_scheme=scheme, viewport=viewport)
+    for data in ("position-damage", "heads-on-text", "stream-curves", "helix", "outlier-norms"):
+        figure = alive(page, data)
+        ink = data_of(page, "helix")["style"]
+        assert ink_of(figure) == ink["ink" if scheme == "light" else "ink_dark"]
+    page.get_by_label("Find a token").first.fill("the")
+    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    assert violations(page) == []
 
 
 def test_an_img_shows_it_on_light_and_by_its_address_on_dark(browser: Browser, tmp_path: Path) -> None:

@@ -1,17 +1,16 @@
 """Claims from the most general to the least, and what is said of those that the first model can't test."""
 
+from html import unescape
 from types import SimpleNamespace
 
 import pytest
 
-from generators.compute.records import ClaimRecord
-from generators.findings import FINDINGS
-from generators.site.family import what_readers_asked
-from generators.site.generality import ALL, NONE, SOME, UNTOLD, generality
+from generators.site.family import FamilyLesson, Survival, what_readers_asked
+from generators.site.generality import generality
 from generators.site.learned import lessons
 from generators.site.words import environment
+from tests.site.stand_ins import RULES, claim
 
-RULES = {rule.id: (finding.name, rule) for finding in FINDINGS for rule in finding.rules}
 NAMES = ("winding", "clump", "fraying", "constant-norms", "low-rank", "makes-its-own-positions")
 THRESHOLD = 1.0
 
@@ -20,18 +19,8 @@ def page(name, *verdicts, values=(), thresholds=(), family="gpt2", **sections):
     """Return a model whose verdicts are those of `NAMES`; `sections` say why findings are not computed."""
     claims = {}
     for at, (id, verdict) in enumerate(zip(NAMES, verdicts, strict=False)):
-        finding, rule = RULES[id]
-        claims[id] = ClaimRecord(
-            id=id,
-            finding=finding,
-            statement=rule.statement,
-            verdict=verdict,
-            value=None if verdict == "untested" else (values[at] if at < len(values) else 2.0),
-            threshold=thresholds[at] if at < len(thresholds) else THRESHOLD,
-            baseline=None,
-            unit="",
-            answer="",
-        )
+        value = values[at] if at < len(values) else 2.0
+        claims[id] = claim(id, verdict, value, thresholds[at] if at < len(thresholds) else THRESHOLD, unit="")
     states = ("lacks_weights", "cannot_run", "not_applicable")
     made = [
         SimpleNamespace(finding=SimpleNamespace(name=finding), **{one: one == state for one in states})
@@ -47,6 +36,11 @@ def learned(*pages, in_series=()):
 
 def general(*pages, in_series=()):
     return generality(list(learned(*pages, in_series=in_series).values()), pages)
+
+
+def said(macro, *facts):
+    """Return what the page says of a claim over all models."""
+    return unescape(str(getattr(environment().get_template("lessons.j2").module, macro)(*facts)).rstrip("\n"))
 
 
 def ids(these):
@@ -69,10 +63,10 @@ def test_claims_are_ordered_by_the_share_that_holds_then_partly_then_by_how_many
         "makes-its-own-positions",
     ]
     assert [(title, ids(these)) for title, these in found.groups] == [
-        (ALL, ["winding"]),
-        (SOME, ["low-rank", "fraying", "constant-norms"]),
-        (NONE, ["clump"]),
-        (UNTOLD, ["makes-its-own-positions"]),
+        ("all", ["winding"]),
+        ("some", ["low-rank", "fraying", "constant-norms"]),
+        ("none", ["clump"]),
+        ("untested", ["makes-its-own-positions"]),
     ]
 
 
@@ -107,12 +101,12 @@ def test_with_one_model_nothing_is_most_or_least_general():
     assert ids(lesson for lesson, _ in found.by_one) == ["winding", "fraying", "low-rank"]
 
 
-def test_of_the_first_model_it_is_told_what_cant_be_tested_and_why():
+def test_of_the_first_model_it_is_shown_what_cant_be_tested_and_why():
     found = general(GPT2, OTHER)
     assert (found.tested, len(found.untested)) == (4, 2)
-    assert found.why == "only part of its weights is here"
+    assert said("why", found.why) == "only part of its weights is here"
     assert general(OTHER).first is None
-    assert general(OTHER).why == ""
+    assert general(OTHER).why == []
 
 
 @pytest.mark.parametrize(
@@ -128,21 +122,23 @@ def test_of_the_first_model_it_is_told_what_cant_be_tested_and_why():
         ({"helix": "lacks_weights"}, ""),  # about no claim that is untested
     ],
 )
-def test_why_is_told_from_what_keeps_findings_from_being_computed(sections, why):
-    assert general(page("gpt2", "holds", "untested", "holds", "holds", "holds", "untested", **sections)).why == why
+def test_why_is_known_from_what_keeps_findings_from_being_computed(sections, why):
+    found = general(page("gpt2", "holds", "untested", "holds", "holds", "holds", "untested", **sections)).why
+    assert said("why", found) == why
+    assert bool(found) == bool(why)
 
 
 def test_few_models_are_named_and_many_counted_by_family():
     few = learned(GPT2, OTHER, THIRD)
-    assert few["winding"].where == " (gpt2's title, other's title and third's title)"
-    assert few["fraying"].where == " (gpt2's title)"
-    assert few["low-rank"].where == " (gpt2's title; partly other's title and third's title)"
-    assert few["clump"].where == " (other's title and third's title; gpt2's title not tested)"
-    assert learned(OTHER)["clump"].where == " (other's title)"
+    assert said("where", few["winding"]) == " (gpt2's title, other's title and third's title)"
+    assert said("where", few["fraying"]) == " (gpt2's title)"
+    assert said("where", few["low-rank"]) == " (gpt2's title; partly other's title and third's title)"
+    assert said("where", few["clump"]) == " (other's title and third's title; gpt2's title not tested)"
+    assert said("where", learned(OTHER)["clump"]) == " (other's title)"
     many = learned(
         *(page(f"m{at}", "holds" if at else "fails", family="bert" if at > 6 else "gpt2") for at in range(9))
     )
-    assert many["winding"].where == " (by family: gpt2 6 of 7, bert 2 of 2)"
+    assert said("where", many["winding"]) == " (by family: gpt2 6 of 7, bert 2 of 2)"
 
 
 def test_what_speaks_most_for_a_claim_is_said_with_its_threshold_where_that_matters():
@@ -150,39 +146,39 @@ def test_what_speaks_most_for_a_claim_is_said_with_its_threshold_where_that_matt
     two = page("two", "fails", values=[0.5])
     assert learned(one)["winding"].extreme is None
     found = learned(one, two)["winding"]
-    assert (found.extreme[0], found.extreme[1].page.name, found.against) == ("Largest effect", "one", "")
+    assert (found.extreme[0], found.extreme[1].page.name, found.against) == ("largest", "one", None)
     failing = learned(two, page("three", "fails", values=[0.25]))["winding"]
-    assert (failing.extreme[1].page.name, failing.against) == ("two", " against a threshold of 1")
+    assert (failing.extreme[1].page.name, said("against", failing)) == ("two", " against a threshold of 1")
     other = page("other", "fails", values=[4.0], thresholds=[5.0])
     found = learned(one, other)["winding"]
-    assert (found.extreme[0], found.extreme[1].page.name) == ("Furthest beyond its threshold", "one")
-    assert found.against == " against a threshold of 1"
-    assert learned(two, other)["winding"].extreme[0] == "Nearest to its threshold"
+    assert (found.extreme[0], found.extreme[1].page.name) == ("beyond", "one")
+    assert said("against", found) == " against a threshold of 1"
+    assert learned(two, other)["winding"].extreme[0] == "nearest"
     assert learned(page("one", *["holds"] * 4), page("two", *["holds"] * 4))["constant-norms"].extreme[0] == (
-        "Lowest value"
+        "lowest"
     )
 
 
 def test_models_of_a_series_count_only_where_no_other_can_tell():
     member = page("member", "fails", "untested", "untested", "untested", "untested", "holds")
     found = learned(GPT2, OTHER, in_series=[member])
-    assert found["winding"].sentence == "Holds in both models tested"
+    assert said("sentence", found["winding"]) == "Holds in both models tested"
     own = found["makes-its-own-positions"]
-    assert own.sentence == "Only models of a series can test it: holds in 1 of 1"
+    assert said("sentence", own) == "Only models of a series can test it: holds in 1 of 1"
     module = environment().get_template("macros.j2").make_module({"root": "../", "whole": True})
     assert '<a href="../models/member/#claim-makes-its-own-positions">' in module.of_series(own, "../")
     assert not str(module.of_series(found["winding"], "../")).strip()
-    assert learned(GPT2)["makes-its-own-positions"].sentence == "No model here can test it"
+    assert said("sentence", learned(GPT2)["makes-its-own-positions"]) == "No model here can test it"
 
 
 def test_where_models_of_a_series_say_otherwise_that_is_said():
     against, alike = page("a", "fails"), page("b", "holds")
     found = learned(GPT2, OTHER, in_series=[against, alike])["winding"]
-    assert found.in_series_otherwise == "fails in 1 of 2 of series"
-    assert learned(GPT2, OTHER, in_series=[alike])["winding"].in_series_otherwise == ""
+    assert said("otherwise", found) == "fails in 1 of 2 of series"
+    assert said("otherwise", learned(GPT2, OTHER, in_series=[alike])["winding"]) == ""
     nowhere = page("c", "fails")
-    assert learned(nowhere, in_series=[against, alike])["winding"].in_series_otherwise == "holds in 1 of 2 of series"
-    assert learned(GPT2, nowhere, in_series=[against])["winding"].in_series_otherwise == "", "it is in some anyway"
+    assert said("otherwise", learned(nowhere, in_series=[against, alike])["winding"]) == "holds in 1 of 2 of series"
+    assert said("otherwise", learned(GPT2, nowhere, in_series=[against])["winding"]) == "", "it is in some anyway"
     text = short(GPT2, OTHER, in_series=[against, alike])
     assert "(2 of 2; fails in 1 of 2 of series)" in text
 
@@ -242,10 +238,10 @@ def test_the_page_says_it_in_short(pages, said, unsaid):
 
 
 def test_readers_questions_are_answered_only_where_results_are():
-    rank = SimpleNamespace(question="What survives when P may have three dimensions only?")
+    rank = FamilyLesson("survival", "", Survival("stdlib-rank-three", None, None, (), None, None))
     answered, waiting = what_readers_asked([rank], list(learned(GPT2).values()))
-    assert answered == ["whether one could train three components alone"]
-    assert waiting == ["whether looking back is a rotation", "whether regularisation keeps the curve compact"]
+    assert (answered, waiting) == (["stdlib-rank-three"], ["look-back", "stdlib-no-decay"])
+    assert set(environment().get_template("family.j2").module.asked) == {*answered, *waiting}
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,11 @@ import re
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from generators.site.glossary import glossary, with_terms
-from tests.site.test_browser import WIDE, opened
+from tests.site.conftest import Visit
+from tests.site.test_browser import WIDE
 from tests.site.test_compare import PHONE
 
 LINK = re.compile(r'<a class="term" href="([^"]*)" data-says="[^"]*">([^<]*)</a>')
@@ -55,7 +56,7 @@ def test_nothing_but_links_is_added():
     assert LINK.sub(r"\2", with_terms(page, "g/")) == page
 
 
-def test_terms_are_told_apart_and_have_places_of_their_own():
+def test_terms_are_distinguished_and_have_places_of_their_own():
     terms = glossary()
     assert len({term.id for term in terms}) == len(terms) >= 30
     spellings = [spelling.lower() for term in terms for spelling in term.spellings]
@@ -73,8 +74,8 @@ def test_every_word_is_met_on_some_page(built_site) -> None:
 
 
 @pytest.mark.browser
-def test_a_word_says_what_it_means_by_mouse_and_by_keyboard(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, f"{address}findings/helix/", viewport=WIDE)
+def test_a_word_says_what_it_means_by_mouse_and_by_keyboard(visit: Visit, address: str) -> None:
+    page = visit(f"{address}findings/helix/", viewport=WIDE)
     word, tip = page.locator("a.term").first, page.get_by_role("tooltip")
     word.hover()
     expect(tip).to_have_text(word.get_attribute("data-says"))
@@ -88,15 +89,11 @@ def test_a_word_says_what_it_means_by_mouse_and_by_keyboard(browser: Browser, ad
     word.click()
     page.wait_for_url("**/glossary/#*")
     expect(page.locator(f"[id='{urlparse(page.url).fragment}']")).to_be_in_viewport()
-    assert wrong == []
-    page.context.close()
 
 
 @pytest.mark.browser
-def test_on_a_phone_a_word_leads_to_the_glossary(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, f"{address}findings/helix/", viewport=PHONE, has_touch=True)
+def test_on_a_phone_a_word_leads_to_the_glossary(visit: Visit, address: str) -> None:
+    page = visit(f"{address}findings/helix/", viewport=PHONE, has_touch=True)
     page.locator("a.term").first.tap()
     page.wait_for_url("**/glossary/#*")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    assert wrong == []
-    page.context.close()

@@ -8,7 +8,8 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, Model
-from generators.site.held_out import Loss, Losses, Mean, losses, over_windows, record_of
+from generators.findings.position_use import FINDING
+from generators.site.held_out import Losses, LossMean, SeriesLoss, losses, over_windows, record_of
 from models.training.stdlib_family.card import interval
 
 RECORD = {"held_out_loss": 2.0, "held_out_window_losses": [1.0, 2.0, 3.0], "corpus": {"sha256": "a"}, "more": 1}
@@ -25,7 +26,7 @@ def model(folder, record=None, name="tiny"):
 def measured(mean, text="held-out", unit="nats per token"):
     metrics = {"base": {"mean": mean, "low": mean - 1, "high": mean + 1}, "unit": unit}
     metrics["ran"] = {"text": text, "text_sha256": text}
-    finding = SimpleNamespace(finding=SimpleNamespace(name="position_use"), measured=SimpleNamespace(metrics=metrics))
+    finding = SimpleNamespace(finding=FINDING, measured=SimpleNamespace(metrics=metrics))
     return SimpleNamespace(place=mean, judged=SimpleNamespace(findings=[finding]))
 
 
@@ -34,7 +35,7 @@ def test_an_interval_is_of_known_values():
     error = 1.96 * np.sqrt(5 / 3) / 2  # variance 5/3, four windows
     assert found.mean == 2.5
     assert found.interval == pytest.approx((2.5 - error, 2.5 + error))
-    assert over_windows(np.array([3.0])) == Mean(3.0, None)
+    assert over_windows(np.array([3.0])) == LossMean(3.0, None)
     same = over_windows(np.full(5, 2.0))
     assert (same.mean, same.interval) == (2.0, (2.0, 2.0))
 
@@ -68,7 +69,7 @@ def test_other_windows_are_not_compared(tmp_path, other):
 
 def test_a_record_without_windows_has_a_loss_without_an_interval(tmp_path):
     record = {"held_out_loss": 2.25, "corpus": {"sha256": "a"}}
-    assert record_of(model(tmp_path, record)).loss == Mean(2.25, None)
+    assert record_of(model(tmp_path, record)).loss == LossMean(2.25, None)
 
 
 def test_losses_on_other_texts_are_not_set_side_by_side(tmp_path):
@@ -82,8 +83,8 @@ def test_losses_on_other_texts_are_not_set_side_by_side(tmp_path):
 def test_without_records_losses_are_those_measured_here(tmp_path):
     found = losses([("a", model(tmp_path))], [measured(2.0), measured(3.0)])
     assert [(row.place, row.loss) for row in found.rows] == [
-        (2.0, Mean(2.0, (1.0, 3.0))),
-        (3.0, Mean(3.0, (2.0, 4.0))),
+        (2.0, LossMean(2.0, (1.0, 3.0))),
+        (3.0, LossMean(3.0, (2.0, 4.0))),
     ]
     assert (found.text, found.unit) == ("held-out", "nats per token")
 
@@ -115,6 +116,6 @@ def test_a_damaged_record_is_a_sentence(tmp_path, record, why):
     ("values", "fallen"), [([10, 6, 2], [0, 0.5, 1]), ([10, 12, 2], [0, -0.25, 1]), ([2, 2, 2], [None] * 3)]
 )
 def test_which_share_of_the_fall_is_done(values, fallen):
-    found = Losses(tuple(Loss(i, Mean(value, None)) for i, value in enumerate(values)), "text", "nats")
+    found = Losses(tuple(SeriesLoss(i, LossMean(value, None)) for i, value in enumerate(values)), "text", "nats")
     assert [found.fallen(i) for i in range(3)] == fallen
     assert found.fallen(7) is None

@@ -1,6 +1,8 @@
-"""The site's own styles and scripts: one file each, in the order in which they are named."""
+"""The site's own styles and scripts: one file each, in which modules find what they import."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,8 +10,8 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 
-from generators.site.joined_files import SCRIPTS, STYLES
-from tests.site.conftest import ROOT
+from generators.site.joined_files import OF_ONE_PAGE, SCRIPTS, STYLES, with_imports
+from tests.site.conftest import ASSETS, ROOT
 from tests.site.test_plugin import write
 
 SETTINGS = """site_name: Atlas
@@ -17,16 +19,21 @@ docs_dir: src
 theme: mkdocs
 plugins: [atlas-joined]
 extra_css: [assets/b.css, assets/a.css]
-extra_javascript: [assets/last.js, assets/compare.js, assets/first.js]
+extra_javascript: [assets/site.js, assets/compare.js]
 """
 FILES = {
     "index.md": "# Start\n\n[Room](rooms/one.md)\n",
     "rooms/one.md": "# Room\n",
     "assets/a.css": "p { color: red }",
     "assets/b.css": "p { color: blue }",
-    "assets/first.js": "first()",
-    "assets/last.js": "last()",
-    "assets/compare.js": "compare()",
+    "assets/site.js": 'import {\n  one,\n  two as deux,\n} from "./last.js";\n\nconst three = "a";\n'
+    "said.push(one, deux(), three);\n",
+    "assets/last.js": 'import { three } from "./first.js";\nexport const one = 1;\nexport async function two() {}\n'
+    "said.push(three);\n",
+    "assets/first.js": "/* A\n   remark */\nexport class Three {}\n/** @type {number} */\nexport const three = 3;\n",
+    "assets/compare.js": 'import { Three } from "./first.js";\nimport { own } from "./own.js";\n'
+    "said.push(new Three(), own);\n",
+    "assets/own.js": 'export const own = "own";\n',
 }
 
 
@@ -37,12 +44,24 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_they_are_joined_as_they_are_named(project):
+def test_styles_are_joined_as_they_are_named_and_parts_are_not_published(project):
     build(load_config(str(project / "mkdocs.yml"), strict=True))
     site = project / "site"
     assert (site / STYLES).read_text() == "p { color: blue }\np { color: red }"
-    assert (site / SCRIPTS).read_text() == "last()\nfirst()"
-    assert (site / "assets/compare.js").read_text() == "compare()", "one page's script is by itself"
+    assert {path.name for path in (site / "assets").iterdir()} == {"site.css", "site.js", "compare.js"}
+
+
+def test_modules_run_once_after_what_they_import_and_another_script_uses_them(project):
+    build(load_config(str(project / "mkdocs.yml"), strict=True))
+    scripts = [(project / "site" / name).read_text() for name in (SCRIPTS, OF_ONE_PAGE["compare"])]
+    assert "/*" not in "".join(scripts), "remarks are not sent"
+    assert "first.js" in scripts[0] and "class Three" not in scripts[1], "what the first script has comes once"
+    both = project / "both.js"
+    both.write_text("\n".join(["const said = [];", *scripts, "console.log(JSON.stringify(said));"]))
+    node = shutil.which("node")
+    assert node, "scripts are tried in node"
+    done = subprocess.run([node, both], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == '[3,1,{},"a",{},"own"]'
 
 
 def test_pages_name_them_and_run_them_last(project):
@@ -54,17 +73,39 @@ def test_pages_name_them_and_run_them_last(project):
     assert all("defer" in how for _, how in scripts)
 
 
-def test_a_file_that_is_named_and_not_there_is_told(project, caplog):
-    (project / "src/assets/first.js").unlink()
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("b.css", None, "mkdocs.yml names assets/b.css, which is not there."),
+        ("compare.js", None, "mkdocs.yml names assets/compare.js, which is not there."),
+        ("first.js", None, "last.js imports first.js, which is not there."),
+        ("first.js", 'import { one } from "./last.js";\n', "Modules import each other: site.js -> last"),
+        (
+            "first.js",
+            'import "./own.js";\n',
+            "first.js can't be joined, as it has a line of a form that is not read: import",
+        ),
+        ("first.js", "export let three = 3;\n", "form that is not read: export let three = 3;"),
+    ],
+)
+def test_what_can_not_be_joined_is_shown(project, caplog, file, text, said):
+    path = project / "src/assets" / file
+    path.unlink() if text is None else path.write_text(text)
     with pytest.raises(Abort):
         build(load_config(str(project / "mkdocs.yml"), strict=True))
-    assert "mkdocs.yml names assets/first.js, which is not there." in caplog.text
+    assert said in caplog.text
 
 
-def test_every_script_of_the_site_is_named_and_can_be_joined():
+def test_every_style_and_script_of_the_site_is_part_of_a_file():
     config = load_config(str(ROOT / "mkdocs.yml"))
-    named = {Path(str(each)).name for each in (*config.extra_css, *config.extra_javascript)}
-    assert named == {path.name for path in (ROOT / "site_src/assets").iterdir() if path.suffix in (".css", ".js")}
-    for path in (ROOT / "site_src/assets").glob("*.js"):
-        text = path.read_text("utf-8").rstrip()
-        assert '"use strict";' in text and text.endswith(";"), f"{path.name} would run on into the next"
+    entries = [ASSETS / Path(str(name)).name for name in config.extra_javascript]
+    reached = {name for entry in entries for name in with_imports(entry)}
+    named = {Path(str(name)).name for name in config.extra_css}
+    assert reached | named == {path.name for path in ASSETS.iterdir() if path.suffix in (".css", ".js")}
+
+
+def test_a_script_of_one_page_brings_little_of_its_own():
+    shared = with_imports(ASSETS / "site.js")
+    for script in OF_ONE_PAGE.values():
+        name = Path(script).name
+        assert [*with_imports(ASSETS / name, shared)] == [name]

@@ -1,14 +1,17 @@
 """Notebooks: executed when something they follow from changes, and only then; one's trouble is its own."""
 
+import ast
 import json
 import sys
 import tempfile
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import jupytext
 import pytest
 
+from generators.base.cache import Cache
 from generators.base.progress import Report, silent
 from generators.site import notebooks
 from generators.site.notebook_markup import as_theme_expects
@@ -50,7 +53,7 @@ def site(tmp_path: Path) -> Site:
 
 
 def write_notebooks(site: Site, cache: Path, report: Report = silent) -> list[str]:
-    return notebooks.write_notebooks(site.source, site.staging, cache, report)
+    return notebooks.write_notebooks(site.source, site.staging, Cache(cache), report)
 
 
 @pytest.fixture
@@ -138,11 +141,11 @@ def test_what_it_does_not_read_is_no_reason_to_execute_it(site, cache, executed)
 
 def test_a_damaged_cache_is_made_again(site, cache, executed):
     write_notebooks(site, cache)
-    (kept,) = cache.glob("*.ipynb")
-    kept.write_text("{")
+    (stored,) = cache.glob("*.ipynb")
+    stored.write_text("{")
     write_notebooks(site, cache)
     assert executed == ["count", "count"]
-    assert json.loads(kept.read_text())
+    assert json.loads(stored.read_text())
 
 
 def test_an_error_is_a_sentence_and_costs_the_others_nothing(site, cache):
@@ -170,11 +173,11 @@ def test_a_header_that_cannot_be_read_is_a_sentence_too(site, cache):
 
 def test_without_its_input_it_says_so_and_that_is_no_failure(site, cache, executed):
     (site.staging.folder / "data/gpt2/findings.json").unlink()
-    told: list[str] = []
-    assert write_notebooks(site, cache, told.append) == []
+    reported: list[str] = []
+    assert write_notebooks(site, cache, reported.append) == []
     assert executed == []
-    assert told == ["The notebook count was not executed: ../data/*/findings.json isn't there."]
-    assert told[0] in (site.staging.folder / "notebooks/count.ipynb").read_text()
+    assert reported == ["The notebook count was not executed: ../data/*/findings.json isn't there."]
+    assert reported[0] in (site.staging.folder / "notebooks/count.ipynb").read_text()
 
 
 def test_what_its_text_no_longer_backs_is_removed_and_what_is_written_by_hand_stays(site, cache, executed):
@@ -183,7 +186,7 @@ def test_what_its_text_no_longer_backs_is_removed_and_what_is_written_by_hand_st
     write_notebooks(site, cache)
     assert (site.staging.folder / "notebooks/count.ipynb").is_file()
     (site.source / "notebooks/count.py").unlink()
-    again = Site(site.source, Staging(site.staging.folder, site.staging.cache))
+    again = Site(site.source, site.staging.again())
     write_notebooks(again, cache)
     again.staging.remove_stale()
     assert list(site.staging.folder.rglob("*.ipynb")) == []
@@ -209,3 +212,12 @@ def test_every_cell_that_shows_something_says_what(path):
 def test_markup_that_is_not_mkdocs_jupyters_is_refused():
     with pytest.raises(ValueError, match="marks up"):
         as_theme_expects("<div>something else</div>")
+
+
+@pytest.mark.parametrize(
+    "notebook", sorted((ROOT / "site_src" / "notebooks").glob("*.py")), ids=lambda path: path.stem
+)
+def test_what_notebooks_import_of_the_atlas_is_there(notebook):
+    for node in ast.walk(ast.parse(notebook.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("generators."):
+            assert [name.name for name in node.names if not hasattr(import_module(node.module), name.name)] == []

@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
-from tests.site.test_browser import PHONE, WIDE, opened
+from tests.site.conftest import Visit
+from tests.site.test_browser import PHONE, WIDE
 
 pytestmark = pytest.mark.browser
 
@@ -17,15 +17,13 @@ HEAVIEST = 20_000  # bytes, compressed, of a page without its figures; the style
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_can_be_taken_away_in_both_forms(browser: Browser, address: str, name: str) -> None:
-    page, wrong = opened(browser, f"{address}notebooks/{name}/", viewport=WIDE)
+def test_a_notebook_can_be_taken_away_in_both_forms(visit: Visit, address: str, name: str) -> None:
+    page = visit(f"{address}notebooks/{name}/", viewport=WIDE)
     links = page.locator(".downloads a")
     assert [links.nth(i).inner_text() for i in range(2)] == [f"{name}.ipynb", f"{name}.py"]
     notebook, text = (page.request.get(links.nth(i).evaluate("a => a.href")) for i in range(2))
     assert json.loads(notebook.text())["metadata"]["atlas"]["source"] == f"{name}.py"
     assert text.text().startswith("# ---\n# jupyter:")
-    assert wrong == []
-    page.context.close()
 
 
 @pytest.mark.parametrize("name", EXECUTED)
@@ -38,31 +36,28 @@ def test_it_was_executed_and_weighs_little(built_site: Path, name: str) -> None:
     assert len(gzip.compress(page.encode())) < HEAVIEST
 
 
-def test_figures_have_words_and_the_colour_of_the_text(browser: Browser, address: str) -> None:
+def test_figures_have_words_and_the_colour_of_the_text(visit: Visit, address: str) -> None:
     for scheme in ("light", "dark"):
-        page, _ = opened(browser, f"{address}notebooks/query-the-results/", color_scheme=scheme, viewport=PHONE)
+        page = visit(f"{address}notebooks/query-the-results/", color_scheme=scheme, viewport=PHONE, sound=False)
         figure = page.locator("svg[role=img]").first
         assert "effect size" in (figure.get_attribute("aria-label") or "")
         assert figure.evaluate("f => f.getBoundingClientRect().right <= innerWidth")
         label = figure.locator("[style*='fill: currentColor']").first
         colours = [one.evaluate("e => getComputedStyle(e).color") for one in (label, page.locator("article p").first)]
         assert colours[0] == colours[1]
-        page.context.close()
 
 
-def test_its_tables_scroll_and_can_be_reached_by_keyboard(browser: Browser, address: str) -> None:
-    page, _ = opened(browser, f"{address}notebooks/query-the-results/", viewport=PHONE)
+def test_its_tables_scroll_and_can_be_reached_by_keyboard(visit: Visit, address: str) -> None:
+    page = visit(f"{address}notebooks/query-the-results/", viewport=PHONE, sound=False)
     region = page.locator(".atlas-scroll:has(table.dataframe)").first
     assert region.get_attribute("tabindex") == "0"
     assert region.evaluate("r => r.scrollWidth > r.clientWidth")
-    page.context.close()
 
 
-def test_the_tab_leads_to_all_of_them(browser: Browser, address: str) -> None:
-    page, _ = opened(browser, address, viewport=WIDE)
+def test_the_tab_leads_to_all_of_them(visit: Visit, address: str) -> None:
+    page = visit(address, viewport=WIDE, sound=False)
     page.locator(".md-tabs a", has_text="Notebooks").click()
     page.wait_for_url("**/notebooks/")
     page.locator("article h1", has_text="Notebooks").wait_for()
     hrefs = page.eval_on_selector_all("article h2 a:first-child", "all => all.map(a => a.href)")
     assert hrefs == [f"{address}notebooks/{name}/" for name in NAMES]
-    page.context.close()

@@ -18,10 +18,10 @@ from generators.checkpoint.sources import Places
 from generators.compute import judged
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
-from generators.compute.run import compute_model
+from generators.compute.schedule import compute_model
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
-from generators.site import kept_pages, pages, pictures, view
+from generators.site import page_cache, pages, pictures, view
 from generators.site.data import shortened
 from generators.site.navigation import read_navigation
 from generators.site.pages import Rendered, render
@@ -77,6 +77,16 @@ def rendered(computed, cache, tmp_path_factory) -> tuple[Rendered, Path]:
 
 
 @pytest.fixture
+def make(computed, site, source):
+    """Return a function that renders the two models, or what it is told to."""
+
+    def render_them(*, registry=None, results=None, at=site, unavailable=None, **more) -> Rendered:
+        return render(registry or computed[0], Store(results or computed[1]), at, source, unavailable, **more)
+
+    return render_them
+
+
+@pytest.fixture
 def findings(monkeypatch: pytest.MonkeyPatch):
     """Return a function that puts another finding in place of the one of its name."""
 
@@ -120,9 +130,8 @@ def test_no_page_tells_where_on_this_machine_a_folder_is(computed, rendered):
         assert str(results.parent) not in path.read_text(), path
 
 
-def test_a_model_without_results_is_listed_with_its_command(computed, site, source):
-    registry, results = computed
-    render(registry, Store(results), site, source, {"absent": "The hub is out of reach."})
+def test_a_model_without_results_is_listed_with_its_command(site, make):
+    make(unavailable={"absent": "The hub is out of reach."})
     home = (site.folder / "index.md").read_text()
     assert "<code>atlas compute absent</code>" in home
     assert "models/absent/" not in home
@@ -143,12 +152,11 @@ def test_a_title_that_a_menu_could_read_as_markup_is_refused():
             Model(name="x", title=title, sources=(FolderSource(folder=Path("x")),))
 
 
-def test_an_unchanged_site_is_not_written_again(computed, site, source, monkeypatch):
-    registry, results = computed
-    render(registry, Store(results), site, source)
+def test_an_unchanged_site_is_not_written_again(site, make, monkeypatch):
+    make()
     before = {path: path.stat().st_mtime_ns for path in site.folder.rglob("*") if path.is_file()}
     monkeypatch.setattr(pictures.svg, "svg", lambda figure: pytest.fail("drawn again"))
-    render(registry, Store(results), Staging(site.folder, site.cache), source)
+    make(at=site.again())
     assert {path: path.stat().st_mtime_ns for path in site.folder.rglob("*") if path.is_file()} == before
 
 
@@ -159,7 +167,7 @@ def test_what_is_no_longer_made_goes(computed, site, source):
     stale = Store(results)
     stale_names = stale.names
     stale.names = lambda: [name for name in stale_names() if name == "plain"]  # type: ignore[method-assign]
-    again = Staging(site.folder, site.cache)
+    again = site.again()
     render(fewer, stale, again, source)
     again.remove_stale()
     assert not (site.folder / "models/hostile.md").exists()
@@ -167,25 +175,29 @@ def test_what_is_no_longer_made_goes(computed, site, source):
     assert (site.folder / "models/plain.md").is_file()
 
 
-def test_a_damaged_model_costs_no_other_its_page(computed, site, source, tmp_path):
-    registry, results = computed
+@pytest.mark.parametrize("only_in_series", [False, True])
+def test_a_damaged_model_costs_no_other_its_page(computed, site, make, tmp_path, only_in_series):
+    """One that is only in series is in no list of models, however damaged."""
+    (plain, hostile, absent), results = computed[0].models, computed[1]
+    registry = Registry(models=(plain, hostile.model_copy(update={"only_in_series": only_in_series}), absent))
     copy = shutil.copytree(results, tmp_path / "results")
     (copy / "hostile/model.json").write_text("{")
-    rendered = render(registry, Store(copy), site, source)
+    rendered = make(registry=registry, results=copy)
     (sentence,) = rendered.damaged
     assert "hostile/model.json are damaged" in sentence
-    assert names(rendered) == (["plain"], ["hostile", "absent"])
+    assert names(rendered) == (["plain"], ["absent"] if only_in_series else ["hostile", "absent"])
+    assert ("Hostile" in (site.folder / "index.md").read_text()) != only_in_series
     assert (site.folder / "models/plain.md").is_file()
     assert "models/hostile" not in json.dumps(read_navigation(site.folder))
 
 
-def test_a_damaged_finding_costs_its_model_no_other(computed, site, source, tmp_path):
+def test_a_damaged_finding_costs_its_model_no_other(computed, site, make, tmp_path):
     """No verdict stands where the numbers can't be trusted, and the page says why."""
-    registry, results = computed
+    _, results = computed
     copy = shutil.copytree(results, tmp_path / "results")
     helix = copy / "hostile/helix.json"
     helix.write_text(helix.read_text().replace('"status": "computed"', '"status": "failed"'))
-    rendered = render(registry, Store(copy), site, source)
+    rendered = make(results=copy)
     (sentence,) = rendered.damaged
     assert "hostile/helix.json are damaged" in sentence
     assert names(rendered)[0] == ["plain", "hostile"]
@@ -198,9 +210,7 @@ def test_a_damaged_finding_costs_its_model_no_other(computed, site, source, tmp_
     assert {claim["verdict"] for claim in claims if claim["finding"] == "gains"} != {"untested"}
 
 
-def test_a_figure_that_can_not_be_drawn_costs_only_its_model(computed, site, source, findings):
-    registry, results = computed
-
+def test_a_figure_that_can_not_be_drawn_costs_only_its_model(site, make, findings):
     def broken(measured):
         if broken.calls:
             return HELIX.figures(measured)
@@ -210,18 +220,18 @@ def test_a_figure_that_can_not_be_drawn_costs_only_its_model(computed, site, sou
     broken.calls = 0
     findings(replace(HELIX, figures=broken))
     lines: list[str] = []
-    rendered = render(registry, Store(results), site, source, report=lines.append)
+    rendered = make(report=lines.append)
     assert rendered.damaged == ["plain: No page can be made from its results (ValueError)."]
     assert names(rendered) == (["hostile"], ["plain", "absent"])
     assert (site.folder / "models/hostile.md").is_file()
     assert any("no page can be made" in line for line in lines)
 
 
-def test_results_of_older_code_are_said_to_be_so_and_judged_by_todays_rules(computed, site, source, findings):
-    registry, results = computed
+def test_results_of_older_code_are_said_to_be_so_and_judged_by_todays_rules(computed, site, make, findings):
+    _, results = computed
     verdicts = [claim.verdict for claim in published(results).claims]
     findings(replace(HELIX, measure=lambda inputs: HELIX.measure(inputs)))
-    assert render(registry, Store(results), site, source).damaged == []
+    assert make().damaged == []
     page = (site.folder / "models/plain.md").read_text()
     assert page.count("measured by an older version of this finding's code") == 1
     document = json.loads((site.folder / "data/plain/findings.json").read_text())
@@ -229,17 +239,17 @@ def test_results_of_older_code_are_said_to_be_so_and_judged_by_todays_rules(comp
     assert [name for name, record in document["findings"].items() if record["older_code"]] == [HELIX.name]
 
 
-def test_results_in_another_form_are_not_shown_and_not_judged(computed, site, source, findings):
+def test_results_in_another_form_are_not_shown_and_not_judged(site, make, findings):
     class Other(TypedDict):
         something_else: float
 
-    registry, results = computed
     findings(replace(HELIX, metrics=Other))
-    assert render(registry, Store(results), site, source).damaged == []
+    assert make().damaged == []
     page = (site.folder / "models/plain.md").read_text()
     assert "measured by an older version of this finding, in another form" in page
-    claims = json.loads((site.folder / "data/plain/findings.json").read_text())["claims"]
-    assert {claim["verdict"] for claim in claims if claim["finding"] == HELIX.name} == {"untested"}
+    document = json.loads((site.folder / "data/plain/findings.json").read_text())
+    assert {claim["verdict"] for claim in document["claims"] if claim["finding"] == HELIX.name} == {"untested"}
+    assert document["findings"][HELIX.name]["status"] == "missing"
 
 
 def test_a_full_disk_is_a_sentence(computed, site, source, monkeypatch):
@@ -281,10 +291,10 @@ def test_a_finding_says_in_which_models_each_claim_holds(computed, rendered):
             if claim.finding != finding.name:
                 continue
             one, other = verdicts[claim.id]
-            told = page[page.index(f"<li><strong>{escape(claim.statement)}</strong>") :].split("</li>")[0]
+            reported = page[page.index(f"<li><strong>{escape(claim.statement)}</strong>") :].split("</li>")[0]
             expected = f"{words[one]} Plain, Hostile" if one == other else f"{words[one]} Plain"
-            assert expected in told
-            assert one == other or f"{words[other]} Hostile" in told
+            assert expected in reported
+            assert one == other or f"{words[other]} Hostile" in reported
             seen.add(claim.id)
     assert seen == set(verdicts)
 
@@ -305,55 +315,55 @@ def test_one_picture_suits_light_pages_and_by_its_address_dark_ones(rendered):
     assert "#2b2f36" not in picture.replace(":root{color:#2b2f36", "")
 
 
-def test_a_model_that_is_as_it_was_is_not_judged_again(computed, site, source, monkeypatch):
-    registry, results = computed
-    before = render(registry, Store(results), site, source)
+def test_a_model_that_is_unchanged_is_not_judged_again(site, make, monkeypatch):
+    before = make()
     page = (site.folder / "models/plain.md").read_text()
 
     def only_absent(model, *rest):
         assert model.name == "absent", f"{model.name} is made again"
 
-    monkeypatch.setattr(kept_pages, "model_page", only_absent)
-    after = render(registry, Store(results), Staging(site.folder, site.cache), source)
+    monkeypatch.setattr(page_cache, "model_page", only_absent)
+    after = make(at=site.again())
     assert (site.folder / "models/plain.md").read_text() == page
     assert names(after) == names(before)
     assert [one.findings for one in after.pages] == [one.findings for one in before.pages]
 
 
 @pytest.mark.parametrize("what", ["results", "file", "record"])
-def test_only_the_model_that_changed_is_made_again(computed, site, source, tmp_path, monkeypatch, what):
-    registry, results = computed
+def test_only_the_model_that_changed_is_made_again(computed, site, make, tmp_path, monkeypatch, what):
+    _, results = computed
     copy = shutil.copytree(results, tmp_path / "results")
-    render(registry, Store(copy), site, source)
+    make(results=copy)
     if what == "results":
         shutil.copy(copy / "plain/model.json", copy / "plain/one-more.txt")
     elif what == "file":
         next((site.folder / "figures/plain").glob("*.svg")).unlink()
     else:
-        (site.cache / "plain.page.json").write_text("{")
+        for stored in site.cache.folder.glob("plain.*.page.json"):  # of other results as well
+            stored.write_text("{")
     made: list[str] = []
 
     def noted(model, *rest):
         made.append(model.name)
         return view.model_page(model, *rest)
 
-    monkeypatch.setattr(kept_pages, "model_page", noted)
-    render(registry, Store(copy), Staging(site.folder, site.cache), source)
+    monkeypatch.setattr(page_cache, "model_page", noted)
+    make(results=copy, at=site.again())
     assert made == ["plain", "absent"]
 
 
 def test_the_cache_loses_what_no_page_uses(computed, site, source):
     registry, results = computed
-    site = Staging(site.folder, site.cache.with_name("own-cache"))
+    site = Staging(site.folder, site.cache.folder.with_name("own-cache"))
     render(registry, Store(results), site, source)
     site.remove_stale()
-    used = {path.name for path in site.cache.iterdir()}
-    assert "plain.page.json" in used and sum(name.endswith(".svg") for name in used) > 20
-    (site.cache / "0123.svg").write_text("old")
-    again = Staging(site.folder, site.cache)
+    used = {path.name for path in site.cache.folder.iterdir()}
+    assert any(name.startswith("plain.") for name in used) and sum(name.endswith(".svg") for name in used) > 20
+    (site.cache.folder / "0123.svg").write_text("old")
+    again = site.again()
     render(registry, Store(results), again, source)
     again.remove_stale()
-    assert {path.name for path in site.cache.iterdir()} == used
+    assert {path.name for path in site.cache.folder.iterdir()} == used
 
 
 def test_figures_drawn_by_several_processes_are_those_drawn_by_one(computed, rendered, source, tmp_path):
@@ -365,10 +375,9 @@ def test_figures_drawn_by_several_processes_are_those_drawn_by_one(computed, ren
         assert (one.folder / path.relative_to(many)).read_bytes() == path.read_bytes(), path.name
 
 
-def test_with_many_models_pages_sum_up_and_name_on_demand(computed, site, source, monkeypatch):
-    registry, results = computed
+def test_with_many_models_pages_sum_up_and_name_on_demand(site, make, monkeypatch):
     monkeypatch.setattr(pages, "MANY", 1)
-    render(registry, Store(results), site, source)
+    make()
     home = (site.folder / "index.md").read_text()
     assert home.count("<table") == 1
     for finding in FINDINGS:
@@ -377,8 +386,8 @@ def test_with_many_models_pages_sum_up_and_name_on_demand(computed, site, source
     whole = (site.folder / "matrix.md").read_text()
     assert whole.count('<th scope="row">') == 2, "a row for each model"
     helix = (site.folder / "findings/helix.md").read_text()
-    told = helix[helix.index(f"<li><strong>{escape(HELIX.rules[0].statement)}</strong>") :].split("</li>")[0]
-    summary, on_demand = told.split("<details")
+    reported = helix[helix.index(f"<li><strong>{escape(HELIX.rules[0].statement)}</strong>") :].split("</li>")[0]
+    summary, on_demand = reported.split("<details")
     assert "of 2 models" in summary or "models tested" in summary
     assert "Plain" in on_demand and "Hostile" in on_demand
     assert "data-claims-of" not in helix

@@ -48,7 +48,7 @@ def test_what_the_theme_ships_is_let_through_wherever_the_page_is(root):
         " var palette=1",
     ],
 )
-def test_what_it_does_not_ship_is_told_and_gets_no_hash(script):
+def test_what_it_does_not_ship_is_shown_and_gets_no_hash(script):
     html, kept_out = with_policy(page_of(THEME, f"<ScRiPt type=module>{script}</sCrIpT>"), scripts_of(page_of(THEME)))
     assert kept_out == [script]
     assert html.count("'sha256-") == 2
@@ -118,13 +118,13 @@ def seen(browser: Browser, url: str, content: str) -> tuple[Page, list[str], lis
 
 @pytest.mark.browser
 def test_hostile_content_runs_nothing_and_asks_for_nothing(browser: Browser, address: str) -> None:
-    page, kept, elsewhere = seen(browser, f"{address}models/", HOSTILE)
+    page, stored, elsewhere = seen(browser, f"{address}models/", HOSTILE)
     page.locator("#hostile-link").click()
     page.evaluate("document.querySelector('#form').requestSubmit()")
     page.wait_for_timeout(300)
     assert page.evaluate("window.ran") is None
     assert elsewhere == []
-    assert {"script-src-elem", "script-src-attr", "img-src", "style-src-elem", "base-uri"} <= {*kept}
+    assert {"script-src-elem", "script-src-attr", "img-src", "style-src-elem", "base-uri"} <= {*stored}
     assert page.url == f"{address}models/"
     page.close()
 

@@ -43,7 +43,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[ModelPage], St
     for name, turns in (("one", same), ("two", winding(0.125))):
         made_up(store, name, {"helix": turns})
         model = Model(name=name, title=f"Model {name}", sources=(FolderSource(folder=place),))
-        page = model_page(model, store, staging, {}, lambda _: None)
+        page = model_page(model, store, staging, lambda _: None)
         assert page is not None
         write_model_preview(page, staging)
         pages.append(page)
@@ -90,19 +90,19 @@ def test_what_is_counted_is_what_was_judged(drawn):
 def test_the_text_for_those_who_cannot_see_it_says_the_same(drawn):
     (one, _), staging = drawn
     counts = model_card(one).counts
-    told = preview_of("models/one", read_previews(staging.folder)).alt
-    assert told.startswith(f"Model one: {len(one.findings.claims)} claims, {counts['holds']} hold, ")
+    reported = preview_of("models/one", read_previews(staging.folder)).alt
+    assert reported.startswith(f"Model one: {len(one.findings.claims)} claims, {counts['holds']} hold, ")
 
 
-def test_what_is_as_it_was_is_not_drawn_again(drawn, monkeypatch):
+def test_what_is_unchanged_is_not_drawn_again(drawn, monkeypatch):
     (one, two), staging = drawn
     asked = []
     monkeypatch.setattr(cards, "png", lambda card, _: asked.append(card.title) or b"drawn")
-    apart = Staging(staging.folder, staging.cache)
+    apart = staging.again()
     write_model_preview(one, apart)
     write_previews([one, two], [], apart)
     assert asked == []
-    write_previews([one, one], [], Staging(staging.folder.parent / "other", staging.cache))
+    write_previews([one, one], [], Staging(staging.folder.parent / "other", staging.cache.folder))
     assert "Helix" in asked and "Gains" not in asked, "only what has other counts"
 
 
@@ -110,7 +110,7 @@ def test_a_figure_that_is_drawn_otherwise_makes_another_picture(drawn, monkeypat
     (one, _), staging = drawn
     asked = []
     monkeypatch.setattr(cards, "png", lambda card, _: asked.append(card.title) or b"drawn")
-    otherwise = Staging(tmp_path, staging.cache)
+    otherwise = Staging(tmp_path, staging.cache.folder)
     otherwise.write(next(section.signature for section in one.sections if section.signature).light, b"<svg/>")
     write_model_preview(one, otherwise)
     assert asked == ["Model one"]

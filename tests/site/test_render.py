@@ -9,7 +9,7 @@ import pytest
 from generators.checkpoint.registry import FolderSource, Model
 from generators.checkpoint.sources import Places
 from generators.compute.results import Store
-from generators.compute.run import compute_model
+from generators.compute.schedule import compute_model
 from generators.findings.gains import FINDING as GAINS
 from tests.checkpoints import write_checkpoint
 from tests.conftest import ROOT
@@ -78,19 +78,6 @@ def test_a_damaged_result_is_a_sentence_and_exit_1_and_the_site_is_built_without
     assert sentence in (project / "site/models/little/index.html").read_text()
     claims = json.loads((project / "site/data/little/findings.json").read_text())["claims"]
     assert {claim["verdict"] for claim in claims} == {"untested"}
-
-
-def test_what_mkdocs_warns_of_is_a_sentence_and_exit_1_and_the_old_site_stays(atlas, project):
-    (project / "site").mkdir()
-    (project / "site/index.html").write_text("the old page")
-    (project / "site_src/add-a-model.md").write_text("# Add a model\n\n[lost](nowhere.md)\n")
-    run = atlas("render")
-    assert run.code == SOME_FAILED
-    assert run.out == ""
-    assert "'nowhere.md'" in run.err
-    assert run.err.splitlines()[-1].startswith("atlas: MkDocs could not build the site: ")
-    assert "Traceback" not in run.err
-    assert files_of(project / "site") == {"index.html": b"the old page"}
 
 
 def test_serve_without_a_site_says_what_to_do(atlas, project):

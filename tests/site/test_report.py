@@ -6,13 +6,11 @@ import re
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page
 
 from generators.base.text import SYMBOLS
 from generators.findings import FINDINGS
@@ -125,34 +123,19 @@ def test_no_file_tells_where_on_this_machine_it_was_made(report):
 # As a reader opens it
 
 
-@pytest.fixture
-def opened(browser: Browser, report: Path) -> Iterator[tuple[Page, list[str]]]:
-    """Return a page of a browser, and all that goes wrong in it."""
-    page = browser.new_context(viewport=WIDE).new_page()
-    wrong: list[str] = []
-    page.on("console", lambda m: wrong.append(f"console: {m.text}") if m.type == "error" else None)
-    page.on("pageerror", lambda e: wrong.append(f"script: {e}"))
-    page.on("requestfailed", lambda r: wrong.append(f"failed: {r.url}"))
-    page.on("request", lambda r: wrong.append(f"elsewhere: {r.url}") if urlsplit(r.url).scheme == "https" else None)
-    yield page, wrong
-    page.context.close()
-
-
 @pytest.mark.browser
-def test_every_page_opens_from_the_disk_without_an_error(opened, report):
-    page, wrong = opened
+def test_every_page_opens_from_the_disk_without_an_error(visit, report):
+    page = visit("about:blank", viewport=WIDE)
     for path in pages(report):
         page.goto(path.as_uri())
         load_pictures(page)
-        assert wrong == [], path
         assert page.locator("h1").first.is_visible()
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("scheme", "tone", "other"), [("light", "light", "dark"), ("dark", "dark", "light")])
-def test_its_figures_are_seen(browser, report, scheme, tone, other):
-    page = browser.new_context(viewport=WIDE, color_scheme=scheme).new_page()
-    page.goto((report / "models" / MODEL / "index.html").as_uri())
+def test_its_figures_are_seen(visit, report, scheme, tone, other):
+    page = visit((report / "models" / MODEL / "index.html").as_uri(), viewport=WIDE, color_scheme=scheme)
     load_pictures(page)
     pictures = page.locator(f"figure .tone--{tone} img")
     drawn = len(list((report / "figures" / MODEL).glob("*.svg")))
@@ -162,31 +145,26 @@ def test_its_figures_are_seen(browser, report, scheme, tone, other):
         assert picture.evaluate("i => i.naturalWidth > 100 && i.getBoundingClientRect().width > 100")
         assert picture.get_attribute("alt")
     assert not page.locator(f"figure .tone--{other}").first.is_visible()
-    page.context.close()
 
 
 @pytest.mark.browser
-def test_its_claims_are_told_and_a_reader_gets_around(opened, report):
-    page, wrong = opened
-    page.goto((report / "index.html").as_uri())
+def test_its_claims_are_told_and_a_reader_gets_around(visit, report):
+    page = visit((report / "index.html").as_uri(), viewport=WIDE)
     load_pictures(page)  # a picture that is on its way when the page is left is a request that failed
     found = json.loads((report / "data" / MODEL / "findings.json").read_text())
     page.locator(f"a[href='models/{MODEL}/index.html']", has_text="All figures").click()
     for claim in found["claims"]:
-        told = page.locator(f"#claim-{claim['id']}").inner_text()
+        shown = page.locator(f"#claim-{claim['id']}").inner_text()
         untold = found["findings"][claim["finding"]]["status"] in ("missing", "not_applicable")
-        assert told == claim["statement"].rstrip(".") if untold else told.startswith(SYMBOLS[claim["verdict"]])
+        assert shown == claim["statement"].rstrip(".") if untold else shown.startswith(SYMBOLS[claim["verdict"]])
     load_pictures(page)
     page.get_by_role("link", name="Helix: how it is computed").click()
     assert page.url == (report / "findings" / "helix" / "index.html").as_uri()
     assert page.get_by_role("heading", name="What was observed").is_visible()
-    assert wrong == []
 
 
 @pytest.mark.browser
-def test_it_fits_on_a_phone(browser, report):
-    page = browser.new_context(viewport=PHONE).new_page()
+def test_it_fits_on_a_phone(visit, report):
     for path in (report / "index.html", report / "models" / MODEL / "index.html"):
-        page.goto(path.as_uri())
+        page = visit(path.as_uri(), viewport=PHONE, sound=False)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
-    page.context.close()

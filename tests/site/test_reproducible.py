@@ -3,7 +3,8 @@
 import shutil
 
 from tests.conftest import ROOT
-from tests.reproducible import CIRCUMSTANCES, copied, differing, rendered
+from tests.processes import copied
+from tests.reproducible import CIRCUMSTANCES, differing, rendered
 
 MODEL = "openai-gpt"
 REGISTRY = f"- {{name: {MODEL}, title: GPT-1, sources: [{{folder: elsewhere}}]}}\n"
@@ -21,5 +22,5 @@ def test_two_builds_give_the_same_files(tmp_path):
     assert differing(*sites) == []
 
 
-def test_a_difference_is_told():
+def test_a_difference_is_shown():
     assert differing({"a": b"1", "b": b"2", "c": b"3"}, {"a": b"1", "b": b"0", "d": b"3"}) == ["b", "c", "d"]

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from generators.site.plugin import OWN_PALETTE, PALETTE, with_own_palette
+from tests.site.conftest import Visit
 
 NARROW = {"width": 360, "height": 740}
 
@@ -30,10 +31,8 @@ def test_no_page_has_the_theme_choose_colours(built_site):
 
 
 @pytest.mark.parametrize(("system", "first", "other"), [("light", "default", "slate"), ("dark", "slate", "default")])
-def test_a_choice_is_kept_and_else_the_system_is_followed(browser: Browser, address: str, system, first, other):
-    context = browser.new_context(color_scheme=system)
-    page = context.new_page()
-    page.goto(address)
+def test_a_choice_is_kept_and_else_the_system_is_followed(visit: Visit, address: str, system, first, other):
+    page = visit(address, color_scheme=system, sound=False)
     assert scheme(page) == first
     page.emulate_media(color_scheme="light" if system == "dark" else "dark")
     page.wait_for_function("([it]) => document.body.getAttribute('data-md-color-scheme') === it", arg=[other])
@@ -47,7 +46,6 @@ def test_a_choice_is_kept_and_else_the_system_is_followed(browser: Browser, addr
     assert scheme(page) == other
     dark = page.evaluate("document.documentElement.style.colorScheme")
     assert dark == ("dark" if other == "slate" else "")
-    context.close()
 
 
 def test_colours_are_chosen_by_keys_and_without_a_place_to_keep_them(browser: Browser, address: str):
@@ -78,20 +76,17 @@ def test_a_page_is_not_styled_anew_for_what_it_was_made_with(browser: Browser, a
     context.close()
 
 
-def test_the_menu_of_a_narrow_screen_is_there_when_it_is_opened(browser: Browser, address: str):
-    page = browser.new_page(viewport=NARROW)
-    page.goto(address)
+def test_the_menu_of_a_narrow_screen_is_there_when_it_is_opened(visit: Visit, address: str):
+    page = visit(address, viewport=NARROW, sound=False)
     link = page.locator(".md-sidebar--primary a.md-nav__link[href$='models/']").first
     assert not link.evaluate("node => node.checkVisibility({contentVisibilityAuto: true})")
     page.locator("label.md-header__button[for='__drawer']").click()
     link.wait_for(state="visible")
     assert link.evaluate("node => node.checkVisibility({contentVisibilityAuto: true})")
-    page.close()
 
 
-def test_a_table_fades_on_the_side_where_there_is_more(browser: Browser, address: str):
-    page = browser.new_page(viewport=NARROW)
-    page.goto(f"{address}glossary/")
+def test_a_table_fades_on_the_side_where_there_is_more(visit: Visit, address: str):
+    page = visit(f"{address}glossary/", viewport=NARROW, sound=False)
     page.evaluate("""document.querySelector("article").insertAdjacentHTML("afterbegin",
         "<div class='atlas-scroll' id='probe'><div style='width: 900px; height: 20px'></div></div>" +
         "<div class='atlas-scroll' id='fits'><div style='width: 90px; height: 20px'></div></div>")""")
@@ -113,4 +108,3 @@ def test_a_table_fades_on_the_side_where_there_is_more(browser: Browser, address
     assert fades("probe", 0.5) == (True, True)
     assert fades("probe", 1) == (True, False)
     assert fades("fits", 0) == (False, False)
-    page.close()

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from generators.findings import FINDINGS
 from generators.site.search import answers, weighed
-from tests.site.test_browser import WIDE, opened
+from tests.site.conftest import Visit
+from tests.site.test_browser import WIDE
 
 SCHEME, USE = "/findings/position_scheme/", "/findings/position_use/"
 ANSWERED = {
@@ -56,8 +57,8 @@ def test_answers_are_pages_that_there_are():
 
 
 @pytest.mark.browser
-def test_a_search_leads_first_to_the_page_that_answers(browser: Browser, address: str, built_site: Path) -> None:
-    page, wrong = opened(browser, address, viewport=WIDE)
+def test_a_search_leads_first_to_the_page_that_answers(visit: Visit, address: str, built_site: Path) -> None:
+    page = visit(address, viewport=WIDE)
     field, results = page.locator(".md-search__input"), page.locator(".md-search-result__item")
     field.click()
     found = {}
@@ -78,5 +79,3 @@ def test_a_search_leads_first_to_the_page_that_answers(browser: Browser, address
     expect(results.nth(1)).to_be_attached()
     three = [results.nth(i).locator("a").first.get_attribute("href") or "" for i in range(3)]
     assert any("/findings/blurred/" in one for one in three), three
-    assert wrong == []
-    page.context.close()

@@ -1,22 +1,23 @@
 """Series: what is said of a claim along models that differ in one thing, and the pages that say it."""
 
 from dataclasses import replace
+from html import unescape
 from types import SimpleNamespace
 
 import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, find_models, load_registry
-from generators.compute.records import ClaimRecord
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site.changes import change
-from generators.site.claims_along import Along, SeriesMember, Settled
-from generators.site.held_out import Loss, Losses, Mean
+from generators.site.claims_along import Along, FinalVerdict, SeriesMember
+from generators.site.held_out import Losses, LossMean, SeriesLoss
 from generators.site.series import SeriesPage, series_pages, write_series
 from generators.site.staging import Staging
 from generators.site.words import environment
 from tests.conftest import ROOT
+from tests.site.stand_ins import claim
 
 HELIX = next(finding for finding in FINDINGS if finding.name == "helix")
 RULE = next(rule for rule in HELIX.rules if rule.id == "winding")
@@ -52,25 +53,24 @@ def registry(tmp_path, series, models=MODELS):
     return load_registry(tmp_path / "models.yml")
 
 
-def claim(verdict, value, threshold=1.0):
-    return ClaimRecord(
-        id=RULE.id,
-        finding="helix",
-        statement=RULE.statement,
-        verdict=verdict,
-        value=value,
-        threshold=threshold,
-        baseline=None,
-        unit="turns",
-        answer="",
-    )
+def sentence(row):
+    """Return what the page says of a claim."""
+    return unescape(str(environment().get_template("along.j2").module.sentence(row)).strip())
+
+
+def pairs(text):
+    """Return verdicts and values from words: "holds 2, untested"."""
+    return [
+        (verdict, float(value) if value else None)
+        for verdict, _, value in (one.partition(" ") for one in text.split(", "))
+    ]
 
 
 def along(kind, *verdicts, seeds=()):
     """Return a claim along a series, from pairs of verdict and value; places are 0, 1, 2, or a, b, c."""
     places = range(len(verdicts)) if kind != "change" else "abcdefgh"
     members = [
-        SimpleNamespace(place=place, claims={RULE.id: claim(*one)})
+        SimpleNamespace(place=place, claims={RULE.id: claim(RULE.id, *one)})
         for place, one in zip(places, verdicts, strict=False)
     ]
     return Along(RULE, SimpleNamespace(along=kind, reference="a"), tuple(members), seeds)
@@ -80,76 +80,58 @@ def along(kind, *verdicts, seeds=()):
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "said"),
+    ("along_what", "verdicts", "said"),
     [
+        ("step", "fails 0.1, holds 2, holds 3", "Holds from step 1 on (effect 0.1 at step 0, 3 at 2)."),
         (
-            [("fails", 0.1), ("holds", 2.0), ("holds", 3.0)],
-            "Holds from step 1 on (effect 0.1 at step 0, 3 at 2).",
-        ),
-        (
-            [("holds", 2.0), ("fails", 0.1), ("holds", 3.0)],
+            "step",
+            "holds 2, fails 0.1, holds 3",
             "Holds at the last step looked at, 2, and not at the one before, as at 0 before, with others between (",
         ),
-        ([("fails", 0.1), ("holds", 3.0)], "Holds at the last step looked at, 1, and not at the one before (effect"),
+        ("step", "fails 0.1, holds 3", "Holds at the last step looked at, 1, and not at the one before (effect"),
         (
-            [("fails", 0.1), ("holds", 3.0), ("untested", None)],
+            "step",
+            "fails 0.1, holds 3, untested",
             "Holds at the last step that can test it, 1, and not at the one before (effect 0.1 at step 0, 3 at 1). "
             "Untested in 1 of 3.",
         ),
         (
-            [("fails", 0.1), ("holds", 3.0), ("holds", 4.0), ("untested", None)],
+            "step",
+            "fails 0.1, holds 3, holds 4, untested",
             "Holds from step 1 on until 2, the last that can test it (effect",
         ),
         (
-            [("holds", 1.0)] * 5 + [("fails", 0.1), ("holds", 3.0), ("holds", 4.0)],
+            "step",
+            "holds 1, holds 1, holds 1, holds 1, holds 1, fails 0.1, holds 3, holds 4",
             "Holds from step 6 on, as at 5 steps before, with others between (effect 1 at step 0, 4 at 7).",
         ),
-        ([("fails", 0.1), ("fails", 0.2)], "Fails at every step looked at (effect 0.1 at step 0, 0.2 at 1)."),
+        ("step", "fails 0.1, fails 0.2", "Fails at every step looked at (effect 0.1 at step 0, 0.2 at 1)."),
         (
-            [("untested", None), ("holds", 2.0), ("holds", 3.0)],
+            "step",
+            "untested, holds 2, holds 3",
             "Holds at every step that can test it, from 1 to 2 (effect 2 at step 1, 3 at 2). Untested in 1 of 3.",
         ),
-        ([("untested", None), ("partly", 0.5), ("partly", 0.6)], "Untested in 1 of 3."),
-        ([("untested", None), ("holds", 2.0)], "Holds at the one step that can test it, 1 (2). Untested in 1 of 2."),
+        ("step", "untested, partly 0.5, partly 0.6", "Untested in 1 of 3."),
+        ("step", "untested, holds 2", "Holds at the one step that can test it, 1 (2). Untested in 1 of 2."),
+        ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (2 to 3)."),
+        ("seed", "holds 2, fails 0.5, holds 2.5", "Seeds differ: it holds in 2, fails in 1 of 3 (0.5 to 2.5)."),
+        ("seed", "untested, fails 0.5", "The one seed tested fails (0.5). Untested in 1 of 2."),
+        ("seed", "untested, untested", "No model of the series can test it."),
+        ("change", "holds 2, holds 3, fails 0.5", "Holds with a, and still with b; fails with c."),
+        ("change", "holds 2, fails 0.2, partly 0.5", "Holds with a; fails with b; partly holds with c."),
+        ("change", "untested, fails 0.2, fails 0.5", "Fails with b and c. Untested in 1 of 3."),
+        ("change", "holds 2, holds 0.2, holds 0.5", "Holds with a, and still with b and c."),
     ],
 )
-def test_where_a_verdict_settles(verdicts, said):
-    assert said in along("step", *verdicts).sentence
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "said"),
-    [
-        ([("holds", 2.0), ("holds", 3.0), ("holds", 2.5)], "All 3 seeds agree: it holds (2 to 3)."),
-        (
-            [("holds", 2.0), ("fails", 0.5), ("holds", 2.5)],
-            "Seeds differ: it holds in 2, fails in 1 of 3 (0.5 to 2.5).",
-        ),
-        ([("untested", None), ("fails", 0.5)], "The one seed tested fails (0.5). Untested in 1 of 2."),
-        ([("untested", None), ("untested", None)], "No model of the series can test it."),
-    ],
-)
-def test_whether_seeds_agree(verdicts, said):
-    assert along("seed", *verdicts).sentence == said
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "said"),
-    [
-        ([("holds", 2.0), ("holds", 3.0), ("fails", 0.5)], "Holds with a, and still with b; fails with c."),
-        ([("holds", 2.0), ("fails", 0.2), ("partly", 0.5)], "Holds with a; fails with b; partly holds with c."),
-        ([("untested", None), ("fails", 0.2), ("fails", 0.5)], "Fails with b and c. Untested in 1 of 3."),
-        ([("holds", 2.0), ("holds", 0.2), ("holds", 0.5)], "Holds with a, and still with b and c."),
-    ],
-)
-def test_what_a_change_does(verdicts, said):
-    assert along("change", *verdicts).sentence == said
+def test_what_is_said_along_a_series(along_what, verdicts, said):
+    found = sentence(along(along_what, *pairs(verdicts)))
+    assert said in found if along_what == "step" else said == found
 
 
 def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.5))
     without = Along(row.rule, row.series, row.members[1:])
-    assert without.sentence == "Holds with b; fails with c."
+    assert sentence(without) == "Holds with b; fails with c."
     assert without.differences() == []
 
 
@@ -165,53 +147,53 @@ def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
     ],
 )
 def test_a_change_smaller_than_the_seeds_spread_is_said_to_be(seeds, said):
-    assert said in along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.5), seeds=seeds).sentence
+    assert said in sentence(along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.5), seeds=seeds))
 
 
 @pytest.mark.parametrize("verdicts", [[("holds", 2.0)], [("untested", None), ("holds", 3.0)], [("holds", None)] * 3])
 def test_without_differences_nothing_is_said_of_seeds(verdicts):
-    assert "seeds" not in along("change", *verdicts, seeds=(1.0, 2.0)).sentence
+    assert "seeds" not in sentence(along("change", *verdicts, seeds=(1.0, 2.0)))
 
 
 def test_one_seed_has_no_spread():
-    assert "spreads" not in along("change", ("holds", 2.0), ("holds", 3.0), seeds=(1.0,)).sentence
+    assert "spreads" not in sentence(along("change", ("holds", 2.0), ("holds", 3.0), seeds=(1.0,)))
 
 
 @pytest.mark.parametrize(
     ("verdicts", "settled"),
     [
-        (["fails", "holds", "fails", "holds", "holds"], Settled("holds", 3, False, False, True, (1,))),
-        (["fails", "holds", "fails"], Settled("fails", 2, False, False, True, (0,))),
-        (["holds", "untested", "holds"], Settled("holds", 0, True, True, True)),
-        (["untested", "partly"], Settled("partly", 1, True, False, True)),
-        (["fails", "holds", "untested"], Settled("holds", 1, False, False, False)),
-        (["fails"] * 29 + ["holds"], Settled("holds", 29, False, False, True)),
+        (["fails", "holds", "fails", "holds", "holds"], FinalVerdict("holds", 3, False, False, True, (1,))),
+        (["fails", "holds", "fails"], FinalVerdict("fails", 2, False, False, True, (0,))),
+        (["holds", "untested", "holds"], FinalVerdict("holds", 0, True, True, True)),
+        (["untested", "partly"], FinalVerdict("partly", 1, True, False, True)),
+        (["fails", "holds", "untested"], FinalVerdict("holds", 1, False, False, False)),
+        (["fails"] * 29 + ["holds"], FinalVerdict("holds", 29, False, False, True)),
     ],
 )
 def test_the_step_from_which_the_last_verdict_stays(verdicts, settled):
-    assert along("step", *((verdict, 1.0) for verdict in verdicts)).settled == settled
+    assert along("step", *((verdict, 1.0) for verdict in verdicts)).final_verdict == settled
 
 
 def test_what_nobody_tests_never_settles():
-    assert along("step", ("untested", None)).settled is None
+    assert along("step", ("untested", None)).final_verdict is None
 
 
 def test_what_is_judged_by_quite_another_threshold_is_not_compared():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.1, 0.2), seeds=(2.0, 2.1))
     assert [place for place, _ in row.differences()] == ["b"]
-    assert "every other change makes a larger difference, b (+1)." in row.sentence
-    assert row.sentence.endswith("with c (0.2) is another than 1: effects can't be compared there.")
+    assert "every other change makes a larger difference, b (+1)." in sentence(row)
+    assert sentence(row).endswith("with c (0.2) is another than 1: effects can't be compared there.")
 
 
 def test_where_the_effect_reaches_the_threshold_something_else_decides():
     row = along("change", ("holds", 2.0), ("fails", 3.0), ("fails", 0.1))
-    assert "With b the effect reaches the threshold; what else is asked for is not met." in row.sentence
+    assert "With b the effect reaches the threshold; what else is asked for is not met." in sentence(row)
     assert (row.reaches_at("b"), row.reaches_at("c")) == (True, False)
 
 
 def test_another_seed_alone_is_set_beside_the_changes():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.1))
-    judged = lambda verdict: SimpleNamespace(published=lambda: SimpleNamespace(claims=[claim(verdict, 1.0)]))  # noqa: E731
+    judged = lambda verdict: SimpleNamespace(published=lambda: SimpleNamespace(claims=[claim(RULE.id, verdict)]))  # noqa: E731
     seeds = tuple(
         SeriesMember(i, SimpleNamespace(name=name), judged(verdict))
         for i, (name, verdict) in enumerate([("m0", "holds"), ("m1", "holds"), ("m2", "fails")])
@@ -222,7 +204,7 @@ def test_another_seed_alone_is_set_beside_the_changes():
     )
     page = SeriesPage(row.series, ("a", "b", "c"), members, (), None, seeds)
     assert [change.place for change in page.seed_changes] == ["another seed (1)", "another seed (2)"]
-    assert [len(change.kept) for change in page.seed_changes] == [1, 0]
+    assert [len(change.retained) for change in page.seed_changes] == [1, 0]
     assert [len(change.lost) for change in page.seed_changes] == [0, 1]
     assert page.beyond_seeds == [("b", 1, 1), ("c", 1, 1)]
     assert 0.28 < page.expected_beyond < 0.31
@@ -244,7 +226,7 @@ def test_seeds_agree_where_two_come_to_one_verdict():
 @pytest.mark.parametrize(
     ("before", "after", "kind"),
     [
-        ("holds", "holds", "kept"),
+        ("holds", "holds", "retained"),
         ("holds", "fails", "lost"),
         ("holds", "partly", "lost"),
         ("holds", "untested", "untested"),
@@ -258,7 +240,7 @@ def test_seeds_agree_where_two_come_to_one_verdict():
 def test_what_becomes_of_a_claim_is_one_thing(before, after, kind):
     row = along("change", (before, 1.0), (after, 2.0))
     found = change([row], "a", "b")
-    assert [name for name in ("kept", "lost", "gained", "alike", "untested", "new") if getattr(found, name)] == (
+    assert [name for name in ("retained", "lost", "gained", "alike", "untested", "new") if getattr(found, name)] == (
         [kind] if kind else []
     )
     assert found.held == (before == "holds")
@@ -266,7 +248,7 @@ def test_what_becomes_of_a_claim_is_one_thing(before, after, kind):
 
 def test_a_sentence_is_true_of_thirty_models():
     verdicts = [("fails", 0.1)] * 10 + [("holds", 2.0)] * 20
-    assert along("step", *verdicts).sentence.startswith("Holds from step 10 on")
+    assert sentence(along("step", *verdicts)).startswith("Holds from step 10 on")
 
 
 def test_what_is_untested_is_not_drawn_and_one_point_is_no_panel():
@@ -336,7 +318,7 @@ def test_a_page_has_every_claim_that_some_model_can_test(written):
     page: SeriesPage = found[0]
     for finding in page.shown:
         for row in page.claims(finding):
-            assert row.sentence in text
+            assert sentence(row) in text
         if page.panels(finding):
             assert (pages / f"figures/series/three/{finding.name}.svg").is_file()
     assert "models/gpt2/#claim-winding" in text
@@ -349,7 +331,9 @@ def course(values, losses):
     rows = along("step", *values)
     series = SimpleNamespace(along="step", reference=None, name="course")
     found = (
-        Losses(tuple(Loss(i, Mean(one, None)) for i, one in enumerate(losses)), "text", "nats") if losses else None
+        Losses(tuple(SeriesLoss(i, LossMean(one, None)) for i, one in enumerate(losses)), "text", "nats")
+        if losses
+        else None
     )
     return SeriesPage(series, tuple(range(len(values))), rows.members, (), found)
 

@@ -13,14 +13,16 @@ from generators.checkpoint.registry import load_registry
 from generators.compute.results import Store
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.drawing.small_multiples import NamedCurve, draw_small_multiples
+from generators.findings import FINDINGS
 from generators.site import pages as site_pages
 from generators.site.series import write_series
-from generators.site.series_curves import KINDS, curve_of, turned_onto_one_another
+from generators.site.series_curves import curve_of, turned_onto_one_another
 from generators.site.staging import Staging
 from generators.site.words import environment
 from tests.conftest import ROOT
 from tests.site.made_up_series import made_up, project, same, winding
 
+OF_P, IN_STREAM = (finding.facts.curve for finding in FINDINGS if finding.facts.curve is not None)
 RNG = np.random.default_rng(0)
 WOUND = np.stack([np.cos(np.arange(64) / 9), np.sin(np.arange(64) / 9), np.arange(64) / 30], axis=1)
 
@@ -65,23 +67,22 @@ def test_axes_are_no_components_once_turned():
     assert made["rows"][0]["shares"] is None
 
 
+def member_with(facts, name, drawn):
+    """Return a model of a series that has one interactive figure."""
+    figure = SimpleNamespace(name=name, interactive=lambda: drawn)
+    finding = SimpleNamespace(facts=SimpleNamespace(curve=facts), figures=lambda _: [figure])
+    return SimpleNamespace(judged=SimpleNamespace(findings=[SimpleNamespace(finding=finding, measured=True)]))
+
+
 @pytest.mark.parametrize("points", [np.zeros((64, 3)), np.full((64, 3), np.nan)])
 def test_a_curve_that_is_a_point_is_none(points):
-    figure = SimpleNamespace(name="helix", interactive=lambda: curve(points))
-    finding = SimpleNamespace(name="helix", figures=lambda _: [figure])
-    member = SimpleNamespace(judged=SimpleNamespace(findings=[SimpleNamespace(finding=finding, measured=True)]))
-    assert curve_of(member, KINDS[0]) is None
+    assert curve_of(member_with(OF_P, "helix", curve(points)), OF_P) is None
 
 
 def test_of_layers_the_one_half_way_is_taken():
     layers = Curve(tuple(Rows(f"{i}", 1, WOUND + i) for i in range(5)), curve(WOUND).colourings, slider="Layer")
-    figure = SimpleNamespace(name="stream-curves", interactive=lambda: layers)
-    finding = SimpleNamespace(name="stream", figures=lambda _: [figure])
-    member = SimpleNamespace(judged=SimpleNamespace(findings=[SimpleNamespace(finding=finding, measured=True)]))
-    assert curve_of(member, KINDS[1]).rows[0].name == "2"
-    four = replace(layers, rows=layers.rows[:4])
-    figure.interactive = lambda: four
-    assert curve_of(member, KINDS[1]).rows[0].name == "1"
+    for drawn, name in ((layers, "2"), (replace(layers, rows=layers.rows[:4]), "1")):
+        assert curve_of(member_with(IN_STREAM, "stream-curves", drawn), IN_STREAM).rows[0].name == name
 
 
 @pytest.mark.parametrize("count", [2, 3, 30])
@@ -94,7 +95,7 @@ def test_every_curve_has_its_small_picture(count):
 # Pages
 
 
-def course(tmp_path, steps, changes):
+def trajectory(tmp_path, steps, changes):
     series = f"""
 - name: course
   title: A course
@@ -115,7 +116,7 @@ def course(tmp_path, steps, changes):
 def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
     steps = [0, *(2**i for i in range(count - 1))]
     early = steps[count // 2]
-    known, store, staging = course(
+    known, store, staging = trajectory(
         tmp_path, steps, lambda step: {"helix": winding(2.0 if step >= early else 0.01), "gains": same}
     )
     (page,) = write_series(known, store, staging, environment(), [])
@@ -142,7 +143,7 @@ def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
 
 
 def test_missing_models_are_named_and_not_drawn(tmp_path):
-    known, store, staging = course(
+    known, store, staging = trajectory(
         tmp_path, [0, 1, 2, 4], lambda step: None if step == 2 else {"helix" if step else "gains": same}
     )
     write_series(known, store, staging, environment(), [])
@@ -153,7 +154,7 @@ def test_missing_models_are_named_and_not_drawn(tmp_path):
 
 
 def test_without_results_the_overview_says_what_waits(tmp_path):
-    known, store, staging = course(tmp_path, [0, 1], lambda step: None)
+    known, store, staging = trajectory(tmp_path, [0, 1], lambda step: None)
     assert write_series(known, store, staging, environment(), []) == []
     text = (tmp_path / "pages/series/index.md").read_text()
     assert "<strong>A course</strong>, 2 models: When? <code>atlas compute course</code>" in text

@@ -3,18 +3,17 @@
 import json
 
 import pytest
-from playwright.sync_api import Browser
 
-from tests.site.conftest import SERIES_MEMBERS
-from tests.site.test_browser import PHONE, WIDE, opened, until
+from tests.site.conftest import SERIES_MEMBERS, Visit
+from tests.site.test_browser import PHONE, WIDE, until
 
 pytestmark = pytest.mark.browser
 
 PAGE = "series/stdlib-family/"
 
 
-def test_models_of_a_series_are_gone_through_with_a_slider(browser: Browser, address: str) -> None:
-    page, wrong = opened(browser, f"{address}{PAGE}", viewport=WIDE)
+def test_models_of_a_series_are_gone_through_with_a_slider(visit: Visit, address: str) -> None:
+    page = visit(f"{address}{PAGE}", viewport=WIDE)
     data = json.loads(page.evaluate("fetch('../../data/series/stdlib-family/curve.json').then(r => r.text())"))
     figure = page.locator('figure[data-interactive$="series/stdlib-family/curve.json"]')
     figure.scroll_into_view_if_needed()
@@ -34,15 +33,12 @@ def test_models_of_a_series_are_gone_through_with_a_slider(browser: Browser, add
         page.keyboard.press("ArrowRight")
     axis = figure.evaluate("figure => figure.atlas.scene().axes[0]")
     assert axis == "axis 1", "turned onto one another, they are no principal components"
-    assert wrong == []
-    page.context.close()
 
 
-def test_without_scripts_every_curve_is_there_and_nothing_is_too_wide(browser: Browser, address: str) -> None:
-    page, _ = opened(browser, f"{address}{PAGE}", viewport=PHONE, java_script_enabled=False)
+def test_without_scripts_every_curve_is_there_and_nothing_is_too_wide(visit: Visit, address: str) -> None:
+    page = visit(f"{address}{PAGE}", viewport=PHONE, java_script_enabled=False, sound=False)
     picture = page.locator('figure[data-interactive$="curve.json"] .tone--light img').first
     assert "learned positions, learned positions of rank three" in (picture.get_attribute("alt") or "")
     picture.scroll_into_view_if_needed()
     assert picture.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    page.context.close()

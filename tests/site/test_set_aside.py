@@ -33,7 +33,7 @@ def test_parts_come_back_where_they_stood():
     assert put_back(page, parts) == re.sub("<!--/?aside-->\n", "", PAGE)
 
 
-def test_a_page_without_parts_is_as_it_was():
+def test_a_page_without_parts_is_unchanged():
     assert set_aside("# Rooms\n<!-- aside -->\n") == ("# Rooms\n<!-- aside -->\n", [])
 
 

@@ -6,16 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page
 
 from generators.site.words import MOST_ROWS, environment
-from tests.site.conftest import NOISE, ROOT
-from tests.site.test_browser import PHONE, WCAG, WIDE
+from tests.site.conftest import NOISE, Visit, site_script
+from tests.site.test_browser import PHONE, WIDE, violations
 
 pytestmark = pytest.mark.browser
 
-SCRIPT = ROOT / "site_src" / "assets" / "tables.js"
 COLUMNS = ("token_id", "readable", "norm", "layer", "contained_in")
 SHALOM = "שלום"
 ROWS = (
@@ -50,7 +48,7 @@ def bare(browser: Browser) -> Iterator[Page]:
 @pytest.fixture
 def planted(bare: Page) -> Page:
     bare.set_content(rendered())
-    bare.add_script_tag(path=SCRIPT)
+    bare.add_script_tag(content=site_script())
     return bare
 
 
@@ -71,7 +69,7 @@ def turned(page: Page, name: str) -> tuple[list[int], str | None]:
 # Sorting
 
 
-def test_numbers_are_sorted_by_what_stands_behind_the_rounding(planted: Page) -> None:
+def test_numbers_are_sorted_by_what_is_behind_the_rounding(planted: Page) -> None:
     assert turned(planted, "norm") == ([100, 9, 5, 7, 12, 3, 6, 8, 20], "ascending")
     assert turned(planted, "norm") == ([8, 6, 3, 12, 7, 5, 9, 100, 20], "descending")
     assert turned(planted, "norm") == (ALL, None)
@@ -97,7 +95,7 @@ def test_sorting_by_a_second_column_orders_ties_by_the_first(planted: Page) -> N
 
 def test_words_are_sorted_where_a_column_mixes_them_with_numbers(bare: Page) -> None:
     bare.set_content(rendered([(1, "b"), (2, 10), (3, "a"), (4, 9)], ("token_id", "value")))
-    bare.add_script_tag(path=SCRIPT)
+    bare.add_script_tag(content=site_script())
     assert turned(bare, "value")[0] == [4, 2, 3, 1]
 
 
@@ -122,9 +120,9 @@ def test_sorting_keeps_the_filter(planted: Page) -> None:
 def test_a_filter_leaves_rows_with_all_its_words(planted: Page, typed: str, left: list[int]) -> None:
     planted.get_by_role("searchbox", name="Filter rows of the table: Planted <rows>").fill(typed)
     assert ids(planted) == left
-    told = planted.get_by_role("status")
-    assert told.inner_text() == (f"{len(left)} of 9 rows" if typed.strip() else "9 rows")
-    assert told.get_attribute("aria-live") == "polite"
+    reported = planted.get_by_role("status")
+    assert reported.inner_text() == (f"{len(left)} of 9 rows" if typed.strip() else "9 rows")
+    assert reported.get_attribute("aria-live") == "polite"
 
 
 def test_an_emptied_filter_shows_all_rows_again(planted: Page) -> None:
@@ -138,7 +136,7 @@ def test_an_emptied_filter_shows_all_rows_again(planted: Page) -> None:
 @pytest.mark.parametrize(("count", "fields"), [(8, 0), (9, 1)])
 def test_only_longer_tables_can_be_filtered(bare: Page, count: int, fields: int) -> None:
     bare.set_content(rendered(ROWS[:count]))
-    bare.add_script_tag(path=SCRIPT)
+    bare.add_script_tag(content=site_script())
     assert bare.get_by_role("searchbox").count() == fields
     assert bare.get_by_role("button").count() == len(COLUMNS)
 
@@ -192,7 +190,7 @@ def test_a_page_shows_the_first_rows_and_says_where_the_others_are(bare: Page) -
     said = bare.locator("p.more")
     assert said.inner_text() == "These are the first 100 of 123 rows; 23 more rows are in the CSV file with all 123."
     assert said.get_by_role("link").get_attribute("href") == "all.csv"
-    bare.add_script_tag(path=SCRIPT)
+    bare.add_script_tag(content=site_script())
     bare.get_by_role("searchbox").fill("t99")
     assert bare.get_by_role("status").inner_text() == "1 of the first 100 rows"
 
@@ -205,33 +203,28 @@ def test_a_table_that_fits_is_shown_whole(bare: Page, count: int, said: int) -> 
     assert bare.locator("a[download]").count() == 1
 
 
-def test_the_csv_of_a_long_table_has_all_its_rows(browser: Browser, address: str) -> None:
-    page = browser.new_page()
-    page.goto(f"{address}models/gpt2/")
+def test_the_csv_of_a_long_table_has_all_its_rows(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/gpt2/", sound=False)
     long = page.locator("details.atlas-table", has=page.locator("p.more")).first
     total = int(long.locator("table").get_attribute("data-total") or 0)
     assert total > MOST_ROWS == long.locator("tbody tr").count()
     answer = page.request.get(page.evaluate("a => a.href", long.locator("p.more a").element_handle()))
     assert len(list(csv.reader(io.StringIO(answer.text())))) == total + 1
-    page.close()
 
 
 # On the site
 
 
-def test_without_scripts_a_table_stays_as_it_is(browser: Browser, address: str) -> None:
-    page = browser.new_context(java_script_enabled=False).new_page()
-    page.goto(f"{address}models/gpt2/")
+def test_without_scripts_a_table_stays_as_it_is(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/gpt2/", java_script_enabled=False, sound=False)
     assert page.locator("table.plain button, .table-tools").count() == 0
     assert page.locator("table.plain").count() >= 5
     assert page.locator("table.plain tbody tr").count() > MOST_ROWS
     assert page.locator("th", has_text="std over positions").text_content() == "std over positions"
-    page.context.close()
 
 
-def test_a_table_of_a_model_can_be_sorted_and_filtered(browser: Browser, address: str) -> None:
-    page = browser.new_page()
-    page.goto(f"{address}models/gpt2/#channels")
+def test_a_table_of_a_model_can_be_sorted_and_filtered(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/gpt2/#channels", sound=False)
     table = page.locator("details.atlas-table", has=page.locator("th", has_text="std over positions"))
     table.locator("summary").click()
     before = ids(table)
@@ -240,13 +233,16 @@ def test_a_table_of_a_model_can_be_sorted_and_filtered(browser: Browser, address
     table.get_by_role("searchbox").fill(f"{before[0]} yes")
     assert before[0] in ids(table)
     assert table.get_by_role("status").inner_text() == f"{len(ids(table))} of {len(before)} rows"
-    page.close()
 
 
 def test_tables_are_enhanced_once_however_often_the_theme_says_that_a_page_is_there(bare: Page) -> None:
     bare.set_content(rendered())
-    bare.evaluate("window.document$ = { subscribe: (next) => { window.again = next; next(); } }")
-    bare.add_script_tag(path=SCRIPT)
+    bare.evaluate("""() => {
+        const all = [];
+        window.document$ = { subscribe: (next) => { all.push(next); next(); } };
+        window.again = () => all.forEach((next) => next());
+    }""")
+    bare.add_script_tag(content=site_script())
     bare.evaluate("window.again()")
     bare.wait_for_timeout(50)  # it is done in a task of its own
     assert bare.get_by_role("button").count() == len(COLUMNS)
@@ -257,27 +253,22 @@ def test_tables_are_enhanced_once_however_often_the_theme_says_that_a_page_is_th
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])
-def test_open_tables_are_sound(browser: Browser, address: str, viewport: dict, scheme: str) -> None:
-    page = browser.new_context(viewport=viewport, color_scheme=scheme).new_page()
-    page.goto(f"{address}models/{NOISE}/")
+def test_open_tables_are_sound(visit: Visit, address: str, viewport: dict, scheme: str) -> None:
+    page = visit(f"{address}models/{NOISE}/", viewport=viewport, color_scheme=scheme, sound=False)
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     page.locator("th button").first.click()
     page.get_by_role("searchbox").first.fill("1")
-    found = Axe().run(page, context=".atlas-table", options=WCAG).response["violations"]
-    assert [(v["id"], [node["html"][:120] for node in v["nodes"][:3]]) for v in found] == []
+    assert violations(page, ".atlas-table") == []
     assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     small = page.eval_on_selector_all("th button", "all => all.filter(b => b.offsetHeight < 24).length")
     assert small == 0
-    page.context.close()
 
 
-def test_a_link_to_a_folded_table_opens_it(browser: Browser, address: str) -> None:
-    page = browser.new_page(viewport=WIDE)
-    page.goto(f"{address}models/all-minilm-l6-v2/#outliers-members")
+def test_a_link_to_a_folded_table_opens_it(visit: Visit, address: str) -> None:
+    page = visit(f"{address}models/all-minilm-l6-v2/#outliers-members", viewport=WIDE, sound=False)
     table = page.locator("details#outliers-members table")
     assert table.is_visible()
     page.goto(f"{address}models/all-minilm-l6-v2/")
     assert not table.is_visible()
     page.get_by_role("link", name="the clump", exact=True).click()
     table.wait_for()
-    page.close()

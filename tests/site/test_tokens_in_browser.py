@@ -7,7 +7,8 @@ import pytest
 from jinja2 import Environment
 from playwright.sync_api import Browser
 
-from generators.tokens.vocabulary import load_vocabulary, readable_form
+from generators.tokens.readable import readable_form
+from generators.tokens.tokenizer_files import load_vocabulary
 from tests.tokens.test_vocabulary import GPT2_SIZE, HOSTILE_BYTES, MINILM_SIZE, in_package, vocabulary_in
 
 pytestmark = pytest.mark.browser

@@ -1,7 +1,6 @@
 """Try it: what a browser computes of blurred positions is what the whole P gives, within what the page says."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -10,37 +9,34 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, Response, expect
 
-from generators.findings import FINDINGS
+from generators.findings import plantings
 from generators.findings.blurred import FINDING
 from generators.findings.blurred.measure import GROUP, in_groups, looks
 from generators.findings.positional import queries_and_keys, scoring, stream_of
+from generators.site.entities import write_files
 from generators.site.staging import Staging
-from generators.site.try_it import write_trial
 from generators.site.words import environment
 from tests import synthetic
-from tests.site.conftest import ROOT, served
-from tests.site.test_browser import PHONE, opened
+from tests.site.conftest import ROOT, Visit, served_section
+from tests.site.stand_ins import sections_of
+from tests.site.test_browser import PHONE
 
-ASSETS = ROOT / "site_src" / "assets"
 MOST_BYTES = 300_000
-SECTION = '{% import "try_it.md.j2" as trial with context %}{{ trial.section(page) }}'
-AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Planted</title>
-<meta http-equiv="Content-Security-Policy" content="
- default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"><link rel="icon" href="data:,">
-<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="../../assets/things.css">
-<script src="../../assets/try-it.js" defer></script></head>
-<body class="md-typeset" data-md-color-scheme="default"><main>{section}</main></body></html>"""
+SECTION = '{% import "findings/blurred.md.j2" as words with context %}{{ words.to_try(page) }}'
 ARCH = synthetic.architecture(n_ctx=256)
-CURVE = synthetic.helix(256, 4)
-WEIGHTS = synthetic.gaussian_weights(ARCH, 0) | {"position_embedding": synthetic.embed(CURVE, ARCH.d_model, seed=2)}
+CURVE = plantings.coil(256, 4)
+WEIGHTS = synthetic.gaussian_weights(ARCH, 0) | {"position_embedding": plantings.embed(CURVE, ARCH.d_model, seed=2)}
 
 
 def page_of(measured: Any) -> Any:
-    sections = [
-        SimpleNamespace(finding=finding, measured=measured if finding is FINDING else None) for finding in FINDINGS
-    ]
     model = SimpleNamespace(name="planted", n_head=ARCH.n_head)
-    return SimpleNamespace(name="planted", title="Planted", findings=SimpleNamespace(model=model), sections=sections)
+    return SimpleNamespace(
+        name="planted",
+        title="Planted",
+        findings=SimpleNamespace(model=model),
+        sections=sections_of({"blurred": measured}),
+        measured={"blurred": measured.metrics} if measured else {},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +44,10 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve a page with the box of a planted model."""
     site = tmp_path_factory.mktemp("site")
     page = page_of(synthetic.measure(FINDING, WEIGHTS, ARCH))
-    write_trial(page, Staging(site, site / "cache"))
-    (site / "assets").mkdir()
-    for name in ("try-it.js", "things.css"):
-        shutil.copy(ASSETS / name, site / "assets")
-    (site / "models" / "planted").mkdir(parents=True)
+    write_files(page, Staging(site, site / "cache"))
     section = environment().from_string(SECTION).render(page=page, root="../../")
-    (site / "models" / "planted" / "index.html").write_text(AROUND.replace("{section}", section), "utf-8")
-    with served(site) as address:
-        yield f"{address}models/planted/"
+    with served_section(site, section) as address:
+        yield address
 
 
 def exact(layer: int, head: int, size: int, query: int) -> np.ndarray:
@@ -83,8 +74,8 @@ def choose(page: Page, **chosen: int) -> list[float]:
 
 
 @pytest.mark.browser
-def test_what_is_said_is_what_the_whole_of_the_positions_gives(browser: Browser, trial: str) -> None:
-    page, wrong = opened(browser, trial)
+def test_what_is_said_is_what_the_whole_of_the_positions_gives(visit: Visit, trial: str) -> None:
+    page = visit(trial)
     page.get_by_text("Try it: blur the positions").click()
     for layer, head, size, position, offset in ((0, 1, 1, 200, 1), (1, 0, 5, 130, 3), (1, 1, GROUP, 77, 0)):
         said = choose(page, layer=layer, head=head, groups=size, position=position, offset=offset)
@@ -92,31 +83,25 @@ def test_what_is_said_is_what_the_whole_of_the_positions_gives(browser: Browser,
         assert said[2] == pytest.approx(100 * blurred[position - offset], abs=0.15)
         assert said[3] == pytest.approx(100 * as_it_is[position - offset], abs=0.15)
         assert said[0] == pytest.approx(said[1], abs=0.11) or size > 1, "in groups of 1 nothing changes"
-    assert wrong == []
-    page.context.close()
 
 
 @pytest.mark.browser
-def test_blurring_leaves_a_bead_for_every_group(browser: Browser, trial: str) -> None:
-    page, wrong = opened(browser, f"{trial}#try-it")
+def test_blurring_leaves_a_bead_for_every_group(visit: Visit, trial: str) -> None:
+    page = visit(f"{trial}#try-it")
     choose(page, groups=50, layer=0, head=0, position=100, offset=1)
     beads = page.get_by_role("img", name="of 6 different places").locator("circle.trial-bead")
     assert 1 <= beads.count() <= 6
-    assert wrong == []
-    page.context.close()
 
 
 @pytest.mark.browser
-def test_it_works_by_keyboard_says_what_is_out_of_range_and_fits_a_phone(browser: Browser, trial: str) -> None:
-    page, wrong = opened(browser, trial, viewport=PHONE)
+def test_it_works_by_keyboard_says_what_is_out_of_range_and_fits_a_phone(visit: Visit, trial: str) -> None:
+    page = visit(trial, viewport=PHONE)
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.locator(".trial-said")).to_contain_text("gives")
     page.get_by_role("spinbutton", name="Position").fill("256")
     expect(page.locator(".trial-said")).to_have_text("Positions run from 0 to 255, offsets from 0 to 24.")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    assert wrong == []
-    page.context.close()
 
 
 @pytest.mark.browser
@@ -150,8 +135,7 @@ def test_of_the_largest_model_that_is_kept_a_reader_fetches_little(tmp_path):
 
     measured = judged_finding(Store(ROOT / "results"), "gpt2", FINDING).measured
     page = page_of(measured)
-    page.findings.model.n_head = 12
-    write_trial(page, Staging(tmp_path, tmp_path / "cache"))
+    write_files(page, Staging(tmp_path, tmp_path / "cache"))
     sizes = {path.name: path.stat().st_size for path in (tmp_path / "data" / "planted").iterdir()}
     assert len(sizes) == 13
     assert sizes["trial.json"] + sizes["trial-0.json"] < MOST_BYTES / 2
@@ -159,5 +143,5 @@ def test_of_the_largest_model_that_is_kept_a_reader_fetches_little(tmp_path):
 
 
 def test_a_model_without_a_reduction_has_no_files(tmp_path):
-    write_trial(page_of(None), Staging(tmp_path, tmp_path / "cache"))
+    write_files(page_of(None), Staging(tmp_path, tmp_path / "cache"))
     assert list(tmp_path.iterdir()) == []

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,7 +89,7 @@ def test_thresholds_in_words(changed, said):
     assert threshold_in_words(replace(positive(0.5), **changed)) == said
 
 
-def test_every_threshold_of_the_atlas_can_be_told():
+def test_every_threshold_of_the_atlas_can_be_shown():
     for rule in rules():
         assert re.fullmatch(r"at (least|most) \S.*", threshold_in_words(rule)), rule.id
 
@@ -111,11 +110,7 @@ def test_effects_in_cells_are_brief_and_have_a_minus(value, said):
     assert environment().from_string("{{ value | brief }}").render(value=value) == said
 
 
-def test_pages_and_reports_are_told_apart():
+def test_pages_and_reports_are_distinguished():
     template = "{{ 'site' if whole else 'report' }}"
     assert environment().from_string(template).render() == "site"
     assert environment(whole=False).from_string(template).render() == "report"
-
-
-def test_templates_stand_where_they_are_looked_for():
-    assert Path(environment().get_template("model.md.j2").filename).is_file()

@@ -16,8 +16,10 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
 from generators.base.errors import InputError
+from generators.tokens import corpus as parts
 from generators.tokens import counting
-from generators.tokens.counting import Corpus, TextFile, count_corpus, count_pieces
+from generators.tokens.corpus import TextCorpus, TextFile, open_sources
+from generators.tokens.counting import CountsSoFar, count_corpus, count_pieces
 from tests.checkpoints import Sizes, write_checkpoint
 
 ROOT = Path(__file__).parents[2]
@@ -28,6 +30,7 @@ RUN_UNTIL_CHUNK = """
 import os, signal, sys
 from pathlib import Path
 from generators.tokens import counting
+from generators.tokens.corpus import TextCorpus, TextFile
 
 def count_until(tokenizer, size, output, chunk, moment, *texts):
     left, replace = int(chunk), Path.replace
@@ -38,8 +41,8 @@ def count_until(tokenizer, size, output, chunk, moment, *texts):
             os.kill(os.getpid(), signal.SIGKILL)
     if moment == "before":
         Path.replace = lambda path, target: (killed(), replace(path, target))[1]
-    corpus = counting.Corpus([counting.TextFile(Path(t)) for t in texts], Path(tokenizer), int(size))
-    report = (lambda tally: tally.n_bytes and killed()) if moment == "after" else lambda tally: None
+    corpus = TextCorpus([TextFile(Path(t)) for t in texts], Path(tokenizer), int(size))
+    report = (lambda so_far: so_far.n_bytes and killed()) if moment == "after" else lambda so_far: None
     counting.count_corpus(corpus, Path(output), 2, report, 5000)
 
 if __name__ == "__main__":
@@ -99,8 +102,8 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [plain, empty, packed, broken]
 
 
-def corpus_of(model: Path, texts: list[Path]) -> Corpus:
-    return Corpus([TextFile(path) for path in texts], model / "tokenizer.json", VOCABULARY)
+def corpus_of(model: Path, texts: list[Path]) -> TextCorpus:
+    return TextCorpus([TextFile(path) for path in texts], model / "tokenizer.json", VOCABULARY)
 
 
 def counted_by_hand(tokenizer: Path, texts: list[Path], size: int) -> list[int]:
@@ -152,14 +155,16 @@ def test_counts_are_those_of_encoding_every_line(
     model: Path, texts: list[Path], by_hand: list[int], tmp_path: Path, jobs: int, chunk_bytes: int
 ) -> None:
     output = tmp_path / "counts.npy"
-    tallies: list[counting.Tally] = []
-    counts = count_corpus(corpus_of(model, texts), output, jobs, tallies.append, chunk_bytes)
+    reported: list[CountsSoFar] = []
+    counts = count_corpus(corpus_of(model, texts), output, jobs, reported.append, chunk_bytes)
     assert counts.tolist() == by_hand
     stored = np.load(output)
     assert stored.dtype == np.int64 and stored.tolist() == by_hand
     assert [path.name for path in tmp_path.iterdir()] == ["counts.npy"]
-    assert len(tallies) > (5 if chunk_bytes < 5_000 else 1)
-    assert tallies[-1].n_bytes == sum(len(some_text(900, seed).encode()) for seed in (1, 2)) + texts[3].stat().st_size
+    assert len(reported) > (5 if chunk_bytes < 5_000 else 1)
+    assert (
+        reported[-1].n_bytes == sum(len(some_text(900, seed).encode()) for seed in (1, 2)) + texts[3].stat().st_size
+    )
 
 
 @pytest.mark.parametrize("moment, chunk", [("after", 5), ("before", 1), ("before", 4)])
@@ -171,9 +176,9 @@ def test_a_killed_run_goes_on_and_counts_the_same(
         assert process.wait() == -signal.SIGKILL
     assert has_ended(process.pid)
     assert not output.exists()
-    tallies: list[counting.Tally] = []
-    counts = count_corpus(corpus_of(model, texts), output, 1, tallies.append, 3 * SMALL_CHUNKS)
-    assert (tallies[0].n_bytes > 0) == (moment == "after" or chunk > 1)
+    reported: list[CountsSoFar] = []
+    counts = count_corpus(corpus_of(model, texts), output, 1, reported.append, 3 * SMALL_CHUNKS)
+    assert (reported[0].n_bytes > 0) == (moment == "after" or chunk > 1)
     assert counts.tolist() == np.load(output).tolist() == by_hand
     assert {path.name for path in tmp_path.iterdir()} == {"counts.npy", "run.py"}
 
@@ -185,7 +190,7 @@ def test_a_run_killed_before_its_very_end_only_writes(
     corpus = corpus_of(model, texts)
     partial = tmp_path / "counts.npy.partial.npz"
     last: list[bytes] = []
-    count_corpus(corpus, output, 1, lambda tally: last.append(partial.read_bytes()) if tally.n_bytes else None)
+    count_corpus(corpus, output, 1, lambda so_far: last.append(partial.read_bytes()) if so_far.n_bytes else None)
     partial.write_bytes(last[-1])
     output.unlink()
     assert count_corpus(corpus, output, 1).tolist() == by_hand
@@ -193,7 +198,7 @@ def test_a_run_killed_before_its_very_end_only_writes(
 
 
 def test_lines_of_any_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "LONGEST_PIECE", 64)
+    monkeypatch.setattr(parts, "LONGEST_PIECE", 64)
     spaced = " ".join("word" for _ in range(200)).encode()
     solid = ("北" * 100 + "x" * 70).encode()
     path = tmp_path / "long.txt"
@@ -214,27 +219,27 @@ def test_partial_counts_of_something_else_are_refused(model: Path, texts: list[P
     partial = tmp_path / "counts.npy.partial.npz"
     mine = tmp_path / "mine.txt"
     mine.write_text(some_text(50))
-    kept: list[bytes] = []
+    stored: list[bytes] = []
     count_corpus(
         corpus_of(model, [mine]),
         output,
         1,
-        lambda tally: kept.append(partial.read_bytes()) if tally.n_bytes else None,
+        lambda so_far: stored.append(partial.read_bytes()) if so_far.n_bytes else None,
     )
-    partial.write_bytes(kept[0])
+    partial.write_bytes(stored[0])
     others = [
         corpus_of(model, texts),
         corpus_of(model, [mine, mine]),
-        Corpus([TextFile(mine)], model / "tokenizer.json", VOCABULARY - 1),
+        TextCorpus([TextFile(mine)], model / "tokenizer.json", VOCABULARY - 1),
     ]
     for other in others:
         with pytest.raises(InputError, match="delete it to begin anew"):
             count_corpus(other, output, 1)
-    assert partial.read_bytes() == kept[0]
+    assert partial.read_bytes() == stored[0]
     mine.write_text(some_text(50) + "more")
     with pytest.raises(InputError, match="changed since"):
         count_corpus(corpus_of(model, [mine]), output, 1)
-    for damaged in (b"", b"PK\x03\x04", kept[0][:-200], b"\x80\x04N."):
+    for damaged in (b"", b"PK\x03\x04", stored[0][:-200], b"\x80\x04N."):
         partial.write_bytes(damaged)
         with pytest.raises(InputError, match="can't be read"):
             count_corpus(corpus_of(model, [mine]), output, 1)
@@ -283,23 +288,25 @@ def test_refusals_are_a_sentence(model: Path, texts: list[Path], tmp_path: Path,
     ]:
         run = atlas("count-tokens", *arguments, "--jobs", 1)
         assert run.code == 2, arguments
-        assert run.err.startswith("atlas: ") and why in run.err and run.err.count("\n") == 1
+        *progress, sentence = run.err.splitlines()
+        assert sentence.startswith("atlas: ") and why in sentence
+        assert all(line.startswith("counting: ") for line in progress)
     assert not Path("token_counts.npy").exists()
 
 
-class Rows(list[dict[str, object]]):
+class StreamedRows(list[dict[str, object]]):
     """Stands in for a streamed dataset."""
 
-    def skip(self, n: int) -> "Rows":
-        return Rows(self[n:])
+    def skip(self, n: int) -> "StreamedRows":
+        return StreamedRows(self[n:])
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, Rows]:
+def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, StreamedRows]:
     """Stand in for the library `datasets` and the hub: datasets by their name, config and split."""
-    rows: dict[str, Rows] = {}
+    rows: dict[str, StreamedRows] = {}
 
-    def load_dataset(name: str, config: str | None, *, split: str, streaming: bool, revision: str) -> Rows:
+    def load_dataset(name: str, config: str | None, *, split: str, streaming: bool, revision: str) -> StreamedRows:
         assert streaming and revision == f"commit of {name}"
         return rows[f"{name}:{config}:{split}"]
 
@@ -311,12 +318,12 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, Rows]:
     return rows
 
 
-def test_datasets(model: Path, hub: dict[str, Rows], tmp_path: Path) -> None:
+def test_datasets(model: Path, hub: dict[str, StreamedRows], tmp_path: Path) -> None:
     lines = some_text(60).splitlines(keepends=True)
-    hub["owner/plain:None:train"] = Rows({"id": "x", "text": line} for line in lines)
-    hub["owner/other:en:test"] = Rows({"n": 1, "content": line} for line in lines)
-    sources = counting.open_sources(["owner/plain", "owner/other:en:test"])
-    corpus = Corpus(sources, model / "tokenizer.json", VOCABULARY)
+    hub["owner/plain:None:train"] = StreamedRows({"id": "x", "text": line} for line in lines)
+    hub["owner/other:en:test"] = StreamedRows({"n": 1, "content": line} for line in lines)
+    sources = open_sources(["owner/plain", "owner/other:en:test"])
+    corpus = TextCorpus(sources, model / "tokenizer.json", VOCABULARY)
     assert corpus.n_bytes() is None
     once = count_pieces(str(corpus.tokenizer), VOCABULARY, [line.encode() for line in lines])
     counts = count_corpus(corpus, tmp_path / "counts.npy", 1, chunk_bytes=300)
@@ -324,10 +331,10 @@ def test_datasets(model: Path, hub: dict[str, Rows], tmp_path: Path) -> None:
     assert [*sources[0].pieces(57)] == [(line.encode(), 58 + i) for i, line in enumerate(lines[57:])]
 
 
-def test_datasets_that_cannot_be_read_are_refused(hub: dict[str, Rows]) -> None:
-    hub["owner/numbers:None:train"] = Rows([{"n": 1}])
-    hub["owner/two:None:train"] = Rows([{"a": "x", "b": "y"}])
-    hub["owner/empty:None:train"] = Rows()
+def test_datasets_that_cannot_be_read_are_refused(hub: dict[str, StreamedRows]) -> None:
+    hub["owner/numbers:None:train"] = StreamedRows([{"n": 1}])
+    hub["owner/two:None:train"] = StreamedRows([{"a": "x", "b": "y"}])
+    hub["owner/empty:None:train"] = StreamedRows()
     for name, why in [
         ("owner/numbers", "no column `text`"),
         ("owner/two", "a, b"),
@@ -335,20 +342,20 @@ def test_datasets_that_cannot_be_read_are_refused(hub: dict[str, Rows]) -> None:
         ("owner/absent", "no dataset of that name"),
     ]:
         with pytest.raises(InputError, match=why):
-            counting.open_sources([name])
+            open_sources([name])
 
 
-def test_progress_in_lines(model: Path, texts: list[Path], monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    corpus = corpus_of(model, texts[:1])
+@pytest.mark.parametrize("known", [True, False])
+def test_progress_in_lines(model: Path, texts: list[Path], monkeypatch: pytest.MonkeyPatch, capsys, known) -> None:
+    corpus = corpus_of(model, texts[:1] if known else texts[2:3])
     now = [0.0]
-    monkeypatch.setattr(counting.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
     with counting.progress(corpus) as report:
-        for seconds, n_bytes in [(0, 3e6), (5, 4e6), (11, 5e6), (12, 6e6), (22, 7e6)]:
+        for seconds, n_bytes in [(0, 3e3), (5, 4e3), (11, 5e3), (12, 6e3), (22, 7e3)]:
             now[0] = seconds
-            report(counting.Tally(np.zeros(1, np.int64), counting.Position(), int(n_bytes)))
-    total = texts[0].stat().st_size / 1e6
-    assert capsys.readouterr().err.splitlines() == [
-        "going on after 3.0 MB",
-        f"counted 5.0 of {total:.1f} MB",
-        f"counted 7.0 of {total:.1f} MB",
-    ]
+            report(CountsSoFar(np.zeros(1, np.int64), counting.Position(), int(n_bytes)))
+    total = f"{texts[0].stat().st_size / 1e3:.1f} kB"
+    lines = ["going on after 3.0 kB", "counting: 5.0 kB", "counting: 7.0 kB"]
+    if known:
+        lines = [f"counting: {total}", lines[0], *(f"{line} of {total}" for line in lines[1:])]
+    assert capsys.readouterr().err.splitlines() == lines

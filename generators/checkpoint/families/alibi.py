@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.llama import ROTATES
 from generators.checkpoint.families.neox import NEOX
 from generators.checkpoint.positions import alibi_slopes
-from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, norm
+from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields, rotation
 
 FALLS = (
@@ -16,14 +16,13 @@ FALLS = (
 )
 
 
-def _slopes(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _slopes(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     return {"slopes": alibi_slopes(fields["n_head"])}
 
 
 BLOOM = like(
     NEOX,
     "bloom",
-    ("bloom",),
     prefixes=("transformer.", ""),
     config={"n_layer": "n_layer", "n_head": "n_head", "n_ctx": None, "norm_eps": "layer_norm_epsilon"},
     second_names={"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "hidden_size": "n_embed"},
@@ -38,8 +37,7 @@ BLOOM = like(
         **norm("ln2", "h.{i}.post_attention_layernorm"),
         **fused("h.{i}.self_attention.query_key_value", "a a a", groups="h"),
         **linear("attn.o", "h.{i}.self_attention.dense"),
-        **linear("mlp.in", "h.{i}.mlp.dense_h_to_4h"),
-        **linear("mlp.out", "h.{i}.mlp.dense_4h_to_h"),
+        **linears("h.{i}.mlp", {"mlp.in": "dense_h_to_4h", "mlp.out": "dense_4h_to_h"}),
     },
     tied=True,
     positions="alibi",
@@ -49,7 +47,7 @@ BLOOM = like(
 )
 
 
-def _mpt(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _mpt(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.must_be("attn_config.alibi", True)
     settings.must_be("attn_config.qk_ln", False, None)
     settings.must_be("attn_config.prefix_lm", False, None)
@@ -64,7 +62,6 @@ def _mpt(settings: Settings, fields: Fields) -> Mapping[str, Any]:
 MPT = like(
     BLOOM,
     "mpt",
-    ("mpt",),
     config={"n_layer": "n_layers", "n_head": "n_heads", "d_model": "d_model", "n_ctx": "max_seq_len"},
     second_names={},
     slots={
@@ -80,15 +77,14 @@ MPT = like(
         **norm("ln2", "blocks.{i}.norm_2", bias=False),
         **fused("blocks.{i}.attn.Wqkv", "a a a", bias=False),
         **linear("attn.o", "blocks.{i}.attn.out_proj", bias=False),
-        **linear("mlp.in", "blocks.{i}.ffn.up_proj", bias=False),
-        **linear("mlp.out", "blocks.{i}.ffn.down_proj", bias=False),
+        **linears("blocks.{i}.ffn", {"mlp.in": "up_proj", "mlp.out": "down_proj"}, bias=False),
     },
     defaults={"attn_config.alibi": True, "attn_config.alibi_bias_max": 8, "layer_norm_epsilon": 1e-5},
     extra=_mpt,
 )
 
 
-def _falcon(family: Family, settings: Settings) -> Family:
+def _falcon(family: Family, settings: ModelConfig) -> Family:
     """Return the table of one of three layouts: grouped keys, one head of keys, or heads one after another."""
     grouped, one, side_by_side = (
         settings.flag(key) for key in ("new_decoder_architecture", "multi_query", "parallel_attn")
@@ -108,13 +104,11 @@ def _falcon(family: Family, settings: Settings) -> Family:
     )
 
 
-def _falcon_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _falcon_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return heads of keys, and slopes or rotations; Falcon scales its slopes as it scales scores."""
     grouped, one = settings.flag("new_decoder_architecture"), settings.flag("multi_query")
     kv = settings.get("num_kv_heads") if grouped else None
-    settings.ignore(
-        "num_kv_heads",
-    )
+    settings.ignore("num_kv_heads")
     heads = {"n_kv_head": settings.size("num_kv_heads") if kv else 1 if one and not grouped else None}
     if settings.flag("alibi"):
         settings.ignore("rope_theta", "rope_scaling", "rope_parameters")
@@ -125,14 +119,12 @@ def _falcon_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
 FALCON = like(
     BLOOM,
     "falcon",
-    ("falcon",),
     config={"n_layer": "num_hidden_layers", "n_head": "num_attention_heads", "n_ctx": "max_position_embeddings"},
     second_names={"hidden_size": "n_embed"},
     slots={"embedding_norm.gain": None, "embedding_norm.bias": None},
     block_slots={
         **linear("attn.o", "h.{i}.self_attention.dense", bias="bias"),
-        **linear("mlp.in", "h.{i}.mlp.dense_h_to_4h", bias="bias"),
-        **linear("mlp.out", "h.{i}.mlp.dense_4h_to_h", bias="bias"),
+        **linears("h.{i}.mlp", {"mlp.in": "dense_h_to_4h", "mlp.out": "dense_4h_to_h"}, bias="bias"),
     },
     defaults={"multi_query": True, "parallel_attn": True, "max_position_embeddings": 2048},
     variant=_falcon,

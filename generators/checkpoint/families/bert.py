@@ -6,15 +6,15 @@ from typing import Any
 
 from generators.base.architecture import Buckets
 from generators.base.errors import InputError
-from generators.checkpoint.config import Settings
-from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
+from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields, rotation
 
 LAYER = "encoder.layer.{i}"
-LARGEST_PADDING = 1000  # rows; an id of padding beyond it stands somewhere in the vocabulary, not before positions
+LARGEST_PADDING = 1000  # rows; a padding id beyond it is somewhere in the vocabulary, not before the positions
 
 
-def _as_set(family: Family, settings: Settings) -> Family:
+def _as_set(family: Family, settings: ModelConfig) -> Family:
     """Return the table for an encoder, or for one whose words see only those before them."""
     settings.must_be("position_embedding_type", "absolute", None)
     return changed(family, causal=settings.flag("is_decoder"))
@@ -24,14 +24,7 @@ BERT = Family(
     name="bert",
     model_types=("bert",),
     prefixes=("", "bert."),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-        "norm_eps": "layer_norm_eps",
-    },
+    config={**SIZES, "norm_eps": "layer_norm_eps"},
     slots={
         "position_embedding": Slot("embeddings.position_embeddings.weight", "n d"),
         "token_embedding": Slot("embeddings.word_embeddings.weight", "V d"),
@@ -40,9 +33,7 @@ BERT = Family(
     block_slots={
         **norm("ln1", "encoder.layer.{j}.output.LayerNorm"),
         **norm("ln2", f"{LAYER}.attention.output.LayerNorm"),
-        **linear("attn.q", f"{LAYER}.attention.self.query"),
-        **linear("attn.k", f"{LAYER}.attention.self.key"),
-        **linear("attn.v", f"{LAYER}.attention.self.value"),
+        **linears(f"{LAYER}.attention.self", {"attn.q": "query", "attn.k": "key", "attn.v": "value"}),
         **linear("attn.o", f"{LAYER}.attention.output.dense"),
         **linear("mlp.in", f"{LAYER}.intermediate.dense"),
         **linear("mlp.out", f"{LAYER}.output.dense"),
@@ -56,17 +47,16 @@ BERT = Family(
 )
 
 
-def after_padding(family: Family, settings: Settings, rows: int) -> Family:
+def after_padding(family: Family, settings: ModelConfig, rows: int) -> Family:
     """Return the table with `rows` rows of padding before the first position."""
     table = replace(family.slots["position_embedding"], skip=rows)
     return changed(family, slots={"position_embedding": table})
 
 
-def padding_rows(settings: Settings) -> int:
-    """Return how many rows stand before the first position: up to that of the padding token, and it.
+def padding_rows(settings: ModelConfig) -> int:
+    """Return how many rows come before the first position: up to and including that of the padding token.
 
-    Raises:
-        InputError: config.json names no padding token.
+    Raises InputError: config.json names no padding token.
     """
     pad = settings.get("pad_token_id")
     if isinstance(pad, bool) or not isinstance(pad, int) or not 0 <= pad < LARGEST_PADDING:
@@ -74,11 +64,11 @@ def padding_rows(settings: Settings) -> int:
     return pad + 1
 
 
-def _padded(family: Family, settings: Settings) -> Family:
+def _padded(family: Family, settings: ModelConfig) -> Family:
     return after_padding(_as_set(family, settings), settings, padding_rows(settings))
 
 
-def positions_after_padding(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def positions_after_padding(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the number of positions: config.json counts the padding's rows with them."""
     return {"n_ctx": fields["n_ctx"] - padding_rows(settings)}
 
@@ -86,7 +76,7 @@ def positions_after_padding(settings: Settings, fields: Fields) -> Mapping[str, 
 ROBERTA = like(
     BERT,
     "roberta",
-    ("roberta", "xlm-roberta", "camembert"),
+    model_types=("roberta", "xlm-roberta", "camembert"),
     prefixes=("", "roberta."),
     defaults={"pad_token_id": 1},
     variant=_padded,
@@ -99,19 +89,17 @@ DISTILBERT_LAYER = "transformer.layer.{i}"
 DISTILBERT = like(
     BERT,
     "distilbert",
-    ("distilbert",),
     prefixes=("distilbert.", ""),
     config={"n_layer": "n_layers", "n_head": "n_heads", "d_model": "dim"},
     slots=NO_TYPES,
     block_slots={
         **norm("ln1", "transformer.layer.{j}.output_layer_norm"),
         **norm("ln2", f"{DISTILBERT_LAYER}.sa_layer_norm"),
-        **linear("attn.q", f"{DISTILBERT_LAYER}.attention.q_lin"),
-        **linear("attn.k", f"{DISTILBERT_LAYER}.attention.k_lin"),
-        **linear("attn.v", f"{DISTILBERT_LAYER}.attention.v_lin"),
-        **linear("attn.o", f"{DISTILBERT_LAYER}.attention.out_lin"),
-        **linear("mlp.in", f"{DISTILBERT_LAYER}.ffn.lin1"),
-        **linear("mlp.out", f"{DISTILBERT_LAYER}.ffn.lin2"),
+        **linears(
+            f"{DISTILBERT_LAYER}.attention",
+            {"attn.q": "q_lin", "attn.k": "k_lin", "attn.v": "v_lin", "attn.o": "out_lin"},
+        ),
+        **linears(f"{DISTILBERT_LAYER}.ffn", {"mlp.in": "lin1", "mlp.out": "lin2"}),
     },
     ignores=("sinusoidal_pos_embds", "tie_weights_"),  # sines or not, the table is in the file
 )
@@ -121,10 +109,7 @@ SHARED = "encoder.albert_layer_groups.0.albert_layers.0"
 
 def _embedding_norm(tensor: str) -> dict[str, Slot]:
     """Return the norm of embeddings that have a width of their own."""
-    return {
-        "embedding_norm.gain": Slot(f"{tensor}.weight", "e"),
-        "embedding_norm.bias": Slot(f"{tensor}.bias", "e"),
-    }
+    return {"embedding_norm.gain": Slot(f"{tensor}.weight", "e"), "embedding_norm.bias": Slot(f"{tensor}.bias", "e")}
 
 
 def _projection(tensor: str) -> dict[str, Slot]:
@@ -140,10 +125,10 @@ OWN_WIDTH = {
     "token_type_embedding": Slot("embeddings.token_type_embeddings.weight", "t e"),
     **_embedding_norm("embeddings.LayerNorm"),
 }
-NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection stands between it and attention
+NO_FIRST_NORM = {"ln1.gain": None, "ln1.bias": None}  # the projection is between it and attention
 
 
-def _one_group(family: Family, settings: Settings) -> Family:
+def _one_group(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a model whose layers all share one set of weights."""
     settings.must_be("num_hidden_groups", 1)
     settings.must_be("inner_group_num", 1)
@@ -153,19 +138,14 @@ def _one_group(family: Family, settings: Settings) -> Family:
 ALBERT = like(
     BERT,
     "albert",
-    ("albert",),
     prefixes=("albert.", ""),
     config={"d_embedding": "embedding_size"},
     slots={**OWN_WIDTH, **_projection("encoder.embedding_hidden_mapping_in")},
     block_slots={
         **norm("ln1", f"{SHARED}.full_layer_layer_norm"),
         **norm("ln2", f"{SHARED}.attention.LayerNorm"),
-        **linear("attn.q", f"{SHARED}.attention.query"),
-        **linear("attn.k", f"{SHARED}.attention.key"),
-        **linear("attn.v", f"{SHARED}.attention.value"),
-        **linear("attn.o", f"{SHARED}.attention.dense"),
-        **linear("mlp.in", f"{SHARED}.ffn"),
-        **linear("mlp.out", f"{SHARED}.ffn_output"),
+        **linears(f"{SHARED}.attention", {"attn.q": "query", "attn.k": "key", "attn.v": "value", "attn.o": "dense"}),
+        **linears(SHARED, {"mlp.in": "ffn", "mlp.out": "ffn_output"}),
     },
     first_block_slots=NO_FIRST_NORM,
     defaults={"num_hidden_groups": 1, "inner_group_num": 1, "embedding_size": 128},
@@ -174,7 +154,7 @@ ALBERT = like(
 )
 
 
-def _electra(family: Family, settings: Settings) -> Family:
+def _electra(family: Family, settings: ModelConfig) -> Family:
     """Return the table for embeddings of a width of their own, or of that of the stream."""
     chosen = _as_set(family, settings)
     if settings.get("embedding_size") == settings.get("hidden_size"):
@@ -186,7 +166,6 @@ def _electra(family: Family, settings: Settings) -> Family:
 ELECTRA = like(
     BERT,
     "electra",
-    ("electra",),
     prefixes=("electra.", "discriminator.electra.", "generator.electra.", ""),
     config={"d_embedding": "embedding_size"},
     defaults={"embedding_size": 128},
@@ -197,11 +176,11 @@ MPNET_PADDING = 2  # its software counts from 2 whatever the config says of padd
 BUCKETS = Buckets(count=32, max_distance=128, both_ways=True)  # likewise, whatever it says of buckets
 
 
-def _mpnet(family: Family, settings: Settings) -> Family:
+def _mpnet(family: Family, settings: ModelConfig) -> Family:
     return after_padding(_as_set(family, settings), settings, MPNET_PADDING)
 
 
-def _mpnet_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _mpnet_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.must_be("relative_attention_num_buckets", BUCKETS.count)
     return {"n_ctx": fields["n_ctx"] - MPNET_PADDING, "buckets": BUCKETS}
 
@@ -209,15 +188,11 @@ def _mpnet_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
 MPNET = like(
     BERT,
     "mpnet",
-    ("mpnet",),
     prefixes=("mpnet.", ""),
     slots=NO_TYPES,
     block_slots={
         **norm("ln2", f"{LAYER}.attention.LayerNorm"),
-        **linear("attn.q", f"{LAYER}.attention.attn.q"),
-        **linear("attn.k", f"{LAYER}.attention.attn.k"),
-        **linear("attn.v", f"{LAYER}.attention.attn.v"),
-        **linear("attn.o", f"{LAYER}.attention.attn.o"),
+        **linears(f"{LAYER}.attention.attn", {"attn.q": "q", "attn.k": "k", "attn.v": "v", "attn.o": "o"}),
         "attn.relative_bias": Slot("encoder.relative_attention_bias.weight", "r h"),
     },
     defaults={"relative_attention_num_buckets": 32},
@@ -225,10 +200,10 @@ MPNET = like(
     extra=_mpnet_numbers,
 )
 
-KEPT = 1 - 0.15 * 0.8  # of embeddings, as after the masking that ESM was trained with
+UNMASKED = 1 - 0.15 * 0.8  # share of embeddings left by the masking that ESM was trained with
 
 
-def _esm(family: Family, settings: Settings) -> Family:
+def _esm(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a model that rotates, or adds a table of positions."""
     kind = settings.one_of("position_embedding_type", ("absolute", "rotary"))
     chosen = changed(family, causal=settings.flag("is_decoder"), slots=_esm_norms(settings))
@@ -241,14 +216,14 @@ def _esm(family: Family, settings: Settings) -> Family:
     )
 
 
-def _esm_norms(settings: Settings) -> dict[str, Slot]:
+def _esm_norms(settings: ModelConfig) -> dict[str, Slot]:
     before = norm("embedding_norm", "embeddings.layer_norm") if settings.flag("emb_layer_norm_before") else {}
     return {**before, **norm("final_norm", "encoder.emb_layer_norm_after")}
 
 
-def _esm_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _esm_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.must_be("is_folding_model", False, None)
-    numbers: dict[str, Any] = {"embedding_scale": KEPT if settings.flag("token_dropout") else 1.0}
+    numbers: dict[str, Any] = {"embedding_scale": UNMASKED if settings.flag("token_dropout") else 1.0}
     if settings.get("position_embedding_type") == "rotary":
         return {**numbers, "rotary": (rotation(settings, fields),) * fields["n_layer"]}
     settings.ignore("rope_theta", "rope_parameters")
@@ -258,7 +233,6 @@ def _esm_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
 ESM = like(
     BERT,
     "esm",
-    ("esm",),
     prefixes=("esm.", ""),
     slots=NO_TYPES,
     block_slots={**norm("ln1", f"{LAYER}.attention.LayerNorm"), **norm("ln2", f"{LAYER}.LayerNorm")},
@@ -278,7 +252,7 @@ MIXED = (
 )
 
 
-def _deberta(family: Family, settings: Settings) -> Family:
+def _deberta(family: Family, settings: ModelConfig) -> Family:
     """Return the table with or without a table of positions, and of distances."""
     relative, added = settings.flag("relative_attention"), settings.flag("position_biased_input")
     slots: dict[str, Slot | None] = {} if settings.get("type_vocab_size") else dict(NO_TYPES)
@@ -301,12 +275,12 @@ def _deberta(family: Family, settings: Settings) -> Family:
     )
 
 
-def _convolves(settings: Settings) -> bool:
+def _convolves(settings: ModelConfig) -> bool:
     """Return whether a convolution of the embeddings is added to what the first block gives, and normed with it."""
     return settings.get("conv_kernel_size") not in (None, 0) and settings.size("conv_kernel_size") > 0
 
 
-def _deberta_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _deberta_numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the scale of scores that are sums of up to three parts."""
     width = settings.get("embedding_size")
     if width not in (None, fields["d_model"]):
@@ -325,12 +299,9 @@ def _deberta_numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
 DEBERTA = like(
     BERT,
     "deberta-v2",
-    ("deberta-v2",),
     prefixes=("deberta.", ""),
     block_slots={
-        **linear("attn.q", f"{LAYER}.attention.self.query_proj"),
-        **linear("attn.k", f"{LAYER}.attention.self.key_proj"),
-        **linear("attn.v", f"{LAYER}.attention.self.value_proj"),
+        **linears(f"{LAYER}.attention.self", {"attn.q": "query_proj", "attn.k": "key_proj", "attn.v": "value_proj"}),
     },
     defaults={"position_biased_input": True, "layer_norm_eps": 1e-7},
     variant=_deberta,

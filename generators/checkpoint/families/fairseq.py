@@ -1,30 +1,27 @@
-"""What came out of fairseq: BART, Marian, Whisper, and decoders alone (OPT, XGLM, BioGPT)."""
+"""Models that come from fairseq: BART, Marian, Whisper, and decoders alone (OPT, XGLM, BioGPT)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from generators.checkpoint.config import Settings
-from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
+from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, like, linears, norm
 from generators.checkpoint.rotation import Fields
 
 OFFSET = 2  # rows before the first position
-FIXED_EPS = {"layer_norm_eps": 1e-5}
 
 
 def attention(layer: str) -> dict[str, Slot]:
     """Return the four matrices of attention, each with a bias."""
     return {
-        **linear("attn.q", f"{layer}.self_attn.q_proj"),
-        **linear("attn.k", f"{layer}.self_attn.k_proj"),
-        **linear("attn.v", f"{layer}.self_attn.v_proj"),
-        **linear("attn.o", f"{layer}.self_attn.out_proj"),
-        **linear("mlp.in", f"{layer}.fc1"),
-        **linear("mlp.out", f"{layer}.fc2"),
+        **linears(
+            f"{layer}.self_attn", {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj", "attn.o": "out_proj"}
+        ),
+        **linears(layer, {"mlp.in": "fc1", "mlp.out": "fc2"}),
     }
 
 
-def _scaled(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _scaled(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     return {"embedding_scale": fields["d_model"] ** 0.5 if settings.flag("scale_embedding") else 1.0}
 
 
@@ -32,13 +29,7 @@ BIOGPT = Family(
     name="biogpt",
     model_types=("biogpt",),
     prefixes=("biogpt.", ""),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-    },
+    config=SIZES,
     slots={
         "position_embedding": Slot("embed_positions.weight", "n d", skip=OFFSET),
         "token_embedding": Slot("embed_tokens.weight", "V d"),
@@ -57,7 +48,6 @@ BIOGPT = Family(
 XGLM = like(
     BIOGPT,
     "xglm",
-    ("xglm",),
     prefixes=("model.", ""),
     config={"n_layer": "num_layers", "n_head": "attention_heads", "d_model": "d_model"},
     slots={
@@ -68,7 +58,7 @@ XGLM = like(
 )
 
 
-def _opt(family: Family, settings: Settings) -> Family:
+def _opt(family: Family, settings: ModelConfig) -> Family:
     """Return the table for norms before or after, and for embeddings of a width of their own (the 350m layout)."""
     settings.must_be("enable_bias", True)
     settings.must_be("layer_norm_elementwise_affine", True)
@@ -104,7 +94,6 @@ def _normed_after() -> dict[str, Any]:
 OPT = like(
     BIOGPT,
     "opt",
-    ("opt",),
     prefixes=("model.decoder.", "decoder.", ""),
     slots={"unembedding": Slot("lm_head.weight", "V d"), **norm("final_norm", "final_layer_norm")},
     defaults={"do_layer_norm_before": True, "enable_bias": True, "layer_norm_elementwise_affine": True},
@@ -152,7 +141,7 @@ BART_ENCODER = Family(
 BART_DECODER = like(
     BART_ENCODER,
     "bart--decoder",
-    ("bart",),
+    model_types=("bart",),
     config={"n_layer": "decoder_layers", "n_head": "decoder_attention_heads"},
     slots={
         "position_embedding": Slot("decoder.embed_positions.weight", "n d", skip=OFFSET),
@@ -176,7 +165,7 @@ COMPUTED = {"position_embedding": Slot("(computed)", "n d", formula="split")}
 MARIAN_ENCODER = like(
     BART_ENCODER,
     "marian--encoder",
-    ("marian",),
+    model_types=("marian",),
     slots=COMPUTED,
     first_block_slots=NO_NORM,
     positions="formula",
@@ -185,7 +174,7 @@ MARIAN_ENCODER = like(
 MARIAN_DECODER = like(
     BART_DECODER,
     "marian--decoder",
-    ("marian",),
+    model_types=("marian",),
     slots=COMPUTED,
     first_block_slots=NO_NORM,
     positions="formula",
@@ -194,7 +183,7 @@ MARIAN_DECODER = like(
 )
 
 
-def _one_size_fits(family: Family, settings: Settings) -> Family:
+def _one_size_fits(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a vocabulary of the decoder's own, or the one that both share."""
     if settings.get("decoder_vocab_size") is not None:
         return family
@@ -206,7 +195,7 @@ MARIAN_DECODER = replace(MARIAN_DECODER, variant=_one_size_fits)
 WHISPER_ENCODER = like(
     BART_ENCODER,
     "whisper--encoder",
-    ("whisper",),
+    model_types=("whisper",),
     config={"n_ctx": "max_source_positions", "vocab_size": None},
     slots={
         "position_embedding": Slot("encoder.embed_positions.weight", "n d"),
@@ -220,7 +209,7 @@ WHISPER_ENCODER = like(
     },
     first_block_slots=norm("ln1", f"{ENCODER}.self_attn_layer_norm"),
     post_norm=False,
-    positions="formula",  # sines, kept in the file
+    positions="formula",  # sines, stored in the file
     without={"token_embedding": "Whisper's encoder hears sound: it has no tokens."},
     aliases=(),
     ignores=("max_target_positions",),
@@ -228,7 +217,7 @@ WHISPER_ENCODER = like(
 WHISPER_DECODER = like(
     BART_DECODER,
     "whisper--decoder",
-    ("whisper",),
+    model_types=("whisper",),
     config={"n_ctx": "max_target_positions"},
     slots={
         "position_embedding": Slot("decoder.embed_positions.weight", "n d"),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.llama import LLAMA, gated, head_norms
 from generators.checkpoint.roles import Slot, like, norm
 from generators.checkpoint.rotation import FULL, SLIDING, Fields, layer_kinds, rotation, same_in_all_layers, windows
@@ -13,11 +13,11 @@ ONE = 1.0  # added to every gain
 PATTERN = 6  # in Gemma 3 every sixth layer sees all keys
 
 
-def _bidirectional(settings: Settings) -> None:
+def _bidirectional(settings: ModelConfig) -> None:
     settings.must_be("use_bidirectional_attention", None, False)
 
 
-def _gemma(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _gemma(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     _bidirectional(settings)
     return {**same_in_all_layers(settings, fields), "embedding_scale": math.sqrt(fields["d_model"])}
 
@@ -25,7 +25,6 @@ def _gemma(settings: Settings, fields: Fields) -> Mapping[str, Any]:
 GEMMA = like(
     LLAMA,
     "gemma",
-    ("gemma",),
     slots=norm("final_norm", "norm", bias=False, plus=ONE),
     block_slots={
         **norm("ln1", "layers.{i}.input_layernorm", bias=False, plus=ONE),
@@ -39,7 +38,7 @@ GEMMA = like(
 )
 
 
-def _capped(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _capped(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return scale and cap of scores; the scale is that of a width named in config.json, not of the head's own."""
     cap = settings.get("attn_logit_softcapping")
     settings.ignore("final_logit_softcapping")
@@ -50,7 +49,7 @@ def _capped(settings: Settings, fields: Fields) -> Mapping[str, Any]:
     }
 
 
-def _gemma2(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _gemma2(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     _bidirectional(settings)
     n_layer = fields["n_layer"]
     alternating = [SLIDING if i % 2 == 0 else FULL for i in range(n_layer)]
@@ -65,7 +64,6 @@ def _gemma2(settings: Settings, fields: Fields) -> Mapping[str, Any]:
 GEMMA2 = like(
     GEMMA,
     "gemma2",
-    ("gemma2",),
     block_slots={
         **norm("ln2", "layers.{i}.pre_feedforward_layernorm", bias=False, plus=ONE),
         "attn.out_norm.gain": Slot("layers.{i}.post_attention_layernorm.weight", "d", plus=ONE),
@@ -81,7 +79,7 @@ GEMMA2 = like(
 )
 
 
-def _gemma3(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _gemma3(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the rotations of layers that see a window (unscaled, base 10,000) and of those that see all."""
     _bidirectional(settings)
     n_layer = fields["n_layer"]
@@ -102,7 +100,6 @@ def _gemma3(settings: Settings, fields: Fields) -> Mapping[str, Any]:
 GEMMA3 = like(
     GEMMA2,
     "gemma3_text",
-    ("gemma3_text",),
     block_slots=head_norms(plus=ONE),
     defaults={
         "attn_logit_softcapping": None,
@@ -120,7 +117,6 @@ GEMMA3 = like(
 GEMMA3_NESTED = like(
     GEMMA3,
     "gemma3",
-    ("gemma3",),
     prefixes=("language_model.model.", "model.language_model.", "language_model.", "model."),
     at="text_config",
 )

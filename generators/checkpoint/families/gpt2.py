@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from generators.base.errors import InputError
-from generators.checkpoint.config import Settings
-from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, norm
+from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, linears, norm
 
 GPT_CONFIG = {
     "n_layer": "n_layer",
@@ -18,7 +18,7 @@ GPT_CONFIG = {
 UNSCALED = 1.0
 
 
-def _scores(settings: Settings, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _scores(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     return {
         "score_scale": None if settings.flag("scale_attn_weights") else UNSCALED,
         "scaled_by_layer": settings.flag("scale_attn_by_inverse_layer_idx"),
@@ -41,8 +41,7 @@ GPT2 = Family(
         **norm("ln2", "h.{i}.ln_2"),
         **fused("h.{i}.attn.c_attn", "a a a", stored="in out"),
         **linear("attn.o", "h.{i}.attn.c_proj", stored="in out"),
-        **linear("mlp.in", "h.{i}.mlp.c_fc", stored="in out"),
-        **linear("mlp.out", "h.{i}.mlp.c_proj", stored="in out"),
+        **linears("h.{i}.mlp", {"mlp.in": "c_fc", "mlp.out": "c_proj"}, stored="in out"),
     },
     defaults={"scale_attn_weights": True},
     extra=_scores,
@@ -51,7 +50,6 @@ GPT2 = Family(
 GPT1 = like(
     GPT2,
     "openai-gpt",
-    ("openai-gpt",),
     slots={
         "position_embedding": Slot("positions_embed.weight", "n d"),
         "token_embedding": Slot("tokens_embed.weight", "V d"),
@@ -65,14 +63,14 @@ GPT1 = like(
 )
 
 
-def _one_key_head(family: Family, settings: Settings) -> Family:
+def _one_key_head(family: Family, settings: ModelConfig) -> Family:
     """Return the table for one head of keys that all queries share, or for fused heads one after another."""
     if settings.flag("multi_query"):
         return family
     return changed(family, block_slots=fused("h.{i}.attn.c_attn", "a a a", groups="h"))
 
 
-def _bigcode(settings: Settings, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _bigcode(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     settings.ignore("num_key_value_heads", "scale_attention_softmax_in_fp32")
     settings.must_be("scale_attn_weights", True)
     return {"n_kv_head": 1 if settings.flag("multi_query") else None}
@@ -81,12 +79,10 @@ def _bigcode(settings: Settings, fields: Mapping[str, Any]) -> Mapping[str, Any]
 GPT_BIGCODE = like(
     GPT2,
     "gpt_bigcode",
-    ("gpt_bigcode",),
     block_slots={
         **fused("h.{i}.attn.c_attn", "a b b"),
         **linear("attn.o", "h.{i}.attn.c_proj"),
-        **linear("mlp.in", "h.{i}.mlp.c_fc"),
-        **linear("mlp.out", "h.{i}.mlp.c_proj"),
+        **linears("h.{i}.mlp", {"mlp.in": "c_fc", "mlp.out": "c_proj"}),
     },
     defaults={"multi_query": True},
     variant=_one_key_head,
@@ -94,7 +90,7 @@ GPT_BIGCODE = like(
 )
 
 
-def _alternating(settings: Settings, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+def _alternating(settings: ModelConfig, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the windows of layers that see only near keys; GPT-Neo's scores are not scaled at all."""
     kinds = [kind for block, count in _attention_types(settings) for _ in range(count) for kind in block]
     n_layer = fields["n_layer"]
@@ -105,7 +101,7 @@ def _alternating(settings: Settings, fields: Mapping[str, Any]) -> Mapping[str, 
     return {"score_scale": UNSCALED, "windows": local if "local" in kinds else ()}
 
 
-def _attention_types(settings: Settings) -> list[tuple[list[str], int]]:
+def _attention_types(settings: ModelConfig) -> list[tuple[list[str], int]]:
     given = settings.get("attention_types")
     try:
         return [([str(kind) for kind in kinds], int(count)) for kinds, count in given]
@@ -116,7 +112,6 @@ def _attention_types(settings: Settings) -> list[tuple[list[str], int]]:
 GPT_NEO = like(
     GPT2,
     "gpt_neo",
-    ("gpt_neo",),
     config={
         "n_layer": "num_layers",
         "n_head": "num_heads",
@@ -124,13 +119,10 @@ GPT_NEO = like(
         "n_ctx": "max_position_embeddings",
     },
     block_slots={
-        **linear("attn.q", "h.{i}.attn.attention.q_proj", bias=False),
-        **linear("attn.k", "h.{i}.attn.attention.k_proj", bias=False),
-        **linear("attn.v", "h.{i}.attn.attention.v_proj", bias=False),
+        **linears("h.{i}.attn.attention", {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj"}, bias=False),
         **dict.fromkeys(("attn.q.bias", "attn.k.bias", "attn.v.bias")),
         **linear("attn.o", "h.{i}.attn.attention.out_proj"),
-        **linear("mlp.in", "h.{i}.mlp.c_fc"),
-        **linear("mlp.out", "h.{i}.mlp.c_proj"),
+        **linears("h.{i}.mlp", {"mlp.in": "c_fc", "mlp.out": "c_proj"}),
     },
     defaults={"window_size": 256, "attention_types": [[["global", "local"], 12]]},
     ignores=("attention_layers",),
@@ -140,7 +132,6 @@ GPT_NEO = like(
 CTRL = like(
     GPT2,
     "ctrl",
-    ("ctrl",),
     slots={
         "position_embedding": Slot("(computed)", "n d", formula="split"),
         "token_embedding": Slot("w.weight", "V d"),
@@ -150,12 +141,8 @@ CTRL = like(
     block_slots={
         **norm("ln1", "h.{i}.layernorm1"),
         **norm("ln2", "h.{i}.layernorm2"),
-        **linear("attn.q", "h.{i}.multi_head_attention.Wq"),
-        **linear("attn.k", "h.{i}.multi_head_attention.Wk"),
-        **linear("attn.v", "h.{i}.multi_head_attention.Wv"),
-        **linear("attn.o", "h.{i}.multi_head_attention.dense"),
-        **linear("mlp.in", "h.{i}.ffn.0"),
-        **linear("mlp.out", "h.{i}.ffn.2"),
+        **linears("h.{i}.multi_head_attention", {"attn.q": "Wq", "attn.k": "Wk", "attn.v": "Wv", "attn.o": "dense"}),
+        **linears("h.{i}.ffn", {"mlp.in": "0", "mlp.out": "2"}),
     },
     positions="formula",
     defaults={"layer_norm_epsilon": 1e-6},

@@ -4,17 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from generators.base.architecture import Rotary
-from generators.checkpoint.config import Settings
-from generators.checkpoint.roles import Family, Slot, fused, like, linear, norm, part_of
-from generators.checkpoint.rotation import (
-    FULL,
-    SLIDING,
-    Fields,
-    rotation,
-    same_in_all_layers,
-    windows,
-    windows_above,
-)
+from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.roles import SIZES, Family, Slot, fused, like, linear, linears, norm, part_of
+from generators.checkpoint.rotation import FULL, SLIDING, Fields, rotation, same_in_all_layers, windows, windows_above
 
 ROTATES = "Positions enter as rotations inside attention: this architecture has no position embedding to look at."
 ROUTES = "Each token is sent to a few of several MLPs: there is no one matrix that every token's MLP reads with."
@@ -26,9 +18,7 @@ BIASED = "attention_bias"
 def attention(bias: bool | str, output: bool | str | None = None) -> dict[str, Slot]:
     """Return the four matrices of attention; `output` says of the last bias what `bias` says of the others."""
     return {
-        **linear("attn.q", f"{ATTN}.q_proj", bias=bias),
-        **linear("attn.k", f"{ATTN}.k_proj", bias=bias),
-        **linear("attn.v", f"{ATTN}.v_proj", bias=bias),
+        **linears(ATTN, {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj"}, bias=bias),
         **linear("attn.o", f"{ATTN}.o_proj", bias=bias if output is None else output),
     }
 
@@ -36,9 +26,7 @@ def attention(bias: bool | str, output: bool | str | None = None) -> dict[str, S
 def gated(bias: bool | str = False) -> dict[str, Slot]:
     """Return the three matrices of a gated MLP."""
     return {
-        **linear("mlp.in", f"{MLP}.up_proj", bias=bias),
-        **linear("mlp.gate", f"{MLP}.gate_proj", bias=bias),
-        **linear("mlp.out", f"{MLP}.down_proj", bias=bias),
+        **linears(MLP, {"mlp.in": "up_proj", "mlp.gate": "gate_proj", "mlp.out": "down_proj"}, bias=bias),
     }
 
 
@@ -57,14 +45,7 @@ LLAMA = Family(
     name="llama",
     model_types=("llama",),
     prefixes=("model.", ""),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-        "norm_eps": "rms_norm_eps",
-    },
+    config={**SIZES, "norm_eps": "rms_norm_eps"},
     slots={
         "token_embedding": Slot("embed_tokens.weight", "V d"),
         "unembedding": Slot("lm_head.weight", "V d"),
@@ -87,7 +68,6 @@ LLAMA = Family(
 MISTRAL = like(
     LLAMA,
     "mistral",
-    ("mistral",),
     block_slots={**dict.fromkeys(attention(True)), **attention(False), **dict.fromkeys(gated(True)), **gated()},
     defaults={"sliding_window": 4096, "max_position_embeddings": 131072, "num_key_value_heads": 8},
 )
@@ -95,7 +75,6 @@ MISTRAL = like(
 MIXTRAL = like(
     MISTRAL,
     "mixtral",
-    ("mixtral",),
     block_slots={**NO_MLP, "mlp.router": Slot("layers.{i}.block_sparse_moe.gate.weight", "d x", transposed=True)},
     defaults={"sliding_window": None, "rope_theta": 1e6, "rms_norm_eps": 1e-5},
     without={"blocks.*.mlp.in": ROUTES, "blocks.*.mlp.gate": ROUTES, "blocks.*.mlp.out": ROUTES},
@@ -103,7 +82,7 @@ MIXTRAL = like(
 )
 
 
-def _windows_above(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _windows_above(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     turns = rotation(settings, fields)
     return {"rotary": (turns,) * fields["n_layer"], "windows": windows_above(settings, fields["n_layer"])}
 
@@ -111,7 +90,6 @@ def _windows_above(settings: Settings, fields: Fields) -> Mapping[str, Any]:
 QWEN2 = like(
     LLAMA,
     "qwen2",
-    ("qwen2",),
     block_slots={**attention(True), "attn.o.bias": None, **dict.fromkeys(gated(True)), **gated()},
     defaults={
         "use_sliding_window": False,
@@ -123,16 +101,10 @@ QWEN2 = like(
     extra=_windows_above,
 )
 
-QWEN3 = like(
-    QWEN2,
-    "qwen3",
-    ("qwen3",),
-    block_slots={**attention(BIASED), **head_norms()},
-    defaults={"head_dim": 128},
-)
+QWEN3 = like(QWEN2, "qwen3", block_slots={**attention(BIASED), **head_norms()}, defaults={"head_dim": 128})
 
 
-def _every_layer_routes(family: Family, settings: Settings) -> Family:
+def _every_layer_routes(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a model whose layers all send tokens to experts."""
     settings.must_be("decoder_sparse_step", 1, None)
     if settings.get("mlp_only_layers"):
@@ -143,7 +115,6 @@ def _every_layer_routes(family: Family, settings: Settings) -> Family:
 QWEN3_MOE = like(
     QWEN3,
     "qwen3_moe",
-    ("qwen3_moe",),
     block_slots={**NO_MLP, "mlp.router": Slot(f"{MLP}.gate.weight", "d x", transposed=True)},
     without=MIXTRAL.without,
     defaults={"head_dim": None, "num_key_value_heads": 4, "decoder_sparse_step": 1, "max_window_layers": 0},
@@ -151,7 +122,7 @@ QWEN3_MOE = like(
 )
 
 
-def _smollm3(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _smollm3(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the rotations of a model in which every fourth layer has none."""
     turns, n_layer = rotation(settings, fields), fields["n_layer"]
     interval = settings.get("no_rope_layer_interval") or 4
@@ -164,7 +135,6 @@ def _smollm3(settings: Settings, fields: Fields) -> Mapping[str, Any]:
 SMOLLM3 = like(
     LLAMA,
     "smollm3",
-    ("smollm3",),
     defaults={
         "rope_theta": 2_000_000.0,
         "use_sliding_window": False,
@@ -176,7 +146,7 @@ SMOLLM3 = like(
 )
 
 
-def _granite(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _granite(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.ignore("residual_multiplier", "logits_scaling")  # what is added back, what comes out
     return {
         **same_in_all_layers(settings, fields),
@@ -185,18 +155,11 @@ def _granite(settings: Settings, fields: Fields) -> Mapping[str, Any]:
     }
 
 
-GRANITE = like(
-    LLAMA,
-    "granite",
-    ("granite",),
-    defaults={"attention_multiplier": 1.0, "embedding_multiplier": 1.0},
-    extra=_granite,
-)
+GRANITE = like(LLAMA, "granite", defaults={"attention_multiplier": 1.0, "embedding_multiplier": 1.0}, extra=_granite)
 
 PHI3 = like(
     MISTRAL,
     "phi3",
-    ("phi3",),
     block_slots={
         **fused(f"{ATTN}.qkv_proj", "a b b", bias=False),
         **part_of("mlp.gate", f"{MLP}.gate_up_proj", "f f", 0),
@@ -214,7 +177,6 @@ PHI3 = like(
 OLMO = like(
     LLAMA,
     "olmo",
-    ("olmo",),
     slots={"final_norm.gain": None},
     block_slots={"ln1.gain": None, "ln2.gain": None, **dict.fromkeys(gated(True)), **gated()},
     norm="layer",
@@ -226,17 +188,11 @@ OLMO = like(
 )
 
 
-def _unclipped(family: Family, settings: Settings) -> Family:
-    settings.ignore("clip_qkv")  # bounds what came out of the matrices; scores of ordinary size are the same
-    return family
-
-
 NORMS_OUTPUTS = "OLMo 2 normalises what attention and MLP put out: they read the residual stream as it is."
 
 OLMO2 = like(
     LLAMA,
     "olmo2",
-    ("olmo2",),
     block_slots={
         "ln1.gain": None,
         "ln2.gain": None,
@@ -251,7 +207,7 @@ OLMO2 = like(
 )
 
 
-def _gpt_oss(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _gpt_oss(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     n_layer = fields["n_layer"]
     alternating = [SLIDING if i % 2 == 0 else FULL for i in range(n_layer)]
     turns = rotation(settings, fields)
@@ -261,7 +217,6 @@ def _gpt_oss(settings: Settings, fields: Fields) -> Mapping[str, Any]:
 GPT_OSS = like(
     LLAMA,
     "gpt_oss",
-    ("gpt_oss",),
     block_slots={
         **NO_MLP,
         **attention(True),
@@ -283,17 +238,4 @@ GPT_OSS = like(
     extra=_gpt_oss,
 )
 
-FAMILIES = (
-    LLAMA,
-    MISTRAL,
-    MIXTRAL,
-    QWEN2,
-    QWEN3,
-    QWEN3_MOE,
-    SMOLLM3,
-    GRANITE,
-    PHI3,
-    OLMO,
-    OLMO2,
-    GPT_OSS,
-)
+FAMILIES = (LLAMA, MISTRAL, MIXTRAL, QWEN2, QWEN3, QWEN3_MOE, SMOLLM3, GRANITE, PHI3, OLMO, OLMO2, GPT_OSS)

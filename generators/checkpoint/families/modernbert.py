@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.llama import ROTATES
-from generators.checkpoint.roles import Family, Slot, fused, linear, norm, part_of
+from generators.checkpoint.roles import SIZES, Family, Slot, fused, linear, norm, part_of
 from generators.checkpoint.rotation import FULL, SLIDING, Fields, layer_kinds, rotation
 
 LAYER = "layers.{i}"
 GLOBAL_EVERY = 3
 
 
-def _numbers(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _numbers(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the two rotations, and the windows: half of `local_attention` on either side."""
     n_layer = fields["n_layer"]
     every = settings.get("global_attn_every_n_layers") or GLOBAL_EVERY
@@ -37,14 +37,7 @@ MODERNBERT = Family(
     name="modernbert",
     model_types=("modernbert",),
     prefixes=("model.", ""),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-        "norm_eps": "norm_eps",
-    },
+    config={**SIZES, "norm_eps": "norm_eps"},
     slots={
         "token_embedding": Slot("embeddings.tok_embeddings.weight", "V d"),
         **_own_norm("final_norm", "final_norm"),

@@ -8,7 +8,6 @@ ONE = 1.0  # added to every gain
 NEMOTRON = like(
     LLAMA,
     "nemotron",
-    ("nemotron",),
     config={"norm_eps": "norm_eps"},
     slots=norm("final_norm", "norm", plus=ONE),
     block_slots={

@@ -1,20 +1,20 @@
-"""GPT-NeoX and other rotary decoders with layer norms: in several, attention and MLP stand side by side."""
+"""GPT-NeoX and other rotary decoders with layer norms: in several, attention and MLP run in parallel."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from generators.base.errors import InputError
-from generators.checkpoint.config import Settings
+from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.families.gpt2 import GPT_CONFIG
 from generators.checkpoint.families.llama import ATTN, BIASED, LLAMA, MLP, ROTATES, attention, gated
 from generators.checkpoint.positions import BASE, rotary
-from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, norm
+from generators.checkpoint.roles import SIZES, Family, Slot, changed, fused, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields, rotation, same_in_all_layers
 
 NO_TABLE = {"position_embedding": ROTATES}
 
 
-def _neox(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _neox(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     turns = rotation(settings, fields, base_key="rotary_emb_base", part_key="rotary_pct")
     return {"rotary": (turns,) * fields["n_layer"]}
 
@@ -23,14 +23,7 @@ NEOX = Family(
     name="gpt_neox",
     model_types=("gpt_neox",),
     prefixes=("gpt_neox.", ""),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-        "norm_eps": "layer_norm_eps",
-    },
+    config={**SIZES, "norm_eps": "layer_norm_eps"},
     slots={
         "token_embedding": Slot("embed_in.weight", "V d"),
         "unembedding": Slot("embed_out.weight", "V d"),
@@ -41,8 +34,7 @@ NEOX = Family(
         **norm("ln2", "layers.{i}.post_attention_layernorm"),
         **fused("layers.{i}.attention.query_key_value", "a a a", bias=BIASED, groups="h"),
         **linear("attn.o", "layers.{i}.attention.dense", bias=BIASED),
-        **linear("mlp.in", "layers.{i}.mlp.dense_h_to_4h"),
-        **linear("mlp.out", "layers.{i}.mlp.dense_4h_to_h"),
+        **linears("layers.{i}.mlp", {"mlp.in": "dense_h_to_4h", "mlp.out": "dense_4h_to_h"}),
     },
     tied=False,
     positions="rotary",
@@ -53,7 +45,7 @@ NEOX = Family(
 )
 
 
-def _first_channels(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _first_channels(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the rotation of neighbouring channels among the first of every head, as GPT-J makes it."""
     if settings.get("rotary_dim") is None:
         raise InputError("config.json gives no rotary_dim; without one the atlas can't read this family.")
@@ -74,13 +66,13 @@ GPTJ = Family(
     },
     block_slots={
         **norm("ln1", "h.{i}.ln_1"),
-        **norm("ln2", "h.{i}.ln_1"),  # one norm for both: attention and MLP stand side by side
-        **linear("attn.q", "h.{i}.attn.q_proj", bias=False),
-        **linear("attn.k", "h.{i}.attn.k_proj", bias=False),
-        **linear("attn.v", "h.{i}.attn.v_proj", bias=False),
-        **linear("attn.o", "h.{i}.attn.out_proj", bias=False),
-        **linear("mlp.in", "h.{i}.mlp.fc_in"),
-        **linear("mlp.out", "h.{i}.mlp.fc_out"),
+        **norm("ln2", "h.{i}.ln_1"),  # one norm for both: attention and MLP run in parallel
+        **linears(
+            "h.{i}.attn",
+            {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj", "attn.o": "out_proj"},
+            bias=False,
+        ),
+        **linears("h.{i}.mlp", {"mlp.in": "fc_in", "mlp.out": "fc_out"}),
     },
     tied=False,
     positions="rotary",
@@ -93,16 +85,12 @@ GPTJ = Family(
 MACHINES = 4  # CodeGen was trained on as many, each with its share of queries, values and keys
 
 CODEGEN = like(
-    GPTJ,
-    "codegen",
-    ("codegen",),
-    block_slots=fused("h.{i}.attn.qkv_proj", "a a a", bias=False, order="qvk", groups=MACHINES),
+    GPTJ, "codegen", block_slots=fused("h.{i}.attn.qkv_proj", "a a a", bias=False, order="qvk", groups=MACHINES)
 )
 
 PHI = like(
     LLAMA,
     "phi",
-    ("phi",),
     config={"norm_eps": "layer_norm_eps"},
     slots={"unembedding.bias": Slot("lm_head.bias", "V"), **norm("final_norm", "final_layernorm")},
     block_slots={
@@ -110,8 +98,7 @@ PHI = like(
         **norm("ln2", "layers.{i}.input_layernorm"),
         **attention(True),
         **linear("attn.o", f"{ATTN}.dense"),
-        **linear("mlp.in", f"{MLP}.fc1"),
-        **linear("mlp.out", f"{MLP}.fc2"),
+        **linears(MLP, {"mlp.in": "fc1", "mlp.out": "fc2"}),
         "mlp.gate": None,
         "mlp.gate.bias": None,
         **{f"attn.{x}_norm.gain": Slot(f"{ATTN}.{x}_layernorm.weight", "c", when="qk_layernorm") for x in "qk"},
@@ -122,7 +109,7 @@ PHI = like(
 )
 
 
-def _stablelm(family: Family, settings: Settings) -> Family:
+def _stablelm(family: Family, settings: ModelConfig) -> Family:
     """Return the table for one norm in front of attention and MLP, or two."""
     settings.must_be("qk_layernorm", False, None)
     if not settings.flag("use_parallel_residual"):
@@ -133,7 +120,6 @@ def _stablelm(family: Family, settings: Settings) -> Family:
 STABLELM = like(
     LLAMA,
     "stablelm",
-    ("stablelm",),
     config={"norm_eps": "layer_norm_eps"},
     slots=norm("final_norm", "norm"),
     block_slots={
@@ -152,15 +138,13 @@ STABLELM = like(
 STARCODER2 = like(
     LLAMA,
     "starcoder2",
-    ("starcoder2",),
     config={"norm_eps": "norm_epsilon"},
     slots=norm("final_norm", "norm"),
     block_slots={
         **norm("ln1", "layers.{i}.input_layernorm"),
         **norm("ln2", "layers.{i}.post_attention_layernorm"),
         **attention("use_bias"),
-        **linear("mlp.in", f"{MLP}.c_fc", bias="use_bias"),
-        **linear("mlp.out", f"{MLP}.c_proj", bias="use_bias"),
+        **linears(MLP, {"mlp.in": "c_fc", "mlp.out": "c_proj"}, bias="use_bias"),
         "mlp.gate": None,
         "mlp.gate.bias": None,
     },
@@ -171,7 +155,7 @@ STARCODER2 = like(
 )
 
 
-def _cohere(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _cohere(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.ignore("logit_scale")
     return same_in_all_layers(settings, fields, adjacent=True)
 
@@ -179,7 +163,6 @@ def _cohere(settings: Settings, fields: Fields) -> Mapping[str, Any]:
 COHERE = like(
     LLAMA,
     "cohere",
-    ("cohere",),
     config={"norm_eps": "layer_norm_eps"},
     block_slots={
         **norm("ln2", "layers.{i}.input_layernorm", bias=False),

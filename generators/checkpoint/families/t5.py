@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from generators.base.architecture import Buckets
-from generators.checkpoint.config import Settings
-from generators.checkpoint.roles import Family, Slot, changed, like, linear, norm
+from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.roles import Family, Slot, changed, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields
 
 UNSCALED = 1.0
@@ -15,7 +15,7 @@ BIASES = (
 )
 
 
-def _gated(family: Family, settings: Settings) -> Family:
+def _gated(family: Family, settings: ModelConfig) -> Family:
     """Return the table for a gated MLP, where config.json names one."""
     mlp = "layer.2" if family.stack == "decoder" else "layer.1"
     dense = f"{family.stack}.block.{{i}}.{mlp}.DenseReluDense"
@@ -24,13 +24,12 @@ def _gated(family: Family, settings: Settings) -> Family:
     return changed(
         family,
         block_slots={
-            **linear("mlp.gate", f"{dense}.wi_0", bias=False),
-            **linear("mlp.in", f"{dense}.wi_1", bias=False),
+            **linears(dense, {"mlp.gate": "wi_0", "mlp.in": "wi_1"}, bias=False),
         },
     )
 
 
-def _numbers(settings: Settings, fields: Fields, both_ways: bool) -> Mapping[str, Any]:
+def _numbers(settings: ModelConfig, fields: Fields, both_ways: bool) -> Mapping[str, Any]:
     settings.ignore("is_decoder", "scale_decoder_outputs", "n_positions")
     count, furthest = (settings.size(f"relative_attention_{what}") for what in ("num_buckets", "max_distance"))
     return {"score_scale": UNSCALED, "buckets": Buckets(count, furthest, both_ways)}
@@ -48,8 +47,7 @@ def _blocks(stack: str) -> dict[str, Slot]:
             for name in "qkvo"
             for slot, found in linear(f"attn.{name}", f"{attention}.{name}", False).items()
         },
-        **linear("mlp.in", f"{block}.{mlp}.DenseReluDense.wi", bias=False),
-        **linear("mlp.out", f"{block}.{mlp}.DenseReluDense.wo", bias=False),
+        **linears(f"{block}.{mlp}.DenseReluDense", {"mlp.in": "wi", "mlp.out": "wo"}, bias=False),
         "attn.relative_bias": Slot(first, "r h"),
     }
 
@@ -88,7 +86,7 @@ T5_ENCODER = Family(
 )
 
 
-def _decoder(family: Family, settings: Settings) -> Family:
+def _decoder(family: Family, settings: ModelConfig) -> Family:
     own = settings.get("num_decoder_layers") is not None
     return changed(_gated(family, settings), config={"n_layer": "num_decoder_layers" if own else "num_layers"})
 
@@ -96,7 +94,7 @@ def _decoder(family: Family, settings: Settings) -> Family:
 T5_DECODER = like(
     T5_ENCODER,
     "t5--decoder",
-    ("t5",),
+    model_types=("t5",),
     slots={
         "unembedding": Slot("lm_head.weight", "V d"),
         **norm("final_norm", "decoder.final_layer_norm", bias=False),

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from generators.base.errors import InputError
-from generators.checkpoint.config import Settings
-from generators.checkpoint.roles import Family, Slot, like, linear, norm
+from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.roles import SIZES, Family, Slot, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields
 
 LAYER = "encoder.layer.{i}"
 SEES = {"token_embedding": "This model sees images: it has no tokens."}
 
 
-def _patches(settings: Settings, fields: Fields) -> Mapping[str, Any]:
+def _patches(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     """Return the number of positions: patches of an image, row by row."""
     image, patch = settings.size("image_size"), settings.size("patch_size")
     if image < patch:
@@ -37,9 +37,9 @@ VIT = Family(
     block_slots={
         **norm("ln1", f"{LAYER}.layernorm_before"),
         **norm("ln2", f"{LAYER}.layernorm_after"),
-        **linear("attn.q", f"{LAYER}.attention.attention.query", bias="qkv_bias"),
-        **linear("attn.k", f"{LAYER}.attention.attention.key", bias="qkv_bias"),
-        **linear("attn.v", f"{LAYER}.attention.attention.value", bias="qkv_bias"),
+        **linears(
+            f"{LAYER}.attention.attention", {"attn.q": "query", "attn.k": "key", "attn.v": "value"}, bias="qkv_bias"
+        ),
         **linear("attn.o", f"{LAYER}.attention.output.dense"),
         **linear("mlp.in", f"{LAYER}.intermediate.dense"),
         **linear("mlp.out", f"{LAYER}.output.dense"),
@@ -53,14 +53,13 @@ VIT = Family(
 DEIT = like(
     VIT,
     "deit",
-    ("deit",),
     prefixes=("deit.", ""),
-    # a class token and one for distillation stand before the patches
+    # a class token and a distillation token come before the patches
     slots={"position_embedding": Slot("embeddings.position_embeddings", "n d", flat=True, skip=2)},
 )
 
 
-def _plain_mlp(family: Family, settings: Settings) -> Family:
+def _plain_mlp(family: Family, settings: ModelConfig) -> Family:
     settings.must_be("use_swiglu_ffn", False, None)
     return family
 
@@ -68,13 +67,11 @@ def _plain_mlp(family: Family, settings: Settings) -> Family:
 DINOV2 = like(
     VIT,
     "dinov2",
-    ("dinov2",),
     prefixes=("dinov2.", ""),
     block_slots={
         **norm("ln1", f"{LAYER}.norm1"),
         **norm("ln2", f"{LAYER}.norm2"),
-        **linear("mlp.in", f"{LAYER}.mlp.fc1"),
-        **linear("mlp.out", f"{LAYER}.mlp.fc2"),
+        **linears(f"{LAYER}.mlp", {"mlp.in": "fc1", "mlp.out": "fc2"}),
         "attn.out_scale": Slot(f"{LAYER}.layer_scale1.lambda1", "d"),
         "mlp.out_scale": Slot(f"{LAYER}.layer_scale2.lambda1", "d"),
     },
@@ -89,14 +86,7 @@ CLIP_TEXT = Family(
     name="clip--text",
     model_types=("clip",),
     prefixes=("text_model.", ""),
-    config={
-        "n_layer": "num_hidden_layers",
-        "n_head": "num_attention_heads",
-        "d_model": "hidden_size",
-        "n_ctx": "max_position_embeddings",
-        "vocab_size": "vocab_size",
-        "norm_eps": "layer_norm_eps",
-    },
+    config={**SIZES, "norm_eps": "layer_norm_eps"},
     slots={
         "position_embedding": Slot("embeddings.position_embedding.weight", "n d"),
         "token_embedding": Slot("embeddings.token_embedding.weight", "V d"),
@@ -105,12 +95,10 @@ CLIP_TEXT = Family(
     block_slots={
         **norm("ln1", f"{TOWER}.layer_norm1"),
         **norm("ln2", f"{TOWER}.layer_norm2"),
-        **linear("attn.q", f"{TOWER}.self_attn.q_proj"),
-        **linear("attn.k", f"{TOWER}.self_attn.k_proj"),
-        **linear("attn.v", f"{TOWER}.self_attn.v_proj"),
-        **linear("attn.o", f"{TOWER}.self_attn.out_proj"),
-        **linear("mlp.in", f"{TOWER}.mlp.fc1"),
-        **linear("mlp.out", f"{TOWER}.mlp.fc2"),
+        **linears(
+            f"{TOWER}.self_attn", {"attn.q": "q_proj", "attn.k": "k_proj", "attn.v": "v_proj", "attn.o": "out_proj"}
+        ),
+        **linears(f"{TOWER}.mlp", {"mlp.in": "fc1", "mlp.out": "fc2"}),
     },
     at="text_config",
     stack="text",
@@ -127,7 +115,7 @@ CLIP_TEXT = Family(
 CLIP_VISION = like(
     CLIP_TEXT,
     "clip--vision",
-    ("clip",),
+    model_types=("clip",),
     prefixes=("vision_model.", ""),
     config={"n_ctx": None, "vocab_size": None},
     slots={
@@ -147,7 +135,7 @@ CLIP_VISION = like(
 SIGLIP_TEXT = like(
     CLIP_TEXT,
     "siglip--text",
-    ("siglip",),
+    model_types=("siglip",),
     causal=False,
     defaults={
         "num_attention_heads": 12,
@@ -161,7 +149,7 @@ SIGLIP_TEXT = like(
 SIGLIP_VISION = like(
     CLIP_VISION,
     "siglip--vision",
-    ("siglip",),
+    model_types=("siglip",),
     slots={
         "position_embedding": Slot("embeddings.position_embedding.weight", "n d"),
         "embedding_norm.gain": None,

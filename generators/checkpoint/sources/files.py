@@ -1,12 +1,10 @@
 """A checkpoint's files: its tensors by name, and its small text files."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from numpy import ndarray as Array
@@ -15,6 +13,7 @@ import generators.checkpoint.sources.pickled as pickled
 from generators.base.errors import InputError
 from generators.base.progress import Report, silent
 from generators.checkpoint.config import CONFIG, parse_object
+from generators.checkpoint.sources.network import Traffic
 
 WEIGHTS = "model.safetensors"
 SHARD_INDEX = "model.safetensors.index.json"
@@ -33,42 +32,6 @@ class Origin:
     commit: str | None = None
 
 
-@dataclass
-class Traffic:
-    """Bytes of weights that came over the network, headers of files included; several threads may count."""
-
-    fetched: int = 0
-    _needed: dict[str, int] = field(default_factory=dict, repr=False)
-    _watch: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
-    _counting: Lock = field(default_factory=Lock, repr=False, compare=False)
-
-    @property
-    def needed(self) -> int:
-        """Return the bytes of all tensors that were asked for, each once, wherever they came from."""
-        return sum(self._needed.values())
-
-    def came(self, count: int) -> None:
-        """Count bytes that came."""
-        with self._counting:
-            self.fetched += count
-            if self._watch is not None:
-                self._watch(count)
-
-    def was_needed(self, tensor: str, count: int) -> None:
-        """Count a tensor of so many bytes that was asked for."""
-        with self._counting:
-            self._needed[tensor] = count
-
-    @contextmanager
-    def watched(self, watch: Callable[[int], None]) -> Iterator[None]:
-        """Tell of all bytes that come meanwhile, a few at a time."""
-        self._watch = watch
-        try:
-            yield
-        finally:
-            self._watch = None
-
-
 @dataclass(frozen=True)
 class Header:
     """What a file says of a tensor before it is read."""
@@ -79,11 +42,10 @@ class Header:
 
 @dataclass(frozen=True)
 class Files:
-    """A checkpoint's files, each had when asked for. Tensors are handed out as arrays, other files as bytes.
+    """A checkpoint's files, each fetched when asked for. Tensors are handed out as arrays, other files as bytes.
 
-    `fetch` returns None for a file that isn't there. `stack` is the half that is meant where a checkpoint holds two
-    models, an encoder and a decoder or two towers. `folder` holds all of them where they lie on this machine; None
-    where they come from elsewhere.
+    `fetch` returns None for a file that isn't there. `stack` names one half where a checkpoint holds two models, an
+    encoder and a decoder or two towers. `folder` holds all files if they are on this machine, else it is None.
     """
 
     origin: Origin
@@ -99,9 +61,8 @@ class Files:
     def header(self, name: str) -> Header:
         """Return dtype and shape of a tensor.
 
-        Raises:
-            KeyError: there is none of that name.
-            InputError: the file is damaged, or lacks what its index says it holds.
+        Raises KeyError: there is none of that name. InputError: the file is damaged, or lacks what its index says it
+        holds.
         """
         path = self._path(self._file_of[name])
         if self._are_pickles:
@@ -110,12 +71,11 @@ class Files:
             return _header(file, name, path.name)
 
     def parts(self, name: str) -> Iterator[Array]:
-        """Hand out a tensor as it is stored, from its first row to its last, as many rows at a time as are no burden.
+        """Hand out a tensor as it is stored, from its first row to its last, a limited number of rows at a time.
 
         No file stays open between two parts, so that no page of it stays mapped.
 
-        Raises:
-            KeyError, InputError: as for its header; its numbers are of a kind that is not read.
+        Raises KeyError, InputError: as for its header; its numbers are of a kind that is not read.
         """
         path = self._path(self._file_of[name])
         head = self.header(name)
@@ -130,18 +90,11 @@ class Files:
     def prefetch(self, names: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
         """Get ready to read tensors, together where that is cheaper; nothing where they lie on this machine.
 
-        Args:
-            names: which.
-            report: told how many bytes are read.
-            whole: whether the files that hold them will be needed as they are, all of them.
+        `whole`: the files that hold them will be needed as they are, all of them.
         """
 
     def content(self, name: str) -> bytes | None:
-        """Return a small file's bytes, None if it isn't there.
-
-        Raises:
-            InputError: it can't be read.
-        """
+        """Return a small file's bytes, None if it isn't there. Raises InputError: it can't be read."""
         path = self.fetch(name)
         if path is None:
             return None
@@ -152,11 +105,7 @@ class Files:
             raise InputError(f"{path} can't be read: {error}.") from error
 
     def config(self) -> dict[str, Any]:
-        """Return config.json.
-
-        Raises:
-            InputError: there is none, or it is no JSON object.
-        """
+        """Return config.json. Raises InputError: there is none, or it is no JSON object."""
         content = self.content(CONFIG)
         if content is None:
             raise InputError(f"The checkpoint {self.origin.place} has no {CONFIG}.")
@@ -181,8 +130,7 @@ class Files:
     def _older_files(self) -> Mapping[str, str] | None:
         """Return which file holds each tensor where they are pickles; None where there are none of those.
 
-        Raises:
-            InputError: only PyTorch may open them, and it isn't here.
+        Raises InputError: only PyTorch may open them, and it isn't here.
         """
         index = self.content(pickled.PICKLED_INDEX)
         path = None if index is not None else self.fetch(pickled.PICKLED)
@@ -237,10 +185,10 @@ def rows_at_once(shape: Sequence[int]) -> Iterator[tuple[Any, tuple[int, ...]]]:
 
 
 def check_size(path: Path) -> None:
-    """Look at a file's size before it is read, where it should hold text.
+    """Check the size of a text file before it is read.
 
     Raises:
-        InputError: it is far larger than any such file; or it can't be had.
+        InputError: it is far larger than any such file, or it can't be read.
     """
     try:
         size = path.stat().st_size
@@ -248,7 +196,7 @@ def check_size(path: Path) -> None:
         raise InputError(f"{path} can't be read: {error}.") from error
     if size > LARGEST_TEXT:
         raise InputError(
-            f"{path} has {size / 2**20:.0f} MiB where a config or a tokenizer is due; nothing beyond "
+            f"{path} has {size / 2**20:.0f} MiB where a config or a tokenizer was expected; nothing beyond "
             f"{LARGEST_TEXT / 2**20:.0f} MiB is read."
         )
 
@@ -256,25 +204,18 @@ def check_size(path: Path) -> None:
 def weight_map(index: bytes, place: str) -> dict[str, str]:
     """Return which file holds each tensor, from the index of a sharded checkpoint.
 
-    Raises:
-        InputError: it doesn't say, or names files outside the checkpoint.
+    Raises InputError: it doesn't say, or names files outside the checkpoint.
     """
     found = parse_object(index, place).get("weight_map")
-    if not isinstance(found, dict) or not all(_is_file_name(name) for name in found.values()):
+    if not isinstance(found, dict) or not all(
+        isinstance(name, str) and Path(name).name == name for name in found.values()
+    ):
         raise InputError(f"{place} has no weight_map from tensor names to file names.")
     return found
 
 
-def _is_file_name(name: object) -> bool:
-    return isinstance(name, str) and Path(name).name == name
-
-
 def check_dtype(name: str, dtype: str, file: str) -> None:
-    """Refuse numbers of a kind that are not read as they stand.
-
-    Raises:
-        InputError: they aren't floating.
-    """
+    """Refuse numbers that are not floating point. Raises InputError: they aren't floating."""
     if dtype not in FLOATING:
         raise InputError(f"{name} in {file} is {dtype}; the atlas reads {', '.join(FLOATING)}.")
     if dtype == "BF16":
@@ -282,11 +223,7 @@ def check_dtype(name: str, dtype: str, file: str) -> None:
 
 
 def opened(path: Path) -> Any:
-    """Open a safetensors file.
-
-    Raises:
-        InputError: it isn't one.
-    """
+    """Open a safetensors file. Raises InputError: it isn't one."""
     from safetensors import SafetensorError, safe_open
 
     try:

@@ -1,29 +1,33 @@
 """A checkpoint on a model hub: small files whole, tensors by byte ranges."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import HubSource
-from generators.checkpoint.sources.conversion import conversion
-from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Origin, Traffic
-from generators.checkpoint.sources.kept import Kept, default_folder
+from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Origin
 from generators.checkpoint.sources.network import (
     RemoteFile,
+    Traffic,
     first_line,
     is_no_route,
     patiently,
     refusal,
+    timeout,
 )
 from generators.checkpoint.sources.pickled import PICKLED, PICKLED_INDEX
 from generators.checkpoint.sources.ranged import RangedFiles
+from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
 
 HUB_TIMEOUT_S = 10.0
 MAIN = "main"
+TITLE = "Adding `safetensors` variant of this model"
+BOT = "SFconvertbot"  # anyone may open a pull request of that title, with any weights
+MOST_LOOKED_AT = 20  # pull requests: the bot opens one per state of the files
 OF_WEIGHTS = (".safetensors", ".bin")
 REFUSED = 400  # HTTP statuses from here on are refusals
 
@@ -37,12 +41,12 @@ class Hub:
     """The model hub. Once there is no way to reach it, it isn't asked again; trouble with one model is that model's.
 
     Args:
-        offline: don't ask it; what is kept is used.
-        kept: where tensors that were read are kept.
+        offline: don't ask it; what is cached is used.
+        cache: of tensors that were read.
     """
 
     offline: bool = False
-    kept: Kept = field(default_factory=lambda: Kept(default_folder()))
+    cache: TensorCache = field(default_factory=lambda: TensorCache(default_folder()))
     unreachable: str | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -56,7 +60,7 @@ class Hub:
             older: take files that are no safetensors.
 
         Raises:
-            InputError: the hub allows no such name.
+            InputError: no repository can have such a name.
             OlderFilesError: there are only older files, and those are not taken.
             WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such repository.
         """
@@ -73,7 +77,7 @@ class Hub:
             Origin("hub", source.hub, state.revision, state.commit),
             partial(self._fetched, source, state, traffic),
             remote=partial(self._remote, source, state.commit),
-            kept=self.kept,
+            cache=self.cache,
             key=f"{source.hub}@{state.commit}",
             ranged=state.has_safetensors,
             here=partial(_is_here, source, state),
@@ -87,33 +91,33 @@ class Hub:
         from huggingface_hub import HfApi
 
         try:
-            info = patiently(lambda: HfApi().model_info(source.hub, revision=source.revision, timeout=HUB_TIMEOUT_S))
+            wait = timeout(HUB_TIMEOUT_S)
+            info = patiently(lambda: HfApi().model_info(source.hub, revision=source.revision, timeout=wait))
         except Exception as error:  # whatever the network library of the day raises
             return self._after(error, source)
         names = frozenset(file.rfilename for file in info.siblings or ())
         state = _State(source.revision, info.sha or source.revision, names or None)
-        self.kept.keep_note(state.as_note(), "revisions", source.hub, source.revision)
+        self.cache.store_note(state.as_note(), "revisions", source.hub, source.revision)
         return state
 
     def _converted(self, source: HubSource, older: "_State") -> "_State | None":
-        """Return the pull request in which the hub's own bot converted just these older files; None without one."""
-        note = self.kept.note("conversions", source.hub, older.commit)
+        """Return the pull request in which the hub's own bot converted these older files; None without one."""
+        note = self.cache.note("conversions", source.hub, older.commit)
         if note is not None:
             return _State.from_note(note)
         if self.unreachable is not None or source.revision != MAIN:
             return None
         try:
-            found = conversion(source.hub, older.commit)
+            state = _conversion(source.hub, older.commit)
         except Exception:  # discussions may be disabled, or the hub be in trouble: the older files are as good
             return None
-        state = _State(*found) if found is not None else None
         if state is None or not state.has_safetensors:
             return None
-        self.kept.keep_note(state.as_note(), "conversions", source.hub, older.commit)
+        self.cache.store_note(state.as_note(), "conversions", source.hub, older.commit)
         return state
 
     def _after(self, error: Exception, source: HubSource) -> "_State":
-        """Return the state known of old, after the hub could not say which it is; or say why there is none."""
+        """Return the last known state after the hub failed to say what it is now; or say why there is none."""
         response = getattr(error, "response", None)
         status = getattr(response, "status_code", None)
         if status is not None and REFUSED <= status < 500 and status != 429:
@@ -125,8 +129,8 @@ class Hub:
         return self._known_state(source, why)
 
     def _known_state(self, source: HubSource, why: str) -> "_State":
-        """Return what a revision meant when it was last asked for, here or by the hub's own client."""
-        state = _State.from_note(self.kept.note("revisions", source.hub, source.revision))
+        """Return what a revision meant when last asked for, by the atlas or by the hub's own client."""
+        state = _State.from_note(self.cache.note("revisions", source.hub, source.revision))
         if state is not None:
             return state
         from huggingface_hub import hf_hub_download
@@ -141,21 +145,21 @@ class Hub:
     def _fetched(self, source: HubSource, state: "_State", traffic: Traffic, name: str) -> Path | None:
         """Return a file that is on the disk from now on, and count what came if it holds weights."""
         comes = name.endswith(OF_WEIGHTS) and not _is_here(source, state, name)
-        path = self._download(source, state.commit, state.names, name)
+        path = self._download(source, state, name)
         if comes and path is not None:
             traffic.came(path.stat().st_size)
         return path
 
-    def _download(self, source: HubSource, commit: str, names: Iterable[str] | None, name: str) -> Path | None:
+    def _download(self, source: HubSource, state: "_State", name: str) -> Path | None:
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
-        if names is not None and name not in names:
+        if state.names is not None and name not in state.names:
             return None
         offline = self.unreachable is not None
         try:
             return Path(
-                patiently(lambda: hf_hub_download(source.hub, name, revision=commit, local_files_only=offline))
+                patiently(lambda: hf_hub_download(source.hub, name, revision=state.commit, local_files_only=offline))
             )
         except LocalEntryNotFoundError as error:
             if offline and not name.endswith(".safetensors"):  # most repositories have no shard index
@@ -207,16 +211,40 @@ class _State:
         return not self.has_safetensors and bool((self.names or frozenset()) & {PICKLED, PICKLED_INDEX})
 
     def as_note(self) -> dict[str, Any]:
-        """Return it as it is kept."""
+        """Return it as it is stored."""
         return {"revision": self.revision, "commit": self.commit, "names": sorted(self.names or ())}
 
     @classmethod
     def from_note(cls, note: dict[str, Any] | None) -> "_State | None":
-        """Return what was kept, None if that is no state."""
+        """Return what was stored, None if that is no state."""
         match note:
             case {"revision": str(revision), "commit": str(commit), "names": list(names)}:
                 return cls(revision, commit, frozenset(map(str, names)) or None)
         return None
+
+
+def _conversion(repo: str, commit: str) -> _State | None:
+    """Return a repository's conversion to safetensors, None if it has none.
+
+    That is an open pull request of the hub's own bot whose parent is `commit`, so that the bot converted the files of
+    that commit. transformers (`safetensors_conversion.py`) reads the same one, and asks for one where there is none;
+    the atlas asks for nothing.
+
+    Raises Exception: whatever the hub's client raises where the hub refuses or can't be reached.
+    """
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    pulls = api.get_repo_discussions(repo, author=BOT, discussion_type="pull_request", discussion_status="open")
+    for pull in islice(pulls, MOST_LOOKED_AT):
+        revision = pull.git_reference
+        if pull.title != TITLE or pull.author != BOT or not pull.is_pull_request or revision is None:
+            continue
+        commits = [each.commit_id for each in islice(api.list_repo_commits(repo, revision=revision), 2)]
+        if commits[1:] == [commit]:
+            info = api.model_info(repo, revision=commits[0])
+            return _State(revision, commits[0], frozenset(file.rfilename for file in info.siblings or ()))
+    return None
 
 
 def _is_here(source: HubSource, state: _State, name: str) -> bool:

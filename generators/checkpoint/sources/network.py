@@ -1,20 +1,62 @@
-"""One file on the hub, read by byte ranges through the hub client's own session: resumed, retried, never mixed up."""
+"""A file on the hub, read by byte ranges through the hub client's own session: resumed, retried, never mixed up.
+
+The client's own readers don't fit here. `HfFileSystem` takes a whole file for the range that it asked for, doesn't
+notice a replaced file, waits as long as a server demands, and counts nothing; `parse_safetensors_file_metadata` reads
+100 kB of every file and never retries.
+"""
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, TypeVar
 
 from generators.base.errors import WeightsUnavailableError
-from generators.checkpoint.sources.files import Traffic
 
 T = TypeVar("T")
 TIMEOUT_S = 30.0
+CONNECT_S = 5.0  # for each address that a server has
 MOST_FAILURES = 5  # in a row, without one more byte
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 RETRIED = (408, 429, 500, 502, 503, 504)  # HTTP statuses that may pass
 PARTIAL, WHOLE = 206, 200
-TOO_FAR = 416
+
+
+@dataclass
+class Traffic:
+    """Bytes of weights that came over the network, headers of files included; several threads may count."""
+
+    fetched: int = 0
+    _needed: dict[str, int] = field(default_factory=dict, repr=False)
+    _watch: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
+    _counting: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    @property
+    def needed(self) -> int:
+        """Return the bytes of all tensors that were asked for, each once, wherever they came from."""
+        return sum(self._needed.values())
+
+    def came(self, count: int) -> None:
+        """Count bytes that came."""
+        with self._counting:
+            self.fetched += count
+            if self._watch is not None:
+                self._watch(count)
+
+    def was_needed(self, tensor: str, count: int) -> None:
+        """Count a tensor of so many bytes that was asked for."""
+        with self._counting:
+            self._needed[tensor] = count
+
+    @contextmanager
+    def watched(self, watch: Callable[[int], None]) -> Iterator[None]:
+        """Call `watch` with the size of each piece that arrives meanwhile."""
+        self._watch = watch
+        try:
+            yield
+        finally:
+            self._watch = None
 
 
 class NoRangesError(Exception):
@@ -47,10 +89,10 @@ class RemoteFile:
     _etag: str | None = field(default=None, init=False)  # of the server that holds the bytes
 
     def read(self, start: int, end: int) -> bytearray:
-        """Return the bytes from `start` up to `end`, going on after a cut where it was.
+        """Return the bytes from `start` up to `end`, resuming after a cut.
 
         Raises:
-            WeightsUnavailableError: they can't be had now; says why.
+            WeightsUnavailableError: they can't be read now; says why.
             NoRangesError: the server has only whole files.
         """
         got = bytearray()
@@ -70,25 +112,25 @@ class RemoteFile:
         return got if len(got) == end - start else got[: end - start]
 
     def _chunks(self, start: int, end: int) -> Iterator[bytes]:
+        import httpx2
         from huggingface_hub.utils import get_session  # type: ignore[attr-defined]  # exported, but lazily
 
         asked = {**self.headers, "Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "identity"}
         if self._etag is not None:
             asked["If-Range"] = self._etag
         try:
-            with get_session().stream("GET", self.url, headers=asked, timeout=TIMEOUT_S) as response:
+            with get_session().stream("GET", self.url, headers=asked, timeout=timeout(TIMEOUT_S)) as response:
                 self._check(response, start)
                 for chunk in response.iter_raw():
                     self.traffic.came(len(chunk))
                     yield chunk
         except ConnectionError:  # offline mode
-            raise WeightsUnavailableError(f"{self.named} isn't kept here, and the hub may not be asked.") from None
-        except Exception as error:
-            if isinstance(error, _TryAgainError | NoRangesError | WeightsUnavailableError):
-                raise
-            if not is_passing(error):
-                raise
-            raise _TryAgainError(first_line(error)) from error
+            raise WeightsUnavailableError(f"{self.named} isn't cached here, and the hub may not be asked.") from None
+        except httpx2.HTTPError as error:
+            if is_passing(error):
+                raise _TryAgainError(first_line(error)) from error
+            why = f"its server can't be reached ({first_line(error)})" if is_no_route(error) else first_line(error)
+            raise WeightsUnavailableError(f"{self.named} can't be downloaded: {why}.") from error
 
     def _check(self, response: Any, start: int) -> None:
         """Refuse answers that are no part of this file, and notice when it isn't the same file any more."""
@@ -119,8 +161,15 @@ class RemoteFile:
         self._etag = self._etag or (etag if etag and not etag.startswith("W/") else None)
 
 
+def timeout(seconds: float) -> Any:
+    """Return how long to wait for an answer; where no connection can be made, that is known sooner."""
+    import httpx2
+
+    return httpx2.Timeout(seconds, connect=min(seconds, CONNECT_S))
+
+
 def patiently(ask: Callable[[], T]) -> T:
-    """Return what a call to the hub's client gives, asked again where its failure may pass."""
+    """Return the result of a call to the hub's client; a failure that may pass is retried."""
     for failures in range(1, MOST_FAILURES + 1):
         try:
             return ask()
@@ -148,25 +197,25 @@ def is_passing(error: Exception) -> bool:
     import httpx2
 
     passing = (httpx2.TimeoutException, httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError, TimeoutError)
-    return isinstance(error, passing)
+    return isinstance(error, passing) and not is_no_route(error)
 
 
 def is_no_route(error: Exception) -> bool:
-    """Return whether a failure says that the hub can't be reached at all."""
+    """Return whether no connection could be made at all; to wait for one again would only take as long again."""
     import httpx2
 
-    return isinstance(error, httpx2.ConnectError | ConnectionError)
+    return isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | ConnectionError)
 
 
-def waiting(failures: int, told: float | None = None) -> float:
-    """Return how many seconds to wait after that many failures: as told, otherwise twice as long each time."""
-    return min(told if told is not None else FIRST_WAIT_S * 2 ** (failures - 1), LONGEST_WAIT_S)
+def waiting(failures: int, asked: float | None = None) -> float:
+    """Return how many seconds to wait after that many failures: as asked, otherwise twice as long each time."""
+    return min(asked if asked is not None else FIRST_WAIT_S * 2 ** (failures - 1), LONGEST_WAIT_S)
 
 
 def retry_after(response: Any) -> float | None:
     """Return how long the hub asks to wait, in seconds."""
-    told = None if response is None else response.headers.get("Retry-After")
-    return float(told) if told is not None and told.isdigit() else None
+    asked = None if response is None else response.headers.get("Retry-After")
+    return float(asked) if asked is not None and asked.isdigit() else None
 
 
 def refusal(response: Any) -> str:

@@ -28,22 +28,14 @@ def names(path: Path) -> list[str]:
 
 
 def header(path: Path, name: str) -> tuple[str, tuple[int, ...]]:
-    """Return dtype and shape of a tensor.
-
-    Raises:
-        InputError: the file isn't one of tensors alone, or lacks it.
-    """
+    """Return dtype and shape of a tensor. Raises InputError: the file isn't one of tensors alone, or lacks it."""
     tensor = _tensor(path, name)
     dtype = str(tensor.dtype).removeprefix("torch.")
     return DTYPES.get(dtype, dtype), tuple(tensor.shape)
 
 
 def read(path: Path, name: str, rows: Any = ...) -> Array:
-    """Return a tensor as it is stored, or some of its rows.
-
-    Raises:
-        InputError: as for its header.
-    """
+    """Return a tensor as it is stored, or some of its rows. Raises InputError: as for its header."""
     import torch
 
     tensor = _tensor(path, name)[rows].contiguous()
@@ -71,7 +63,7 @@ def _opened(path: Path) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=OPEN_AT_ONCE)
 def _loaded(path: Path, changed: int, size: int) -> Mapping[str, Any]:
-    """Open a file as it is now: `changed` and `size` tell it from what it was before."""
+    """Open a file as it is now: `changed` and `size` distinguish it from what it was before."""
     import torch
 
     try:

@@ -1,4 +1,4 @@
-"""Safetensors files on the hub of which only headers and the tensors asked for are read."""
+"""Safetensors files on the hub, of which only the headers and the requested tensors are read."""
 
 import json
 import struct
@@ -19,13 +19,12 @@ from generators.checkpoint.sources.files import (
     WEIGHTS,
     Files,
     Header,
-    Traffic,
     check_dtype,
     rows_at_once,
     weight_map,
 )
-from generators.checkpoint.sources.kept import Kept, largest
-from generators.checkpoint.sources.network import NoRangesError, RemoteFile
+from generators.checkpoint.sources.network import NoRangesError, RemoteFile, Traffic
+from generators.checkpoint.sources.tensor_cache import TensorCache, capacity
 
 LENGTH = 8  # bytes before the header, which say how long it is
 LONGEST_HEADER = 100_000_000  # bytes; the format allows no more
@@ -42,9 +41,10 @@ Entry = tuple[str, list[int], int, int]  # dtype, shape, first byte, byte after 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor lies: its file, its bytes in it, and what they are."""
+    """Where a tensor lies: its file, what names that file's content, its bytes in it, and what they are."""
 
     file: str
+    content: str
     name: str
     start: int
     end: int
@@ -53,18 +53,18 @@ class Place:
 
 @dataclass(frozen=True)
 class RangedFiles(Files):
-    """The files of a repository at a commit, of which tensors are read alone.
+    """The files of a repository at a commit, from which single tensors are read.
 
     Args:
         remote: gives a file of the repository, to be read by ranges.
-        kept: what was read before.
-        key: names repository and commit.
+        cache: what was read before.
+        key: names the repository and commit.
         ranged: False where there are older files only, which are read whole.
-        here: says whether a whole file lies on this machine, so that nothing of it need come.
+        here: says whether a whole file is on this machine, so that nothing of it has to be fetched.
     """
 
     remote: Callable[[str, Traffic], RemoteFile] = field(kw_only=True)
-    kept: Kept = field(kw_only=True)
+    cache: TensorCache = field(kw_only=True)
     key: str = field(kw_only=True)
     ranged: bool = field(default=True, kw_only=True)
     here: Callable[[str], bool] = field(default=lambda file: False, kw_only=True)
@@ -76,15 +76,14 @@ class RangedFiles(Files):
     def header(self, name: str) -> Header:
         """Return dtype and shape of a tensor.
 
-        Raises:
-            KeyError: there is none of that name.
-            InputError, WeightsUnavailableError: its file is damaged, or can't be had now.
+        Raises KeyError: there is none of that name. InputError, WeightsUnavailableError: its file is damaged, or
+        can't be read now.
         """
         place = self._place(name)
         return super().header(name) if place is None else place.header
 
     def parts(self, name: str) -> Iterator[Array]:
-        """Hand out a tensor as it is stored, some rows at a time, from what is kept or from the hub.
+        """Hand out a tensor as it is stored, some rows at a time, from the cache or from the hub.
 
         Raises:
             KeyError, InputError, WeightsUnavailableError: as for its header.
@@ -96,38 +95,36 @@ class RangedFiles(Files):
         check_dtype(name, place.header.dtype, place.file)
         dtype = np.dtype(DTYPES[place.header.dtype])
         self.traffic.was_needed(name, place.end - place.start)
-        kept = self.kept.tensor(self._content_of(place.file), name)
-        if kept is None:
-            try:
-                (came,) = self._fetch([place])
-            except NoRangesError:
-                self._whole.add(place.file)
+        cached = self.cache.tensor(place.content, name)
+        if cached is None:
+            fetched = self._fetch([place])
+            if fetched is None:
                 yield from self._whole_file(name)
                 return
-            self.kept.prune(largest())
-            yield np.frombuffer(came, dtype).reshape(place.header.shape)
+            self.cache.prune()
+            yield np.frombuffer(fetched[0], dtype).reshape(place.header.shape)
             return
-        with kept:
+        with cached:
             for _, shape in rows_at_once(place.header.shape):
-                yield np.frombuffer(kept.read(prod(shape) * N_BYTES[place.header.dtype]), dtype).reshape(shape)
+                yield np.frombuffer(cached.read(prod(shape) * N_BYTES[place.header.dtype]), dtype).reshape(shape)
 
     def prefetch(self, names: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
-        """Read tensors that are not kept yet, neighbours in one request, a few requests at a time.
+        """Read tensors that are not cached yet, neighbors in one request, a few requests at a time.
 
-        Where they are more than may be kept, nothing is read: the first would be gone before it is asked for.
+        If they don't fit in the cache, nothing is read: the first would be gone before it is asked for.
 
         Raises:
             KeyError, InputError, WeightsUnavailableError: as for reading them.
         """
         places = [place for name in dict.fromkeys(names) if (place := self._place(name)) is not None]
-        missing = [p for p in places if not self.kept.has_tensor(self._content_of(p.file), p.name)]
+        missing = [p for p in places if not self.cache.has_tensor(p.content, p.name)]
         if whole and missing:
             return self._fetch_whole(report)
         for place in places:
             self.traffic.was_needed(place.name, place.end - place.start)
         groups = joined(missing)
         total = sum(group[-1].end - group[0].start for group in groups)
-        if not 0 < total <= largest():
+        if not 0 < total <= capacity():
             return None
         with (
             transfer(report, f"{self.origin.place}: reading from the hub", total) as came,
@@ -136,10 +133,10 @@ class RangedFiles(Files):
         ):
             for _ in pool.map(self._get, groups):
                 pass
-        return self.kept.prune(largest())
+        return self.cache.prune()
 
     def _whole_file(self, name: str) -> Iterator[Array]:
-        """Hand out a tensor of a file that is on the disk, or comes there for it."""
+        """Hand out a tensor of a file that is on disk, or is downloaded for it."""
         size = 0
         for part in super().parts(name):
             size += part.nbytes
@@ -147,7 +144,7 @@ class RangedFiles(Files):
         self.traffic.was_needed(name, size)
 
     def _fetch_whole(self, report: Report) -> None:
-        """Have the client of the hub get every file of tensors, and read them there from now on."""
+        """Have the hub's client download every file of tensors, and read them there from now on."""
         for file in self.weight_files():
             if not self.here(file):
                 report(f"{self.origin.place}: getting {file}")
@@ -165,7 +162,7 @@ class RangedFiles(Files):
         return dict.fromkeys(header["tensors"], WEIGHTS)
 
     def _place(self, name: str) -> Place | None:
-        """Return where a tensor lies, None if its file can only be had whole."""
+        """Return where a tensor lies, None if its file can only be fetched whole."""
         file = self._file_of[name]
         header = self._header(file)
         if header is None:
@@ -175,7 +172,7 @@ class RangedFiles(Files):
         dtype, shape, start, end = header["tensors"][name]
         if dtype in N_BYTES and end - start != prod(shape) * N_BYTES[dtype]:
             raise InputError(f"{name} in {file} has not the size that its shape asks for.")
-        return Place(file, name, start, end, Header(dtype, tuple(shape)))
+        return Place(file, header["content"], name, start, end, Header(dtype, tuple(shape)))
 
     def _header(self, file: str) -> dict[str, Any] | None:
         if file in self._whole or not self.ranged:
@@ -184,14 +181,14 @@ class RangedFiles(Files):
             if self.here(file):
                 self._whole.add(file)
                 return None
-            note = self.kept.note("headers", self.key, file)
+            note = self.cache.note("headers", self.key, file)
             if note is None:
                 try:
                     note = self._fetch_header(file)
                 except NoRangesError:
                     self._whole.add(file)
                     return None
-                self.kept.keep_note(note, "headers", self.key, file)
+                self.cache.store_note(note, "headers", self.key, file)
             self._headers[file] = note
         return self._headers[file]
 
@@ -205,47 +202,42 @@ class RangedFiles(Files):
         tensors = parsed_header(header, f"{file} of {self.origin.place}", remote.size)
         return {"content": remote.digest or f"{self.key}-{file}", "size": remote.size, "tensors": tensors}
 
-    def _content_of(self, file: str) -> str:
-        return str((self._header(file) or {})["content"])
-
     def _remote(self, file: str) -> RemoteFile:
         if file not in self._files:
             self._files[file] = self.remote(file, self.traffic)
         return self._files[file]
 
     def _get(self, places: list[Place]) -> None:
-        """Read neighbours in one go and hold on to none."""
-        try:
-            self._fetch(places)
-        except NoRangesError:
-            self._whole.add(places[0].file)
+        """Read neighbors in one request, into the cache only: their bytes needn't wait in memory for the others'."""
+        self._fetch(places)
 
-    def _fetch(self, places: list[Place]) -> list[memoryview]:
-        """Read neighbours in one go, keep each, and return them.
+    def _fetch(self, places: list[Place]) -> list[memoryview] | None:
+        """Read neighbors in one request, cache each, and return them; None where the server has only whole files.
 
-        Raises:
-            WeightsUnavailableError, NoRangesError: as for reading any part of their file.
+        Raises WeightsUnavailableError: as for reading any part of their file.
         """
         file, start = places[0].file, places[0].start
-        data = memoryview(self._same(file).read(start, places[-1].end))
+        try:
+            data = memoryview(self._same(places[0]).read(start, places[-1].end))
+        except NoRangesError:
+            self._whole.add(file)
+            return None
         parts = [data[place.start - start : place.end - start] for place in places]
         for place, part in zip(places, parts, strict=True):
-            self.kept.keep_tensor(self._content_of(file), place.name, part)
+            self.cache.store_tensor(place.content, place.name, part)
         return parts
 
-    def _same(self, file: str) -> RemoteFile:
-        """Return a file that must have the content that its header was read from."""
-        remote, header = self._remote(file), self._header(file) or {}
-        remote.size = remote.size or header.get("size")
-        if remote.digest is None and not str(header["content"]).startswith(self.key):
-            remote.digest = header["content"]
+    def _same(self, place: Place) -> RemoteFile:
+        """Return a tensor's file; it must still have the content that its header was read from."""
+        remote = self._remote(place.file)
+        remote.size = remote.size or self._headers[place.file].get("size")
+        if remote.digest is None and not place.content.startswith(self.key):
+            remote.digest = place.content
         return remote
 
 
-def parsed_header(
-    header: bytes | bytearray, named: str, size: int | None
-) -> dict[str, tuple[str, list[int], int, int]]:
-    """Return {tensor: (dtype, shape, first byte, byte after the last)} from the header of a safetensors file.
+def parsed_header(header: bytes | bytearray, named: str, size: int | None) -> dict[str, Entry]:
+    """Return where each tensor is, from the header of a safetensors file.
 
     Raises:
         InputError: it is none, or says what can't be.

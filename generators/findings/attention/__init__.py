@@ -5,9 +5,7 @@ Adam Yedidia, "The positional embedding matrix and previous-token heads: how do 
 """
 
 from generators.findings import positional
-from generators.findings.attention.claims import RULES
-from generators.findings.attention.figures import figures
-from generators.findings.attention.measure import Metrics, measure
+from generators.findings.attention import claims, facts, figures, measure
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES
 
@@ -25,9 +23,10 @@ FINDING = Finding(
         FREQUENCIES,
     ),
     config=(*positional.CONFIG, "embedding_scale"),
-    metrics=Metrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
+    metrics=measure.AttentionMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="overlap-panels",
 )

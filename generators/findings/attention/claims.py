@@ -1,7 +1,7 @@
 """What is claimed of attention: rules, numbers and sentences."""
 
 from generators.findings.attention.heads import SMALLEST_WEIGHT, Head, best_of
-from generators.findings.attention.measure import CORNER, Matrix, Metrics, Source
+from generators.findings.attention.measure import CORNER, AttentionMetrics, Matrix, Source
 from generators.findings.attention.with_tokens import TokenHead, TokenKernels
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
@@ -14,7 +14,7 @@ IGNORES_AT_MOST, IGNORES_IN_WORDS = 0.5, "half"
 NO_TOKENS = "The token embedding isn't in this checkpoint."
 
 
-def _reads_positions(measured: Measurements[Metrics]) -> Tested | Untested:
+def _reads_positions(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
     by_chance, corners = measured.metrics["chance_top5"], measured.metrics["top5"]["P"]
     q, k = corners["Q"], corners["K"]
     answer = (
@@ -38,13 +38,13 @@ def _reads_positions(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _share(measured: Measurements[Metrics], source: Source, matrix: Matrix) -> float | None:
+def _share(measured: Measurements[AttentionMetrics], source: Source, matrix: Matrix) -> float | None:
     """Return the share of a layer-0 matrix, None where it isn't there or is all zeros."""
     shares = (measured.metrics["shares"][source] or {}).get(matrix, [])
     return next((share["raw"] for share in shares if share["layer"] == 0), None)
 
 
-def _reads_tokens(measured: Measurements[Metrics]) -> Tested | Untested:
+def _reads_tokens(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     if metrics["shares"]["E"] is None:
         return Untested(NO_TOKENS)
@@ -62,14 +62,14 @@ def _reads_tokens(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _writes_positions(measured: Measurements[Metrics]) -> Tested | Untested:
+def _writes_positions(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
     share = _share(measured, "P", "O")
     if share is None:
         return Untested("The output matrix of layer-0 attention is all zeros.")
     return _one_share(measured, share, "What layer-0 attention writes has", "P's", "writes_positions", SHARE_AT_LEAST)
 
 
-def _mlp_reads_tokens(measured: Measurements[Metrics]) -> Tested | Untested:
+def _mlp_reads_tokens(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
     if measured.metrics["shares"]["E"] is None:
         return Untested(NO_TOKENS)
     share = _share(measured, "E", "MLP in")
@@ -78,7 +78,7 @@ def _mlp_reads_tokens(measured: Measurements[Metrics]) -> Tested | Untested:
     return _one_share(measured, share, "The layer-0 MLP input has", "E's", "mlp_reads_tokens", SHARE_AT_LEAST)
 
 
-def _mlp_ignores(measured: Measurements[Metrics]) -> Tested | Untested:
+def _mlp_ignores(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
     share = _share(measured, "P", "MLP in")
     if share is None:
         return Untested("The MLP matrix of layer 0 isn't in this checkpoint.")
@@ -86,7 +86,7 @@ def _mlp_ignores(measured: Measurements[Metrics]) -> Tested | Untested:
 
 
 def _one_share(
-    measured: Measurements[Metrics], share: float, who: str, whose: str, null: str, times: float
+    measured: Measurements[AttentionMetrics], share: float, who: str, whose: str, null: str, times: float
 ) -> Tested:
     metrics = measured.metrics
     nulls = {name: stored for name, stored in metrics["chance"].items() if isinstance(stored, dict)}
@@ -99,7 +99,7 @@ def _one_share(
     )
 
 
-def _previous_token(measured: Measurements[Metrics]) -> Tested | Untested:
+def _previous_token(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     if metrics["token_kernels"] is None:
         return _by_position_alone(measured)
@@ -127,7 +127,7 @@ def _with_tokens(kernels: TokenKernels, best: TokenHead, alone: list[Head]) -> s
     )
 
 
-def _by_position_alone(measured: Measurements[Metrics]) -> Tested:
+def _by_position_alone(measured: Measurements[AttentionMetrics]) -> Tested:
     kernels = measured.metrics["positional_kernels"]
     heads, uniform = kernels["heads"], kernels["uniform_at_1"]
     found = [head for head in heads if head["previous_token_head"]]
@@ -161,7 +161,6 @@ RULES = (
         short="Q, K read P",
         statement="Layer-0 queries and keys read P's top directions.",
         value="smaller of Q and K's top5, in the raw weights",
-        sense="at least",
         unit="summed squared overlap",
         holds_as=f"{READS_AT_LEAST} times its chance value {CORNER**2}/d",
         also="with the gain of the norm before them folded in too (partly: in the raw weights alone)",
@@ -172,7 +171,6 @@ RULES = (
         short="Q, K, V read E",
         statement="Layer-0 queries, keys and values read the tokens' top directions.",
         value="smallest of the shares of Q, K and V in the top k directions of E",
-        sense="at least",
         unit="share of energy",
         holds_as=f"{SHARE_IN_WORDS} its chance value k/d",
         test=_reads_tokens,
@@ -182,7 +180,6 @@ RULES = (
         short="O writes P",
         statement="Attention writes into the positions' directions.",
         value="layer-0 O share in the top k directions of P",
-        sense="at least",
         unit="share of energy",
         holds_as=f"{SHARE_IN_WORDS} its chance value k/d",
         test=_writes_positions,
@@ -192,7 +189,6 @@ RULES = (
         short="MLP reads E",
         statement="The MLP reads the tokens' top directions.",
         value="layer-0 MLP-in share in the top k directions of E",
-        sense="at least",
         unit="share of energy",
         holds_as=f"{SHARE_IN_WORDS} its chance value k/d",
         test=_mlp_reads_tokens,
@@ -212,7 +208,6 @@ RULES = (
         short="previous-token head",
         statement="Some head finds the previous token by position alone.",
         value="best mean weight at offset 1 of any head, with tokens drawn on the positions where E is there",
-        sense="at least",
         holds=SMALLEST_WEIGHT,
         unit="attention weight",
         test=_previous_token,

@@ -11,7 +11,7 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.head_grid import ByOffset, Grid, HeadGrid
 from generators.findings.attention.heads import Head
-from generators.findings.attention.measure import ROLES, LayerShare, Matrix, Metrics, Source
+from generators.findings.attention.measure import ROLES, AttentionMetrics, LayerShare, Matrix, Source
 from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
@@ -20,7 +20,7 @@ LARGEST_LOG_RATIO = 0.8  # of squared overlap to chance, beyond which the panels
 NEARBY = 16  # offsets of a chosen head's kernel, on either side
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[AttentionMetrics]) -> list[Figure]:
     """Return the overlap panels, the shares by layer and the positional kernels."""
     metrics, arrays = measured.metrics, measured.arrays
     shares, heads = _shares_of(metrics), metrics["positional_kernels"]["heads"]
@@ -49,7 +49,7 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
     ]
 
 
-def _shares_of(metrics: Metrics) -> dict[Source, dict[Matrix, list[LayerShare]]]:
+def _shares_of(metrics: AttentionMetrics) -> dict[Source, dict[Matrix, list[LayerShare]]]:
     """Return the shares by embedding, of those that are there."""
     of_P, of_E = metrics["shares"]["P"], metrics["shares"]["E"]
     return {"P": of_P, "E": of_E} if of_E else {"P": of_P}
@@ -63,30 +63,13 @@ def draw_panels(arrays: dict[str, Array], sources: list[Source]) -> Any:
     for row, source in enumerate(sources):
         for column, name in enumerate(names):
             ax = axes[row, column]
-            image = _draw_panel(ax, arrays[f"panel_{source}_{name}"])
+            image = style.against_chance(ax, arrays[f"panel_{source}_{name}"], LARGEST_LOG_RATIO, ("first", "last"))
             ax.set_xlabel(f"vectors of {name}")
             if column == 0:
                 ax.set_ylabel(f"vectors of {source}")
     bar = figure.colorbar(image, ax=axes, shrink=0.8, label="squared overlap / chance")
     bar.set_ticks(np.log10([0.2, 0.5, 1, 2, 5]), labels=["1/5", "1/2", "1", "2", "5"])
     return figure
-
-
-def _draw_panel(ax: Any, ratio: Array) -> Any:
-    """Draw squared overlaps against chance; returns what a colour bar needs."""
-    image = ax.imshow(
-        np.log10(np.maximum(ratio.astype(np.float32), 1e-3)),
-        cmap=style.diverging_colours(),
-        vmin=-LARGEST_LOG_RATIO,
-        vmax=LARGEST_LOG_RATIO,
-        aspect="auto",
-        extent=(0, 1, 1, 0),
-        interpolation="none",
-    )
-    ax.set_xticks([0, 1], ["first", "last"])
-    ax.set_yticks([0, 1], ["first", "last"])
-    ax.grid(False)
-    return image
 
 
 def draw_shares(shares: dict[Source, dict[Matrix, list[LayerShare]]], chance: float, k: int) -> Any:
@@ -101,9 +84,7 @@ def draw_shares(shares: dict[Source, dict[Matrix, list[LayerShare]]], chance: fl
             ax.plot(layers, raw, "o-", ms=4, lw=1.2, color=colour, label=name)
             ax.plot(layers, folded, ":", lw=1.2, color=colour)
         ax.axhline(chance, ls="--", lw=1, color=style.INK, label="chance")
-        ax.set_yscale("log")
-        ax.set_xlabel("layer")
-        ax.set_ylabel(f"share in {source}'s top {k}\n(dotted: gain folded in)")
+        ax.set(yscale="log", xlabel="layer", ylabel=f"share in {source}'s top {k}\n(dotted: gain folded in)")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
@@ -111,14 +92,8 @@ def draw_shares(shares: dict[Source, dict[Matrix, list[LayerShare]]], chance: fl
 def draw_kernels(arrays: dict[str, Array], n_heads: int) -> Any:
     """Draw mean attention by offset for the heads of layer 0."""
     offsets, kernels, uniform = arrays["kernel_offsets"], arrays["kernels"], arrays["uniform_kernel"]
-    columns = min(4, n_heads)
-    rows = -(-n_heads // columns)
-    figure = style.canvas(width=2.0 * columns + 0.6, height=1.4 * rows + 0.5)
-    axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    for head, ax in enumerate(axes.flat):
-        if head >= n_heads:
-            ax.set_visible(False)
-            continue
+    figure, axes = style.panels(n_heads, 4, (2.0, 1.4), (0.6, 0.5), sharex=True, sharey=True)
+    for head, ax in enumerate(axes):
         ax.plot(offsets, uniform, lw=1.2, color=style.INK, alpha=0.4)
         ax.plot(offsets, kernels[head], lw=1.2, color=style.COLOURS[0])
         ax.axvline(1, color=style.COLOURS[1], lw=0.8, ls=":")
@@ -131,18 +106,16 @@ def draw_kernels(arrays: dict[str, Array], n_heads: int) -> Any:
 def draw_kernel_map(heads: list[Head], n_layers: int, n_heads: int) -> Any:
     """Draw the weight at offset 1 of every head as a map of layers and heads."""
     weight = _at_1(heads, n_layers, n_heads)
-    figure = style.canvas(width=max(4.2, 0.34 * n_heads + 2.2), height=max(2.4, 0.3 * n_layers + 1.2))
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=max(4.2, 0.34 * n_heads + 2.2), height=max(2.4, 0.3 * n_layers + 1.2))
     image = ax.imshow(weight, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-    ax.set_xlabel("head")
-    ax.set_ylabel("layer")
+    ax.set(xlabel="head", ylabel="layer")
     style.whole_numbers(ax.xaxis, ax.yaxis)
     ax.grid(False)
     figure.colorbar(image, ax=ax, label="attention at offset 1")
     return figure
 
 
-def choose_kernel(measured: Measurements[Metrics]) -> HeadGrid:
+def choose_kernel(measured: Measurements[AttentionMetrics]) -> HeadGrid:
     """Return the same map, from which a head is chosen to see its kernel, by position alone and with tokens."""
     metrics, arrays = measured.metrics, measured.arrays
     shape = metrics["n_layers"], metrics["n_heads"]

@@ -18,7 +18,7 @@ from generators.maths.kernels import Kernel, attention, first_query, kernel_of, 
 from generators.maths.resampling import block_weights, ratio_of
 
 SMALLEST_WEIGHT = 0.5  # of a previous-token head at offset 1
-REACH = 32  # offsets kept for the figures, on either side
+REACH = 32  # offsets stored for the figures, on either side
 PAIRINGS = 100  # of every query with a key at random, where positions have no order
 SEED = 20230810
 

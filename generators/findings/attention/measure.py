@@ -18,9 +18,9 @@ from generators.findings.attention.with_tokens import (
 )
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
+from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.sizes import check_positions, check_width
-from generators.findings.varying import varying_positions
 from generators.maths.kernels import first_query
 from generators.maths.resampling import Sense
 from generators.maths.rotations import shares_in_subspace, top_overlaps
@@ -77,7 +77,7 @@ class PositionalKernels(TypedDict):
     interval_of_best: Interval
 
 
-class ByClaim(TypedDict):
+class AttentionChances(TypedDict):
     """What chance gives, by claim; None where what it is about isn't there.
 
     Layer-0 matrices turned at random, each with its own spectrum; of two or three of them the smallest share. For the
@@ -92,7 +92,7 @@ class ByClaim(TypedDict):
     previous_token: StoredChance
 
 
-class Metrics(TypedDict):
+class AttentionMetrics(TypedDict):
     """Overlaps of weights with the k strongest directions of P and E, and the positional kernels."""
 
     k: int
@@ -102,7 +102,7 @@ class Metrics(TypedDict):
     top5: dict[Source, dict[Matrix, RawAndFolded]]
     positional_kernels: PositionalKernels
     token_kernels: TokenKernels | None
-    chance: ByClaim
+    chance: AttentionChances
     n_layers: int
     n_heads: int
 
@@ -128,7 +128,7 @@ class CornerRow(TypedDict):
     chance: float
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
     """Measure how attention weights and MLP inputs overlap with P (and E), and what positions alone attend to.
 
     Reads `position_embedding` (n, d) and `blocks.*.attn.q/k/v/o` (d, m) with their norms and biases;
@@ -149,7 +149,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     top5, panels = _layer_0(weights, bases)
     heads = positional_heads(weights, architecture, P)
     seen = kernels_with_tokens(inputs, P) if can_have_tokens(weights, architecture) else None
-    metrics = Metrics(
+    metrics = AttentionMetrics(
         k=k,
         chance_share=k / d,
         chance_top5=CORNER**2 / d,
@@ -172,7 +172,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
 
 def _positions(weights: Weights) -> Float[Array, "n d"]:
     check_positions(weights["position_embedding"])
-    P = varying_positions(weights)
+    P = nonconstant_positions(weights)
     if P is None:
         raise NotApplicableError("The rows of P are alike, all or all but the first: no position to attend to.")
     return P
@@ -187,7 +187,9 @@ def _near(seen: Seen | None) -> dict[str, Array]:
     }
 
 
-def _chance(weights: Weights, k: int, d: int, with_tokens: bool, unordered: Float[Array, " draws"]) -> ByClaim:
+def _chance(
+    weights: Weights, k: int, d: int, with_tokens: bool, unordered: Float[Array, " draws"]
+) -> AttentionChances:
     rng = np.random.default_rng(SEED)
     spectra = {
         name: np.linalg.svd(np.asarray(W, np.float64), compute_uv=False) ** 2 for name, W, _ in _matrices(weights, 0)
@@ -301,7 +303,7 @@ def _corner(overlaps: Float[Array, "p q"]) -> float:
 # Tables
 
 
-def _tables(metrics: Metrics, shares: list[ShareRow]) -> dict[str, Table]:
+def _tables(metrics: AttentionMetrics, shares: list[ShareRow]) -> dict[str, Table]:
     corners: list[CornerRow] = [
         {"embedding": source, "matrix": name, **both, "chance": metrics["chance_top5"]}
         for source, matrices in metrics["top5"].items()

@@ -1,8 +1,8 @@
 """What every head attends to if it sees positions with tokens on them, drawn by how often they occur.
 
-Positions alone are a caricature even in layer 0: the norm blows a lone P up to the size of a whole input. With tokens
-the input is E[u] + P (and the row that BERT's kin add for the type of a token). A norm of a sum is linear but for one
-number per input, so every token and every position is projected once, and their sums only scaled.
+Positions alone are a caricature even in layer 0, because the norm scales a lone P up to the size of a whole input.
+With tokens the input is E[u] + P (and the row that BERT-like models add for the type of a token). A norm of a sum is
+linear but for one number per input, so every token and every position is projected once, and their sums only scaled.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from generators.findings.attention.heads import (
     random_keys,
 )
 from generators.findings.inputs import Frequency, Inputs, Weights
-from generators.findings.nulls import RESAMPLES
+from generators.findings.nulls import RESAMPLES, interval
 from generators.findings.positional import score_scale, scoring, window_of
 from generators.maths.kernels import Scoring, first_query
 from generators.maths.resampling import item_weights
@@ -68,7 +68,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class _Sample:
-    """Which token of a pool stands at each position in every draw, and from which positions one looks."""
+    """Which token of a pool is at each position in every draw, and the query positions."""
 
     pool: Float[Array, "pool d"]
     tokens: Int[Array, "draws n"]
@@ -203,15 +203,15 @@ class _Projected:
     def attention(
         self, tokens: Int[Array, " n"], queries: Int[Array, " queries"], architecture: Architecture
     ) -> Float[Array, "heads queries n"]:
-        """Return what each head attends to from some positions when these tokens stand on all of them."""
+        """Return what each head attends to from some query positions when these tokens fill all positions."""
         from scipy.special import softmax
 
         n = len(tokens)
-        kept = architecture.n_kv_head or architecture.n_head
-        keys = self._rows(self.keys, tokens, np.arange(n)).reshape(n, kept, -1)
-        keys = np.repeat(keys, architecture.n_head // kept, axis=1)  # where several heads share one's keys
-        asked = self._rows(self.queries, tokens[queries], queries).reshape(len(queries), architecture.n_head, -1)
-        scores = np.matmul(asked.transpose(1, 0, 2), keys.transpose(1, 2, 0)) * np.float32(self.score_scale)
+        key_heads = architecture.n_kv_head or architecture.n_head
+        keys = self._rows(self.keys, tokens, np.arange(n)).reshape(n, key_heads, -1)
+        keys = np.repeat(keys, architecture.n_head // key_heads, axis=1)  # where several heads share one's keys
+        projected = self._rows(self.queries, tokens[queries], queries).reshape(len(queries), architecture.n_head, -1)
+        scores = np.matmul(projected.transpose(1, 0, 2), keys.transpose(1, 2, 0)) * np.float32(self.score_scale)
         return softmax(self.scoring.of(scores, queries[:, None] - np.arange(n)), axis=2)
 
     def _rows(
@@ -239,4 +239,4 @@ def _described(mean: Float[Array, " offsets"], offsets: Int[Array, " offsets"], 
 def _interval(values: Float[Array, " draws"]) -> list[float]:
     """Return the 95 % interval of a mean over draws of tokens."""
     weights = item_weights(len(values), RESAMPLES, np.random.default_rng(SEED))
-    return np.percentile(weights @ values / weights.sum(axis=1), [2.5, 97.5]).tolist()
+    return interval(weights @ values / len(values))

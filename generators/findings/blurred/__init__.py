@@ -6,8 +6,7 @@ explain. Here it is asked of positions alone. Nothing is claimed: what a model d
 """
 
 from generators.findings import positional
-from generators.findings.blurred.figures import figures
-from generators.findings.blurred.measure import Metrics, measure
+from generators.findings.blurred import facts, figures, measure
 from generators.findings.contract import Finding
 
 FINDING = Finding(
@@ -17,9 +16,10 @@ FINDING = Finding(
     needs=("position_embedding", "blocks.*.attn.q", "blocks.*.attn.k"),
     uses=positional.ROLES,
     config=positional.CONFIG,
-    metrics=Metrics,
-    measure=measure,
+    metrics=measure.BlurredMetrics,
+    measure=measure.measure,
     rules=(),
-    figures=figures,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="blurred-heads",
 )

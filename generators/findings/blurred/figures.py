@@ -4,19 +4,19 @@ from functools import partial
 from typing import Any
 
 from generators.drawing import style
-from generators.findings.blurred.measure import HeadRow, Metrics
+from generators.findings.blurred.measure import BlurredHeadRow, BlurredMetrics
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[BlurredMetrics]) -> list[Figure]:
     """Return one dot per head."""
     metrics = measured.metrics
     draw = partial(draw_heads, metrics["heads"], metrics["uniform"], metrics["group"])
     return [Figure("blurred-heads", "The previous token, by exact and by blurred positions", draw)]
 
 
-def draw_heads(rows: list[HeadRow], uniform: float, group: int) -> Any:
+def draw_heads(rows: list[BlurredHeadRow], uniform: float, group: int) -> Any:
     """Draw a dot per head: its weight on the previous token by positions as they are, and averaged in groups."""
     figure = style.canvas(width=5.6, height=3.6)
     ax = figure.subplots()
@@ -24,8 +24,7 @@ def draw_heads(rows: list[HeadRow], uniform: float, group: int) -> Any:
     for value in (ax.axvline, ax.axhline):
         value(uniform, linewidth=0.8, linestyle=":", alpha=0.6)
     ax.scatter([row["as_they_are"] for row in rows], [row["in_groups"] for row in rows], s=18)
-    ax.set_xlabel("weight on the previous token, positions as they are")
-    ax.set_ylabel(f"averaged in groups of {group}")
+    ax.set(xlabel="weight on the previous token, positions as they are", ylabel=f"averaged in groups of {group}")
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
     return figure

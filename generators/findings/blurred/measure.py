@@ -10,16 +10,16 @@ from typing_extensions import TypedDict
 from generators.findings.blurred.reduced import Reduced, reduce, why_not
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.measured import Measurements, table_of
+from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.positional import Rows, queries_and_keys, scoring, stream_of
 from generators.findings.sizes import check_positions, check_width
-from generators.findings.varying import varying_positions
 from generators.maths.kernels import Scoring, first_query
 
 GROUP = 10  # positions averaged together, as Yedidia did
 QUERIES = 64  # positions from which heads look, spread over those that count
 
 
-class HeadRow(TypedDict):
+class BlurredHeadRow(TypedDict):
     """One head's mean weight on the previous token by position alone: as they are, and averaged in groups.
 
     `error` and `error_in_groups` are how much of its attention the reduction puts elsewhere, on average over queries;
@@ -35,7 +35,7 @@ class HeadRow(TypedDict):
 
 
 class Reduction(TypedDict):
-    """How many components are kept, their share of P's variance, and the median and largest error of heads."""
+    """How many components are used, their share of P's variance, and the median and largest error of heads."""
 
     components: int
     variance: float
@@ -43,20 +43,20 @@ class Reduction(TypedDict):
     largest_error: float
 
 
-class Metrics(TypedDict):
-    """Every head, and the reduction; `uniform` is what looking everywhere alike gives the previous token."""
+class BlurredMetrics(TypedDict):
+    """Every head, and the reduction; `uniform` is the weight on the previous token under uniform attention."""
 
     group: int
     queries: int
     causal: bool
-    heads: list[HeadRow]
+    heads: list[BlurredHeadRow]
     uniform: float
     reduction: Reduction | None
     why_not: str | None
     n_positions: int
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
     """Measure every head's weight on the previous token by P alone, as it is and averaged in groups of ten.
 
     Reads `position_embedding` (n, d), `blocks.*.attn.q` and `blocks.*.attn.k` (d, m) with their norms and biases.
@@ -67,7 +67,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     """
     weights, architecture = inputs.weights, inputs.architecture
     check_positions(weights["position_embedding"])
-    P = varying_positions(weights)
+    P = nonconstant_positions(weights)
     if P is None:
         raise NotApplicableError("The rows of P are alike, all or all but the first: there is nothing to blur.")
     check_width(P, weights["blocks.0.attn.q"])
@@ -78,7 +78,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     reduced = None if reason else Reduced.of_arrays(arrays)
     queries = np.unique(np.linspace(max(1, first_query(len(P))), len(P) - 1, QUERIES).astype(np.intp))
     rows = _heads(inputs, P, queries, reduced)
-    metrics = Metrics(
+    metrics = BlurredMetrics(
         group=GROUP,
         queries=len(queries),
         causal=architecture.causal,
@@ -89,7 +89,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         n_positions=len(P),
     )
     title = "Weight on the previous token by position alone, as they are and averaged in groups of ten"
-    return Measurements(metrics, {"heads": table_of(title, list(HeadRow.__annotations__), rows)}, arrays)
+    return Measurements(metrics, {"heads": table_of(title, list(BlurredHeadRow.__annotations__), rows)}, arrays)
 
 
 def in_groups(rows: Float[Array, "n m"], size: int) -> Float[Array, "n m"]:
@@ -102,18 +102,18 @@ def in_groups(rows: Float[Array, "n m"], size: int) -> Float[Array, "n m"]:
 def looks(
     queries: Float[Array, "m a"], keys: Float[Array, "n a"], at: Int[Array, " m"], scored: Scoring, head: int = 0
 ) -> Float[Array, "m n"]:
-    """Return the attention of queries that stand at some positions."""
+    """Return the attention of queries at some positions."""
     from scipy.special import softmax
 
     offsets = at[:, None] - np.arange(len(keys))
     return np.asarray(softmax(scored.of((queries @ keys.T)[None], offsets, head)[0], axis=1))
 
 
-def _heads(inputs: Inputs, P: Rows, at: Int[Array, " m"], reduced: Reduced | None) -> list[HeadRow]:
+def _heads(inputs: Inputs, P: Rows, at: Int[Array, " m"], reduced: Reduced | None) -> list[BlurredHeadRow]:
     weights, architecture = inputs.weights, inputs.architecture
     streams = [stream_of(weights, architecture, rows) for rows in (P, in_groups(P, GROUP))]
     z = [] if reduced is None else [reduced.coordinates(in_groups(reduced.scores, size)) for size in (1, GROUP)]
-    rows: list[HeadRow] = []
+    rows: list[BlurredHeadRow] = []
     for layer in range(architecture.n_layer):
         scored = scoring(weights, architecture, layer, len(P))
         both = [queries_and_keys(weights, architecture, stream, layer) for stream in streams]
@@ -151,7 +151,7 @@ def _reduced(inputs: Inputs, P: Rows) -> tuple[dict[str, Array], float]:
     return reduced.arrays(), variance
 
 
-def _reduction(reduced: Reduced, variance: float, rows: list[HeadRow]) -> Reduction:
+def _reduction(reduced: Reduced, variance: float, rows: list[BlurredHeadRow]) -> Reduction:
     errors = [max(row["error"] or 0.0, row["error_in_groups"] or 0.0) for row in rows]
     return {
         "components": reduced.scores.shape[1],

@@ -4,9 +4,7 @@ Adam Scherlis, "An exploration of GPT-2's embedding weights", guesses that chann
 the next token, by frequency.
 """
 
-from generators.findings.channel_use.claims import RULES
-from generators.findings.channel_use.figures import figures
-from generators.findings.channel_use.measure import PASSES, WINDOWS, Metrics, measure
+from generators.findings.channel_use import claims, facts, figures, measure
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, RUN
 
@@ -17,10 +15,11 @@ FINDING = Finding(
     needs=(RUN, "token_embedding"),
     uses=("position_embedding", "blocks.*.ln2.gain", FREQUENCIES),
     config=("n_layer", "d_model", "post_norm"),
-    metrics=Metrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
+    metrics=measure.ChannelUseMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="channel-cost",
-    passes=WINDOWS * PASSES,
+    passes=measure.WINDOWS * measure.PASSES,
 )

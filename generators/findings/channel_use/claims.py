@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from generators.findings.channel_use.measure import ChannelRow, Metrics, Why
+from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, Why
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 
@@ -15,7 +15,7 @@ NAMES: dict[Why, str] = {
 }
 
 
-def named(metrics: Metrics) -> ChannelRow | None:
+def named(metrics: ChannelUseMetrics) -> ChannelUseRow | None:
     """Return the channel that claims are about: that of frequency, else that of ln2; None without either."""
     for why in ("frequency", "ln2"):
         for row in metrics["channels"]:
@@ -24,11 +24,11 @@ def named(metrics: Metrics) -> ChannelRow | None:
     return None
 
 
-def _others(metrics: Metrics) -> list[ChannelRow]:
+def _others(metrics: ChannelUseMetrics) -> list[ChannelUseRow]:
     return [row for row in metrics["channels"] if row["why"] == "drawn"]
 
 
-def _leans(measured: Measurements[Metrics]) -> Tested | Untested:
+def _leans(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     row = named(metrics)
     if row is None:
@@ -49,7 +49,7 @@ def _leans(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _guess(measured: Measurements[Metrics]) -> Tested | Untested:
+def _guess(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     row = named(metrics)
     if row is None:
@@ -75,7 +75,6 @@ RULES = (
         short="leans on it",
         statement="The model leans on the channel that goes most with frequency.",
         value="change of the loss with the channel held at its mean",
-        sense="at least",
         holds_as=f"the {PERCENTILE}th percentile of other channels",
         test=_leans,
     ),
@@ -84,7 +83,6 @@ RULES = (
         short="guess by frequency",
         statement="That channel carries a guess by frequency.",
         value="|rank correlation| over tokens of the change of log-probability with log-frequency",
-        sense="at least",
         holds=RHO,
         unit="rank correlation",
         also="and beyond all other channels",

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from generators.drawing import style
-from generators.findings.channel_use.measure import ChannelRow, Metrics, ValueRow, Why
+from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, ValueRow, Why
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 
 LABELS: dict[Why, str] = {"frequency": "frequency", "ln2": "ln2", "position": "position", "drawn": "others"}
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[ChannelUseMetrics]) -> list[Figure]:
     """Return costs by channel, and, where frequencies are known, values by layer."""
     metrics = measured.metrics
     draw = partial(draw_costs, metrics["channels"], metrics["unit"])
@@ -24,7 +24,7 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
     return shown
 
 
-def draw_costs(rows: list[ChannelRow], unit: str) -> Any:
+def draw_costs(rows: list[ChannelUseRow], unit: str) -> Any:
     """Draw costs with 95 % intervals, dearest first, and beside them what the change goes with."""
     ordered = sorted(rows, key=lambda row: -row["cost"])
     with_rho = any(row["unigram_rho"] is not None for row in rows)
@@ -47,14 +47,13 @@ def draw_costs(rows: list[ChannelRow], unit: str) -> Any:
     return figure
 
 
-def _name(row: ChannelRow) -> str:
+def _name(row: ChannelUseRow) -> str:
     return f"{row['channel']}" if row["why"] == "drawn" else f"{LABELS[row['why']]}: {row['channel']}"
 
 
 def draw_values(rows: list[ValueRow]) -> Any:
     """Draw correlations by layer with the token that is there (solid) and with the next (dotted)."""
-    figure = style.canvas(width=6.8, height=3.2)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.8, height=3.2)
     for index, why in enumerate(dict.fromkeys(row["why"] for row in rows)):
         these = [row for row in rows if row["why"] == why]
         layers = [row["layer"] for row in these]
@@ -66,7 +65,6 @@ def draw_values(rows: list[ValueRow]) -> Any:
     ax.axhline(0, color=style.INK, lw=0.8, alpha=0.6)
     ax.set_ylim(-1, 1)
     style.whole_numbers(ax.xaxis)
-    ax.set_xlabel("into layer")
-    ax.set_ylabel("correlation with log-frequency\n(dotted: of the next token)")
+    ax.set(xlabel="into layer", ylabel="correlation with log-frequency\n(dotted: of the next token)")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

@@ -1,4 +1,4 @@
-"""What it costs a model to hold a channel of its stream still, and what its predictions lose by that."""
+"""What it costs a model to hold a channel of its stream constant, and how its predictions change."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -8,10 +8,11 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.inputs import Inputs, Loss, Run, Windows, model_of
+from generators.base.runs import Run, WindowLoss, Windows
+from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Measurements, table_of
+from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.running import SEED, Ran, mean_over_windows, ran
-from generators.findings.varying import varying_positions
 from generators.maths.channels import consistent_channel
 from generators.maths.ranks import pearson, spearman, strongest_channel
 
@@ -22,7 +23,7 @@ PASSES = OTHERS + 5  # over all windows
 CHANNEL_SEED = 138
 
 
-class ChannelRow(TypedDict):
+class ChannelUseRow(TypedDict):
     """One channel held at its mean: what it costs, and what becomes of the predictions.
 
     `unigram_rho` is the rank correlation over tokens of the mean change of log-probability with log-frequency, and
@@ -49,20 +50,20 @@ class ValueRow(TypedDict):
     next_token: float | None
 
 
-class Metrics(TypedDict):
+class ChannelUseMetrics(TypedDict):
     """Numbers of the channels that findings name and of others; `base_divergence` is that of the model as it is."""
 
     unit: str
     base_loss: float
     base_divergence: float | None
-    channels: list[ChannelRow]
+    channels: list[ChannelUseRow]
     values: list[ValueRow]
     frequency_source: str | None
     proxy: bool | None
     ran: Ran
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     """Measure the loss and predictions with one channel at a time held at its mean in the stream.
 
     Runs the model on 32 windows about 25 times. Reads `token_embedding` (V, d) and the best frequencies for the
@@ -84,7 +85,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     ]
     named = [(channel, why) for channel, why in chosen if why != "drawn"]
     values = [] if log_frequency is None else _values(run, windows, named, log_frequency, inputs.architecture.n_layer)
-    metrics = Metrics(
+    metrics = ChannelUseMetrics(
         unit=loss.unit,
         base_loss=float(before.mean()),
         base_divergence=base.divergence,
@@ -94,7 +95,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         proxy=None if best is None else best.proxy,
         ran=ran(run, windows),
     )
-    tables = {"channels": table_of("Channels held at their mean", list(ChannelRow.__annotations__), rows)}
+    tables = {"channels": table_of("Channels held at their mean", list(ChannelUseRow.__annotations__), rows)}
     if values:
         title = "Values of the channels and log-frequencies"
         tables["values"] = table_of(title, list(ValueRow.__annotations__), values)
@@ -112,7 +113,7 @@ def _channels(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[
     top = consistent_channel(gains)
     if top is not None:
         found.setdefault(top["channel"], "ln2")
-    P = varying_positions(inputs.weights)
+    P = nonconstant_positions(inputs.weights)
     if P is not None:
         found.setdefault(int(np.argmax(P[1:].std(axis=0))), "position")
     drawn = np.random.default_rng(CHANNEL_SEED).permutation(inputs.architecture.d_model).tolist()
@@ -166,18 +167,18 @@ class _Predictions:
 
 def _held(
     run: Run,
-    loss: Loss,
+    loss: WindowLoss,
     chosen: tuple[int, Why],
     means: Float[Array, "stages d"],
     before: Float[Array, " windows"],
     base: _Predictions,
     last: bool,
-) -> ChannelRow:
+) -> ChannelUseRow:
     """Hold one channel; `last` also before the final norm, which a model that ends with a block has not."""
     (channel, why), held = chosen, base.anew()
     with run.held([channel], means[:, [channel]], last=last):
         cost = mean_over_windows(loss.per_window(held.see if run.predicts else None) - before)
-    return ChannelRow(
+    return ChannelUseRow(
         channel=channel,
         why=why,
         cost=cost["mean"],

@@ -5,9 +5,7 @@ histogram; the guess is Seraphina Nix's), and James Simon, "Insights into GPT-2'
 singular vectors).
 """
 
-from generators.findings.channels.claims import RULES
-from generators.findings.channels.figures import figures
-from generators.findings.channels.measure import Metrics, measure
+from generators.findings.channels import claims, facts, figures, measure
 from generators.findings.contract import Finding
 
 FINDING = Finding(
@@ -16,9 +14,10 @@ FINDING = Finding(
     order=20,
     needs=("position_embedding",),
     uses=("token_embedding",),
-    metrics=Metrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
+    metrics=measure.ChannelsMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="channel-histogram",
 )

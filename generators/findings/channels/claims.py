@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from generators.findings.channels.measure import Metrics
+from generators.findings.channels.measure import ChannelsMetrics
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
@@ -12,7 +12,7 @@ TIMES_CHANCE, TIMES_IN_WORDS = 2, "twice"
 ERRORS = 3.3  # of a rank correlation over unrelated channels, 1 / sqrt(d - 1) each: one in 2000 is as far below 0
 
 
-def _few_channels(measured: Measurements[Metrics]) -> Tested:
+def _few_channels(measured: Measurements[ChannelsMetrics]) -> Tested:
     metrics = measured.metrics
     d, needed, turned = metrics["n_channels"], metrics["channels_for_90"], metrics["chance"]["channels_for_90"]
     return Tested(
@@ -24,7 +24,7 @@ def _few_channels(measured: Measurements[Metrics]) -> Tested:
     )
 
 
-def _tokens_avoid(measured: Measurements[Metrics]) -> Tested | Untested:
+def _tokens_avoid(measured: Measurements[ChannelsMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     if metrics["token_std"] is None:
         return Untested("The token embedding isn't in this checkpoint.")
@@ -45,7 +45,7 @@ def _tokens_avoid(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _quiet_where_loud(measured: Measurements[Metrics]) -> Tested | Untested:
+def _quiet_where_loud(measured: Measurements[ChannelsMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     rho, turned = metrics["spearman_position_std_token_std"], metrics["chance"]["spearman_position_std_token_std"]
     if metrics["token_std"] is None:
@@ -88,7 +88,6 @@ RULES = (
         short="tokens avoid",
         statement="Tokens avoid those channels.",
         value="position channels among as many in which tokens vary least",
-        sense="at least",
         unit="channels",
         holds_as=f"{SHARE_IN_WORDS} of the k position channels",
         also=f"and at least {TIMES_IN_WORDS} what k random channels would share, k²/d",

@@ -94,8 +94,8 @@ def pair_channels(ranking: Int[Array, " d"], k: int) -> Int[Array, " four"]:
     if len(ranking) < FEWEST_FOR_PAIRS:
         return ranking[:0]
     others = ranking[k:]
-    quiet = others[len(others) // 2 - 1 :][:2] if k else ranking[-2:]
-    return np.concatenate([ranking[:2], quiet])
+    weak = others[len(others) // 2 - 1 :][:2] if k else ranking[-2:]
+    return np.concatenate([ranking[:2], weak])
 
 
 def _histograms(

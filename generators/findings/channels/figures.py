@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.drawing import style
-from generators.findings.channels.measure import Metrics
+from generators.findings.channels.measure import ChannelsMetrics
 from generators.findings.channels.token_figures import token_figures
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
@@ -16,7 +16,7 @@ from generators.findings.measured import Measurements
 PAIRS = 6  # of channels drawn against each other
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[ChannelsMetrics]) -> list[Figure]:
     """Return the figures of P's channels, the histogram first, and of the tokens in them where they are there."""
     metrics, arrays = measured.metrics, measured.arrays
     k = len(metrics["position_channels"])
@@ -41,16 +41,14 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
 
 def draw_histogram(std: Float[Array, " d"], k: int) -> Any:
     """Draw the histogram of log10 std with the divide between position channels and the rest."""
-    figure = style.canvas(width=6.4, height=3.4)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=3.4)
     log_std = np.log10(std[std > 0])
     ax.hist(log_std, bins=60, color=style.COLOURS[0])
     if k:
         edge = np.sort(log_std)[::-1][k - 1 : k + 1].mean()
         ax.axvline(edge, color=style.COLOURS[1], ls="--", label=f"{k} position channels to the right")
         ax.legend()
-    ax.set_xlabel("log10 of the channel's standard deviation over positions")
-    ax.set_ylabel("channels")
+    ax.set(xlabel="log10 of the channel's standard deviation over positions", ylabel="channels")
     return figure
 
 
@@ -61,29 +59,20 @@ def draw_traces(arrays: dict[str, Array]) -> Any:
     for ax, (kind, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
         for index, trace in enumerate(arrays[f"{kind}_traces"].T):
             ax.plot(trace, lw=0.8, color=style.COLOURS[index % len(style.COLOURS)], rasterized=True)
-        ax.set_title(title)
-        ax.set_xlabel("position (tokens)")
-        ax.set_ylabel("value of the channel")
+        ax.set(title=title, xlabel="position (tokens)", ylabel="value of the channel")
     return figure
 
 
 def draw_lissajous(traces: Float[Array, "n channels"], channels: Int[Array, " channels"]) -> Any:
     """Draw neighbours in strength against each other, coloured by position; waves of like period make loops."""
     pairs = min(PAIRS, traces.shape[1] // 2)
-    columns = min(3, pairs)
-    rows = -(-pairs // columns)
-    figure = style.canvas(width=2.9 * columns, height=2.7 * rows + 0.3)
-    axes = np.atleast_1d(figure.subplots(rows, columns)).ravel()
+    figure, axes = style.panels(pairs, 3, (2.9, 2.7), (0, 0.3))
     positions = np.arange(1, len(traces))
     for pair, ax in enumerate(axes):
-        if pair >= pairs:
-            ax.set_visible(False)
-            continue
         x, y = traces[1:, 2 * pair], traces[1:, 2 * pair + 1]
         points = style.curve_2d(ax, x, y, positions)
-        ax.set_xlabel(f"channel {channels[2 * pair]}")
-        ax.set_ylabel(f"channel {channels[2 * pair + 1]}")
-    figure.colorbar(points, ax=list(axes), label="position (tokens)", shrink=0.7)
+        ax.set(xlabel=f"channel {channels[2 * pair]}", ylabel=f"channel {channels[2 * pair + 1]}")
+    figure.colorbar(points, ax=axes, label="position (tokens)", shrink=0.7)
     return figure
 
 

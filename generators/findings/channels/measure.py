@@ -17,7 +17,7 @@ from generators.maths.rotations import (
     both_channel_variances,
     channel_variances,
     channels_for,
-    loud_and_quiet,
+    low_variance_overlaps,
     rank_correlations,
 )
 from generators.maths.spectra import components_for, gram, participation_ratio, svd
@@ -30,7 +30,7 @@ TABLE_ROWS = 20
 SEED = 20211201
 
 
-class ByClaim(TypedDict):
+class ChannelsChances(TypedDict):
     """What turning the stream at random gives, by number; None where there are no tokens or no position channels."""
 
     channels_for_90: StoredChance
@@ -38,14 +38,14 @@ class ByClaim(TypedDict):
     spearman_position_std_token_std: StoredChance | None
 
 
-class Intervals(TypedDict):
+class ChannelsIntervals(TypedDict):
     """95 % intervals, by number: positions are resampled in blocks, channels one by one."""
 
     channels_for_90: Interval
     spearman_position_std_token_std: Interval | None
 
 
-class BesideTokens(TypedDict):
+class TokensByChannel(TypedDict):
     """Tokens channel by channel, and how that goes with positions; None without tokens.
 
     The overlap is how many of the k position channels are among the k in which tokens vary least; None without any.
@@ -59,7 +59,7 @@ class BesideTokens(TypedDict):
     low_variance_overlap_chance: float | None
 
 
-class Metrics(BesideTokens):
+class ChannelsMetrics(TokensByChannel):
     """Numbers of P's channels; `largest_gap` is None where there are too few channels to divide."""
 
     position_std: list[float]
@@ -72,8 +72,8 @@ class Metrics(BesideTokens):
     channels_for_90_gaussian: int
     participation_ratio: list[float]
     n_channels: int
-    chance: ByClaim
-    intervals: Intervals
+    chance: ChannelsChances
+    intervals: ChannelsIntervals
 
 
 class ChannelRow(TypedDict):
@@ -86,7 +86,7 @@ class ChannelRow(TypedDict):
     position_channel: bool
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
     """Measure how P's variance spreads over channels.
 
     Reads `position_embedding` (n, d), and `token_embedding` (V, d) when there.
@@ -100,7 +100,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     chosen, gap = position_channels(std)
     right = svd(P)[2][:TOP_VECTORS]
     variance = std**2
-    metrics: Metrics = {
+    metrics: ChannelsMetrics = {
         "position_std": std.tolist(),
         "position_channels": chosen.tolist(),
         "largest_gap": gap,
@@ -111,7 +111,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         "channels_for_90_gaussian": components_for(_gaussian_variance(*P.shape), 0.90),
         "participation_ratio": participation_ratio(right).tolist(),
         "n_channels": P.shape[1],
-        **_beside_tokens(moments, std, chosen),
+        **_tokens_by_channel(moments, std, chosen),
         "chance": _chance(P, E, len(chosen)),
         "intervals": _intervals(P, std, None if moments is None else moments[1]),
     }
@@ -159,11 +159,11 @@ def _gaussian_variance(n: int, d: int) -> Float[Array, " d"]:
     return np.random.default_rng(SEED).standard_normal((n - 1, d)).var(axis=0)
 
 
-def _beside_tokens(
+def _tokens_by_channel(
     moments: tuple[Float[Array, " d"], Float[Array, " d"]] | None,
     std: Float[Array, " d"],
     chosen: Int[Array, " k"],
-) -> BesideTokens:
+) -> TokensByChannel:
     if moments is None:
         return {
             "token_mean": None,
@@ -175,18 +175,18 @@ def _beside_tokens(
         }
     mean, token_std = moments
     k, d = len(chosen), len(std)
-    quietest = np.argsort(token_std)[:k]
+    weakest = np.argsort(token_std)[:k]
     return {
         "token_mean": mean.tolist(),
         "token_std": token_std.tolist(),
         "spearman_position_std_token_std": spearman(std, token_std),
         "spearman_position_std_token_mean": spearman(std, np.abs(mean)),
-        "low_variance_overlap": len(np.intersect1d(quietest, chosen)) if k else None,
+        "low_variance_overlap": len(np.intersect1d(weakest, chosen)) if k else None,
         "low_variance_overlap_chance": k**2 / d if k else None,
     }
 
 
-def _chance(P: Float[Array, "n d"], E: Float[Array, "V d"] | None, k: int) -> ByClaim:
+def _chance(P: Float[Array, "n d"], E: Float[Array, "V d"] | None, k: int) -> ChannelsChances:
     """Return what the same numbers are in axes turned at random: P alone, or P and tokens together."""
     rng = np.random.default_rng(SEED)
     d = P.shape[1]
@@ -195,16 +195,22 @@ def _chance(P: Float[Array, "n d"], E: Float[Array, "V d"] | None, k: int) -> By
     few = drawn("channels of P turned at random", channels_for(turned, 0.90) / d, "at most")
     if E is None:
         return {"channels_for_90": few, "low_variance_overlap": None, "spearman_position_std_token_std": None}
-    loud, quiet = both_channel_variances(away, gram(E, centred=True) / len(E), DRAWS, rng)
+    position_variances, token_variances = both_channel_variances(away, gram(E, centred=True) / len(E), DRAWS, rng)
     both = "channels of P and E turned together at random"
     return {
         "channels_for_90": few,
-        "low_variance_overlap": drawn(both, loud_and_quiet(loud, quiet, k)) if k else None,
-        "spearman_position_std_token_std": drawn(both, rank_correlations(loud, quiet), "at most"),
+        "low_variance_overlap": drawn(both, low_variance_overlaps(position_variances, token_variances, k))
+        if k
+        else None,
+        "spearman_position_std_token_std": drawn(
+            both, rank_correlations(position_variances, token_variances), "at most"
+        ),
     }
 
 
-def _intervals(P: Float[Array, "n d"], std: Float[Array, " d"], token_std: Float[Array, " d"] | None) -> Intervals:
+def _intervals(
+    P: Float[Array, "n d"], std: Float[Array, " d"], token_std: Float[Array, " d"] | None
+) -> ChannelsIntervals:
     rng = np.random.default_rng(SEED)
     rows = P[1:]
     variances = spreads(rows, block_weights(len(rows), RESAMPLES, rng)) ** 2

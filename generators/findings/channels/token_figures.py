@@ -9,14 +9,12 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.findings.channels.excerpts import span
-from generators.findings.channels.measure import Metrics
+from generators.findings.channels.measure import ChannelsMetrics
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 
-TOKEN_GREY = "#878d98"  # seen on white and on slate
 
-
-def token_figures(measured: Measurements[Metrics]) -> list[Figure]:
+def token_figures(measured: Measurements[ChannelsMetrics]) -> list[Figure]:
     """Return the figures that show tokens; none without a token embedding."""
     metrics, arrays = measured.metrics, measured.arrays
     if "chunk" not in arrays or metrics["token_mean"] is None or metrics["token_std"] is None:
@@ -56,11 +54,10 @@ def draw_chunk(arrays: dict[str, Array], median_std: float, position_channels: l
     """Draw a chunk of E as an image, tokens across and channels down, position channels marked at its side."""
     tokens, channels = arrays["chunk_tokens"], arrays["chunk_channels"]
     limit = 3 * median_std or 1.0
-    figure = style.canvas(width=8.6, height=4.2)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=8.6, height=4.2)
     image = ax.imshow(
         arrays["chunk"].astype(np.float32),
-        cmap=_stripe_colours(),
+        cmap=style.diverging_colours(),
         vmin=-limit,
         vmax=limit,
         extent=(tokens[0] - 0.5, tokens[-1] + 0.5, channels[-1] + 0.5, channels[0] - 0.5),
@@ -73,20 +70,10 @@ def draw_chunk(arrays: dict[str, Array], median_std: float, position_channels: l
         side = {"transform": ax.get_yaxis_transform(), "clip_on": False}
         ax.plot(outside, marked, "<", ms=4, color=style.COLOURS[1], label="position channel", **side)
         figure.legend(loc="outside upper right")
-    ax.set_xlabel("token (id)")
-    ax.set_ylabel("channel")
+    ax.set(xlabel="token (id)", ylabel="channel")
     ax.grid(False)
     figure.colorbar(image, ax=ax, label="value of the embedding", extend="both", shrink=0.9, pad=0.03)
     return figure
-
-
-def _stripe_colours() -> Any:
-    """Return the house's diverging colours, see-through only at zero: faint stripes must show."""
-    from matplotlib.colors import LinearSegmentedColormap, to_rgb
-
-    below, above = (to_rgb(end) for end in style.DIVERGING_ENDS)
-    stops = [(0.0, (*below, 1)), (0.5, (*below, 0)), (0.5, (*above, 0)), (1.0, (*above, 1))]
-    return LinearSegmentedColormap.from_list("stripes", stops)
 
 
 def draw_value_histograms(arrays: dict[str, Array], position_channels: list[int]) -> Any:
@@ -135,8 +122,7 @@ def draw_moments(mean: Float[Array, " d"], std: Float[Array, " d"], position_cha
             ax.hist(values, **bins, color=style.COLOURS[0])
         ax.locator_params(axis="x", nbins=6)
         ax.yaxis.get_major_locator().set_params(integer=True)
-        ax.set_xlabel(f"{name} of the channel over tokens")
-        ax.set_ylabel("channels")
+        ax.set(xlabel=f"{name} of the channel over tokens", ylabel="channels")
     return figure
 
 
@@ -153,8 +139,7 @@ def draw_rivalry(
         ("|mean| over positions", np.abs(positions[0]), style.COLOURS[1], "s"),
         ("std over positions", x, style.COLOURS[4], "D"),
     )
-    figure = style.canvas(width=8.0, height=5.4)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=8.0, height=5.4)
     for label, values, colour, marker in series:
         there = (x > 0) & (values > 0)
         look = {"s": 9, "color": colour, "marker": marker, "lw": 0, "alpha": 0.8, "rasterized": True}
@@ -162,8 +147,9 @@ def draw_rivalry(
     _divide(ax, x, k)
     drawn = np.concatenate([values[(x > 0) & (values > 0)] for _, values, _, _ in series])
     ax.set(xscale="log", yscale="log", ylim=(0.7 * np.quantile(drawn, 0.005), 1.5 * drawn.max()))
-    ax.set_xlabel("standard deviation of the channel over positions")
-    ax.set_ylabel("mean or standard deviation of the channel")
+    ax.set(
+        xlabel="standard deviation of the channel over positions", ylabel="mean or standard deviation of the channel"
+    )
     figure.legend(loc="outside upper center", ncols=len(series), markerscale=1.8, handletextpad=0.3)
     return figure
 
@@ -188,12 +174,14 @@ def draw_pairs(arrays: dict[str, Array], has_position_channels: bool) -> Any:
     figure.get_layout_engine().set(wspace=0.06)
     axes = figure.subplots(1, 3)
     for ax, pair, kind in zip(axes, ((0, 1), (0, 2), (2, 3)), kinds, strict=True):
-        ax.scatter(*tokens[:, pair].T, s=4, color=TOKEN_GREY, lw=0, alpha=0.4, rasterized=True, label="tokens")
+        ax.scatter(*tokens[:, pair].T, s=4, color=style.TOKEN_GREY, lw=0, alpha=0.4, rasterized=True, label="tokens")
         x, y = positions[:, pair].T
         points = style.curve_2d(ax, x, y, np.arange(1, len(positions) + 1))
-        ax.set_title(kind)
-        ax.set_xlabel(f"channel {arrays['pair_channels'][pair[0]]}")
-        ax.set_ylabel(f"channel {arrays['pair_channels'][pair[1]]}")
+        ax.set(
+            title=kind,
+            xlabel=f"channel {arrays['pair_channels'][pair[0]]}",
+            ylabel=f"channel {arrays['pair_channels'][pair[1]]}",
+        )
         ax.set_aspect("equal", "datalim")
     axes[0].legend(markerscale=2.5).legend_handles[0].set_alpha(1)
     figure.colorbar(points, ax=axes, label="position (tokens)", shrink=0.8)

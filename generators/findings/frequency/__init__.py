@@ -5,9 +5,7 @@ direction are three candidates for a unigram frequency feature.
 """
 
 from generators.findings.contract import Finding
-from generators.findings.frequency.claims import RULES
-from generators.findings.frequency.figures import figures
-from generators.findings.frequency.measure import Metrics, measure
+from generators.findings.frequency import claims, facts, figures, measure
 from generators.findings.inputs import FREQUENCIES, TOKENS
 
 FINDING = Finding(
@@ -17,9 +15,10 @@ FINDING = Finding(
     needs=("token_embedding",),
     uses=("blocks.*.ln2.gain", TOKENS, FREQUENCIES),
     config=("n_layer",),
-    metrics=Metrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
+    metrics=measure.FrequencyMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="frequency-channel",
 )

@@ -1,4 +1,4 @@
-"""What chance gives for the claims about frequency: other axes, frequencies that only drift alike, other channels."""
+"""Null distributions for the claims about frequency: other axes, frequencies that only drift, other channels."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,20 +8,21 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.frequency.tokens import Tokens
+from generators.findings.frequency.tokens import FrequencyTokens
 from generators.findings.measured import Interval, StoredChance
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
-from generators.maths.drift import drifting_correlations, unit_ranks
+from generators.maths.drift import drifting_correlations
+from generators.maths.ranks import unit_ranks
 from generators.maths.resampling import LEVEL, item_weights
 from generators.maths.rotations import best_axis_correlations
 
-TURNS = 100  # draws of turned tokens: ranking axes of thousands of tokens is dear
+TURNS = 100  # draws of turned tokens: ranking axes of thousands of tokens is expensive
 AXES = "the best axes of tokens turned at random"
 DRIFT = "frequencies that only drift along the ids as the real ones do"
 OTHERS = "channels picked at random"
 
 
-class Chances(TypedDict):
+class FrequencyChances(TypedDict):
     """By number that is claimed about; `drift` is the frequency channel's, of frequencies that only drift."""
 
     frequency_channel: StoredChance
@@ -31,11 +32,11 @@ class Chances(TypedDict):
 
 
 @dataclass(frozen=True)
-class Compared:
+class TokenSample:
     """Tokens spread over the ids, at most 5,000, on which channels are compared with chance and resampled."""
 
     E: Float[Array, "V d"]
-    tokens: Tokens
+    tokens: FrequencyTokens
     seed: int
 
     @cached_property
@@ -46,16 +47,16 @@ class Compared:
     @cached_property
     def ranks(self) -> Float[Array, "d n"]:
         """Return the ranks of every channel among them."""
-        return unit_ranks(self.E[self.tokens.compared].T)
+        return unit_ranks(self.E[self.tokens.compared].T, np.float32)
 
-    def chances(self) -> Chances:
+    def chances(self) -> FrequencyChances:
         """Return what the nulls give."""
         rng = np.random.default_rng(self.seed)
         axes = best_axis_correlations(self.E[self.tokens.compared], self.values, TURNS, rng)
         known = self.tokens.known
         norms, frequencies = self.tokens.norms[known], self.tokens.log_frequency[known]
         drifting = np.abs(drifting_correlations(self.ranks, self.values, DRAWS, rng)).max(axis=1)
-        drifting_norms = drifting_correlations(unit_ranks(norms[None]), frequencies, DRAWS, rng)[:, 0]
+        drifting_norms = drifting_correlations(unit_ranks(norms[None], np.float32), frequencies, DRAWS, rng)[:, 0]
         return {
             "frequency_channel": drawn(AXES, axes),
             "drift": drawn(DRIFT, drifting),
@@ -69,7 +70,7 @@ class Compared:
         Their ranks are those among all tokens compared in every resampling.
         """
         weights = item_weights(len(self.values), RESAMPLES, np.random.default_rng(self.seed)).astype(np.float32)
-        y = unit_ranks(self.values[None])[0]
+        y = unit_ranks(self.values[None], np.float32)[0]
         strength = np.abs(_weighted_correlations(self.ranks, y, weights))
         return interval(np.sum(strength > strength[:, [channel]], axis=1) + 1.0)
 

@@ -1,7 +1,8 @@
 """What is claimed of frequency: rules, numbers and sentences."""
 
-from generators.findings.frequency.chances import Chances
-from generators.findings.frequency.measure import Intervals, Metrics
+from generators.base.sentences import first
+from generators.findings.frequency.chances import FrequencyChances
+from generators.findings.frequency.measure import FrequencyIntervals, FrequencyMetrics
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements, StoredChance
 from generators.findings.nulls import chance, pair
@@ -19,7 +20,7 @@ NO_FREQUENCIES = Untested("No token frequencies are known for this model; the to
 TOO_FEW = Untested(f"Frequencies are known of fewer than {FEWEST_TOKENS} tokens.")
 
 
-def _judgeable(m: Metrics) -> tuple[Chances, Intervals] | Untested:
+def _judgeable(m: FrequencyMetrics) -> tuple[FrequencyChances, FrequencyIntervals] | Untested:
     if m["proxy"]:
         return NO_FREQUENCIES
     if m["chance"] is None or m["intervals"] is None:
@@ -30,7 +31,7 @@ def _judgeable(m: Metrics) -> tuple[Chances, Intervals] | Untested:
 # One channel
 
 
-def _tracks(measured: Measurements[Metrics]) -> Tested | Untested:
+def _tracks(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
     m = measured.metrics
     known = _judgeable(m)
     if isinstance(known, Untested):
@@ -51,7 +52,7 @@ def _beyond_drift(strength: float, drift: StoredChance) -> bool:
     return strength >= drift["limit"] + CLEARLY
 
 
-def _of_the_channel(m: Metrics, axes: StoredChance, drift: StoredChance) -> str:
+def _of_the_channel(m: FrequencyMetrics, axes: StoredChance, drift: StoredChance) -> str:
     channel, rho = m["frequency_channel"]["channel"], m["frequency_channel"]["rho"]
     tracked = f"Channel {channel} goes with log-frequency at rho {rho:+.2f}, more than any other of the"
     tracked = f"{tracked} {m['n_channels']}"
@@ -63,7 +64,7 @@ def _of_the_channel(m: Metrics, axes: StoredChance, drift: StoredChance) -> str:
     return f"{tracked}; {turned}, which it is beyond."
 
 
-def _spread(m: Metrics) -> str:
+def _spread(m: FrequencyMetrics) -> str:
     """Return where frequency is, if no axis stands out."""
     probe = m["probe"]
     if probe is None or probe["rho"] < PROBE_READS:
@@ -79,7 +80,7 @@ def _only_drift(limit: float) -> str:
 # And the one that ln2 raises
 
 
-def _is_ln2(measured: Measurements[Metrics]) -> Tested | Untested:
+def _is_ln2(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
     m = measured.metrics
     known = _judgeable(m)
     if isinstance(known, Untested):
@@ -93,18 +94,18 @@ def _is_ln2(measured: Measurements[Metrics]) -> Tested | Untested:
             f"There are only {m['n_channels']} channels: a random pick is the frequency channel too often."
         )
     if len(m["ln2_tied"]) > 1:
-        return Untested(f"ln2 singles out no one channel: {_listed(m['ln2_tied'])} top as many layers.")
+        return Untested(f"ln2 singles out no one channel: {first(m['ln2_tied'], MOST_NAMED)} top as many layers.")
     axes = nulls["frequency_channel"]
     stands_out = abs(rho) > axes["limit"] and _beyond_drift(abs(rho), nulls["drift"])
     tracked = f"Channel {channel}, which ln2 raises most often, goes with frequency at rho {rho:+.2f}"
-    first = f"{tracked}, more than any other, but "
+    but = f"{tracked}, more than any other, but "
     if place != 1:
         why = f"{tracked}, number {place} of {m['n_channels']} channels; the strongest is "
         why += f"{m['frequency_channel']['channel']}."
     elif abs(rho) < SMALLEST_RHO:
-        why = f"{first}too weakly to track it."
+        why = f"{but}too weakly to track it."
     else:
-        why = f"{first}no more than axes turned at random or what drifts along the ids: no channel stands out."
+        why = f"{but}no more than axes turned at random or what drifts along the ids: no channel stands out."
     return Tested(
         place,
         {"holds": f"{tracked}: it is the frequency channel.", "fails": why},
@@ -114,15 +115,10 @@ def _is_ln2(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _listed(channels: list[int]) -> str:
-    named = ", ".join(map(str, channels[:MOST_NAMED]))
-    return f"{named} and {len(channels) - MOST_NAMED} more" if len(channels) > MOST_NAMED else named
-
-
 # The norm
 
 
-def _shorter(measured: Measurements[Metrics]) -> Tested | Untested:
+def _shorter(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
     m = measured.metrics
     known = _judgeable(m)
     if isinstance(known, Untested):
@@ -159,7 +155,6 @@ RULES = (
         short="frequency channel",
         statement="One channel tracks frequency.",
         value="largest |rank correlation| of a channel with log frequency",
-        sense="at least",
         holds=TRACKS,
         partly=SMALLEST_RHO,
         unit="rank correlation",

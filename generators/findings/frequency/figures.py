@@ -11,7 +11,7 @@ from generators.drawing import style
 from generators.drawing.interactive import Group, Scatter
 from generators.findings.contract import Figure
 from generators.findings.frequency.intervals import FREQUENCY, Correlation
-from generators.findings.frequency.measure import Metrics
+from generators.findings.frequency.measure import FrequencyMetrics
 from generators.findings.frequency.probe import Probe
 from generators.findings.measured import Measurements, StoredChance
 
@@ -23,7 +23,7 @@ QUANTITIES = {
 }
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[FrequencyMetrics]) -> list[Figure]:
     """Return the frequency channel beside a contrast channel, the candidates' correlations, and all channels."""
     m, arrays = measured.metrics, measured.arrays
     channel, contrast = m["frequency_channel"]["channel"], m["contrast_channel"]["channel"]
@@ -70,12 +70,10 @@ def draw_channels(arrays: dict[str, Array], channel: int, contrast: int) -> Any:
 
 def draw_norms(arrays: dict[str, Array]) -> Any:
     """Draw norm against log-frequency."""
-    figure = style.canvas(width=6.4, height=3.6)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=3.6)
     x, y = arrays["token_log_frequency"], arrays["token_norm"]
     ax.plot(x, y, ".", ms=2.5, alpha=0.35, color=style.COLOURS[0], rasterized=True)
-    ax.set_xlabel("log-frequency")
-    ax.set_ylabel("norm of the token embedding")
+    ax.set(xlabel="log-frequency", ylabel="norm of the token embedding")
     return figure
 
 
@@ -95,23 +93,20 @@ def draw_candidates(rows: list[Correlation], probe: Probe | None) -> Any:
         labels.append("a probe on all channels with log-frequency")
         colours.append(style.COLOURS[2])
         points.append((probe["rho"], probe["interval"][0], probe["interval"][1]))
-    figure = style.canvas(width=7.2, height=0.42 * len(points) + 0.9)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=7.2, height=0.42 * len(points) + 0.9)
     at = np.arange(len(points))[::-1]
     for y, (rho, low, high), colour in zip(at, points, colours, strict=True):
         ax.plot((low, high), (y, y), color=colour, lw=1.5, marker="|", ms=7)
         ax.plot(rho, y, "o", ms=5, color=colour)
     ax.set_yticks(at, labels)
     ax.axvline(0, color=style.INK, lw=0.8, alpha=0.6)
-    ax.set_xlim(-1, 1)
-    ax.set_xlabel("rank correlation")
+    ax.set(xlim=(-1, 1), xlabel="rank correlation")
     return figure
 
 
 def draw_all_channels(rho: Float[Array, " d"], chance: float, turned: StoredChance | None, marked: int | None) -> Any:
     """Draw |rho| of all channels, sorted, with what shuffled frequencies and the best of turned axes reach."""
-    figure = style.canvas(width=6.4, height=3.2)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=3.2)
     order = np.argsort(np.abs(rho))[::-1]
     ax.plot(np.arange(1, len(rho) + 1), np.abs(rho)[order], ".", ms=3.5, color=style.COLOURS[0], rasterized=True)
     if marked is not None:
@@ -122,7 +117,6 @@ def draw_all_channels(rho: Float[Array, " d"], chance: float, turned: StoredChan
         band = {"color": style.COLOURS[1], "alpha": 0.2, "lw": 0, "label": "best of turned axes, median to 99 %"}
         ax.axhspan(turned["median"], turned["limit"], **band)
     ax.axhline(chance, ls="--", lw=1, color=style.INK, label="shuffled frequencies")
-    ax.set_xlabel("channels, strongest first")
-    ax.set_ylabel("|rank correlation with log-frequency|")
+    ax.set(xlabel="channels, strongest first", ylabel="|rank correlation with log-frequency|")
     ax.legend()
     return figure

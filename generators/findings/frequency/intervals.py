@@ -3,13 +3,13 @@
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Float, Int, Real
+from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.measured import Interval
 from generators.findings.nulls import RESAMPLES, interval
-from generators.maths.resampling import item_weights
+from generators.maths.resampling import Statistic, ranking, resample_items, weighted_correlation
 
 Correlation = TypedDict("Correlation", {"of": str, "with": str, "rho": float, "low": float, "high": float})
 Pair = tuple[str, str]
@@ -34,12 +34,11 @@ def correlations(values: dict[str, Float[Array, " n"]], seed: int) -> tuple[list
         values: log-frequency and the candidates, over the same tokens.
         seed: of the resampling.
     """
-    groups = {name: np.unique(v, return_inverse=True)[1] for name, v in values.items()}
     pairs = list(combinations(values, 2))
     n = len(next(iter(values.values())))
-    everyone = np.array(_weighted_rhos(groups, pairs, np.ones(n)))
-    rng = np.random.default_rng(seed)
-    drawn = np.array([_weighted_rhos(groups, pairs, item_weights(n, 1, rng)[0]) for _ in range(RESAMPLES)])
+    rhos = _rhos_of(values, pairs)
+    everyone = rhos(np.ones((1, n)))[0]
+    drawn = resample_items(rhos, n, RESAMPLES, np.random.default_rng(seed))
     rows: list[Correlation] = []
     for (a, b), rho, column in zip(pairs, everyone.tolist(), drawn.T, strict=True):
         low, high = interval(column)
@@ -63,16 +62,12 @@ def strength(row: Correlation) -> Interval:
     return ends if row["low"] * row["high"] > 0 else [0.0, ends[1]]
 
 
-def _weighted_rhos(groups: dict[str, Int[Array, " n"]], pairs: list[Pair], weights: Real[Array, " n"]) -> list[float]:
-    """Return Spearman's correlations of a sample in which token i occurs weights[i] times; no sorting needed."""
-    total = float(weights.sum())
-    ranks = {}
-    for name, group in groups.items():
-        counts = np.bincount(group, weights)
-        middle = np.cumsum(counts) - (counts - 1) / 2 - (total + 1) / 2
-        ranks[name] = middle[group]
-    spread = {name: float(np.sqrt(np.sum(weights * r * r))) for name, r in ranks.items()}
-    return [
-        float(np.sum(weights * ranks[a] * ranks[b])) / (spread[a] * spread[b]) if spread[a] and spread[b] else 0.0
-        for a, b in pairs
-    ]
+def _rhos_of(values: dict[str, Float[Array, " n"]], pairs: list[Pair]) -> Statistic:
+    """Return the statistic Spearman's correlation of every pair; each quantity is ranked once per resampling."""
+    rankings = {name: ranking(quantity) for name, quantity in values.items()}
+
+    def statistic(weights: Float[Array, "draws n"]) -> Float[Array, "draws pairs"]:
+        ranks = {name: ranked(weights) for name, ranked in rankings.items()}
+        return np.stack([weighted_correlation(weights, ranks[a], ranks[b]) for a, b in pairs], axis=1)
+
+    return statistic

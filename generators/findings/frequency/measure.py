@@ -1,15 +1,15 @@
-"""How channels, the norm and the first singular direction of token embeddings go with how often tokens occur."""
+"""How channels, the norm and the first singular direction of token embeddings correlate with token frequency."""
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.frequency.chances import Chances, Compared
+from generators.findings.frequency.chances import FrequencyChances, TokenSample
 from generators.findings.frequency.intervals import Contest, Correlation, correlations, strength
 from generators.findings.frequency.probe import Probe, probe
 from generators.findings.frequency.tables import ChannelRhos, tables
-from generators.findings.frequency.tokens import Tokens
+from generators.findings.frequency.tokens import FrequencyTokens
 from generators.findings.inputs import Frequency, Inputs
 from generators.findings.measured import Interval, Measurements
 from generators.findings.sizes import FEWEST_TOKENS, check_tokens
@@ -23,7 +23,7 @@ SAMPLE = 4096  # tokens drawn in figures
 SEED = 20211138
 
 
-class Source(TypedDict):
+class FrequencySource(TypedDict):
     """Where frequencies come from."""
 
     source: str
@@ -39,7 +39,7 @@ class ChannelRho(TypedDict):
     rho: float
 
 
-class Intervals(TypedDict):
+class FrequencyIntervals(TypedDict):
     """95 % intervals over tokens: of the frequency channel's |rho|, the norm's rho, the place of ln2's channel."""
 
     frequency_channel: Interval
@@ -47,13 +47,13 @@ class Intervals(TypedDict):
     ln2_channel_rank: Interval | None
 
 
-class Metrics(TypedDict):
+class FrequencyMetrics(TypedDict):
     """Numbers of the best source of frequencies; `chance_rho` is the best channel's with frequencies shuffled.
 
     What is only judged, and the probe, are None where no more than a proxy of frequency is known, or hardly any.
     """
 
-    sources: list[Source]
+    sources: list[FrequencySource]
     source: str
     proxy: bool
     coverage: float
@@ -71,13 +71,13 @@ class Metrics(TypedDict):
     correlations: list[Correlation]
     contest: Contest | None
     probe: Probe | None
-    chance: Chances | None
-    intervals: Intervals | None
+    chance: FrequencyChances | None
+    intervals: FrequencyIntervals | None
     n_channels: int
     n_tokens: int
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[FrequencyMetrics]:
     """Measure how channels, norms and the first singular direction go with token frequency.
 
     Reads `token_embedding` (V, d), `blocks.*.ln2.gain` (d,) to compare with the channel that ln2 singles out, the
@@ -89,7 +89,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     E = inputs.weights["token_embedding"]
     check_tokens(E)
     sources, log_frequency = _frequencies(inputs.frequencies, len(E))
-    tokens = Tokens(inputs.vocabulary, log_frequency, norms(E))
+    tokens = FrequencyTokens(inputs.vocabulary, log_frequency, norms(E))
     rho = _channel_rhos(E, tokens)
     by_strength = np.argsort(np.abs(rho["frequency"]))
     channel, contrast = int(by_strength[-1]), int(by_strength[len(by_strength) // 2])
@@ -107,16 +107,18 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     return Measurements(metrics, shown, arrays)
 
 
-def _frequencies(frequencies: tuple[Frequency, ...], V: int) -> tuple[list[Source], Float[Array, " V"]]:
+def _frequencies(frequencies: tuple[Frequency, ...], V: int) -> tuple[list[FrequencySource], Float[Array, " V"]]:
     """Return what is known of the sources, best first, and the log-frequencies of the best."""
     if not frequencies:
-        index = Source(source="index", label="token index (a proxy)", coverage=1.0, proxy=True)
+        index = FrequencySource(source="index", label="token index (a proxy)", coverage=1.0, proxy=True)
         return [index], -np.arange(V, dtype=np.float64)
-    sources = [Source(source=f.source, label=f.label, coverage=f.coverage, proxy=f.proxy) for f in frequencies]
+    sources = [
+        FrequencySource(source=f.source, label=f.label, coverage=f.coverage, proxy=f.proxy) for f in frequencies
+    ]
     return sources, frequencies[0].log_frequency
 
 
-def _channel_rhos(E: Float[Array, "V d"], tokens: Tokens) -> dict[str, Float[Array, " d"]]:
+def _channel_rhos(E: Float[Array, "V d"], tokens: FrequencyTokens) -> dict[str, Float[Array, " d"]]:
     """Return every channel's rank correlation with frequency, norm, index, and, for chance, shuffled frequencies."""
     known, everyone = tokens.known, np.ones(len(E), bool)
     shuffled = tokens.log_frequency.copy()
@@ -148,19 +150,19 @@ def _singled_out(inputs: Inputs, width: int) -> ConsistentChannel | None:
 
 
 def _metrics(
-    sources: list[Source],
-    tokens: Tokens,
+    sources: list[FrequencySource],
+    tokens: FrequencyTokens,
     rho: dict[str, Float[Array, " d"]],
     channels: tuple[int, int],
     singled_out: ConsistentChannel | None,
-) -> Metrics:
+) -> FrequencyMetrics:
     """Return the numbers of every channel and of the norm; nothing is compared with chance yet."""
     ln2 = None if singled_out is None else singled_out["channel"]
     best, known = sources[0], tokens.known
     frequency, norm, index = (rho[name] for name in ("frequency", "norm", "index"))
     strengths = np.abs(frequency)
     strongest, contrast = (ChannelRho(channel=channel, rho=float(frequency[channel])) for channel in channels)
-    return Metrics(
+    return FrequencyMetrics(
         sources=sources,
         source=best["source"],
         proxy=best["proxy"],
@@ -187,7 +189,10 @@ def _metrics(
 
 
 def _compare(
-    metrics: Metrics, E: Float[Array, "V d"], tokens: Tokens, candidates: dict[str, Float[Array, " n"]]
+    metrics: FrequencyMetrics,
+    E: Float[Array, "V d"],
+    tokens: FrequencyTokens,
+    candidates: dict[str, Float[Array, " n"]],
 ) -> None:
     """Add the candidates' correlations; where more than a proxy is known also intervals, chance and the probe."""
     metrics["correlations"], metrics["contest"] = correlations(candidates, SEED)
@@ -195,7 +200,7 @@ def _compare(
         return
     with_frequency = {row["with"]: row for row in metrics["correlations"] if row["of"] == "log_frequency"}
     norm, ln2 = with_frequency["norm"], metrics["ln2_channel"]
-    compared = Compared(E, tokens, SEED)
+    compared = TokenSample(E, tokens, SEED)
     metrics["chance"] = compared.chances()
     metrics["intervals"] = {
         "frequency_channel": strength(with_frequency["frequency_channel"]),
@@ -208,7 +213,7 @@ def _compare(
 # What figures draw
 
 
-def _arrays(tokens: Tokens, columns: dict[str, Float[Array, " V"]]) -> dict[str, Array]:
+def _arrays(tokens: FrequencyTokens, columns: dict[str, Float[Array, " V"]]) -> dict[str, Array]:
     """Return columns of a sample of the tokens of known frequency, and the ids and names of these."""
     ids = _sample(np.flatnonzero(tokens.known))
     columns = {"log_frequency": tokens.log_frequency, **columns}

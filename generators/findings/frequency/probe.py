@@ -5,13 +5,12 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.frequency.tokens import Tokens
+from generators.findings.frequency.tokens import FrequencyTokens
 from generators.findings.measured import Interval
 from generators.findings.nulls import RESAMPLES, interval
-from generators.maths.resampling import Statistic, item_weights, spearman_of
+from generators.maths.resampling import resample_items, spearman_of
 
 FOLDS = 5  # of neighbouring ids, so that what drifts along the ids doesn't help
-BATCH = 40  # resamplings at a time
 PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)  # of the mean energy of a channel
 
 
@@ -24,7 +23,7 @@ class Probe(TypedDict):
     folds: int
 
 
-def probe(E: Float[Array, "V d"], tokens: Tokens, seed: int) -> Probe:
+def probe(E: Float[Array, "V d"], tokens: FrequencyTokens, seed: int) -> Probe:
     """Return how well ridge regression on all channels reads the rank by frequency of tokens spread over the ids.
 
     It is fitted on four fifths of them and read on the fifth, five times; of five penalties the best counts.
@@ -36,13 +35,8 @@ def probe(E: Float[Array, "V d"], tokens: Tokens, seed: int) -> Probe:
     read = _held_out(E, ids, ranks / len(ranks))
     rhos = [float(spearman_of(column, ranks)(np.ones((1, len(ids))))[0]) for column in read.T]
     best = int(np.argmax(rhos))
-    drawn = _resampled(spearman_of(read[:, best], ranks), len(ids), np.random.default_rng(seed))
+    drawn = resample_items(spearman_of(read[:, best], ranks), len(ids), RESAMPLES, np.random.default_rng(seed))
     return {"rho": rhos[best], "interval": interval(drawn), "n_tokens": len(ids), "folds": FOLDS}
-
-
-def _resampled(statistic: Statistic, n: int, rng: np.random.Generator) -> Float[Array, " draws"]:
-    """Return a statistic of resampled tokens, few draws at a time: each takes several arrays of n numbers."""
-    return np.concatenate([statistic(item_weights(n, BATCH, rng)) for _ in range(RESAMPLES // BATCH)])
 
 
 def _held_out(

@@ -6,7 +6,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.frequency.intervals import Correlation
-from generators.findings.frequency.tokens import Tokens
+from generators.findings.frequency.tokens import FrequencyTokens
 from generators.findings.measured import Table, finite, table_of
 from generators.findings.token_cells import TokenCells, cells
 from generators.maths.ranks import rank
@@ -22,7 +22,7 @@ class ChannelRhos(TypedDict):
     index: list[float]
 
 
-class ChannelRow(TypedDict):
+class FrequencyChannelRow(TypedDict):
     """One channel's rank correlations."""
 
     channel: int
@@ -49,12 +49,12 @@ class TrendRow(TokenCells):
 
 
 def tables(
-    tokens: Tokens, values: Float[Array, " V"], rhos: ChannelRhos, rho: float, pairs: list[Correlation]
+    tokens: FrequencyTokens, values: Float[Array, " V"], rhos: ChannelRhos, rho: float, pairs: list[Correlation]
 ) -> dict[str, Table]:
     """Return the tables, given every token's value in the frequency channel and that channel's correlation."""
     found = {
         "channels": table_of(
-            "The channels that go with frequency most", list(ChannelRow.__annotations__), _strongest(rhos)
+            "The channels that go with frequency most", list(FrequencyChannelRow.__annotations__), _strongest(rhos)
         ),
         "extremes": table_of(
             "The tokens at either end of the frequency channel",
@@ -73,7 +73,7 @@ def tables(
     return found
 
 
-def _strongest(rhos: ChannelRhos) -> list[ChannelRow]:
+def _strongest(rhos: ChannelRhos) -> list[FrequencyChannelRow]:
     order = np.argsort(np.abs(rhos["frequency"]))[::-1][:EXTREMES].tolist()
     return [
         {
@@ -86,7 +86,7 @@ def _strongest(rhos: ChannelRhos) -> list[ChannelRow]:
     ]
 
 
-def _extremes(tokens: Tokens, values: Float[Array, " V"]) -> list[ExtremeRow]:
+def _extremes(tokens: FrequencyTokens, values: Float[Array, " V"]) -> list[ExtremeRow]:
     order = np.argsort(values).tolist()
     ends = [(i, "lowest") for i in order[:EXTREMES]] + [(i, "highest") for i in order[::-1][:EXTREMES]]
     return [
@@ -100,7 +100,7 @@ def _extremes(tokens: Tokens, values: Float[Array, " V"]) -> list[ExtremeRow]:
     ]
 
 
-def _against_the_trend(tokens: Tokens, values: Float[Array, " V"], rho: float) -> list[TrendRow]:
+def _against_the_trend(tokens: FrequencyTokens, values: Float[Array, " V"], rho: float) -> list[TrendRow]:
     """Return the tokens whose rank by frequency is furthest from their rank by the channel (from -1 to 1)."""
     known = tokens.known
     half = max(1, known.sum()) / 2

@@ -13,8 +13,8 @@ COMPARED = 5000  # tokens, spread over the ids, that nulls and the probe are com
 
 
 @dataclass(frozen=True)
-class Tokens:
-    """What is known of every token beside its embedding; NaN stands for a frequency that isn't known."""
+class FrequencyTokens:
+    """What is known of every token in addition to its embedding; an unknown frequency is NaN."""
 
     vocabulary: Vocabulary | None
     log_frequency: Float[Array, " V"]

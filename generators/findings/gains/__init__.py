@@ -5,9 +5,7 @@ and channel 138 stands out in most LN2 layers.
 """
 
 from generators.findings.contract import Finding
-from generators.findings.gains.claims import RULES
-from generators.findings.gains.figures import figures
-from generators.findings.gains.measure import Metrics, measure
+from generators.findings.gains import claims, facts, figures, measure
 
 FINDING = Finding(
     name="gains",
@@ -16,9 +14,10 @@ FINDING = Finding(
     needs=("blocks.*.ln2.gain",),
     uses=("blocks.*.ln1.gain", "position_embedding", "token_embedding"),
     config=("n_layer",),
-    metrics=Metrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
+    metrics=measure.GainsMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="gains-ln2",
 )

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from generators.findings.gains.measure import SMALLEST_RATIO, Metrics
+from generators.base.sentences import first
+from generators.findings.gains.measure import SMALLEST_RATIO, GainsMetrics
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
@@ -15,14 +16,14 @@ MOST_NAMED = 4  # of channels that tie
 LAYERS = {"holds": (3, 2), "partly": (2, 4)}
 
 
-def _dials_down(measured: Measurements[Metrics]) -> Tested | Untested:
+def _dials_down(measured: Measurements[GainsMetrics]) -> Tested | Untested:
     correlations = measured.metrics["correlation"]["ln1"]
     if "0" not in correlations:
         return Untested("No norm stands before the first attention, or its gain isn't here.")
     value = correlations["0"]
     if value is None:
-        first = next(row for row in measured.tables["norms"].named() if (row["norm"], row["layer"]) == ("ln1", 0))
-        alike = first["top_channels"] is None
+        row = next(row for row in measured.tables["norms"].named() if (row["norm"], row["layer"]) == ("ln1", 0))
+        alike = row["top_channels"] is None
         return Untested(SAME if alike else WITHOUT)
     how = f"The first norm's log gains correlate at {value:+.2f} with the log position std of their channels"
     return Tested(
@@ -37,7 +38,7 @@ def _dials_down(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _one_channel(measured: Measurements[Metrics]) -> Tested | Untested:
+def _one_channel(measured: Measurements[GainsMetrics]) -> Tested | Untested:
     found = measured.metrics["consistent_channel"]["ln2"]
     if found is None:
         there = measured.metrics["correlation"]["ln2"]
@@ -60,9 +61,7 @@ def _who_tops(found: ConsistentChannel, median: float | None) -> str:
     layers, topped = found["n_layers"], found["layers_topped"]
     in_layers = f"in {topped} of {layers} layers"
     if len(found["tied"]) > 1:
-        named = ", ".join(map(str, found["tied"][:MOST_NAMED]))
-        more = f" and {len(found['tied']) - MOST_NAMED} more" if len(found["tied"]) > MOST_NAMED else ""
-        each = f"channels {named}{more} each have the largest |gain| of ln2 {in_layers}"
+        each = f"channels {first(found['tied'], MOST_NAMED)} each have the largest |gain| of ln2 {in_layers}"
         return f"No one channel is singled out: {each}."
     ratio = "" if median is None else f", by a median factor of {median:.2f} over the runner-up"
     return f"Channel {found['channel']} has the largest |gain| of ln2 {in_layers}{ratio}."
@@ -90,7 +89,6 @@ RULES = (
         short="ln2 channel",
         statement="ln2 singles out one channel.",
         value="layers in which one channel has ln2's largest |gain|",
-        sense="at least",
         unit="layers",
         holds_as="max({}, L/{}) layers (partly: max({}, L/{}))".format(*LAYERS["holds"], *LAYERS["partly"]),
         also=f"with a median ratio to the runner-up of at least {SMALLEST_RATIO:g}, and, to hold, no "

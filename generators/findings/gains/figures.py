@@ -8,14 +8,15 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.findings.contract import Figure
-from generators.findings.gains.measure import NORMS, Metrics, Norm
+from generators.findings.gains.measure import NORMS, GainsMetrics, Norm
 from generators.findings.measured import Measurements
 from generators.maths.channels import ConsistentChannel
 
+COLUMNS = 4
 BEFORE = {"ln1": "attention", "ln2": "the MLP"}
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[GainsMetrics]) -> list[Figure]:
     """Return gain against position std for every layer, ln1 and ln2, and the correlations by layer."""
     metrics, arrays = measured.metrics, measured.arrays
     shown = [
@@ -44,16 +45,10 @@ def draw_gains(arrays: dict[str, Array], norm: Norm, found: ConsistentChannel | 
     from matplotlib.ticker import NullFormatter
 
     gains, layers = arrays[f"{norm}_gain"], arrays[f"{norm}_layers"]
-    columns = min(4, len(gains))
-    rows = -(-len(gains) // columns)
-    figure = style.canvas(width=2.05 * columns + 0.6, height=1.8 * rows + 0.5)
-    axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    figure, axes = style.panels(len(gains), COLUMNS, (2.05, 1.8), (0.6, 0.5), sharex=True, sharey=True)
     std = _position_std(arrays)
     x = np.arange(gains.shape[1]) if std is None else np.where(std > 0, std, np.nan)
-    for panel, ax in enumerate(axes.flat):
-        if panel >= len(gains):
-            ax.set_visible(False)
-            continue
+    for panel, ax in enumerate(axes):
         ax.plot(x, gains[panel], ".", ms=2.5, alpha=0.6, color=style.COLOURS[0], rasterized=True)
         if found and len(found["tied"]) == 1:
             channel = found["channel"]
@@ -63,7 +58,7 @@ def draw_gains(arrays: dict[str, Array], norm: Norm, found: ConsistentChannel | 
         if norm == "ln1":
             ax.set_yscale("log")
         ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.tick_params(labelbottom=panel + columns >= len(gains))
+        ax.tick_params(labelbottom=panel + COLUMNS >= len(gains))
         ax.set_title(f"layer {layers[panel]}")
     figure.supxlabel("position std of the channel" if std is not None else "channel")
     figure.supylabel("|gain|")
@@ -72,15 +67,12 @@ def draw_gains(arrays: dict[str, Array], norm: Norm, found: ConsistentChannel | 
 
 def draw_correlations(correlation: dict[Norm, dict[str, float | None]]) -> Any:
     """Draw the correlation of each norm by layer."""
-    figure = style.canvas(width=6.4, height=3.2)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=3.2)
     for index, norm in enumerate(NORMS):
         layers = [int(layer) for layer, value in correlation[norm].items() if value is not None]
         values = [value for value in correlation[norm].values() if value is not None]
         ax.plot(layers, values, "os"[index] + "-", ms=5, lw=1.2, color=style.COLOURS[index], label=norm)
     ax.axhline(0, color=style.INK, lw=0.8, alpha=0.6)
-    ax.set_ylim(-1, 1)
-    ax.set_xlabel("layer")
-    ax.set_ylabel("correlation, log gain with log position std")
+    ax.set(ylim=(-1, 1), xlabel="layer", ylabel="correlation, log gain with log position std")
     ax.legend()
     return figure

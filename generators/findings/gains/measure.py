@@ -27,7 +27,7 @@ TURNS = 100  # of the whole stream, each of which costs a rotation
 
 
 class Ranks(TypedDict):
-    """Where ln2's channel stands among all, 1 for the largest: the spread of positions, |mean| and spread of tokens.
+    """Ranks of ln2's channel among all, 1 for the largest: by spread of positions, |mean| and spread of tokens.
 
     `share_of_first_direction` is its share of the first right singular vector of E, 1 / d on average.
     """
@@ -39,20 +39,20 @@ class Ranks(TypedDict):
     share_of_first_direction: float | None
 
 
-class ByClaim(TypedDict):
+class GainsChances(TypedDict):
     """What turning the stream at random gives, by number; None where there is nothing to turn."""
 
     dials_down: StoredChance | None
     layers_topped: StoredChance | None
 
 
-class Intervals(TypedDict):
+class GainsIntervals(TypedDict):
     """95 % intervals; channels are resampled one by one."""
 
     dials_down: Interval | None
 
 
-class Metrics(TypedDict):
+class GainsMetrics(TypedDict):
     """Numbers by norm; a layer is a key as JSON writes it."""
 
     correlation: dict[Norm, dict[str, float | None]]
@@ -60,8 +60,8 @@ class Metrics(TypedDict):
     ln2_channel: Ranks | None
     n_channels: int
     n_layers: int
-    chance: ByClaim
-    intervals: Intervals
+    chance: GainsChances
+    intervals: GainsIntervals
 
 
 class NormRow(TypedDict):
@@ -74,7 +74,7 @@ class NormRow(TypedDict):
     ratio_to_runner_up: float | None
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
     """Measure how the gains of every norm relate to positions and which channels they raise.
 
     Reads `blocks.*.ln1.gain` and `blocks.*.ln2.gain` (d,), and `position_embedding` (n, d) and `token_embedding`
@@ -92,7 +92,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     std = _position_std(inputs.weights)
     found = {norm: consistent_channel(list(gains[norm].values())) for norm in NORMS}
     rows = [_describe(norm, layer, gain, std) for norm in NORMS for layer, gain in gains[norm].items()]
-    metrics = Metrics(
+    metrics = GainsMetrics(
         correlation={
             norm: {str(row["layer"]): row["correlation"] for row in rows if row["norm"] == norm} for norm in NORMS
         },
@@ -141,7 +141,7 @@ def log_correlation(std: Float[Array, " d"], gain: Float[Array, " d"]) -> float 
 
 
 def _ranks(channel: int, std: Float[Array, " d"] | None, weights: Weights) -> Ranks:
-    """Return where a channel stands among all, as far as P and E are there."""
+    """Return the ranks of a channel among all, as far as P and E are present."""
     E = weights.get("token_embedding")
     ranks: Ranks = {
         "channel": channel,
@@ -167,7 +167,7 @@ def _lead(found: ConsistentChannel | None) -> float:
     return max(SMALLEST_RATIO, float(np.median(ratios))) if ratios else SMALLEST_RATIO
 
 
-def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights, lead: float) -> ByClaim:
+def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights, lead: float) -> GainsChances:
     """Return the same numbers with the stream turned at random: P against the gains, and the gains themselves."""
     rng = np.random.default_rng(SEED)
     first, every = gains["ln1"].get(0), np.stack(list(gains["ln2"].values()))

@@ -5,9 +5,7 @@ Asked by Adam Yedidia, "The positional embedding matrix and previous-token heads
 
 from generators.findings import positional
 from generators.findings.contract import Finding
-from generators.findings.heads.claims import RULES
-from generators.findings.heads.figures import figures
-from generators.findings.heads.measure import PASSES, Metrics, measure
+from generators.findings.heads import claims, facts, figures, measure
 from generators.findings.inputs import RUN
 from generators.findings.running import WINDOWS
 
@@ -18,10 +16,11 @@ FINDING = Finding(
     needs=(RUN,),
     uses=("position_embedding", "blocks.*.attn.q", "blocks.*.attn.k", *positional.ROLES),
     config=positional.CONFIG,
-    metrics=Metrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
+    metrics=measure.HeadsMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="heads-on-text",
-    passes=WINDOWS * PASSES,
+    passes=WINDOWS * measure.PASSES,
 )

@@ -4,13 +4,14 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
 
-from generators.findings.heads.measure import POSITIONS, HeadRow, Metrics
+from generators.base.sentences import first
+from generators.findings.heads.measure import POSITIONS, HeadRow, HeadsMetrics
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
 from generators.findings.running import mean_over_windows, ratio_over_windows
 
 PREVIOUS = {"holds": 0.5, "partly": 0.3}  # weight on the previous token
-KEPT = {"holds": 0.8, "partly": 0.5}
+RETAINED = {"holds": 0.8, "partly": 0.5}
 
 
 def name(row: HeadRow) -> str:
@@ -18,18 +19,15 @@ def name(row: HeadRow) -> str:
     return f"L{row['layer']}H{row['head']}"
 
 
-def _strongest(metrics: Metrics) -> int:
-    return max(range(len(metrics["heads"])), key=lambda i: metrics["heads"][i]["on_text"])
-
-
-def _by_window(measured: Measurements[Metrics], positions: int, heads: list[int]) -> Float[Array, " windows"]:
+def _by_window(measured: Measurements[HeadsMetrics], positions: int, heads: list[int]) -> Float[Array, " windows"]:
     """Return the weight on the previous token, a mean over heads, window by window."""
     return measured.arrays["previous"][positions][:, heads].astype(np.float64).mean(axis=1)
 
 
-def _previous_token(measured: Measurements[Metrics]) -> Tested:
-    index = _strongest(measured.metrics)
-    row = measured.metrics["heads"][index]
+def _previous_token(measured: Measurements[HeadsMetrics]) -> Tested:
+    rows = measured.metrics["heads"]
+    index = max(range(len(rows)), key=lambda i: rows[i]["on_text"])
+    row = rows[index]
     mean = mean_over_windows(_by_window(measured, 0, [index]))
     return Tested(
         row["on_text"],
@@ -39,7 +37,7 @@ def _previous_token(measured: Measurements[Metrics]) -> Tested:
     )
 
 
-def _inexact(measured: Measurements[Metrics]) -> Tested | Untested:
+def _inexact(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     rows = measured.metrics["heads"]
     heads = [i for i, row in enumerate(rows) if row["on_text"] >= PREVIOUS["partly"]]
     if not heads:
@@ -47,19 +45,19 @@ def _inexact(measured: Measurements[Metrics]) -> Tested | Untested:
     if len(measured.arrays["previous"]) < len(POSITIONS):
         return Untested("Nothing in this model's positions can be replaced.")
     as_is, in_groups, removed = (_by_window(measured, i, heads) for i in range(len(POSITIONS)))
-    kept, low, high = ratio_over_windows(in_groups, as_is)
+    share, low, high = ratio_over_windows(in_groups, as_is)
     without = float(removed.mean() / as_is.mean())
-    which = ", ".join(name(rows[i]) for i in heads[:4]) + (f" and {len(heads) - 4} more" if len(heads) > 4 else "")
+    which = first([name(rows[i]) for i in heads], 4)
     return Tested(
-        kept,
-        f"With positions in groups of ten, {which} keep{'s' if len(heads) == 1 else ''} {kept:.0%} of the attention "
+        share,
+        f"With positions in groups of ten, {which} keep{'s' if len(heads) == 1 else ''} {share:.0%} of the attention "
         f"given to the previous token; without positions, {without:.0%}.",
         baseline=without,
         interval=(low, high),
     )
 
 
-def _foretold(measured: Measurements[Metrics]) -> Tested | Untested:
+def _foretold(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     found = measured.metrics["forecast"]
     if found is None:
         return Untested("There is no kernel by positions alone to compare with.")
@@ -80,7 +78,6 @@ RULES = (
         short="previous token",
         statement="Some head attends to the previous token.",
         value="largest mean weight on the previous token",
-        sense="at least",
         holds=PREVIOUS["holds"],
         partly=PREVIOUS["partly"],
         unit="of attention",
@@ -91,9 +88,8 @@ RULES = (
         short="without exactness",
         statement="Heads that attend to the previous token do not need exact positions.",
         value=f"share of that weight kept in groups of ten, heads with at least {PREVIOUS['partly']:g}",
-        sense="at least",
-        holds=KEPT["holds"],
-        partly=KEPT["partly"],
+        holds=RETAINED["holds"],
+        partly=RETAINED["partly"],
         unit="kept",
         test=_inexact,
     ),
@@ -102,7 +98,6 @@ RULES = (
         short="foretold by P",
         statement="Positions alone foretell which heads attend to the previous token.",
         value="rank correlation over heads, kernel by positions alone and attention on text",
-        sense="at least",
         holds=0.5,
         unit="rank correlation",
         also="beyond what shuffled heads give once in a hundred times",

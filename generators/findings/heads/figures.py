@@ -10,7 +10,7 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.head_grid import ByOffset, Grid, HeadGrid
 from generators.findings.contract import Figure
-from generators.findings.heads.measure import POSITIONS, HeadRow, Metrics
+from generators.findings.heads.measure import POSITIONS, HeadRow, HeadsMetrics
 from generators.findings.measured import Measurements
 
 KERNELS = "kernel-map"  # the figure of the same heads by their weights alone, where the model has one
@@ -18,7 +18,7 @@ COLUMNS = (("by positions alone", "by_position_alone"), ("on text", "on_text"), 
 MOST_DRAWN = 16  # heads by offset, those that look most at the previous token first
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[HeadsMetrics]) -> list[Figure]:
     """Return attention by offset, the grid of heads, and, where there is a kernel, how well it foretells."""
     rows = measured.metrics["heads"]
     shown = [
@@ -31,9 +31,7 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
         Figure("heads-by-offset", "Where heads look on text", partial(draw_offsets, rows, measured.arrays)),
     ]
     if measured.metrics["forecast"] is not None:
-        shown.append(
-            Figure("heads-foretold", "By positions alone and on text", partial(draw_forecast, rows)),
-        )
+        shown.append(Figure("heads-foretold", "By positions alone and on text", partial(draw_forecast, rows)))
     return shown
 
 
@@ -45,8 +43,7 @@ def draw_grid(rows: list[HeadRow]) -> Any:
     axes = figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
     for ax, grid in zip(axes, drawn, strict=True):
         image = ax.imshow(grid.values, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
-        ax.set_title(grid.name)
-        ax.set_xlabel("head")
+        ax.set(title=grid.name, xlabel="head")
         style.whole_numbers(ax.xaxis, ax.yaxis)
         ax.grid(False)
     axes[0].set_ylabel("layer")
@@ -72,16 +69,12 @@ def draw_offsets(rows: list[HeadRow], arrays: dict[str, Array]) -> Any:
     """Draw the mean attention by offset of the heads that look most at the previous token."""
     offsets, attention = arrays["offsets"], arrays["attention"]
     chosen = sorted(range(len(rows)), key=lambda i: -rows[i]["on_text"])[:MOST_DRAWN]
-    columns = min(4, len(chosen))
-    figure = style.canvas(width=2.0 * columns + 0.6, height=1.4 * -(-len(chosen) // columns) + 0.8)
-    axes = figure.subplots(-(-len(chosen) // columns), columns, sharex=True, sharey=True, squeeze=False)
-    for ax in axes.flat[len(chosen) :]:
-        ax.set_visible(False)
-    for ax, index in zip(axes.flat, chosen, strict=False):
+    figure, axes = style.panels(len(chosen), 4, (2.0, 1.4), (0.6, 0.8), sharex=True, sharey=True)
+    for ax, index in zip(axes, chosen, strict=True):
         for way, each in enumerate(attention):
             ax.plot(offsets, each[index], "-:-"[way], lw=1.2, color=style.COLOURS[way], label=POSITIONS[way])
         ax.set_title(f"L{rows[index]['layer']}H{rows[index]['head']}")
-    handles, names = axes.flat[0].get_legend_handles_labels()
+    handles, names = axes[0].get_legend_handles_labels()
     figure.legend(handles, [f"positions {name}" for name in names], loc="outside upper center", ncols=len(names))
     figure.supxlabel("offset: tokens back from the query")
     figure.supylabel("mean attention")
@@ -90,15 +83,13 @@ def draw_offsets(rows: list[HeadRow], arrays: dict[str, Array]) -> Any:
 
 def draw_forecast(rows: list[HeadRow]) -> Any:
     """Draw one dot per head: the weight on the previous token by positions alone, and on text."""
-    figure = style.canvas(width=4.6, height=4.0)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=4.6, height=4.0)
     layers = np.array([row["layer"] for row in rows])
     x = np.array([row["by_position_alone"] for row in rows], float)
     y = np.array([row["on_text"] for row in rows])
     dots = ax.scatter(x, y, c=layers, cmap=style.SEQUENTIAL, s=22, linewidths=0)
     ax.plot([0, 1], [0, 1], lw=0.8, color=style.INK, alpha=0.5)
-    ax.set_xlabel("weight on the previous token, by positions alone")
-    ax.set_ylabel("weight on the previous token, on text")
+    ax.set(xlabel="weight on the previous token, by positions alone", ylabel="weight on the previous token, on text")
     style.whole_numbers(figure.colorbar(dots, ax=ax, label="layer").ax.yaxis)
     return figure
 

@@ -9,20 +9,21 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
+from generators.base.runs import Run
 from generators.findings.heads.kernel import weights_on_previous
-from generators.findings.inputs import Inputs, NotApplicableError, Run, model_of
+from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, table_of
+from generators.findings.nonconstant_rows import nonconstant_positions
+from generators.findings.nulls import RESAMPLES, interval
 from generators.findings.running import GROUP, SEED, WINDOWS, Ran, grouped, ran
-from generators.findings.varying import varying_positions
 from generators.maths.ranks import spearman
+from generators.maths.resampling import resample_items, spearman_of
 
 Positions = Literal["as they are", "in groups", "removed"]
 POSITIONS: tuple[Positions, ...] = ("as they are", "in groups", "removed")
 REACH = 16  # offsets on either side
 PASSES = 7
 PERMUTATIONS = 999  # of heads, for the correlation that chance gives
-RESAMPLES = 400
-PERCENTILES = (2.5, 97.5)
 
 
 class HeadRow(TypedDict):
@@ -56,8 +57,8 @@ class Repeated(TypedDict):
     share: float
 
 
-class Metrics(TypedDict):
-    """Numbers of all heads; `uniform` is the weight on the previous token of a head that looks everywhere alike."""
+class HeadsMetrics(TypedDict):
+    """Numbers of all heads; `uniform` is the weight on the previous token of a head that attends uniformly."""
 
     heads: list[HeadRow]
     uniform: float
@@ -66,7 +67,7 @@ class Metrics(TypedDict):
     ran: Ran
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[HeadsMetrics]:
     """Measure the mean attention of every head at offsets up to 16, and how repeated tokens are predicted.
 
     Runs the model on 64 windows three times with attention kept, one layer at a time, and three times on random
@@ -93,7 +94,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     rows = _rows(by_positions, first, kernel, offsets, inputs.architecture.n_head)
     previous = int(np.flatnonzero(offsets == 1)[0])
     on_text = by_positions["as they are"][:, :, previous].mean(axis=0)
-    metrics = Metrics(
+    metrics = HeadsMetrics(
         heads=rows,
         uniform=float(np.mean(1 / np.arange(2, n + 1))) if causal else 1 / n,
         forecast=None if kernel is None else _forecast(kernel, on_text),
@@ -111,7 +112,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
 
 
 def _table(inputs: Inputs, run: Run) -> Float[Array, "n d"] | None:
-    return varying_positions(inputs.weights) if run.position_kind == "table" else None
+    return nonconstant_positions(inputs.weights) if run.position_kind == "table" else None
 
 
 def _ways(
@@ -120,7 +121,7 @@ def _ways(
     """Yield the contexts of running with positions as they are, in groups, and removed."""
     yield "as they are", nullcontext()
     if run.position_kind is None or (run.position_kind == "table" and P is None):
-        return  # a table that is all alike takes part in nothing
+        return  # equal rows carry no position
     for name, size in (("in groups", GROUP), ("removed", m)):
         if P is None:
             yield name, run.replaced(ids=grouped(np.arange(m, dtype=np.float64), size))  # type: ignore[misc]
@@ -190,15 +191,11 @@ def _forecast(kernel: Float[Array, " heads"], on_text: Float[Array, " heads"]) -
         return None
     rng = np.random.default_rng(SEED)
     shuffled = [spearman(kernel, rng.permutation(on_text)) or 0.0 for _ in range(PERMUTATIONS)]
-    drawn = []
-    for _ in range(RESAMPLES):
-        heads = rng.integers(len(kernel), size=len(kernel))
-        drawn.append(spearman(kernel[heads], on_text[heads]) or 0.0)
-    low, high = np.percentile(drawn, PERCENTILES)
+    low, high = interval(resample_items(spearman_of(kernel, on_text), len(kernel), RESAMPLES, rng))
     return Forecast(
         rho=rho,
-        low=float(low),
-        high=float(high),
+        low=low,
+        high=high,
         chance_median=float(np.median(shuffled)),
         chance_limit=float(np.percentile(shuffled, 99)),
         draws=PERMUTATIONS,

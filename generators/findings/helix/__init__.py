@@ -5,9 +5,7 @@ Simon, "Insights into GPT-2's positional encodings" (2024).
 """
 
 from generators.findings.contract import Finding
-from generators.findings.helix.claims import RULES
-from generators.findings.helix.figures import figures
-from generators.findings.helix.measure import Metrics, measure
+from generators.findings.helix import claims, facts, figures, measure
 
 FINDING = Finding(
     name="helix",
@@ -16,9 +14,10 @@ FINDING = Finding(
     needs=("position_embedding",),
     uses=("token_embedding",),
     config=("positions",),
-    metrics=Metrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
+    metrics=measure.HelixMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="helix",
 )

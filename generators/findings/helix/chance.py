@@ -15,10 +15,10 @@ from generators.findings.nulls import DRAWS, drawn
 from generators.maths import curve, surrogates, turning
 from generators.maths.curve_chance import CurveNulls, Null, steps_of_others
 from generators.maths.curve_statistics import TOP_ENERGY, Name
-from generators.maths.resampling import Chance
+from generators.maths.resampling import NullSummary
 
 SEED = 20230714
-DRAWS_BESIDE = 100  # of what judges nothing, and of Gaussian rows, which hardly differ
+FURTHER_DRAWS = 100  # of what judges nothing, and of Gaussian rows, which hardly differ
 HALF = 0.5  # correlation at the distance that is a curve's memory
 IN_WORDS: dict[Null, str] = {
     "smooth": "featureless curves as smooth as P",
@@ -33,7 +33,7 @@ LASTING, IN_WORDS_LASTING = "own memory", "featureless curves as slow to forget 
 ByNull = dict[str, StoredChance]  # null -> what it gives; empty where P is too short for the number
 
 
-class Chances(TypedDict):
+class HelixChances(TypedDict):
     """What the nulls that judge give for every number that is claimed about."""
 
     explained_variance_3d: ByNull
@@ -45,7 +45,7 @@ class Chances(TypedDict):
     energy_top30: ByNull
 
 
-class Beside(TypedDict):
+class FurtherChances(TypedDict):
     """What random walks and Gaussian rows give where they don't judge, and smooth curves for the energy (median)."""
 
     explained_variance_3d: ByNull
@@ -67,17 +67,17 @@ class Smoothness(TypedDict):
     memory: int
 
 
-class Drawn(TypedDict):
+class HelixDraws(TypedDict):
     """All that chance gives for one P."""
 
     smoothness: Smoothness
-    chance: Chances
-    beside: Beside
+    chance: HelixChances
+    beside: FurtherChances
 
 
-def draw(P: Float[Array, "n d"]) -> Drawn:
+def draw(P: Float[Array, "n d"]) -> HelixDraws:
     """Return what chance gives for the numbers of P that are claimed about."""
-    nulls, aside = CurveNulls(P, DRAWS, SEED), CurveNulls(P, DRAWS_BESIDE, SEED)
+    nulls, further_nulls = CurveNulls(P, DRAWS, SEED), CurveNulls(P, FURTHER_DRAWS, SEED)
     outliers, _ = curve.outlier_positions(P)
     run = P[curve.longest_run(len(P), outliers)]
     memory = half_life(curve.principal_scores(run, turning.COMPONENTS).values)
@@ -86,9 +86,9 @@ def draw(P: Float[Array, "n d"]) -> Drawn:
     def judging(name: Name) -> ByNull:
         return {null: _stored(found, null) for null, found in nulls.chances(name).items() if null != "walk"}
 
-    def beside(name: Name) -> ByNull:
+    def further(name: Name) -> ByNull:
         walks = {null: found for null, found in nulls.chances(name).items() if null == "walk"}
-        return {null: _stored(found, null) for null, found in (walks | nulls.beside(name)).items()}
+        return {null: _stored(found, null) for null, found in (walks | nulls.further(name)).items()}
 
     return {
         "smoothness": {"lag_one": nulls.lag_one, "width": float(np.median(nulls.like_widths)), "memory": memory},
@@ -106,18 +106,20 @@ def draw(P: Float[Array, "n d"]) -> Drawn:
                     IN_WORDS_LASTING, norm_cvs(P[curve.late_positions(len(P), outliers)], lasting), "at most"
                 )
             },
-            "energy_top30": {null: _stored(found, null) for null, found in aside.chances("energy_top30").items()},
+            "energy_top30": {
+                null: _stored(found, null) for null, found in further_nulls.chances("energy_top30").items()
+            },
         },
         "beside": {
-            "explained_variance_3d": beside("explained_variance_3d"),
-            "winding": beside("winding"),
-            "median_gain": beside("median_gain"),
+            "explained_variance_3d": further("explained_variance_3d"),
+            "winding": further("winding"),
+            "median_gain": further("median_gain"),
             "energy_top30_smooth": _energy_of_smooth(len(P), float(np.median(nulls.like_widths))),
         },
     }
 
 
-def _stored(found: Chance, null: Null) -> StoredChance:
+def _stored(found: NullSummary, null: Null) -> StoredChance:
     return {"null": IN_WORDS[null], "median": found.median, "limit": found.limit, "draws": found.draws}
 
 
@@ -139,13 +141,13 @@ def width_of(memory: int) -> float:
 
 
 def others_of(P: Float[Array, "n d"]) -> Float[Array, " draws"]:
-    """Return how far other positions are from the next; drawn from them anew where too few for a percentile."""
+    """Return how far other positions are from the next; resampled if there are too few for a percentile."""
     others = steps_of_others(P)
-    return others if len(others) >= DRAWS_BESIDE else np.random.default_rng([SEED, 3]).choice(others, DRAWS)
+    return others if len(others) >= FURTHER_DRAWS else np.random.default_rng([SEED, 3]).choice(others, DRAWS)
 
 
 def wandering(P: Float[Array, "n d"], run: Float[Array, "rows d"], width: float) -> Float[Array, " draws"]:
-    """Return the variance in three components of smoothed noise in channels as loud as those of a run of P."""
+    """Return the variance in three components of smoothed noise in channels with the spreads of a run of P."""
     rng, spreads = np.random.default_rng([SEED, 4]), surrogates.channel_spreads(run)
     curves = (surrogates.smooth_curve(len(P), width, rng, spreads) for _ in range(DRAWS))
     return np.array([curve.explained_variance(rows[1:]) or 0.0 for rows in curves])
@@ -161,6 +163,6 @@ def norm_cvs(rows: Float[Array, "rows d"], width: float) -> Float[Array, " draws
 def _energy_of_smooth(n: int, width: float) -> float:
     rng = np.random.default_rng([SEED, 2])
     shares = [
-        curve.energy_share(surrogates.smooth_curve(n, width, rng), TOP_ENERGY) for _ in range(DRAWS_BESIDE // 5)
+        curve.energy_share(surrogates.smooth_curve(n, width, rng), TOP_ENERGY) for _ in range(FURTHER_DRAWS // 5)
     ]
     return float(np.median([share or 0.0 for share in shares]))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from generators.base.sentences import listed, many
-from generators.findings.helix.measure import LATE, Metrics, Plane
+from generators.findings.helix.measure import LATE, HelixMetrics, StoredPlane
 from generators.findings.judging import Rule, Sense, Tested, Untested, strictest
 from generators.findings.measured import Measurements
 from generators.findings.nulls import pair
@@ -46,9 +46,9 @@ def _unless_chance_does(said: str, tested: Tested, sense: Sense, holds: float) -
     return replace(tested, chance=None, baseline=null.median, also=False, also_partly=False)
 
 
-def _three_components(measured: Measurements[Metrics]) -> Tested | Untested:
+def _three_components(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
-    value, kept = metrics["explained_variance_3d"]["no_first"], metrics["explained_variance_3d_kept"]
+    value, cleaned = metrics["explained_variance_3d"]["no_first"], metrics["explained_variance_3d_kept"]
     null = strictest(metrics["chance"]["explained_variance_3d"].values())
     walk = metrics["beside"]["explained_variance_3d"]["walk"]["median"]
     share = f"{value:.1%} of the variance of positions 1 to {metrics['n_positions'] - 1}"
@@ -60,27 +60,27 @@ def _three_components(measured: Measurements[Metrics]) -> Tested | Untested:
         fails = f"Three components hold {share}, but that is within what chance gives: {by_chance}."
     partly = f"Three components hold {share}, most but not nearly all; {by_chance}. {needed}."
     if value >= THREE:
-        partly = f"Three components hold {share}, but only {kept:.1%} without outlier positions; {by_chance}."
-    if kept < THREE_PARTLY <= value:
-        fails = f"Three components hold {share}, but only {kept:.1%} without outlier positions."
+        partly = f"Three components hold {share}, but only {cleaned:.1%} without outlier positions; {by_chance}."
+    if cleaned < THREE_PARTLY <= value:
+        fails = f"Three components hold {share}, but only {cleaned:.1%} without outlier positions."
     tested = Tested(
         value,
         {"holds": f"Three components hold {share}; {by_chance}.", "partly": partly, "fails": fails},
         chance=null,
         interval=pair(metrics["intervals"]["explained_variance_3d"]),
-        also=kept >= THREE,
-        also_partly=kept >= THREE_PARTLY,
+        also=cleaned >= THREE,
+        also_partly=cleaned >= THREE_PARTLY,
     )
     return _unless_chance_does(f"Three components hold {share}", tested, "at least", THREE)
 
 
-def winding_planes(metrics: Metrics) -> list[Plane]:
+def winding_planes(metrics: HelixMetrics) -> list[StoredPlane]:
     """Return the planes that wind more than the strongest one of a featureless curve does, strongest first."""
     null = strictest(metrics["chance"]["winding"].values())
     return [plane for plane in metrics["planes"] if null is None or plane["winding"] > null.limit]
 
 
-def winds(metrics: Metrics) -> bool:
+def winds(metrics: HelixMetrics) -> bool:
     """Return whether the claim about winding holds."""
     planes = winding_planes(metrics)
     return metrics["sines"] is not None or (
@@ -88,12 +88,12 @@ def winds(metrics: Metrics) -> bool:
     )
 
 
-def _steady(plane: Plane) -> bool:
+def _steady(plane: StoredPlane) -> bool:
     """Return whether a curve turns in a plane rather than to and fro."""
     return plane["steadiness"] >= STEADY
 
 
-def _winding(measured: Measurements[Metrics]) -> Tested | Untested:
+def _winding(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     null, planes = strictest(metrics["chance"]["winding"].values()), metrics["planes"]
     interval = pair(metrics["intervals"]["winding"])
@@ -122,7 +122,7 @@ def _winding(measured: Measurements[Metrics]) -> Tested | Untested:
     return _unless_chance_does(said, tested, "at least", FEWEST_TURNS)
 
 
-def _turns(plane: Plane) -> str:
+def _turns(plane: StoredPlane) -> str:
     period = plane["tokens_per_turn"]
     pace = "" if period is None else f"once every {period:.3g} positions, "
     return (
@@ -131,7 +131,7 @@ def _turns(plane: Plane) -> str:
     )
 
 
-def _others(metrics: Metrics) -> str:
+def _others(metrics: HelixMetrics) -> str:
     """Return whether the strongest plane is alone in winding more than chance."""
     others = winding_planes(metrics)[1:]
     if not others:
@@ -140,7 +140,7 @@ def _others(metrics: Metrics) -> str:
     return f"It also turns {listed(each)}."
 
 
-def _formula(metrics: Metrics) -> str:
+def _formula(metrics: HelixMetrics) -> str:
     computed = metrics["by_formula"] or metrics["sines"]
     return " P is computed by a formula: it does so by construction." if computed else ""
 
@@ -155,7 +155,7 @@ def _many_circles(table: Sines) -> str:
     )
 
 
-def _fraying(measured: Measurements[Metrics]) -> Tested | Untested:
+def _fraying(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     value, null = measured.metrics["fraying"], strictest(measured.metrics["chance"]["fraying"].values())
     if value is None or null is None:
         return Untested(f"With fewer than {FEWEST_FOR_START} positions there is no start to leave out.")
@@ -180,7 +180,7 @@ def _fraying(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _first_position(measured: Measurements[Metrics]) -> Tested:
+def _first_position(measured: Measurements[HelixMetrics]) -> Tested:
     metrics = measured.metrics
     value, null = metrics["first_position_distance"], strictest(metrics["chance"]["first_position_distance"].values())
     far = f"Position 0 lies {value:.1f} median neighbour distances from position 1"
@@ -200,7 +200,7 @@ def _first_position(measured: Measurements[Metrics]) -> Tested:
     )
 
 
-def _constant_norms(measured: Measurements[Metrics]) -> Tested | Untested:
+def _constant_norms(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, null = metrics["norm_cv"], strictest(metrics["chance"]["norm_cv"].values(), "at most")
     spread = f"The norms of later positions vary by {value:.1%} of their mean"
@@ -223,7 +223,7 @@ def _constant_norms(measured: Measurements[Metrics]) -> Tested | Untested:
     return _unless_chance_does(spread, tested, "at most", EVEN)
 
 
-def _look_back(measured: Measurements[Metrics]) -> Tested | Untested:
+def _look_back(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, null = metrics["median_gain"], strictest(metrics["chance"]["median_gain"].values())
     if metrics["sines"]:
@@ -260,7 +260,7 @@ def _look_back(measured: Measurements[Metrics]) -> Tested | Untested:
     return _unless_chance_does(fit, tested, "at least", GAIN)
 
 
-def _low_rank(measured: Measurements[Metrics]) -> Tested | Untested:
+def _low_rank(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, null = metrics["energy_top30"], strictest(metrics["chance"]["energy_top30"].values())
     smooth = metrics["beside"]["energy_top30_smooth"]
@@ -285,7 +285,6 @@ RULES = (
         short="3-D curve",
         statement="Three components hold the positions.",
         value="share of variance in three components, without position 0",
-        sense="at least",
         holds=THREE,
         partly=THREE_PARTLY,
         unit="share of variance",
@@ -296,7 +295,6 @@ RULES = (
         short="winding",
         statement="Positions wind.",
         value="turns in the strongest plane × its share of the variance × steadiness",
-        sense="at least",
         holds=FEWEST_TURNS,
         unit="turns of the whole",
         also="and with a steadiness of a third or more; partly where it is more than chance gives",
@@ -307,7 +305,6 @@ RULES = (
         short="frayed start",
         statement="The start frays.",
         value=f"share of variance in three components without the first {LATE} rows, minus that without the last",
-        sense="at least",
         holds=FRAYED,
         unit="share of variance",
         also=f"and neighbours must correlate at {SMOOTH:g} or more",
@@ -318,7 +315,6 @@ RULES = (
         short="first position",
         statement="The first position stands apart.",
         value="distance of row 0 to row 1, in median neighbour distances",
-        sense="at least",
         holds=OUTLIER_FACTOR,
         unit="median distances",
         also="and few others do: at most four positions, or one in a hundred",
@@ -341,7 +337,6 @@ RULES = (
         short="look-back",
         statement="Looking back is a rotation.",
         value="median gain of a rotation over standing still, 1, 5 and 10 tokens back, half to half",
-        sense="at least",
         holds=GAIN,
         partly=GAIN_PARTLY,
         unit="of what standing still leaves",
@@ -352,7 +347,6 @@ RULES = (
         short="low rank",
         statement="P is low rank.",
         value=f"share of energy in the top {TOP_ENERGY} directions",
-        sense="at least",
         holds=LOW_RANK,
         partly=LOW_RANK_PARTLY,
         unit="share of energy",

@@ -11,14 +11,13 @@ from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
 from generators.findings.helix.claims import winding_planes, winds
-from generators.findings.helix.measure import LATE, LookBack, Metrics
+from generators.findings.helix.measure import LATE, HelixMetrics, StoredLookBack
 from generators.findings.measured import Measurements
 
 FIRST_POSITIONS = 30  # drawn once more, large
-TOKEN_GREY = "#878d98"  # seen on white and on slate
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[HelixMetrics]) -> list[Figure]:
     """Return the figures of the position curve, the 3-D curve first."""
     metrics, arrays = measured.metrics, measured.arrays
     cosines = partial(draw_cosine, arrays["cosine_matrix"], arrays["cosine_by_offset"], metrics["n_positions"])
@@ -52,7 +51,7 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
     return shown
 
 
-def turn_helix(measured: Measurements[Metrics]) -> Curve:
+def turn_helix(measured: Measurements[HelixMetrics]) -> Curve:
     """Return the curve in three ranges of rows, coloured by position, by norm and, where it winds, by its angle."""
     metrics, arrays = measured.metrics, measured.arrays
     n = metrics["n_positions"]
@@ -74,7 +73,7 @@ def _three_wide(scores: Float[Array, "rows c"]) -> Float[Array, "rows 3"]:
     return np.pad(scores, ((0, 0), (0, 3 - scores.shape[1])))
 
 
-def draw_helix(measured: Measurements[Metrics]) -> Any:
+def draw_helix(measured: Measurements[HelixMetrics]) -> Any:
     """Draw the top three scores of each row range, coloured by position."""
     arrays, n, shares = measured.arrays, measured.metrics["n_positions"], measured.metrics["explained_variance_3d"]
     ranges: list[tuple[str, float | None, Float[Array, "rows 3"], int]] = [
@@ -91,13 +90,13 @@ def draw_helix(measured: Measurements[Metrics]) -> Any:
     return figure
 
 
-def _positions(metrics: Metrics) -> slice:
+def _positions(metrics: HelixMetrics) -> slice:
     """Return the longest run of positions without an outlier, on which turning is measured."""
     first, last = metrics["rows_without_outliers"]
     return slice(first, last + 1)
 
 
-def draw_planes(measured: Measurements[Metrics]) -> Any:
+def draw_planes(measured: Measurements[HelixMetrics]) -> Any:
     """Draw the curve in its strongest plane and, where two wind more than chance, in the second, by position."""
     metrics, points = measured.metrics, measured.arrays["planes"]
     positions = np.arange(metrics["n_positions"])[_positions(metrics)]
@@ -141,28 +140,24 @@ def draw_cosine(matrix: Float[Array, "m m"], by_offset: Float[Array, " offsets"]
         extent=(-0.5, n - 0.5, n - 0.5, -0.5),
         interpolation="none",
     )
-    left.set_xlabel("position (tokens)")
-    left.set_ylabel("position (tokens)")
+    left.set(xlabel="position (tokens)", ylabel="position (tokens)")
     left.grid(False)
     figure.colorbar(image, ax=left, label="cosine similarity", shrink=0.85)
     right.plot(by_offset, color=style.COLOURS[0])
     right.axhline(0, color=style.INK, lw=0.5, alpha=0.5)
-    right.set_xlabel("distance between two positions (tokens)")
-    right.set_ylabel("mean cosine similarity")
+    right.set(xlabel="distance between two positions (tokens)", ylabel="mean cosine similarity")
     return figure
 
 
 def draw_norms(norms: Float[Array, " n"], outliers: list[int]) -> Any:
     """Draw row norms by position, outlier positions ringed."""
-    figure = style.canvas(width=8.5, height=3.2)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=8.5, height=3.2)
     ax.plot(norms, lw=1, color=style.COLOURS[0])
     if outliers:
         ax.plot(outliers, norms[outliers], "o", ms=8, mfc="none", color=style.COLOURS[1], label="outlier")
         ax.legend()
     ax.set_ylim(bottom=0)
-    ax.set_xlabel("position (tokens)")
-    ax.set_ylabel("norm of the row")
+    ax.set(xlabel="position (tokens)", ylabel="norm of the row")
     return figure
 
 
@@ -188,10 +183,9 @@ def draw_steps(steps: Float[Array, " steps"], outliers: list[int]) -> Any:
     return figure
 
 
-def draw_look_back(looks: list[LookBack]) -> Any:
+def draw_look_back(looks: list[StoredLookBack]) -> Any:
     """Draw the share of variance that each of the four maps leaves unexplained, for each offset."""
-    figure = style.canvas(width=6.4, height=3.4)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=3.4)
     maps = (
         ([look["r2_identity"] for look in looks], "standing still", "^"),
         ([look["r2_translation"] for look in looks], "translation", "x"),
@@ -203,9 +197,7 @@ def draw_look_back(looks: list[LookBack]) -> Any:
         ax.plot(range(len(looks)), left, marker + "-", ms=6, lw=1.2, color=style.COLOURS[index], label=label)
     ax.axhline(1, ls="--", lw=1, color=style.INK, alpha=0.6)
     ax.set_xticks(range(len(looks)), [f"{look['k']}" for look in looks])
-    ax.set_yscale("log")
-    ax.set_xlabel("tokens back (k)")
-    ax.set_ylabel("variance left unexplained (1 − R²)")
+    ax.set(yscale="log", xlabel="tokens back (k)", ylabel="variance left unexplained (1 − R²)")
     ax.legend()
     return figure
 
@@ -216,13 +208,14 @@ def draw_tokens_and_positions(arrays: dict[str, Array]) -> Any:
     positions = np.arange(1, len(scores) + 1)
     figure = style.canvas(width=8.6, height=4.4)
     space = figure.add_subplot(1, 2, 1, projection="3d", computed_zorder=False)
-    space.scatter(*tokens.T, color=TOKEN_GREY, s=4, alpha=0.35, linewidths=0, depthshade=False, rasterized=True)
+    space.scatter(*tokens.T, color=style.TOKEN_GREY, s=4, alpha=0.35, linewidths=0, depthshade=False, rasterized=True)
     style.curve_3d(space, scores, positions)
     plane = figure.add_subplot(1, 2, 2)
-    plane.scatter(*tokens[:, :2].T, color=TOKEN_GREY, s=5, alpha=0.4, linewidths=0, rasterized=True, label="tokens")
+    plane.scatter(
+        *tokens[:, :2].T, color=style.TOKEN_GREY, s=5, alpha=0.4, linewidths=0, rasterized=True, label="tokens"
+    )
     style.curve_2d(plane, scores[:, 0], scores[:, 1], positions)
-    plane.set_xlabel("component 1 of the positions")
-    plane.set_ylabel("component 2 of the positions")
+    plane.set(xlabel="component 1 of the positions", ylabel="component 2 of the positions")
     plane.set_aspect("equal", "datalim")
     plane.legend(markerscale=2.5).legend_handles[0].set_alpha(1)
     return figure

@@ -1,4 +1,4 @@
-"""How much of where a position stands its distance from the centre tells, and how much its angle."""
+"""How well a position is predicted by its distance from the center, and by its angle."""
 
 import numpy as np
 from jaxtyping import Float
@@ -30,8 +30,8 @@ def information(scores: Float[Array, "rows c"], plane: Float[Array, "rows 2"] | 
     groups = max(1, min(GROUPS, len(scores) // FEWEST_IN_GROUP))
     angle = None if plane is None else _angle_from_start(plane)
     return {
-        "norm": told_by(np.linalg.norm(scores[:, :3], axis=1), groups),
-        "angle": None if angle is None else told_by(angle, groups),
+        "norm": variance_explained_by(np.linalg.norm(scores[:, :3], axis=1), groups),
+        "angle": None if angle is None else variance_explained_by(angle, groups),
         "groups": groups,
         "chance": (groups - 1) / max(1, len(scores) - 1),
     }
@@ -42,7 +42,7 @@ def _angle_from_start(plane: Float[Array, "rows 2"]) -> Float[Array, " rows"]:
     return (angles - angles[0] + A_LITTLE) % (2 * np.pi)
 
 
-def told_by(values: Float[Array, " rows"], groups: int) -> float:
+def variance_explained_by(values: Float[Array, " rows"], groups: int) -> float:
     """Return the share of the variance of the row index that lies between groups of rows of like value.
 
     0 where values differ by rounding only.

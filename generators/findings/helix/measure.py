@@ -5,7 +5,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.helix.chance import Drawn, draw
+from generators.findings.helix.chance import HelixDraws, draw
 from generators.findings.helix.information import Information, information
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, Table, table_of
@@ -39,7 +39,7 @@ class Ranges(TypedDict):
     early: float | None
 
 
-class Wave(TypedDict):
+class StoredWave(TypedDict):
     """The strongest oscillation of one principal component."""
 
     cycles: int  # per context
@@ -47,7 +47,7 @@ class Wave(TypedDict):
     share: float  # of the component's spectral power within two bins of the peak
 
 
-class Plane(TypedDict):
+class StoredPlane(TypedDict):
     """A plane of the rotation that takes a position to the next; `turns` are net.
 
     `share` is of P's variance, `share_of_scores` of that in the eight leading components.
@@ -62,7 +62,7 @@ class Plane(TypedDict):
     tokens_per_turn: float | None
 
 
-class LookBack(TypedDict):
+class StoredLookBack(TypedDict):
     """How well row t - k is predicted from row t by maps fitted on the other half of the positions."""
 
     k: int
@@ -70,7 +70,7 @@ class LookBack(TypedDict):
     r2_affine: float
     r2_translation: float
     r2_identity: float
-    gain: float  # of the rotation over standing still
+    gain: float  # of the rotation over predicting no movement
     translation_gain: float
     tokens_per_turn: list[float]  # of the rotation's planes, fastest first
 
@@ -91,7 +91,7 @@ class TokenShare(TypedDict):
     chance: float
 
 
-class Intervals(TypedDict):
+class HelixIntervals(TypedDict):
     """95 % intervals by number; positions are resampled in blocks."""
 
     explained_variance_3d: Interval
@@ -120,17 +120,17 @@ class Turning(TypedDict):
     """How the curve turns, on its longest run of positions without an outlier (first and last are given)."""
 
     rows_without_outliers: list[int]
-    planes: list[Plane]
+    planes: list[StoredPlane]
     winding: float
-    look_back: list[LookBack]
+    look_back: list[StoredLookBack]
     median_gain: float | None
     information: Information
 
 
-class Metrics(Spectrum, Turning, Drawn):
+class HelixMetrics(Spectrum, Turning, HelixDraws):
     """Numbers of the position curve; `token_share` needs tokens."""
 
-    waves: list[Wave]
+    waves: list[StoredWave]
     roughness: float | None
     roughness_baseline: float
     outlier_positions: list[int]
@@ -142,7 +142,7 @@ class Metrics(Spectrum, Turning, Drawn):
     token_share: TokenShare | None
     by_formula: bool
     sines: Sines | None
-    intervals: Intervals
+    intervals: HelixIntervals
     n_positions: int
 
 
@@ -153,20 +153,20 @@ class RangeRow(TypedDict):
     explained_variance_3d: float | None
 
 
-class WaveRow(Wave):
+class WaveRow(StoredWave):
     """The wave of one principal component, counted from 1."""
 
     component: int
     explained_variance_ratio: float
 
 
-class PlaneRow(Plane):
+class PlaneRow(StoredPlane):
     """A plane, counted from 1, strongest first."""
 
     plane: int
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[HelixMetrics]:
     """Measure the curve of the positions.
 
     Reads `position_embedding` (n, d), and `token_embedding` (V, d) when there; of the architecture whether P is
@@ -183,7 +183,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     leading = curve.principal_scores(P[run], turning.COMPONENTS)
     planes = turning.planes(leading.values, leading.energy)
     waves = _waves(components.scores[:, : turning.COMPONENTS])
-    metrics: Metrics = {
+    metrics: HelixMetrics = {
         **_spectrum(P, components),
         **_turning(leading, planes, run),
         **draw(P),
@@ -251,7 +251,7 @@ def _turning(leading: curve.Scores, planes: tuple[turning.Plane, ...], run: slic
     }
 
 
-def _plane(plane: turning.Plane) -> Plane:
+def _plane(plane: turning.Plane) -> StoredPlane:
     return {
         "share": plane.share,
         "share_of_scores": plane.share_of_scores,
@@ -263,7 +263,7 @@ def _plane(plane: turning.Plane) -> Plane:
     }
 
 
-def _look_back(look: turning.LookBack) -> LookBack:
+def _look_back(look: turning.LookBack) -> StoredLookBack:
     left = 1 - look.r2_identity
     return {
         "k": look.k,
@@ -277,7 +277,7 @@ def _look_back(look: turning.LookBack) -> LookBack:
     }
 
 
-def _waves(scores: Float[Array, "rows c"]) -> list[Wave]:
+def _waves(scores: Float[Array, "rows c"]) -> list[StoredWave]:
     return [
         {"cycles": wave.cycles, "period_tokens": wave.period_tokens, "share": wave.share}
         for wave in curve.waves(scores)
@@ -307,7 +307,7 @@ def _norm_cv_permuted(rows: Float[Array, "late d"]) -> float:
     return float(np.mean(permuted))
 
 
-def _intervals(P: Float[Array, "n d"]) -> Intervals:
+def _intervals(P: Float[Array, "n d"]) -> HelixIntervals:
     weights = block_weights(len(P), RESAMPLES, np.random.default_rng(SEED))
     found = {name: interval(values) for name, values in statistics(P, weights=weights).items()}
     return {
@@ -338,7 +338,7 @@ def _mean_share(rows: Float[Array, "rows d"], top: Float[Array, "top d"]) -> flo
     return float(np.sum(inside[away] / energy[away])) / len(rows)
 
 
-def _tables(metrics: Metrics) -> dict[str, Table]:
+def _tables(metrics: HelixMetrics) -> dict[str, Table]:
     ranges = metrics["explained_variance_3d"]
     range_rows: list[RangeRow] = [
         {"rows": "all", "explained_variance_3d": ranges["all"]},
@@ -360,7 +360,7 @@ def _tables(metrics: Metrics) -> dict[str, Table]:
         ),
         "look_back": table_of(
             "Predicting row t - k from row t by maps that were fitted on the other half of the positions",
-            tuple(LookBack.__annotations__),
+            tuple(StoredLookBack.__annotations__),
             metrics["look_back"],
         ),
         "explained_variance": table_of(

@@ -1,4 +1,4 @@
-"""Outliers: the longest and shortest tokens, the spot where unused tokens huddle, and what else looks untrained.
+"""Outliers: the longest and shortest tokens, the cluster of unused tokens, and what else looks untrained.
 
 Observed by Adam Scherlis, "An exploration of GPT-2's embedding weights": a crowded spot in embedding space, a sort of
 wastebasket for tokens that the model never saw. Candidates for under-trained tokens follow Land and Bartolo, "Fishing
@@ -7,9 +7,7 @@ for Magikarp" (2024).
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, TOKENS
-from generators.findings.outliers.claims import RULES
-from generators.findings.outliers.figures import figures
-from generators.findings.outliers.measure import Metrics, measure
+from generators.findings.outliers import claims, facts, figures, measure
 
 FINDING = Finding(
     name="outliers",
@@ -18,9 +16,10 @@ FINDING = Finding(
     needs=("token_embedding",),
     uses=("position_embedding", TOKENS, FREQUENCIES),
     config=("tied",),
-    metrics=Metrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
+    metrics=measure.OutliersMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="outlier-norms",
 )

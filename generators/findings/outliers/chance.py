@@ -1,4 +1,4 @@
-"""What huddles by chance: the largest clump among tokens of the model's lengths and spread in random directions."""
+"""The largest clump by chance, among tokens with the model's lengths and spread in random directions."""
 
 import numpy as np
 from jaxtyping import Float

@@ -7,7 +7,7 @@ from generators.findings.judging import Rule, Tested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance
 from generators.findings.outliers.clump import FEWEST_MEMBERS
-from generators.findings.outliers.measure import Metrics
+from generators.findings.outliers.measure import OutliersMetrics
 from generators.findings.outliers.members import ClumpMetrics
 
 FEWEST_KNOWN = 10  # tokens known to be unused, from which on they decide what the clump is
@@ -29,7 +29,7 @@ class Known:
         return self.tokens >= FEWEST_KNOWN and self.in_clump < MOST_OF_THEM * self.tokens
 
 
-def known(metrics: Metrics, clump: ClumpMetrics) -> Known | None:
+def known(metrics: OutliersMetrics, clump: ClumpMetrics) -> Known | None:
     """Return which tokens are known to be unused: by counts of the training text, else by their names."""
     counted, named = metrics["known_unused"], clump["named_unused"]
     if counted is not None:
@@ -40,7 +40,7 @@ def known(metrics: Metrics, clump: ClumpMetrics) -> Known | None:
     return None
 
 
-def _huddle(measured: Measurements[Metrics]) -> Tested:
+def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
     m = measured.metrics
     clump, null = m["clump"], chance(m["chance"]["clump"])
     if clump is None:
@@ -84,7 +84,6 @@ RULES = (
         short="clump",
         statement="Unused tokens huddle.",
         value="tokens within the clump",
-        sense="at least",
         holds=FEWEST_MEMBERS,
         unit="tokens",
         also=f"and at least half of the tokens known to be unused, if there are {FEWEST_KNOWN}",

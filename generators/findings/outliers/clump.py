@@ -1,4 +1,4 @@
-"""The clump: the spot in embedding space where tokens huddle, found without knowing what they are."""
+"""The clump: the densest cluster of tokens in embedding space, found without knowing what they are."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from generators.findings.inputs import Vocabulary
 from generators.findings.measured import Table, table_of
 from generators.findings.outliers.clump import Clump
-from generators.findings.outliers.tokens import Tokens
+from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.token_cells import TokenCells, cells
 
 EXTREMES = 20  # tokens listed at either end
@@ -20,8 +20,8 @@ NAMED = 5  # of them in a sentence
 BY_NAME = re.compile(rb" ?(BuyableInstoreAndOnline|natureconservancy|conservancy|(\xc3\x83\xc3\x82)+)")
 
 
-class End(TypedDict):
-    """The tokens at one end by norm: the first of them, their kinds, how many huddle, where they are in the channel.
+class EndByNorm(TypedDict):
+    """The tokens at one end by norm: the first, their kinds, how many are in the clump, their place in the channel.
 
     `on_channel` and `by_frequency` are medians of the share of all tokens that lie lower on the frequency channel,
     and that are rarer; None where no frequency is known.
@@ -39,8 +39,8 @@ class End(TypedDict):
 class Ends(TypedDict):
     """The longest and the shortest tokens."""
 
-    longest: End
-    shortest: End
+    longest: EndByNorm
+    shortest: EndByNorm
 
 
 class EndRow(TokenCells):
@@ -52,7 +52,7 @@ class EndRow(TokenCells):
     in_clump: bool
 
 
-class ChannelRow(TokenCells):
+class EndOfChannelRow(TokenCells):
     """A token at one end of the frequency channel."""
 
     end: str
@@ -70,11 +70,15 @@ class NamedRow(TokenCells):
     in_clump: bool
 
 
-class Places:
-    """Where every token stands by norm, along the frequency channel and by frequency, and which huddle."""
+class TokenPlaces:
+    """The rank of every token by norm, along the frequency channel and by frequency, and which are in the clump."""
 
     def __init__(
-        self, tokens: Tokens, clump: Clump | None, channel: int | None, log_frequency: Float[Array, " V"] | None
+        self,
+        tokens: OutlierTokens,
+        clump: Clump | None,
+        channel: int | None,
+        log_frequency: Float[Array, " V"] | None,
     ) -> None:
         self.tokens, self.channel = tokens, channel
         self.by_norm = np.argsort(tokens.norms, kind="stable")
@@ -91,7 +95,7 @@ class Places:
         """Return the longest and the shortest tokens in numbers."""
         return {"longest": self._end(self.by_norm[::-1]), "shortest": self._end(self.by_norm)}
 
-    def _end(self, order: Int[Array, " V"]) -> End:
+    def _end(self, order: Int[Array, " V"]) -> EndByNorm:
         ids = order[: self.count]
         vocabulary = self.tokens.vocabulary
         groups = None if vocabulary is None else Counter(vocabulary.groups[i] for i in ids.tolist())
@@ -112,7 +116,7 @@ class Places:
         found = {"norms": table_of(titled, list(EndRow.__annotations__), self._by_norm())}
         if self.along is not None:
             titled = f"The tokens at either end of channel {self.channel}, which goes with frequency most"
-            found["channel"] = table_of(titled, list(ChannelRow.__annotations__), self._by_channel(self.along))
+            found["channel"] = table_of(titled, list(EndOfChannelRow.__annotations__), self._by_channel(self.along))
         if named := self._named():
             titled = "Tokens that the sources name: places by norm (1 is the longest) and along the frequency channel"
             found["named"] = table_of(titled, list(NamedRow.__annotations__), named)
@@ -132,7 +136,7 @@ class Places:
             for i, end in listed
         ]
 
-    def _by_channel(self, along: Int[Array, " V"]) -> list[ChannelRow]:
+    def _by_channel(self, along: Int[Array, " V"]) -> list[EndOfChannelRow]:
         listed = [(i, "lowest") for i in along[: self.count].tolist()]
         listed += [(i, "highest") for i in along[::-1][: self.count].tolist()]
         return [
@@ -165,7 +169,7 @@ class Places:
 
 def named_by_sources(vocabulary: Vocabulary | None) -> list[int]:
     """Return the tokens that the sources name, in vocabularies that have them."""
-    return [] if vocabulary is None else [i for i, text in enumerate(vocabulary.texts) if BY_NAME.fullmatch(text)]
+    return [] if vocabulary is None else [i for i, text in enumerate(vocabulary.raw_bytes) if BY_NAME.fullmatch(text)]
 
 
 def _places(order: Int[Array, " V"]) -> Int[Array, " V"]:

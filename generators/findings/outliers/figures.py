@@ -13,13 +13,13 @@ from generators.drawing.interactive import Group, Scatter
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements, Table
 from generators.findings.outliers.clump import CLOSE, spread
-from generators.findings.outliers.measure import BINS, Metrics
+from generators.findings.outliers.measure import BINS, OutliersMetrics
 from generators.findings.outliers.members import LABELLED
 from generators.findings.outliers.untrained import Candidates
 from generators.findings.token_cells import name
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[OutliersMetrics]) -> list[Figure]:
     """Return the figures; without a clump, frequencies or candidates those of these are absent."""
     metrics, tables, arrays = measured.metrics, measured.tables, measured.arrays
     n_tokens, channel, candidates = metrics["n_tokens"], metrics["frequency_channel"], metrics["candidates"]
@@ -53,8 +53,7 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
 
 def draw_norms(arrays: dict[str, Array], extremes: Table) -> Any:
     """Draw norms by token index, the clump on top, the extremes named."""
-    figure = style.canvas(width=8.6, height=3.8)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=8.6, height=3.8)
     _dots(ax, arrays["ids"], arrays["norm"], style.COLOURS[0], "tokens", 2)
     if "member_ids" in arrays:
         _dots(ax, arrays["member_ids"], arrays["member_norm"], style.COLOURS[1], "the clump", 3)
@@ -62,8 +61,7 @@ def draw_norms(arrays: dict[str, Array], extremes: Table) -> Any:
     points = np.column_stack([extremes.column("id"), extremes.column("norm")]).astype(float)
     ax.plot(*points.T, "o", ms=4, mfc="none", mec=style.INK, mew=0.6)
     _name_points(ax, points, extremes.named())
-    ax.set_xlabel("token index")
-    ax.set_ylabel("norm of the token embedding")
+    ax.set(xlabel="token index", ylabel="norm of the token embedding")
     return figure
 
 
@@ -79,28 +77,24 @@ def search_norms(arrays: dict[str, Array], extremes: Table, n_tokens: int) -> Sc
 
 def draw_channel(arrays: dict[str, Array], channel: int) -> Any:
     """Draw norms against the channel that goes with frequency most, the clump on top."""
-    figure = style.canvas(width=6.4, height=4.2)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=4.2)
     _dots(ax, arrays["channel"], arrays["norm"], style.COLOURS[0], "tokens", 3)
     if "member_channel" in arrays:
         _dots(ax, arrays["member_channel"], arrays["member_norm"], style.COLOURS[1], "the clump", 4)
         ax.legend(markerscale=3)
-    ax.set_xlabel(f"channel {channel}")
-    ax.set_ylabel("norm of the token embedding")
+    ax.set(xlabel=f"channel {channel}", ylabel="norm of the token embedding")
     return figure
 
 
 def draw_clump(arrays: dict[str, Array], members: Table, surroundings: Table) -> Any:
     """Draw members and surroundings in their plane, some of both named."""
-    figure = style.canvas(width=8.6, height=5.6)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=8.6, height=5.6)
     plane = arrays["around_plane"]
     for colour, (part, label) in enumerate(_parts(arrays)):
         _dots(ax, plane[part, 0], plane[part, 1], style.COLOURS[colour], label, 7)
     rows, points = _named_around(arrays, members, surroundings)
     _name_points(ax, points, rows)
-    ax.set_xlabel("component 1 of what is shown")
-    ax.set_ylabel("component 2")
+    ax.set(xlabel="component 1 of what is shown", ylabel="component 2")
     ax.legend(markerscale=2)
     return figure
 
@@ -132,8 +126,7 @@ def search_clump(arrays: dict[str, Array], members: Table, surroundings: Table, 
 
 def draw_nearest(arrays: dict[str, Array], typical: float) -> Any:
     """Draw histograms of nearest-neighbour distances, of tokens spread over the vocabulary and of the clump."""
-    figure = style.canvas(width=6.4, height=3.4)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=3.4)
     groups = [("nearest", "tokens spread over the vocabulary"), ("member_nearest", "the clump")]
     edges = np.linspace(0, max(1e-9, *(float(arrays[key].max()) for key, _ in groups if key in arrays)), BINS)
     for index, (key, label) in enumerate(groups):
@@ -141,21 +134,17 @@ def draw_nearest(arrays: dict[str, Array], typical: float) -> Any:
             weights = np.full(len(arrays[key]), 1 / len(arrays[key]))
             ax.hist(arrays[key], edges, weights=weights, alpha=0.6, color=style.COLOURS[index], label=label)
     ax.axvline(CLOSE * typical, ls="--", lw=1, color=style.INK, alpha=0.7)
-    ax.set_xlabel("distance to the nearest other token")
-    ax.set_ylabel("share of tokens")
+    ax.set(xlabel="distance to the nearest other token", ylabel="share of tokens")
     ax.legend()
     return figure
 
 
 def draw_indicator(arrays: dict[str, Array], candidates: Candidates) -> Any:
     """Draw the histogram of the indicator of under-trained tokens with the candidates' limit."""
-    figure = style.canvas(width=6.4, height=3.4)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=3.4)
     ax.stairs(arrays["indicator_counts"], arrays["indicator_edges"], fill=True, color=style.COLOURS[0], alpha=0.8)
     ax.axvline(candidates["at_most"], ls="--", lw=1, color=style.INK, alpha=0.7)
-    ax.set_yscale("log")
-    ax.set_xlabel(candidates["indicator"])
-    ax.set_ylabel("tokens")
+    ax.set(yscale="log", xlabel=candidates["indicator"], ylabel="tokens")
     return figure
 
 

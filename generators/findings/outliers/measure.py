@@ -1,4 +1,4 @@
-"""Which token embeddings are longest and shortest, where tokens huddle, and which look under-trained."""
+"""Which token embeddings are longest and shortest, which form a clump, and which look under-trained."""
 
 import numpy as np
 from numpy import ndarray as Array
@@ -6,16 +6,16 @@ from typing_extensions import TypedDict
 
 from generators.findings.inputs import Inputs
 from generators.findings.measured import Measurements, StoredChance
+from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.outliers import members, untrained
 from generators.findings.outliers.chance import scattered_clumps
 from generators.findings.outliers.clump import crowding, find_clump, spread
-from generators.findings.outliers.ends import Ends, Places
+from generators.findings.outliers.ends import Ends, TokenPlaces
 from generators.findings.outliers.members import ClumpMetrics, InPositions, in_positions
-from generators.findings.outliers.tokens import Tokens
+from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.outliers.untrained import Candidates, KnownUnused
 from generators.findings.sizes import check_tokens
 from generators.findings.token_cells import names
-from generators.findings.varying import varying_positions
 from generators.maths.blocks import norms
 from generators.maths.ranks import strongest_channel
 
@@ -32,13 +32,13 @@ class Norms(TypedDict):
     max: float
 
 
-class ByClaim(TypedDict):
+class OutliersChances(TypedDict):
     """By number that is claimed about."""
 
     clump: StoredChance
 
 
-class Metrics(TypedDict):
+class OutliersMetrics(TypedDict):
     """Numbers of the clump and its surroundings; `frequency_channel` is the one that pictures show norms against."""
 
     norm: Norms
@@ -51,11 +51,11 @@ class Metrics(TypedDict):
     candidates: Candidates | None
     n_tokens: int
     frequency_channel: int | None
-    chance: ByClaim
+    chance: OutliersChances
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
-    """Measure the extremes by norm, the clump of tokens that huddle, and candidates for under-trained tokens.
+def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
+    """Measure the extremes by norm, the clump, and candidates for under-trained tokens.
 
     Reads `token_embedding` (V, d), whether outputs are another matrix, the vocabulary, for names, groups, and what
     contains a token, and frequencies, for the channel that the picture shows norms against and, where they are counts
@@ -67,7 +67,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     """
     E = inputs.weights["token_embedding"]
     check_tokens(E)
-    tokens = Tokens(E, norms(E), inputs.vocabulary)
+    tokens = OutlierTokens(E, norms(E), inputs.vocabulary)
     crowd = crowding(E)
     clump = find_clump(E, crowd)
     indicator = untrained.indicator(tokens, clump, inputs.architecture.tied)
@@ -75,14 +75,14 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     counts = None if best is None else best.training_counts
     channel = None if best is None else strongest_channel(E, best.log_frequency)
     known = None if best is None or best.proxy else best.log_frequency
-    places = Places(tokens, clump, channel, known)
-    metrics = Metrics(
+    places = TokenPlaces(tokens, clump, channel, known)
+    metrics = OutliersMetrics(
         norm=_norms(tokens),
         typical_distance=crowd.typical,
         crowded=int(crowd.crowded.sum()),
         ends=places.ends(),
         clump=None if clump is None else members.describe(clump, tokens.vocabulary),
-        in_positions=None if clump is None else in_positions(tokens, clump, varying_positions(inputs.weights)),
+        in_positions=None if clump is None else in_positions(tokens, clump, nonconstant_positions(inputs.weights)),
         known_unused=None if counts is None else untrained.known_unused(counts, clump),
         candidates=None if indicator is None else untrained.candidates(indicator, tokens.vocabulary),
         n_tokens=len(E),
@@ -103,7 +103,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     return Measurements(metrics, tables, {name: _compact(array) for name, array in arrays.items()})
 
 
-def _norms(tokens: Tokens) -> Norms:
+def _norms(tokens: OutlierTokens) -> Norms:
     values = tokens.norms
     return {
         "mean": float(values.mean()),
@@ -113,7 +113,7 @@ def _norms(tokens: Tokens) -> Norms:
     }
 
 
-def _sample(tokens: Tokens, channel: int | None) -> dict[str, Array]:
+def _sample(tokens: OutlierTokens, channel: int | None) -> dict[str, Array]:
     """Return norms of tokens spread over the vocabulary, and, where there is one, their frequency channel."""
     ids = spread(len(tokens.norms), DRAWN)
     arrays: dict[str, Array] = {"ids": ids.astype(np.int32), "norm": tokens.norms[ids]}

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from generators.findings.inputs import Vocabulary
 from generators.findings.measured import Table, table_of
 from generators.findings.outliers.clump import Clump, spread
-from generators.findings.outliers.tokens import Tokens
+from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.token_cells import TokenCells, cells, names
 from generators.maths.neighbours import nearest_distance
 from generators.maths.spectra import pca, right_singular_vectors, subspace_size
@@ -76,11 +76,11 @@ def _groups(members: list[int], vocabulary: Vocabulary) -> dict[str, int]:
 
 
 def _named_unused(members: list[int], vocabulary: Vocabulary) -> NamedUnused:
-    unused = {i for i, text in enumerate(vocabulary.texts) if UNUSED.fullmatch(text)}
+    unused = {i for i, text in enumerate(vocabulary.raw_bytes) if UNUSED.fullmatch(text)}
     return {"tokens": len(unused), "in_clump": len(unused.intersection(members))}
 
 
-def in_positions(tokens: Tokens, clump: Clump, P: Float[Array, "n d"] | None) -> InPositions | None:
+def in_positions(tokens: OutlierTokens, clump: Clump, P: Float[Array, "n d"] | None) -> InPositions | None:
     """Return how much of members, and of other tokens, lies where positions do; None without positions."""
     if P is None or P.shape[1] != tokens.E.shape[1] or len(clump.members) == len(tokens.E):
         return None
@@ -97,14 +97,14 @@ def in_positions(tokens: Tokens, clump: Clump, P: Float[Array, "n d"] | None) ->
     }
 
 
-def nearest_others(tokens: Tokens, clump: Clump) -> Int[Array, " n"]:
+def nearest_others(tokens: OutlierTokens, clump: Clump) -> Int[Array, " n"]:
     """Return the tokens nearest to the clump's centre that are not in it, nearest first."""
     squares = tokens.norms**2 - 2 * tokens.along(clump.centre)
     squares[clump.members] = np.inf
     return np.argsort(squares, kind="stable")[: min(AROUND, len(squares) - len(clump.members))]
 
 
-def tables(tokens: Tokens, clump: Clump, near: Int[Array, " n"]) -> dict[str, Table]:
+def tables(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"]) -> dict[str, Table]:
     """Return the clump's members and the tokens `near` it, each with the distance from its centre."""
     columns, near = list(PlacedRow.__annotations__), near[:LABELLED]
     distances = np.linalg.norm(tokens.E[near] - clump.centre, axis=1)
@@ -120,7 +120,7 @@ def tables(tokens: Tokens, clump: Clump, near: Int[Array, " n"]) -> dict[str, Ta
     }
 
 
-def _placed(tokens: Tokens, ids: Int[Array, " n"], distances: Float[Array, " n"]) -> list[PlacedRow]:
+def _placed(tokens: OutlierTokens, ids: Int[Array, " n"], distances: Float[Array, " n"]) -> list[PlacedRow]:
     return [
         {
             **cells(tokens.vocabulary, i),
@@ -132,7 +132,7 @@ def _placed(tokens: Tokens, ids: Int[Array, " n"], distances: Float[Array, " n"]
     ]
 
 
-def arrays(tokens: Tokens, clump: Clump, near: Int[Array, " n"], channel: int | None) -> dict[str, Array]:
+def arrays(tokens: OutlierTokens, clump: Clump, near: Int[Array, " n"], channel: int | None) -> dict[str, Array]:
     """Return members by norm, nearest neighbour and, if one is given, channel; clump and surroundings in a plane."""
     shown = clump.members[spread(len(clump.members), AROUND)]
     around = np.concatenate([shown, near])

@@ -11,7 +11,7 @@ from generators.maths.blocks import blocks
 
 
 @dataclass(frozen=True)
-class Tokens:
+class OutlierTokens:
     """Embeddings, their norms, and, where it is known, the vocabulary."""
 
     E: Float[Array, "V d"]

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from generators.findings.inputs import Vocabulary
 from generators.findings.measured import Table, table_of
 from generators.findings.outliers.clump import Clump
-from generators.findings.outliers.tokens import Tokens
+from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.token_cells import TokenCells, cells
 
 CANDIDATE_SHARE = 0.02  # of the vocabulary: how many tokens count as candidates for under-trained ones
@@ -77,7 +77,7 @@ class Indicator:
         return np.argsort(self.values, kind="stable")[:most]
 
 
-def indicator(tokens: Tokens, clump: Clump | None, tied: bool) -> Indicator | None:
+def indicator(tokens: OutlierTokens, clump: Clump | None, tied: bool) -> Indicator | None:
     """Return the cosine distance to the clump, None without one; where outputs are another matrix, the norm."""
     if not tied:
         return Indicator("norm of the input embedding", tokens.norms)
@@ -136,7 +136,7 @@ def known_unused(counts: Int[Array, " V"], clump: Clump | None) -> KnownUnused:
     }
 
 
-def known_unused_table(counts: Int[Array, " V"], clump: Clump | None, tokens: Tokens) -> Table:
+def known_unused_table(counts: Int[Array, " V"], clump: Clump | None, tokens: OutlierTokens) -> Table:
     """Return the tokens that the training text never has, and which of them are in the clump."""
     members = set() if clump is None else set(clump.members.tolist())
     rows: list[UnusedRow] = [

@@ -5,8 +5,7 @@ Rotations are Su et al.'s (RoFormer, 2021), slopes Press et al.'s (ALiBi, 2022),
 """
 
 from generators.findings.contract import Finding
-from generators.findings.position_scheme.figures import figures
-from generators.findings.position_scheme.measure import Metrics, measure
+from generators.findings.position_scheme import facts, figures, measure
 
 FINDING = Finding(
     name="position_scheme",
@@ -14,21 +13,11 @@ FINDING = Finding(
     order=5,
     needs=(),
     uses=("position_embedding", "blocks.0.attn.relative_bias"),
-    config=(
-        "positions",
-        "n_ctx",
-        "n_layer",
-        "n_head",
-        "d_head",
-        "causal",
-        "rotary",
-        "slopes",
-        "buckets",
-        "windows",
-    ),
-    metrics=Metrics,
-    measure=measure,
+    config=("positions", "n_ctx", "n_layer", "n_head", "d_head", "causal", "rotary", "slopes", "buckets", "windows"),
+    metrics=measure.PositionSchemeMetrics,
+    measure=measure.measure,
     rules=(),
-    figures=figures,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="position-scheme",
 )

@@ -1,4 +1,4 @@
-"""T5's relative biases: a table of heads and distances, which is the kernel itself where all content is alike."""
+"""T5's relative biases: a table of heads and distances, which is the kernel itself if all content is equal."""
 
 from collections import Counter
 from typing import Literal
@@ -40,7 +40,7 @@ class Peak(TypedDict):
 
 
 class Biases(TypedDict):
-    """What relative biases give each head if all content is alike; distances in tokens, biases in nats.
+    """What relative biases give each head if all content is equal; distances in tokens, biases in nats.
 
     `rho` of a head is Spearman's correlation over buckets of its bias with distance (0 where all biases are equal);
     99 % of permutations of buckets give more than `permuted_low`, as many less than `permuted_high`. Heads below and
@@ -94,7 +94,7 @@ def relative_biases(table: Float[Array, "rows heads"], buckets: Buckets) -> tupl
     low, high = permuted(used)
     heads = [_described(head, biases[head], used, low, high) for head in range(len(biases))]
     peaks = [head["peak_offset"] for head in heads]
-    told: Biases = {
+    summary: Biases = {
         "buckets": buckets.count,
         "max_distance": buckets.max_distance,
         "both_ways": buckets.both_ways,
@@ -107,7 +107,7 @@ def relative_biases(table: Float[Array, "rows heads"], buckets: Buckets) -> tupl
         "peaks": [{"offset": offset, "heads": count} for offset, count in Counter(sorted(peaks)).most_common()],
         "heads": heads,
     }
-    return told, {"bias_offsets": used["nearest"].astype(np.int32), "biases": biases.astype(np.float32)}
+    return summary, {"bias_offsets": used["nearest"].astype(np.int32), "biases": biases.astype(np.float32)}
 
 
 def permuted(used: Bucketed) -> tuple[float, float]:

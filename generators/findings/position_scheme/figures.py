@@ -11,7 +11,7 @@ from generators.drawing import style
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 from generators.findings.position_scheme.biases import Biases
-from generators.findings.position_scheme.measure import Metrics, Rotation, Slopes
+from generators.findings.position_scheme.measure import PositionSchemeMetrics, Rotation, Slopes
 
 SEEN_BEYOND_HALF = 6  # half-distances of the furthest-reaching head that are drawn
 MOST_NAMED_HEADS = 32  # rows that bear their number
@@ -19,7 +19,7 @@ MOST_SATURATED = 0.99  # of biases, from which on colours are full
 NAMED_OFFSETS = (0, 1, 2, 4, 8, 16, 32)
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[PositionSchemeMetrics]) -> list[Figure]:
     """Return what there is to see of the scheme: one picture, or none where positions are added to the stream."""
     metrics, arrays = measured.metrics, measured.arrays
     if metrics["biases"] is not None:
@@ -33,10 +33,9 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
     return [Figure("position-scheme", title, draw)]
 
 
-def draw_rotations(metrics: Metrics, arrays: dict[str, Array]) -> Any:
+def draw_rotations(metrics: PositionSchemeMetrics, arrays: dict[str, Array]) -> Any:
     """Draw the period of every rotated pair, the context across it; pairs that never come round are hollow."""
-    figure = style.canvas(width=6.4, height=3.6)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=3.6)
     for index, rotation in enumerate(metrics["rotations"]):
         periods = arrays[f"periods_{index}"]
         limit = rotation["window"] or metrics["n_ctx"] or np.inf
@@ -63,8 +62,7 @@ def draw_rotations(metrics: Metrics, arrays: dict[str, Array]) -> Any:
         )
     ax.set_yscale("log")
     style.whole_numbers(ax.xaxis)
-    ax.set_xlabel("pair of channels")
-    ax.set_ylabel("tokens per turn")
+    ax.set(xlabel="pair of channels", ylabel="tokens per turn")
     if len(metrics["rotations"]) > 1:
         ax.legend(loc="lower right")
     return figure
@@ -77,8 +75,7 @@ def _named(rotation: Rotation, n_layers: int) -> str:
 
 def draw_slopes(slopes: Slopes) -> Any:
     """Draw the weight of equal content against distance for every head, steepest first; the half is marked."""
-    figure = style.canvas(width=6.4, height=3.6)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=3.6)
     heads = sorted(slopes["heads"], key=lambda head: head["half_distance"])
     distances = np.geomspace(1, max(SEEN_BEYOND_HALF * slopes["longest_half"], 2), 200)
     colours = style.position_colours()(np.linspace(0, 1, len(heads)))
@@ -88,21 +85,19 @@ def draw_slopes(slopes: Slopes) -> Any:
     ends = {heads[-1]["head"]: (heads[-1]["half_distance"], 0.5), heads[0]["head"]: (1, 0)}
     for name, place in ends.items():
         ax.annotate(f"head {name}", place, (4, 4), textcoords="offset points", fontsize=9)
-    ax.set_xscale("log")
-    ax.set_ylim(0, 1.05)
-    ax.set_xlabel("distance to the key (tokens)")
-    ax.set_ylabel("weight, of that at distance 0")
+    ax.set(
+        xscale="log", ylim=(0, 1.05), xlabel="distance to the key (tokens)", ylabel="weight, of that at distance 0"
+    )
     return figure
 
 
-def draw_biases(told: Biases, arrays: dict[str, Array]) -> Any:
+def draw_biases(summary: Biases, arrays: dict[str, Array]) -> Any:
     """Draw every head's biases by bucket of offsets, less the head's mean; those that prefer near on top."""
-    order = [head["head"] for head in sorted(told["heads"], key=lambda head: head["rho"])]
+    order = [head["head"] for head in sorted(summary["heads"], key=lambda head: head["rho"])]
     offsets, biases = arrays["bias_offsets"], arrays["biases"][order]
     shown = biases - biases.mean(axis=1, keepdims=True)
     limit = max(float(np.quantile(np.abs(shown), MOST_SATURATED)), 1e-6)
-    figure = style.canvas(width=7.0, height=max(3.0, 0.19 * min(len(order), MOST_NAMED_HEADS) + 1.2))
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=7.0, height=max(3.0, 0.19 * min(len(order), MOST_NAMED_HEADS) + 1.2))
     image = ax.imshow(
         shown, cmap=style.diverging_colours(), vmin=-limit, vmax=limit, aspect="auto", interpolation="none"
     )
@@ -111,8 +106,10 @@ def draw_biases(told: Biases, arrays: dict[str, Array]) -> Any:
     rows = range(0, len(order), -(-len(order) // MOST_NAMED_HEADS))
     ax.set_yticks(list(rows), [str(order[row]) for row in rows])
     ax.grid(False)
-    ax.set_xlabel("offset: tokens back from the query" + (", negative ahead of it" if offsets.min() < 0 else ""))
-    ax.set_ylabel("head")
+    ax.set(
+        xlabel="offset: tokens back from the query" + (", negative ahead of it" if offsets.min() < 0 else ""),
+        ylabel="head",
+    )
     figure.colorbar(image, ax=ax, label="nats above the head's mean")
     return figure
 

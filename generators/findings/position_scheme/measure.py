@@ -10,8 +10,8 @@ from typing_extensions import TypedDict
 from generators.base.architecture import Architecture, Rotary
 from generators.findings.inputs import Inputs, Weights
 from generators.findings.measured import Measurements, Table, table_of
+from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.position_scheme.biases import Biases, BiasHead, relative_biases
-from generators.findings.varying import varying_positions
 from generators.maths.sines import sines
 
 Scheme = Literal["learned", "formula", "rotary", "alibi", "relative", "disentangled", "none"]
@@ -68,7 +68,7 @@ class Window(TypedDict):
     layers: int
 
 
-class Metrics(TypedDict):
+class PositionSchemeMetrics(TypedDict):
     """Which schemes a model has (more than one where it adds up several), and the numbers of each; None elsewhere."""
 
     schemes: list[Scheme]
@@ -93,7 +93,7 @@ class PairRow(TypedDict):
     turns: float | None
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[PositionSchemeMetrics]:
     """Measure how a model knows positions, as its config, its table and its relative biases tell.
 
     Reads `position_embedding` (n, d) for its size, and for whether it is one of sines, and
@@ -112,7 +112,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         biases, shown = relative_biases(weights["blocks.0.attn.relative_bias"], architecture.buckets)
         arrays |= shown
     widths = [width for width in architecture.windows if width is not None]
-    metrics: Metrics = {
+    metrics: PositionSchemeMetrics = {
         "schemes": _schemes(architecture, weights),
         "n_ctx": architecture.n_ctx,
         "n_layers": architecture.n_layer,
@@ -149,13 +149,13 @@ def _schemes(architecture: Architecture, weights: Weights) -> list[Scheme]:
 
 def _is_formula(weights: Weights) -> bool:
     """Return whether the table that a checkpoint has is one of sines, whatever its architecture may learn."""
-    P = varying_positions(weights)
+    P = nonconstant_positions(weights)
     return P is not None and sines(P) is not None
 
 
 def _held(weights: Weights) -> bool:
-    """Return whether there is a table whose rows are all alike: held at zero, say."""
-    return "position_embedding" in weights and varying_positions(weights) is None
+    """Return whether there is a table with equal rows, such as one held at zero."""
+    return "position_embedding" in weights and nonconstant_positions(weights) is None
 
 
 # Rotations
@@ -223,7 +223,7 @@ def _slopes(architecture: Architecture) -> Slopes | None:
 # Tables
 
 
-def _tables(metrics: Metrics, kinds: list[_Kind]) -> dict[str, Table]:
+def _tables(metrics: PositionSchemeMetrics, kinds: list[_Kind]) -> dict[str, Table]:
     tables = {}
     if metrics["rotations"]:
         title = "Rotated pairs of channels: tokens per turn"

@@ -7,9 +7,7 @@ whether what lies off the curve is noise.
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
-from generators.findings.position_use.claims import RULES
-from generators.findings.position_use.figures import figures
-from generators.findings.position_use.measure import PASSES, Metrics, measure
+from generators.findings.position_use import claims, facts, figures, measure
 from generators.findings.running import WINDOWS
 
 FINDING = Finding(
@@ -18,10 +16,11 @@ FINDING = Finding(
     order=110,
     needs=(RUN,),
     uses=("position_embedding",),
-    metrics=Metrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
+    metrics=measure.PositionUseMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="position-damage",
-    passes=WINDOWS * PASSES,
+    passes=WINDOWS * measure.PASSES,
 )

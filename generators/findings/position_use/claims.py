@@ -1,8 +1,10 @@
 """What is claimed of the use of positions: rules, numbers and sentences."""
 
+from collections.abc import Callable
+
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
-from generators.findings.position_use.measure import Damage, Metrics
+from generators.findings.position_use.measure import Damage, PositionUseMetrics
 from generators.findings.position_use.variants import CLAIM_COMPONENTS, CLAIM_PERCENT, CLAIM_WIDTH, Kind
 from generators.findings.running import GROUP
 
@@ -10,12 +12,14 @@ from generators.findings.running import GROUP
 FEWEST_ERRORS = 3
 
 
-def damage_of(metrics: Metrics, kind: Kind, amount: float | None) -> Damage | None:
+def damage_of(metrics: PositionUseMetrics, kind: Kind, amount: float | None) -> Damage | None:
     """Return what one change costs, None where it was not made."""
     return next((row for row in metrics["damages"] if (row["kind"], row["amount"]) == (kind, amount)), None)
 
 
-def _tested(metrics: Metrics, kind: Kind, amount: float, chance: Kind | None, what: str) -> Tested | Untested:
+def _tested(
+    metrics: PositionUseMetrics, kind: Kind, amount: float, chance: Kind | None, what: str
+) -> Tested | Untested:
     """Return the damage of one change beside that of the same change made at random, `what` in words."""
     removed = metrics["removed"]
     if removed["mean"] <= FEWEST_ERRORS * removed["standard_error"]:
@@ -39,26 +43,18 @@ def _percent(share: float) -> str:
     return f"{round(share, 3) + 0.0:.1%}"  # no sign before a zero
 
 
-def _exact_positions(measured: Measurements[Metrics]) -> Tested | Untested:
+def _exact_positions(measured: Measurements[PositionUseMetrics]) -> Tested | Untested:
     what = f"Running with positions averaged in groups of {GROUP}"
     if measured.metrics["positions"] != "table":
         what = f"Running with the middle of its group of {GROUP} as every token's position"
     return _tested(measured.metrics, "groups", GROUP, "random groups", what)
 
 
-def _noise(measured: Measurements[Metrics]) -> Tested | Untested:
-    what = f"Smoothing positions by a Gaussian of {CLAIM_WIDTH} position"
-    return _tested(measured.metrics, "smoothed", CLAIM_WIDTH, None, what)
-
-
-def _three_components(measured: Measurements[Metrics]) -> Tested | Untested:
-    what = f"Keeping {CLAIM_COMPONENTS} components of the positions"
-    return _tested(measured.metrics, "components", CLAIM_COMPONENTS, "random directions", what)
-
-
-def _weak_channels(measured: Measurements[Metrics]) -> Tested | Untested:
-    what = "Holding the weaker half of the channels of the positions at their mean"
-    return _tested(measured.metrics, "strongest", CLAIM_PERCENT, "random channels", what)
+def _damage(
+    kind: Kind, amount: float, chance: Kind | None, what: str
+) -> Callable[[Measurements[PositionUseMetrics]], Tested | Untested]:
+    """Return how one change is tested."""
+    return lambda measured: _tested(measured.metrics, kind, amount, chance, what)
 
 
 RULES = (
@@ -81,7 +77,7 @@ RULES = (
         sense="at most",
         holds=0.005,
         unit="of removing positions",
-        test=_noise,
+        test=_damage("smoothed", CLAIM_WIDTH, None, f"Smoothing positions by a Gaussian of {CLAIM_WIDTH} position"),
     ),
     Rule(
         id="three-components-enough",
@@ -92,7 +88,12 @@ RULES = (
         holds=0.05,
         partly=0.15,
         unit="of removing positions",
-        test=_three_components,
+        test=_damage(
+            "components",
+            CLAIM_COMPONENTS,
+            "random directions",
+            f"Keeping {CLAIM_COMPONENTS} components of the positions",
+        ),
     ),
     Rule(
         id="weak-channels-disposable",
@@ -102,6 +103,11 @@ RULES = (
         sense="at most",
         holds=0.05,
         unit="of removing positions",
-        test=_weak_channels,
+        test=_damage(
+            "strongest",
+            CLAIM_PERCENT,
+            "random channels",
+            "Holding the weaker half of the channels of the positions at their mean",
+        ),
     ),
 )

@@ -11,7 +11,7 @@ from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.drawing.panels import Panel, Panels
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.position_use.measure import DRAWN_GROUP, DRAWN_WIDTH, Damage, Metrics
+from generators.findings.position_use.measure import DRAWN_GROUP, DRAWN_WIDTH, Damage, PositionUseMetrics
 from generators.findings.position_use.variants import Kind
 
 # Kinds of change: what their axis is called, and one of them in words.
@@ -26,7 +26,7 @@ DAMAGE = "damage (1: no positions at all)"
 LINEAR_UP_TO = 0.01  # below it the axis of damage is linear, so that 0 and less can stand on it
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[PositionUseMetrics]) -> list[Figure]:
     """Return the damage of every change, and for tables the curve that the model sees."""
     shown = [
         Figure(
@@ -70,7 +70,7 @@ def draw_damage(damages: list[Damage]) -> Any:
 
 def point_at_damage(damages: list[Damage]) -> Panels:
     """Return the same panels, whose points say their value and interval."""
-    return Panels("damage", DAMAGE, tuple(_panels(damages)), LINEAR_UP_TO, marks=(0.0, 1.0))
+    return Panels("damage", DAMAGE, LINEAR_UP_TO, (0.0, 1.0), tuple(_panels(damages)))
 
 
 def _panels(damages: list[Damage]) -> list[Panel]:

@@ -7,21 +7,22 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.inputs import Inputs, Loss, NotApplicableError, Run, model_of
+from generators.base.runs import Run, WindowLoss
+from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, table_of
+from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.position_use import variants
-from generators.findings.position_use.variants import Kind, Variant
+from generators.findings.position_use.variants import ChangedPositions, Kind
 from generators.findings.running import (
     SEED,
     WINDOWS,
-    Mean,
     Ran,
+    WindowMean,
     grouped,
     mean_over_windows,
     ran,
     ratio_over_windows,
 )
-from generators.findings.varying import varying_positions
 
 PASSES = 30  # over all windows, about
 DRAWN_GROUP, DRAWN_WIDTH = 10, 4  # of the curves that are drawn
@@ -38,18 +39,18 @@ class Damage(TypedDict):
     high: float
 
 
-class Metrics(TypedDict):
+class PositionUseMetrics(TypedDict):
     """Numbers by what was done to positions; `removed` is what it costs to make them all alike."""
 
     positions: Literal["table", "rotary", "alibi"]
     unit: str
-    base: Mean
-    removed: Mean
+    base: WindowMean
+    removed: WindowMean
     damages: list[Damage]
     ran: Ran
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
     """Measure the loss with positions replaced by coarser, smoother, fewer and shuffled ones.
 
     Runs the model on 64 windows about 30 times. Reads `position_embedding` (n, d) where the model has one; others are
@@ -62,7 +63,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     kind = run.position_kind
     if kind is None:
         raise NotApplicableError("Positions are no table, no rotations and not ALiBi here: none can be replaced.")
-    if kind == "table" and varying_positions(inputs.weights) is None:
+    if kind == "table" and nonconstant_positions(inputs.weights) is None:
         raise NotApplicableError("The rows of P are alike, all or all but the first: there are no positions to take.")
     windows = run.windows(WINDOWS, SEED, PASSES)
     m = windows.ids.shape[1]
@@ -73,7 +74,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     lost = _loss_with(run, loss, nowhere) - base
     tried = list(variants.of_ids(m) if P is None else variants.of_table(P, m))
     damages = [_damage(variant, base, _loss_with(run, loss, variant.positions), lost) for variant in tried]
-    metrics = Metrics(
+    metrics = PositionUseMetrics(
         positions=kind,
         unit=loss.unit,
         base=mean_over_windows(base),
@@ -86,14 +87,14 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     return Measurements(metrics, {"damages": table_of(title, list(Damage.__annotations__), damages)}, arrays)
 
 
-def _loss_with(run: Run, loss: Loss, positions: Float[Array, "m ..."]) -> Float[Array, " windows"]:
+def _loss_with(run: Run, loss: WindowLoss, positions: Float[Array, "m ..."]) -> Float[Array, " windows"]:
     replaced = run.replaced(rows=positions) if positions.ndim == 2 else run.replaced(ids=positions)
     with replaced:
         return loss.per_window()
 
 
 def _damage(
-    variant: Variant,
+    variant: ChangedPositions,
     base: Float[Array, " windows"],
     changed: Float[Array, " windows"],
     lost: Float[Array, " windows"],
@@ -109,7 +110,7 @@ def _damage(
     )
 
 
-def _curves(P: Float[Array, "n d"], tried: list[Variant], m: int) -> dict[str, Array]:
+def _curves(P: Float[Array, "n d"], tried: list[ChangedPositions], m: int) -> dict[str, Array]:
     """Return the curve in its three components, as it is and as the model sees it when it is changed."""
     mean, directions = P[1:].mean(axis=0), variants.principal_directions(P[1:])[:3]
     drawn = {"as it is": P[:m]}

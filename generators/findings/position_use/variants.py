@@ -32,7 +32,7 @@ SEED = 20230411
 
 
 @dataclass(frozen=True)
-class Variant:
+class ChangedPositions:
     """Positions of our making: rows of the table, or ids; `amount` is how many or how much of its kind."""
 
     kind: Kind
@@ -40,42 +40,42 @@ class Variant:
     positions: Float[Array, "m ..."]
 
 
-def of_table(P: Float[Array, "n d"], m: int) -> Iterator[Variant]:
+def of_table(P: Float[Array, "n d"], m: int) -> Iterator[ChangedPositions]:
     """Yield what replaces the first m rows of a position embedding."""
     used, rng = P[:m], np.random.default_rng(SEED)
     for size in GROUPS:
         if size < m:
-            yield Variant("groups", size, grouped(used, size))
+            yield ChangedPositions("groups", size, grouped(used, size))
     for width in WIDTHS:
-        yield Variant("smoothed", width, smoothed(P, width)[:m])
+        yield ChangedPositions("smoothed", width, smoothed(P, width)[:m])
     mean, directions = P[1:].mean(axis=0), principal_directions(P[1:])
     for count in COMPONENTS:
         if count < min(directions.shape):
-            yield Variant("components", count, projected(used, mean, directions[:count]))
+            yield ChangedPositions("components", count, projected(used, mean, directions[:count]))
     order = np.argsort(P[1:].std(axis=0), kind="stable")[::-1]
     for percent in PERCENTS:
-        yield Variant("strongest", percent, with_channels(used, order[: _share(percent, len(order))]))
-    yield Variant("weakest", WEAKEST, with_channels(used, order[-_share(WEAKEST, len(order)) :]))
+        yield ChangedPositions("strongest", percent, with_channels(used, order[: _share(percent, len(order))]))
+    yield ChangedPositions("weakest", WEAKEST, with_channels(used, order[-_share(WEAKEST, len(order)) :]))
     places = rng.permutation(m)
-    yield Variant("permuted", None, used[places])
+    yield ChangedPositions("permuted", None, used[places])
     if m > GROUP:
-        yield Variant("random groups", GROUP, grouped(used[places], GROUP)[np.argsort(places)])
+        yield ChangedPositions("random groups", GROUP, grouped(used[places], GROUP)[np.argsort(places)])
     random = np.linalg.qr(rng.standard_normal((P.shape[1], CLAIM_COMPONENTS)))[0].T
-    yield Variant("random directions", CLAIM_COMPONENTS, projected(used, mean, random))
-    kept = rng.permutation(P.shape[1])[: _share(CLAIM_PERCENT, P.shape[1])]
-    yield Variant("random channels", CLAIM_PERCENT, with_channels(used, kept))
+    yield ChangedPositions("random directions", CLAIM_COMPONENTS, projected(used, mean, random))
+    chosen = rng.permutation(P.shape[1])[: _share(CLAIM_PERCENT, P.shape[1])]
+    yield ChangedPositions("random channels", CLAIM_PERCENT, with_channels(used, chosen))
 
 
-def of_ids(m: int) -> Iterator[Variant]:
+def of_ids(m: int) -> Iterator[ChangedPositions]:
     """Yield what replaces the position ids 0 to m - 1."""
     ids = np.arange(m, dtype=np.float64)
     for size in GROUPS:
         if size < m:
-            yield Variant("groups", size, grouped(ids, size))
+            yield ChangedPositions("groups", size, grouped(ids, size))
     places = np.random.default_rng(SEED).permutation(m)
-    yield Variant("permuted", None, ids[places])
+    yield ChangedPositions("permuted", None, ids[places])
     if m > GROUP:
-        yield Variant("random groups", GROUP, grouped(ids[places], GROUP)[np.argsort(places)])
+        yield ChangedPositions("random groups", GROUP, grouped(ids[places], GROUP)[np.argsort(places)])
 
 
 def smoothed(P: Float[Array, "n d"], width: float) -> Float[Array, "n d"]:
@@ -101,9 +101,9 @@ def projected(
 
 def with_channels(rows: Float[Array, "m d"], channels: Int[Array, " k"]) -> Float[Array, "m d"]:
     """Return rows with only these channels; the others are held at their mean."""
-    kept = np.tile(rows.mean(axis=0), (len(rows), 1))
-    kept[:, channels] = rows[:, channels]
-    return kept
+    changed = np.tile(rows.mean(axis=0), (len(rows), 1))
+    changed[:, channels] = rows[:, channels]
+    return changed
 
 
 def _share(percent: float, d: int) -> int:

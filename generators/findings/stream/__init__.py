@@ -6,9 +6,7 @@ Transformers via disentangling position and context" (2023, arXiv 2310.04861).
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
-from generators.findings.stream.claims import RULES
-from generators.findings.stream.figures import figures
-from generators.findings.stream.measure import WINDOWS, Metrics, measure
+from generators.findings.stream import claims, facts, figures, measure
 
 FINDING = Finding(
     name="stream",
@@ -17,10 +15,11 @@ FINDING = Finding(
     needs=(RUN,),
     uses=("position_embedding",),
     config=("n_layer", "d_model"),
-    metrics=Metrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
+    metrics=measure.StreamMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="stream-curves",
-    passes=WINDOWS,
+    passes=measure.WINDOWS,
 )

@@ -2,13 +2,13 @@
 
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
-from generators.findings.stream.measure import Metrics, StageRow
+from generators.findings.stream.measure import StageRow, StreamMetrics
 
 RELIABLE = 0.9  # correlation of the curve from one half of the windows with that from the other
 SHARE = {"holds": 0.05, "partly": 0.02}
 
 
-def _middle(metrics: Metrics) -> StageRow:
+def _middle(metrics: StreamMetrics) -> StageRow:
     return metrics["layers"][metrics["middle"]]
 
 
@@ -16,7 +16,7 @@ def _reliable(row: StageRow) -> bool:
     return row["reliability"] is not None and row["reliability"] >= RELIABLE
 
 
-def _last(measured: Measurements[Metrics]) -> Tested:
+def _last(measured: Measurements[StreamMetrics]) -> Tested:
     row = _middle(measured.metrics)
     return Tested(
         row["share"],
@@ -34,7 +34,7 @@ def _halves(row: StageRow) -> str:
     return f"; the curves of both halves of the windows correlate at {row['reliability']:.3f}"
 
 
-def _low_dimensional(measured: Measurements[Metrics]) -> Tested | Untested:
+def _low_dimensional(measured: Measurements[StreamMetrics]) -> Tested | Untested:
     row = _middle(measured.metrics)
     if not _reliable(row):
         return Untested("Half way there is no curve of positions that both halves of the windows agree on.")
@@ -45,7 +45,7 @@ def _low_dimensional(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _apart(measured: Measurements[Metrics]) -> Tested | Untested:
+def _apart(measured: Measurements[StreamMetrics]) -> Tested | Untested:
     row, chance = _middle(measured.metrics), measured.metrics["incoherence_by_chance"]
     if not _reliable(row):
         return Untested("Half way there is no curve of positions that both halves of the windows agree on.")
@@ -59,7 +59,7 @@ def _apart(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _its_own(measured: Measurements[Metrics]) -> Tested | Untested:
+def _its_own(measured: Measurements[StreamMetrics]) -> Tested | Untested:
     if measured.metrics["has_position_embedding"]:
         return Untested("This model has position embeddings.")
     reliable = [row for row in measured.metrics["layers"][1:] if _reliable(row)]
@@ -81,7 +81,6 @@ RULES = (
         short="last to the middle",
         statement="Positions last to the middle.",
         value="share of variance between positions at layer L/2",
-        sense="at least",
         holds=SHARE["holds"],
         partly=SHARE["partly"],
         unit="of variance",
@@ -93,7 +92,6 @@ RULES = (
         short="three components",
         statement="The curve stays low-dimensional there.",
         value="EV3 of the position means at layer L/2",
-        sense="at least",
         holds=0.9,
         partly=0.7,
         unit="of variance",
@@ -114,7 +112,6 @@ RULES = (
         short="makes its own",
         statement="Without position embeddings the model makes its own positions.",
         value="largest share of variance between positions at any layer",
-        sense="at least",
         holds=SHARE["partly"],
         unit="of variance",
         also=f"with a reliability of at least {RELIABLE:g}",

@@ -11,7 +11,7 @@ from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.stream.measure import Metrics, StageRow
+from generators.findings.stream.measure import StageRow, StreamMetrics
 
 MOST_PANELS = 8
 LINES = (
@@ -22,7 +22,7 @@ LINES = (
 )
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
     """Return the curve layer by layer, to be turned, and its numbers by layer."""
     rows = measured.metrics["layers"]
     curves = same_signs(measured.arrays["curves"])
@@ -37,13 +37,9 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
     ]
 
 
-def _spread(count: int) -> list[int]:
-    return sorted({round(i) for i in np.linspace(0, count - 1, min(count, MOST_PANELS))})
-
-
 def draw_curves(curves: Float[Array, "layers m 3"]) -> Any:
     """Draw the curve in its own three components at up to eight depths."""
-    shown = _spread(len(curves))
+    shown = sorted({round(i) for i in np.linspace(0, len(curves) - 1, min(len(curves), MOST_PANELS))})
     columns = min(4, len(shown))
     rows = -(-len(shown) // columns)
     figure = style.canvas(width=2.4 * columns + 0.9, height=2.6 * rows)
@@ -98,8 +94,7 @@ def _name(layer: int, count: int) -> str:
 
 def draw_lines(rows: list[StageRow]) -> Any:
     """Draw shares by depth, with 95 % intervals where there are some."""
-    figure = style.canvas(width=6.8, height=3.4)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.8, height=3.4)
     layers = [row["layer"] for row in rows]
     for index, (key, label) in enumerate(LINES):
         values = _column(rows, key)

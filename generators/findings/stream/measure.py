@@ -7,9 +7,9 @@ from typing_extensions import TypedDict
 
 from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Measurements, table_of
+from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.running import SEED, Ran, ran
 from generators.findings.stream.moments import FOLDS, Moments, jackknife
-from generators.findings.varying import varying_positions
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
 from generators.maths.spectra import energy_share, right_singular_vectors, subspace_size, variance_ratio
@@ -25,8 +25,8 @@ class StageRow(TypedDict):
     """The stream at one depth: `layer` i is what block i is given, the last is what the model returns.
 
     `share` is that of the variance between positions, `winding` how often the curve goes round (the strongest plane's
-    share x turns x steadiness), `look_back_gain` that of a rotation over standing still, ten tokens back, `in_P` the
-    share of the curve's energy in the leading directions of P.
+    share x turns x steadiness), `look_back_gain` that of a rotation over predicting no movement, ten tokens back,
+    `in_P` the share of the curve's energy in the leading directions of P.
     """
 
     layer: int
@@ -53,7 +53,7 @@ class Incoherence(TypedDict):
     draws: int
 
 
-class Metrics(TypedDict):
+class StreamMetrics(TypedDict):
     """Numbers by layer; `middle` is the layer at half the depth."""
 
     layers: list[StageRow]
@@ -64,7 +64,7 @@ class Metrics(TypedDict):
     ran: Ran
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
     """Measure the mean hidden state at each position over 256 windows, layer by layer.
 
     Reads `position_embedding` (n, d) where there is one, to compare directions.
@@ -82,7 +82,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         rows.append(row)
         points.append(scores)
     middle = n_layer // 2
-    metrics = Metrics(
+    metrics = StreamMetrics(
         layers=rows,
         middle=middle,
         incoherence_by_chance=_chance(stages[middle]),
@@ -95,8 +95,8 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
 
 
 def _basis(inputs: Inputs) -> Float[Array, "d k"] | None:
-    """Return the leading directions of P, None without one that tells positions apart."""
-    P = varying_positions(inputs.weights)
+    """Return the leading directions of P; None if there is no P, or if its rows are equal."""
+    P = nonconstant_positions(inputs.weights)
     return None if P is None else right_singular_vectors(P, subspace_size(*P.shape))
 
 
@@ -157,8 +157,8 @@ def _chance(moments: Moments) -> Incoherence:
     rng = np.random.default_rng(SEED)
     # Turning acts on the span alone: random orthonormal directions take the place of its own.
     u, s, _ = np.linalg.svd(positions, full_matrices=False)
-    kept = s > s[0] * 1e-12 if len(s) and s[0] > 0 else np.zeros(len(s), bool)
-    span = u[:, kept] * s[kept]
+    nonzero = s > s[0] * 1e-12 if len(s) and s[0] > 0 else np.zeros(len(s), bool)
+    span = u[:, nonzero] * s[nonzero]
     drawn = []
     for _ in range(ROTATIONS):
         turned = np.linalg.qr(rng.standard_normal((positions.shape[1], span.shape[1])))[0]

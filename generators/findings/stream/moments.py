@@ -1,4 +1,4 @@
-"""Sums over windows of one stage of the stream, from which all else follows; single hidden states are not kept."""
+"""Sums over windows of one stage of the stream; all else follows, and single hidden states are not stored."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ RIDGE = 1e-3  # of the mean variance of a channel
 
 @dataclass(kw_only=True)
 class Moments:
-    """What is kept of the hidden states (windows, n, d) of one stage."""
+    """What is stored of the hidden states (windows, n, d) of one stage."""
 
     windows: int
     n: int
@@ -44,8 +44,8 @@ class Moments:
 
     def position_means(self, without: int | None = None) -> Float[Array, "n d"]:
         """Return the mean hidden state at each position, of all windows or without one fold."""
-        kept = _without(self.sums, without).sum(axis=0, dtype=np.float64)
-        return kept / _without(self.counts(), without).sum()
+        remaining = _without(self.sums, without).sum(axis=0, dtype=np.float64)
+        return remaining / _without(self.counts(), without).sum()
 
     def halves(self) -> tuple[Float[Array, "n d"], Float[Array, "n d"]]:
         """Return the mean hidden state at each position from either half of the windows."""

@@ -5,18 +5,16 @@ Observed by James Simon, "Insights into GPT-2's positional encodings" (capture, 
 """
 
 from generators.findings.contract import Finding
-from generators.findings.subspaces.claims import RULES
-from generators.findings.subspaces.figures import figures
-from generators.findings.subspaces.measure import Metrics, measure
+from generators.findings.subspaces import claims, figures, measure
 
 FINDING = Finding(
     name="subspaces",
     title="Subspaces",
     order=50,
     needs=("position_embedding", "token_embedding"),
-    metrics=Metrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
+    metrics=measure.SubspacesMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
     signature="capture",
 )

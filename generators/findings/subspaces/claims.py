@@ -1,16 +1,19 @@
 """What is claimed of the subspaces: rules, numbers and sentences."""
 
+from functools import partial
+from typing import Literal
+
 from generators.findings.judging import Rule, Tested, Untested, strictest
 from generators.findings.measured import Measurements, StoredChance
 from generators.findings.nulls import pair
-from generators.findings.subspaces.measure import Metrics, Nulls
+from generators.findings.subspaces.measure import SubspaceNulls, SubspacesMetrics
 
 
-def _both(nulls: Nulls) -> tuple[StoredChance, StoredChance]:
+def _both(nulls: SubspaceNulls) -> tuple[StoredChance, StoredChance]:
     return nulls["turned"], nulls["exchanged"]
 
 
-def _keep_apart(measured: Measurements[Metrics]) -> Tested | Untested:
+def _keep_apart(measured: Measurements[SubspacesMetrics]) -> Tested | Untested:
     rivalry = measured.metrics["rivalry"]
     overlap = f"Tokens and positions overlap {rivalry:.2f} times as much as unrelated ones would"
     return Tested(
@@ -21,27 +24,16 @@ def _keep_apart(measured: Measurements[Metrics]) -> Tested | Untested:
     )
 
 
-def _in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
-    metrics = measured.metrics
-    share = metrics["position_energy_in_tail"]
+def _in_tail(measured: Measurements[SubspacesMetrics], of: Literal["position", "token"] = "position") -> Tested:
+    metrics, others = measured.metrics, "tokens" if of == "position" else "positions"
+    name: Literal["position_energy_in_tail", "token_energy_in_tail"]
+    name = "position_energy_in_tail" if of == "position" else "token_energy_in_tail"
     return Tested(
-        share,
-        f"{share:.1%} of the positions' energy lies in the tenth of the directions where tokens vary least; chance "
-        f"gives {metrics['chance_in_tail']:.1%}.",
-        chance=strictest(_both(metrics["chance"]["position_energy_in_tail"])),
-        interval=pair(metrics["intervals"]["position_energy_in_tail"]),
-    )
-
-
-def _tokens_in_tail(measured: Measurements[Metrics]) -> Tested | Untested:
-    metrics = measured.metrics
-    share = metrics["token_energy_in_tail"]
-    return Tested(
-        share,
-        f"{share:.1%} of the tokens' energy lies in the tenth of the directions where positions vary least; chance "
-        f"gives {metrics['chance_in_tail']:.1%}.",
-        chance=strictest(_both(metrics["chance"]["token_energy_in_tail"])),
-        interval=pair(metrics["intervals"]["token_energy_in_tail"]),
+        metrics[name],
+        f"{metrics[name]:.1%} of the {of}s' energy lies in the tenth of the directions where {others} vary least; "
+        f"chance gives {metrics['chance_in_tail']:.1%}.",
+        chance=strictest(_both(metrics["chance"][name])),
+        interval=pair(metrics["intervals"][name]),
     )
 
 
@@ -62,7 +54,6 @@ RULES = (
         short="P in E's tail",
         statement="P sits in E's tail.",
         value="share of P's energy in the tenth of the directions where tokens vary least",
-        sense="at least",
         holds=0.5,
         partly=0.2,
         unit="share of energy",
@@ -73,10 +64,9 @@ RULES = (
         short="E in P's tail",
         statement="Tokens sit in P's tail.",
         value="share of E's energy in the tenth of the directions where positions vary least",
-        sense="at least",
         holds=0.5,
         partly=0.2,
         unit="share of energy",
-        test=_tokens_in_tail,
+        test=partial(_in_tail, of="token"),
     ),
 )

@@ -10,13 +10,13 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.subspaces.measure import Metrics
+from generators.findings.subspaces.measure import SubspacesMetrics
 
 LARGEST_LOG_RATIO = 1.0  # of squared overlap to chance, beyond which the heatmap's colours saturate
 FAINTEST = 1e-7  # of the largest singular value, below which one is rounding and not drawn
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[SubspacesMetrics]) -> list[Figure]:
     """Return the capture by index, the spectra and the overlap heatmap."""
     metrics = measured.metrics
     return [
@@ -40,51 +40,36 @@ def figures(measured: Measurements[Metrics]) -> list[Figure]:
 
 def draw_capture(capture: list[float], chance: float, k: int) -> Any:
     """Draw the capture of every direction of E against its index."""
-    figure = style.canvas(width=7.6, height=3.4)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=7.6, height=3.4)
     index = np.arange(1, len(capture) + 1)
     ax.plot(index, capture, ".", ms=3.5, color=style.COLOURS[0], rasterized=True)
     ax.axhline(chance, ls="--", lw=1, color=style.INK, label=f"chance, {chance:.3f}")
-    ax.set_xlabel("right singular vector of E (1 is the strongest)")
-    ax.set_ylabel(f"share in P's top {k} directions")
-    ax.set_ylim(0, None)
+    ax.set(
+        xlabel="right singular vector of E (1 is the strongest)",
+        ylabel=f"share in P's top {k} directions",
+        ylim=(0, None),
+    )
     ax.legend()
     return figure
 
 
 def draw_spectra(of_P: list[float], of_E: list[float]) -> Any:
     """Draw both spectra relative to their largest singular value."""
-    figure = style.canvas(width=7.6, height=3.4)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=7.6, height=3.4)
     for colour, label, spectrum in zip(style.COLOURS, ("P, positions", "E, tokens"), (of_P, of_E), strict=False):
         values = np.array(spectrum)
         shown = values[values > FAINTEST * values[0]]
         ax.plot(np.arange(1, len(shown) + 1), shown / shown[0], color=colour, label=label)
-    ax.set_yscale("log")
-    ax.set_xlabel("index of the singular value")
-    ax.set_ylabel("singular value / largest")
+    ax.set(yscale="log", xlabel="index of the singular value", ylabel="singular value / largest")
     ax.legend()
     return figure
 
 
 def draw_overlap(ratio: Float[Array, "a b"]) -> Any:
     """Draw the blurred squared overlaps on a logarithmic colour scale around chance."""
-    figure = style.canvas(width=5.6, height=4.4)
-    ax = figure.add_subplot()
-    image = ax.imshow(
-        np.log10(np.maximum(ratio.astype(np.float32), 1e-3)),
-        cmap=style.diverging_colours(),
-        vmin=-LARGEST_LOG_RATIO,
-        vmax=LARGEST_LOG_RATIO,
-        aspect="auto",
-        extent=(0, 1, 1, 0),
-        interpolation="none",
-    )
-    ax.set_xticks([0, 1], ["strongest", "weakest"])
-    ax.set_yticks([0, 1], ["strongest", "weakest"])
-    ax.set_xlabel("directions of tokens (E)")
-    ax.set_ylabel("directions of positions (P)")
-    ax.grid(False)
+    figure, ax = style.plot(width=5.6, height=4.4)
+    image = style.against_chance(ax, ratio, LARGEST_LOG_RATIO, ("strongest", "weakest"))
+    ax.set(xlabel="directions of tokens (E)", ylabel="directions of positions (P)")
     bar = figure.colorbar(image, ax=ax, label="squared overlap / chance")
     bar.set_ticks(np.log10([0.1, 0.3, 1, 3, 10]), labels=["1/10", "1/3", "1", "3", "10"])
     return figure

@@ -44,22 +44,22 @@ class FirstCapture(TypedDict):
     mean_in_first: float | None
 
 
-class Nulls(TypedDict):
+class SubspaceNulls(TypedDict):
     """What a number is where one side is turned at random, and where its channels are exchanged at random."""
 
     turned: StoredChance
     exchanged: StoredChance
 
 
-class ByClaim(TypedDict):
+class SubspacesChances(TypedDict):
     """By number that is claimed about."""
 
-    rivalry: Nulls
-    position_energy_in_tail: Nulls
-    token_energy_in_tail: Nulls
+    rivalry: SubspaceNulls
+    position_energy_in_tail: SubspaceNulls
+    token_energy_in_tail: SubspaceNulls
 
 
-class Intervals(TypedDict):
+class SubspacesIntervals(TypedDict):
     """95 % intervals, by number: positions are resampled in blocks, tokens one by one."""
 
     rivalry: Interval
@@ -67,7 +67,7 @@ class Intervals(TypedDict):
     token_energy_in_tail: Interval
 
 
-class Metrics(TypedDict):
+class SubspacesMetrics(TypedDict):
     """Spectra of P and E and how their directions overlap; lists are by index, strongest first."""
 
     k: int
@@ -83,15 +83,15 @@ class Metrics(TypedDict):
     chance_in_tail: float
     rivalry: float
     first_capture: FirstCapture
-    chance: ByClaim
-    intervals: Intervals
+    chance: SubspacesChances
+    intervals: SubspacesIntervals
     n_channels: int
 
 
 CaptureRow = TypedDict("CaptureRow", {"from": int, "to": int, "mean_capture": float, "chance": float})
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
     """Measure how the directions of P and of E share the stream.
 
     Reads `position_embedding` (n, d) and `token_embedding` (V, d).
@@ -115,9 +115,9 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     top = right_P[:k]
     capture = np.sum((top @ right_E) ** 2, axis=0)
     spread, right_centred = _spectrum(centred)
-    quiet = right_centred[:, -tail:]
-    unused, counted = _quiet_of(positions, tail)
-    metrics = Metrics(
+    weak = right_centred[:, -tail:]
+    unused, counted = _weak_directions_of(positions, tail)
+    metrics = SubspacesMetrics(
         k=k,
         chance_share=k / d,
         singular_values_P=s_P.tolist(),
@@ -129,13 +129,13 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
             "uncentred": float(np.trace(top @ total @ top.T) / energy.sum()),
             "centred": float(np.trace(top @ centred @ top.T) / np.trace(centred)),
         },
-        position_energy_in_tail=float(np.sum((positions @ quiet) ** 2) / np.sum(positions**2)),
+        position_energy_in_tail=float(np.sum((positions @ weak) ** 2) / np.sum(positions**2)),
         token_energy_in_tail=counted * float(np.sum((unused @ centred) * unused) / np.trace(centred)),
         chance_in_tail=tail / d,
         rivalry=_rivalry(positions, centred),
         first_capture=_first_capture(top, right_E[:, 0], right_centred[:, 0], mean),
-        chance=_chance(positions, centred, spread, quiet, unused, counted),
-        intervals=_intervals(positions, centred, quiet, _token_interval(E, mean, unused, counted)),
+        chance=_chance(positions, centred, spread, weak, unused, counted),
+        intervals=_intervals(positions, centred, weak, _token_interval(E, mean, unused, counted)),
         n_channels=d,
     )
     overlaps = squared_overlaps(right_P.T, right_E)
@@ -154,7 +154,7 @@ def _rivalry(positions: Float[Array, "n d"], token_gram: Float[Array, "d d"]) ->
     return float(positions.shape[1] * shared / (np.sum(positions**2) * np.trace(token_gram)))
 
 
-def _quiet_of(positions: Float[Array, "n d"], tail: int) -> tuple[Float[Array, "quiet d"], float]:
+def _weak_directions_of(positions: Float[Array, "n d"], tail: int) -> tuple[Float[Array, "weak d"], float]:
     """Return the directions, `tail` of them, in which positions vary least, and what share of them counts.
 
     Where positions leave out more directions than that altogether, which of these are the last can't be said: then
@@ -162,8 +162,8 @@ def _quiet_of(positions: Float[Array, "n d"], tail: int) -> tuple[Float[Array, "
     """
     lengths, right = np.linalg.svd(positions)[1:]
     rank = int(np.sum(lengths > lengths[0] * max(positions.shape) * np.finfo(np.float64).eps))
-    quiet = right[-max(tail, len(right) - rank) :]
-    return quiet, tail / len(quiet)
+    weak = right[-max(tail, len(right) - rank) :]
+    return weak, tail / len(weak)
 
 
 def _first_capture(
@@ -182,20 +182,20 @@ def _chance(
     positions: Float[Array, "n d"],
     token_gram: Float[Array, "d d"],
     token_energy: Float[Array, " d"],
-    quiet: Float[Array, "d tail"],
-    unused: Float[Array, "quiet d"],
+    weak: Float[Array, "d tail"],
+    unused: Float[Array, "weak d"],
     counted: float,
-) -> ByClaim:
+) -> SubspacesChances:
     """Return what turning one side at random gives, and what exchanging its channels at random does.
 
-    Turned, each side keeps its spectrum; exchanged, also how it spreads over channels: where few are loud on either
-    side, the loud ones hardly ever meet.
+    Turning preserves each side's spectrum; exchanging channels also preserves how it spreads over channels. If few
+    channels are strong on either side, the strong ones rarely coincide.
     """
     rng, d = np.random.default_rng(SEED), len(token_gram)
-    tail, energy = quiet.shape[1], np.linalg.svd(positions, compute_uv=False) ** 2
+    tail, energy = weak.shape[1], np.linalg.svd(positions, compute_uv=False) ** 2
     by_positions, by_tokens = (f"{side} turned at random against the {other}" for side, other in SIDES)
     rivalry, position_tail, token_tail = exchanged(
-        positions, token_gram, quiet, unused, np.random.default_rng([SEED, 1])
+        positions, token_gram, weak, unused, np.random.default_rng([SEED, 1])
     )
     mixed, mixed_tokens = (f"{side} with their channels exchanged at random" for side, _ in SIDES)
     return {
@@ -217,8 +217,8 @@ def _chance(
 def exchanged(
     positions: Float[Array, "n d"],
     token_gram: Float[Array, "d d"],
-    quiet: Float[Array, "d tail"],
-    unused: Float[Array, "quiet d"],
+    weak: Float[Array, "d tail"],
+    unused: Float[Array, "weak d"],
     rng: np.random.Generator,
 ) -> Float[Array, "3 draws"]:
     """Return rivalry and both energies in a tail, one row each, with channels exchanged at random."""
@@ -230,7 +230,7 @@ def exchanged(
         mixed = rows[np.ix_(order, order)]
         shuffled = unused[:, order]
         found[0, draw] = d * np.vdot(mixed, token_gram) / (of_positions * of_tokens)
-        found[1, draw] = np.vdot(quiet, mixed @ quiet) / of_positions
+        found[1, draw] = np.vdot(weak, mixed @ weak) / of_positions
         found[2, draw] = np.vdot(shuffled, shuffled @ token_gram) / of_tokens
     return found
 
@@ -238,14 +238,14 @@ def exchanged(
 def _intervals(
     positions: Float[Array, "n d"],
     token_gram: Float[Array, "d d"],
-    quiet: Float[Array, "d tail"],
+    weak: Float[Array, "d tail"],
     of_tokens: Interval,
-) -> Intervals:
+) -> SubspacesIntervals:
     n, d = positions.shape
     weights = block_weights(n, RESAMPLES, np.random.default_rng(SEED))
     energy = np.einsum("ij,ij->i", positions, positions)
     shared = np.einsum("ij,ij->i", positions @ token_gram, positions) * d / np.trace(token_gram)
-    in_tail = np.sum((positions @ quiet) ** 2, axis=1)
+    in_tail = np.sum((positions @ weak) ** 2, axis=1)
     return {
         "rivalry": interval(ratio_of(shared, energy)(weights)),
         "position_energy_in_tail": interval(ratio_of(in_tail, energy)(weights)),
@@ -254,14 +254,14 @@ def _intervals(
 
 
 def _token_interval(
-    E: Float[Array, "V d"], mean: Float[Array, " d"], quiet: Float[Array, "quiet d"], counted: float
+    E: Float[Array, "V d"], mean: Float[Array, " d"], weak: Float[Array, "weak d"], counted: float
 ) -> Interval:
     """Return the interval of the tokens' energy in directions, of which a share counts."""
     inside, energy = np.empty((2, len(E)))
     for part, block in blocks(E):
         block -= mean
         energy[part] = np.einsum("ij,ij->i", block, block)
-        inside[part] = np.sum((block @ quiet.T) ** 2, axis=1)
+        inside[part] = np.sum((block @ weak.T) ** 2, axis=1)
     rng = np.random.default_rng(SEED)
     return interval(resample_items(ratio_of(counted * inside, energy), len(E), RESAMPLES, rng))
 

@@ -6,9 +6,7 @@ next two separate tokens with a leading space from those without.
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import TOKENS
-from generators.findings.token_svd.claims import RULES
-from generators.findings.token_svd.figures import figures
-from generators.findings.token_svd.measure import Metrics, measure
+from generators.findings.token_svd import claims, facts, figures, measure
 
 FINDING = Finding(
     name="token_svd",
@@ -16,9 +14,10 @@ FINDING = Finding(
     order=70,
     needs=("token_embedding",),
     uses=("position_embedding", TOKENS),
-    metrics=Metrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
+    metrics=measure.TokenSvdMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="svd-plane",
 )

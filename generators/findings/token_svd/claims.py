@@ -3,14 +3,14 @@
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
-from generators.findings.token_svd.measure import Metrics
+from generators.findings.token_svd.measure import TokenSvdMetrics
 
 FIRST = 0.95
 APART = 0.9
 LONG = 10  # times the mean variance in a direction: how much energy a mean that counts has at least
 
 
-def _first_is_mean(measured: Measurements[Metrics]) -> Tested:
+def _first_is_mean(measured: Measurements[TokenSvdMetrics]) -> Tested:
     m = measured.metrics
     cosine, times = m["cosine_first_mean"], m["mean_energy"]
     turned = m["chance"]["turned_mean"]["median"]
@@ -45,7 +45,7 @@ def _why_not(cosine: float, times: float) -> str:
     return "tokens about zero, whose mean is an accident, come as close"
 
 
-def _space_plane(measured: Measurements[Metrics]) -> Tested | Untested:
+def _space_plane(measured: Measurements[TokenSvdMetrics]) -> Tested | Untested:
     m = measured.metrics
     areas, planes = m["auc"], m["chance"]["plane"]
     if areas is None or planes is None:
@@ -70,7 +70,6 @@ RULES = (
         short="first is mean",
         statement="The first direction is the mean.",
         value="|cosine| of the first direction with the mean embedding",
-        sense="at least",
         holds=FIRST,
         unit="cosine",
         also=f"and the mean's energy is at least {LONG} times the tokens' mean variance in a direction",
@@ -81,7 +80,6 @@ RULES = (
         short="leading space",
         statement="The next two separate leading space.",
         value="how well the plane of the next two separates tokens with a leading space (AUC)",
-        sense="at least",
         holds=APART,
         unit="AUC",
         also="beyond the best lines in planes turned at random",

@@ -16,7 +16,7 @@ FEWEST = 20
 RANGE = (0.005, 0.995)  # of the draws: both sides count
 
 
-class End(TypedDict):
+class ExtremeProjection(TypedDict):
     """Mean projection of the longest or shortest tokens, in standard deviations from that of all.
 
     `implied` is what their norm alone makes of it (the median), `low` and `high` hold 99 % of the draws.
@@ -32,8 +32,8 @@ class Extremes(TypedDict):
     """The longest and the shortest tokens on the first direction."""
 
     count: int
-    longest: End
-    shortest: End
+    longest: ExtremeProjection
+    shortest: ExtremeProjection
 
 
 def extremes(projections: Float[Array, " V"], norms: Float[Array, " V"], seed: int) -> Extremes:
@@ -45,7 +45,7 @@ def extremes(projections: Float[Array, " V"], norms: Float[Array, " V"], seed: i
     rng = np.random.default_rng(seed)
     draws = np.array([_ends(scores, along + rng.permutation(rest), count) for _ in range(DRAWS)])
     shortest, longest = (
-        End(value=value, implied=float(np.median(column)), low=low, high=high)
+        ExtremeProjection(value=value, implied=float(np.median(column)), low=low, high=high)
         for value, column, (low, high) in zip(
             _ends(scores, norms, count), draws.T, np.quantile(draws, RANGE, axis=0).T.tolist(), strict=True
         )

@@ -9,20 +9,16 @@ from generators.drawing import style
 from generators.drawing.interactive import Group, Scatter
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.token_svd.measure import Metrics
+from generators.findings.token_svd.measure import TokenSvdMetrics
 from generators.findings.token_svd.overlap import Overlap
 from generators.findings.token_svd.separation import LEFT_OUT, MARKED, UNMARKED
 
 # Kinds of tokens: their label and their colour's place in the palette.
-KINDS = (
-    (MARKED, "begins a word", 0),
-    (UNMARKED, "without", 1),
-    (LEFT_OUT, "special or not known", 5),
-)
+KINDS = ((MARKED, "begins a word", 0), (UNMARKED, "without", 1), (LEFT_OUT, "special or not known", 5))
 SECOND, THIRD = "projection on the second direction", "projection on the third direction"
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[TokenSvdMetrics]) -> list[Figure]:
     """Return the plane of the second and third directions, and the first against norm and overlap with positions."""
     arrays = measured.arrays
     shown = [
@@ -55,40 +51,34 @@ def turn_plane(arrays: dict[str, Array], n_tokens: int) -> Scatter:
 
 def draw_plane(arrays: dict[str, Array]) -> Any:
     """Draw the plane of the second and third directions, coloured by the space marker."""
-    figure = style.canvas(width=6.4, height=4.8)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=4.8)
     for kind, label, colour in KINDS:
         chosen = arrays["token_kind"] == kind
         if chosen.any():
             _, x, y = arrays["token_scores"][chosen].T
             ax.plot(x, y, ".", ms=2.5, alpha=0.4, color=style.COLOURS[colour], label=label, rasterized=True)
     ax.plot(0, 0, "+", ms=14, mew=1.5, color=style.INK)
-    ax.set_xlabel(SECOND)
-    ax.set_ylabel(THIRD)
+    ax.set(xlabel=SECOND, ylabel=THIRD)
     ax.legend(markerscale=4)
     return figure
 
 
 def draw_first(arrays: dict[str, Array]) -> Any:
     """Draw the first projection against the norm."""
-    figure = style.canvas(width=6.4, height=3.8)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=3.8)
     first = arrays["token_scores"][:, 0]
     ax.plot(arrays["token_norm"], first, ".", ms=2.5, alpha=0.4, color=style.COLOURS[0], rasterized=True)
-    ax.set_xlabel("norm of the token embedding")
-    ax.set_ylabel("projection on the first direction")
+    ax.set(xlabel="norm of the token embedding", ylabel="projection on the first direction")
     return figure
 
 
 def draw_overlap(arrays: dict[str, Array], overlap: Overlap) -> Any:
     """Draw tokens' share of energy in P's top directions against the first projection."""
-    figure = style.canvas(width=6.4, height=3.8)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=3.8)
     first = arrays["token_scores"][:, 0]
     ax.plot(first, arrays["token_overlap"], ".", ms=2.5, alpha=0.4, color=style.COLOURS[0], rasterized=True)
     chance = overlap["chance_share"]
     ax.axhline(chance, ls="--", lw=1, color=style.INK, label=f"chance, {chance:.3f}")
-    ax.set_xlabel("projection on the first direction")
-    ax.set_ylabel(f"share of energy in P's top {overlap['k']}")
+    ax.set(xlabel="projection on the first direction", ylabel=f"share of energy in P's top {overlap['k']}")
     ax.legend()
     return figure

@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 from generators.findings import token_cells
 from generators.findings.inputs import Inputs, NotApplicableError, Vocabulary
 from generators.findings.measured import Interval, Measurements, StoredChance
+from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
 from generators.findings.sizes import check_tokens
 from generators.findings.token_svd.extremes import Extremes, extremes
@@ -24,20 +25,19 @@ from generators.findings.token_svd.separation import (
     kinds_of,
     other_planes,
 )
-from generators.findings.varying import varying_positions
 from generators.maths.blocks import norms
 from generators.maths.resampling import first_direction_cosine_of, resample_items
 from generators.maths.rotations import accidental_mean_cosines, turned_mean_cosines
 from generators.maths.spectra import gram
 
-SINGULAR_VALUES = 10  # that are told
+SINGULAR_VALUES = 10  # that are stored
 RESAMPLED_IN = 8  # leading directions in which the first of a resampling is sought
 SAMPLE = 6000  # tokens drawn in figures
 SEED = 20211201
 NOTHING = 1e-12  # of the energy, below which what varies is rounding
 
 
-class ByClaim(TypedDict):
+class TokenSvdChances(TypedDict):
     """By number that is claimed about; `turned_mean` is of a mean as long as the tokens', pointing anywhere."""
 
     cosine_first_mean: StoredChance
@@ -45,14 +45,14 @@ class ByClaim(TypedDict):
     plane: StoredChance | None
 
 
-class Intervals(TypedDict):
+class TokenSvdIntervals(TypedDict):
     """95 % intervals, tokens resampled."""
 
     cosine_first_mean: Interval
     plane: Interval | None
 
 
-class Metrics(TypedDict):
+class TokenSvdMetrics(TypedDict):
     """Cosine of the first direction with the mean, strengths, and what the next two tell apart.
 
     `mean_energy` is the squared length of the mean in units of the tokens' mean variance in a direction, tr(C) / d.
@@ -66,13 +66,13 @@ class Metrics(TypedDict):
     auc: Areas | None
     extremes: Extremes
     overlap: Overlap | None
-    chance: ByClaim
-    intervals: Intervals
+    chance: TokenSvdChances
+    intervals: TokenSvdIntervals
     n_channels: int
     n_tokens: int
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
     """Measure the leading right singular directions of E and what they tell apart.
 
     Reads `token_embedding` (V, d). The vocabulary says which tokens carry the space marker; without it, or with
@@ -93,25 +93,25 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     scores = (E @ leading.astype(np.float32)).astype(np.float64)
     kinds = kinds_of(inputs.vocabulary, len(E))
     lengths = norms(E)
-    told_apart = min(int(np.sum(kinds == kind)) for kind in (MARKED, UNMARKED)) >= FEWEST
-    P = varying_positions(inputs.weights)
+    both_kinds = min(int(np.sum(kinds == kind)) for kind in (MARKED, UNMARKED)) >= FEWEST
+    P = nonconstant_positions(inputs.weights)
     overlapping, shares = (None, None) if P is None else overlap(E, P, leading[:, 0], lengths, SEED)
-    metrics = Metrics(
+    metrics = TokenSvdMetrics(
         cosine_first_mean=_cosine(leading[:, 0], mean),
         mean_energy=float(mean @ mean / variances.mean()),
         singular_values=np.sqrt(np.clip(energies[:SINGULAR_VALUES], 0, None)).tolist(),
         energy_first=float(energies[0] / energies.sum()),
-        space_share=float(np.mean(kinds[kinds >= 0] == MARKED)) if told_apart else None,
-        auc=areas(E, scores[:, 1:3], kinds) if told_apart else None,
+        space_share=float(np.mean(kinds[kinds >= 0] == MARKED)) if both_kinds else None,
+        auc=areas(E, scores[:, 1:3], kinds) if both_kinds else None,
         extremes=extremes(scores[:, 0], lengths, SEED),
         overlap=overlapping,
         chance={
             **_of_the_mean(variances, mean, len(E)),
-            "plane": other_planes(E, kinds, SEED) if told_apart else None,
+            "plane": other_planes(E, kinds, SEED) if both_kinds else None,
         },
         intervals={
             "cosine_first_mean": _cosine_interval(scores, mean - leading @ (leading.T @ mean)),
-            "plane": area_interval(best_line(scores[:, 1:3], kinds), kinds, SEED) if told_apart else None,
+            "plane": area_interval(best_line(scores[:, 1:3], kinds), kinds, SEED) if both_kinds else None,
         },
         n_channels=len(energies),
         n_tokens=len(E),

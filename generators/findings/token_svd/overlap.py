@@ -6,7 +6,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.maths.blocks import spread_ids
-from generators.maths.drift import unit_ranks
+from generators.maths.ranks import areas_under_curve, unit_ranks
 from generators.maths.rotations import frames
 from generators.maths.spectra import right_singular_vectors, subspace_size
 
@@ -16,7 +16,7 @@ OVERLAPPING = 0.1  # of the tokens: those whose share of energy in P's direction
 RANGE = (0.005, 0.5, 0.995)  # of what turned positions give: both sides count
 
 
-class Compared(TypedDict):
+class ComparedWithTurned(TypedDict):
     """A number, and what P's directions turned at random give: the median, and the range of 99 % of the draws."""
 
     value: float
@@ -29,24 +29,24 @@ class Overlap(TypedDict):
     """The first direction and a token's energy in P's top k directions.
 
     `rho` is the rank correlation of the projection with that energy, `rho_share` with its share of the token's own.
-    `auc` is how well the projection tells the tenth of the tokens with the largest share from the others; 0.5 is not
-    at all, and below it they are the ones that lie less far along.
+    `auc` is how well the projection separates the tenth of the tokens with the largest share from the others: 0.5 is
+    chance, and below it those tokens have the smaller projections.
     """
 
     k: int
     chance_share: float
     first_in_positions: float
-    rho: Compared
-    rho_share: Compared
-    auc: Compared
+    rho: ComparedWithTurned
+    rho_share: ComparedWithTurned
+    auc: ComparedWithTurned
 
 
 def overlap(
     E: Float[Array, "V d"], P: Float[Array, "n d"], first: Float[Array, " d"], norms: Float[Array, " V"], seed: int
 ) -> tuple[Overlap, Float[Array, " V"]]:
-    """Return how projections on the first direction go with energy in P's top directions, and in turned ones.
+    """Return how projections on the first direction correlate with energy in P's top directions, and in turned ones.
 
-    Beside it every token's share of energy in P's top directions.
+    The second value is every token's share of energy in P's top directions.
     """
     k = subspace_size(*P.shape)
     top = right_singular_vectors(P, k).astype(np.float32)
@@ -59,7 +59,7 @@ def overlap(
     energies = np.array([_energies(rows, frame) for frame in turned_frames])
     turned = np.quantile(_numbers(along[ids], energies, norms[ids]), RANGE, axis=1).T
     rho, rho_share, auc = (
-        Compared(value=float(value), turned=median, low=low, high=high)
+        ComparedWithTurned(value=float(value), turned=median, low=low, high=high)
         for value, (low, median, high) in zip(found, turned.tolist(), strict=True)
     )
     compared: Overlap = {
@@ -87,15 +87,15 @@ def _numbers(
 ) -> Float[Array, "3 draws"]:
     """Return the rank correlations with energies and with shares, and the areas, for every draw of energies."""
     shares = _shares(energies, norms)
-    ranks = unit_ranks(along[None])[0].astype(np.float64)
-    return np.stack([unit_ranks(energies) @ ranks, unit_ranks(shares) @ ranks, _areas(along, shares)])
+    ranks = unit_ranks(along[None], np.float32)[0].astype(np.float64)
+    rhos = (unit_ranks(quantity, np.float32) @ ranks for quantity in (energies, shares))
+    return np.stack([*rhos, _areas(along, shares)])
 
 
 def _areas(along: Float[Array, " n"], shares: Float[Array, "draws n"]) -> Float[Array, " draws"]:
     """Return how often one of the tenth with the largest shares lies further along than another token."""
-    from scipy.stats import rankdata
-
-    ranks, n = rankdata(along), len(along)
+    n = len(along)
     count = max(1, int(OVERLAPPING * n))
-    largest = np.argpartition(shares, n - count, axis=1)[:, n - count :]
-    return (ranks[largest].sum(axis=1) - count * (count + 1) / 2) / (count * (n - count))
+    overlapping = np.zeros(shares.shape, bool)
+    np.put_along_axis(overlapping, np.argpartition(shares, n - count, axis=1)[:, n - count :], True, axis=1)
+    return areas_under_curve(np.broadcast_to(along, shares.shape), overlapping)

@@ -1,4 +1,4 @@
-"""How well directions tell tokens with the space marker from those without; what any other plane would do."""
+"""How well directions separate tokens with the space marker from those without; the same for random planes."""
 
 import numpy as np
 from jaxtyping import Float, Int8
@@ -9,7 +9,8 @@ from generators.findings.inputs import Vocabulary
 from generators.findings.measured import Interval, StoredChance
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
 from generators.maths.blocks import spread_ids
-from generators.maths.resampling import auc_of, item_weights
+from generators.maths.ranks import areas_under_curve
+from generators.maths.resampling import auc_of, resample_items
 
 Kinds = Int8[Array, " V"]
 
@@ -18,7 +19,6 @@ BLOCK = 4096  # rows brought to float64 at once
 RIDGE = 1e-6  # of the mean variance, so that a direction without spread can't blow up
 FEWEST = 20  # tokens of either kind
 COMPARED = 5000  # tokens, spread over the ids, on which other planes are tried
-BATCH = 16  # resamplings at a time, each of which takes several arrays of V numbers
 OTHER_PLANES = "planes of tokens turned at random"
 
 
@@ -49,18 +49,14 @@ def areas(E: Float[Array, "V d"], plane: Float[Array, "V 2"], kinds: Kinds) -> A
 
 
 def best_line(plane: Float[Array, "V 2"], kinds: Kinds) -> Float[Array, " V"]:
-    """Return the projections on the line of a plane that tells both kinds apart best (Fisher's discriminant)."""
+    """Return the projections on the line of a plane that separates both kinds best (Fisher's discriminant)."""
     return plane @ _lda(plane, kinds)
 
 
 def auc(scores: Float[Array, " V"], kinds: Kinds) -> float:
     """Return the area under the ROC curve for telling both kinds apart, at least 0.5: the direction has no sign."""
-    from scipy.stats import mannwhitneyu
-
-    scores = scores.astype(np.float64)  # SciPy would sum the ranks in the precision of the scores
-    marked, unmarked = scores[kinds == MARKED], scores[kinds == UNMARKED]
-    # Only the statistic is used: no exact distribution is needed.
-    area = float(mannwhitneyu(marked, unmarked, method="asymptotic").statistic) / (len(marked) * len(unmarked))
+    of_a_kind = kinds != LEFT_OUT
+    area = float(areas_under_curve(scores[None, of_a_kind], kinds[None, of_a_kind] == MARKED)[0])
     return max(area, 1 - area)
 
 
@@ -68,8 +64,7 @@ def area_interval(line: Float[Array, " V"], kinds: Kinds, seed: int) -> Interval
     """Return the 95 % interval of the area along a line, tokens of either kind resampled."""
     of_a_kind = kinds != LEFT_OUT
     statistic = auc_of(line[of_a_kind], kinds[of_a_kind] == MARKED)
-    count, rng = int(of_a_kind.sum()), np.random.default_rng(seed)
-    return interval(np.concatenate([statistic(item_weights(count, BATCH, rng)) for _ in range(RESAMPLES // BATCH)]))
+    return interval(resample_items(statistic, int(of_a_kind.sum()), RESAMPLES, np.random.default_rng(seed)))
 
 
 def other_planes(E: Float[Array, "V d"], kinds: Kinds, seed: int) -> StoredChance:
@@ -84,16 +79,12 @@ def other_planes(E: Float[Array, "V d"], kinds: Kinds, seed: int) -> StoredChanc
 
 def _best_areas(planes: Float[Array, "n draws 2"], marked: Array) -> Float[Array, " draws"]:
     """Return the area along the best line of every plane, a spanning pair of directions each."""
-    from scipy.stats import rankdata
-
     means = [planes[marked].mean(axis=0), planes[~marked].mean(axis=0)]
     within = _scatter(planes[marked] - means[0]) + _scatter(planes[~marked] - means[1])
     diagonal = np.trace(within, axis1=1, axis2=2)[:, None] / 2
     within[:, [0, 1], [0, 1]] += RIDGE * diagonal + np.finfo(np.float32).tiny
     lines = np.linalg.solve(within, (means[0] - means[1])[..., None])[..., 0]
-    ranks = rankdata(np.einsum("nki,ki->kn", planes, lines), axis=1)
-    count, rest = int(marked.sum()), int((~marked).sum())
-    area = (ranks[:, marked].sum(axis=1) - count * (count + 1) / 2) / (count * rest)
+    area = areas_under_curve(np.einsum("nki,ki->kn", planes, lines), marked[None])
     return np.maximum(area, 1 - area)
 
 

@@ -6,9 +6,7 @@ After Land and Bartolo, "Fishing for Magikarp: automatically detecting under-tra
 from generators.findings.contract import Finding
 from generators.findings.inputs import FREQUENCIES, RUN, TOKENS
 from generators.findings.running import WINDOWS
-from generators.findings.undertrained.claims import RULES
-from generators.findings.undertrained.figures import figures
-from generators.findings.undertrained.measure import PASSES, Metrics, measure
+from generators.findings.undertrained import claims, facts, figures, measure
 
 FINDING = Finding(
     name="undertrained",
@@ -17,10 +15,12 @@ FINDING = Finding(
     needs=(RUN, "token_embedding"),
     uses=(TOKENS, FREQUENCIES),
     config=("tied", "causal"),
-    metrics=Metrics,
-    measure=measure,
-    rules=RULES,
-    figures=figures,
+    metrics=measure.UndertrainedMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="largest-probabilities",
-    passes=WINDOWS * PASSES,
+    passes=WINDOWS * measure.PASSES,
+    asks_about=("outliers",),  # are its candidates unspeakable?
 )

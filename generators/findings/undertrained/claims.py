@@ -2,12 +2,12 @@
 
 from generators.findings.judging import Rule, Tested
 from generators.findings.measured import Chance, Measurements
-from generators.findings.undertrained.measure import PERCENTILE, Metrics
+from generators.findings.undertrained.measure import PERCENTILE, UndertrainedMetrics
 
 SHARE = 0.8  # of the candidates
 
 
-def _unspeakable(measured: Measurements[Metrics]) -> Tested:
+def _unspeakable(measured: Measurements[UndertrainedMetrics]) -> Tested:
     from scipy.stats import binom, binomtest
 
     m = measured.metrics
@@ -29,7 +29,6 @@ RULES = (
         short="unspeakable",
         statement="Tokens that look under-trained are unspeakable.",
         value=f"share of candidates whose largest probability is below the controls' {PERCENTILE}th percentile",
-        sense="at least",
         holds=SHARE,
         unit="of candidates",
         test=_unspeakable,

@@ -9,12 +9,12 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.undertrained.measure import Metrics
+from generators.findings.undertrained.measure import UndertrainedMetrics
 
 BINS = 40
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[UndertrainedMetrics]) -> list[Figure]:
     """Return the largest probabilities, drawn side by side."""
     draw = partial(draw_largest, measured.arrays, measured.metrics["threshold"])
     return [Figure("largest-probabilities", "How probable tokens ever get", draw)]

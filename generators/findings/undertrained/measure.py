@@ -1,15 +1,16 @@
-"""How probable the model ever makes the tokens that look under-trained, beside others as rare."""
+"""The largest probability the model gives tokens that look under-trained, compared with others as rare."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.inputs import Inputs, NotApplicableError, Run, Vocabulary, Windows, model_of
+from generators.base.runs import Run, Windows
+from generators.findings.inputs import Inputs, NotApplicableError, Vocabulary, model_of
 from generators.findings.measured import Measurements, table_of
 from generators.findings.outliers import untrained
 from generators.findings.outliers.clump import crowding, find_clump
-from generators.findings.outliers.tokens import Tokens
+from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.running import SEED, WINDOWS, Ran, ran
 from generators.findings.token_cells import TokenCells, cells
 from generators.findings.undertrained.prompts import FREQUENT, repeated
@@ -47,7 +48,7 @@ class TokenRow(TokenCells):
     count: int | None
 
 
-class Metrics(TypedDict):
+class UndertrainedMetrics(TypedDict):
     """Numbers of candidates and controls; `threshold` is the controls' 5th percentile."""
 
     candidates: int
@@ -64,7 +65,7 @@ class Metrics(TypedDict):
     ran: Ran
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
     """Measure the largest probability that the model gives each candidate and each control anywhere in the texts.
 
     Runs the model on 64 windows once, and causal models on prompts. Reads `token_embedding` (V, d), whether outputs
@@ -77,10 +78,10 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     if not run.predicts:
         raise NotApplicableError("This checkpoint has no head that predicts tokens.")
     E = inputs.weights["token_embedding"]
-    tokens = Tokens(E, norms(E), inputs.vocabulary)
+    tokens = OutlierTokens(E, norms(E), inputs.vocabulary)
     crowd = crowding(E)
     indicator = untrained.indicator(tokens, find_clump(E, crowd), inputs.architecture.tied)
-    if indicator is None:  # no tokens huddle: the shortest are the next best guess
+    if indicator is None:  # without a clump, the shortest tokens are the next best guess
         indicator = untrained.Indicator("norm of the input embedding", tokens.norms)
     best = inputs.frequencies[0] if inputs.frequencies else None
     counts = None if best is None else best.training_counts
@@ -108,7 +109,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
         )
         for place, i in enumerate(candidates)
     ]
-    metrics = Metrics(
+    metrics = UndertrainedMetrics(
         candidates=len(candidates),
         indicator=indicator.name,
         controls=len(controls),

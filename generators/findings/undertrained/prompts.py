@@ -4,9 +4,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
-from generators.findings.inputs import Run
+from generators.base.runs import Run
 
-# What stands before a token, between it and its repetition, and after that.
+# The text before a token, between it and its repetition, and after that.
 TEMPLATES = (("Input: ", "\nOutput: ", "\n"), ("Say ", ", please. ", "\n"), ('"', '" is the same as "', '"\n'))
 EXAMPLES = 4  # frequent tokens that each prompt repeats first
 FREQUENT = 40  # frequent tokens by which it is seen whether the model can repeat at all

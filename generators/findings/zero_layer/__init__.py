@@ -7,8 +7,7 @@ many others. Nothing is claimed: noise yields itself too, and the exceptions are
 
 from generators.findings.contract import Finding
 from generators.findings.inputs import TOKENS
-from generators.findings.zero_layer.figures import figures
-from generators.findings.zero_layer.measure import Metrics, measure
+from generators.findings.zero_layer import facts, figures, measure
 
 FINDING = Finding(
     name="zero_layer",
@@ -17,9 +16,10 @@ FINDING = Finding(
     needs=("token_embedding",),
     uses=("unembedding", "position_embedding", "final_norm.gain", "final_norm.bias", TOKENS),
     config=("tied", "norm", "norm_eps", "embedding_scale"),
-    metrics=Metrics,
-    measure=measure,
+    metrics=measure.ZeroLayerMetrics,
+    measure=measure.measure,
     rules=(),
-    figures=figures,
+    figures=figures.figures,
+    facts=facts.FACTS,
     signature="zero-layer-norms",
 )

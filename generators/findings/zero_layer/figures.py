@@ -13,20 +13,20 @@ from generators.drawing.interactive import Group, Scatter
 from generators.drawing.labels import label
 from generators.findings import token_cells
 from generators.findings.contract import Figure
-from generators.findings.measured import Measurements, Table
-from generators.findings.zero_layer.measure import GROUPS, Metrics
-from generators.findings.zero_layer.variants import Variant
+from generators.findings.measured import Measurements
+from generators.findings.zero_layer.measure import GROUPS, ZeroLayerMetrics
+from generators.findings.zero_layer.variants import YieldVariant
 
 MOST_PAIRS = 32  # in the picture of pairs
 PLAIN_GROUPS = ("leading space", "byte or unprintable")  # too many and too dull to be drawn pair by pair
 
 
-def figures(measured: Measurements[Metrics]) -> list[Figure]:
+def figures(measured: Measurements[ZeroLayerMetrics]) -> list[Figure]:
     """Return the exceptions by norm, pair by pair, by group, and the hubs, as far as there are any; the variants."""
     return [*_exceptions(measured), *_variants(measured.metrics["variants"])]
 
 
-def _variants(found: list[Variant]) -> list[Figure]:
+def _variants(found: list[YieldVariant]) -> list[Figure]:
     """Return self shares by treatment, where there is any but the plain one."""
     ways = ["With the final norm"] if any(one["final_norm"] for one in found) else []
     ways += ["at positions"] if any(one["position"] is not None for one in found) else []
@@ -34,7 +34,7 @@ def _variants(found: list[Variant]) -> list[Figure]:
     return [Figure("zero-layer-variants", title, partial(draw_variants, found))] if len(found) > 1 else []
 
 
-def _exceptions(measured: Measurements[Metrics]) -> list[Figure]:
+def _exceptions(measured: Measurements[ZeroLayerMetrics]) -> list[Figure]:
     metrics, arrays = measured.metrics, measured.arrays
     if not metrics["exceptions"]:
         return []
@@ -52,13 +52,11 @@ def _exceptions(measured: Measurements[Metrics]) -> list[Figure]:
         draw_groups = partial(draw_bars, list(groups.items()), "exceptions")
         shown.append(Figure("zero-layer-groups", "How the two tokens differ", draw_groups))
     if metrics["hubs"]:
-        draw_hubs = partial(draw_bars, _hubs(measured.tables["hubs"]), "other tokens that yield it")
+        rows = measured.tables["hubs"].named()
+        hubs = [(label(token_cells.name(row["id"], row["readable"])), row["absorbs"]) for row in rows]
+        draw_hubs = partial(draw_bars, hubs, "other tokens that yield it")
         shown.append(Figure("zero-layer-hubs", "Tokens that absorb others", draw_hubs))
     return shown
-
-
-def _hubs(table: Table) -> list[tuple[str, int]]:
-    return [(label(token_cells.name(row["id"], row["readable"])), row["absorbs"]) for row in table.named()]
 
 
 def pairs_to_draw(arrays: dict[str, Array]) -> list[tuple[str, str]]:
@@ -99,8 +97,7 @@ def search_norms(arrays: dict[str, Array], n_tokens: int) -> Scatter:
 
 def draw_norms(arrays: dict[str, Array]) -> Any:
     """Draw the norm of what a token yields against its own, with groups apart where they are known."""
-    figure = style.canvas(width=6.4, height=4.6)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=4.6)
     x, y = arrays["norm"], arrays["best_norm"]
     if "group" in arrays:
         parts = [(arrays["group"] == i, f"{group}, ") for i, group in enumerate(GROUPS)]
@@ -121,17 +118,15 @@ def draw_norms(arrays: dict[str, Array]) -> Any:
             )
     ends = min(x.min(), y.min()), max(x.max(), y.max())
     ax.plot(ends, ends, "--", color=style.INK, lw=0.8, alpha=0.6)
-    ax.set_xlabel("norm of the token's input embedding")
-    ax.set_ylabel("norm of the output embedding it yields")
+    ax.set(xlabel="norm of the token's input embedding", ylabel="norm of the output embedding it yields")
     if "group" in arrays:
         ax.legend()
     return figure
 
 
-def draw_variants(found: Sequence[Variant]) -> Any:
+def draw_variants(found: Sequence[YieldVariant]) -> Any:
     """Draw how many tokens yield themselves by every treatment, beside Gaussian ones."""
-    figure = style.canvas(width=6.8, height=0.3 * len(found) + 1.0)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.8, height=0.3 * len(found) + 1.0)
     at = np.arange(len(found))[::-1]
     series = (
         ("tokens among all", [variant["self_share"] for variant in found], "o"),
@@ -141,13 +136,12 @@ def draw_variants(found: Sequence[Variant]) -> Any:
     for colour, (name, values, marker) in zip(style.COLOURS, series, strict=False):
         ax.plot(values, at, marker, ms=5, color=colour, label=name)
     ax.set_yticks(at, [treatment(variant) for variant in found])
-    ax.set_xlim(-0.02, 1.02)
-    ax.set_xlabel("share of tokens that yield themselves")
+    ax.set(xlim=(-0.02, 1.02), xlabel="share of tokens that yield themselves")
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return figure
 
 
-def treatment(variant: Variant) -> str:
+def treatment(variant: YieldVariant) -> str:
     """Return how a picture names what stands between the embeddings."""
     place = "no position" if variant["position"] is None else f"position {variant['position']}"
     return f"{place}, final norm" if variant["final_norm"] else place
@@ -155,11 +149,9 @@ def treatment(variant: Variant) -> str:
 
 def draw_pairs(pairs: Sequence[tuple[str, str]]) -> Any:
     """Draw tokens on the left, joined by lines with what they yield on the right."""
-    figure = style.canvas(width=6.4, height=0.21 * len(pairs) + 0.5)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=0.21 * len(pairs) + 0.5)
     ax.set_axis_off()
-    ax.set_xlim(0, 1)
-    ax.set_ylim(len(pairs), -1)
+    ax.set(xlim=(0, 1), ylim=(len(pairs), -1))
     rows: dict[str, list[int]] = {}
     for row, (_, right) in enumerate(pairs):
         rows.setdefault(right, []).append(row)
@@ -175,8 +167,7 @@ def draw_pairs(pairs: Sequence[tuple[str, str]]) -> Any:
 
 def draw_bars(bars: Sequence[tuple[str, int]], counted: str) -> Any:
     """Draw one bar per name with its count; `counted` says of what."""
-    figure = style.canvas(width=6.4, height=0.26 * len(bars) + 0.8)
-    ax = figure.add_subplot()
+    figure, ax = style.plot(width=6.4, height=0.26 * len(bars) + 0.8)
     at = np.arange(len(bars))[::-1]
     drawn = ax.barh(at, [count for _, count in bars], height=0.7, color=style.COLOURS[0])
     ax.bar_label(drawn, padding=3, fontsize=8)

@@ -12,7 +12,7 @@ from generators.findings.inputs import Inputs, NotApplicableError, Vocabulary
 from generators.findings.measured import Measurements, Table, table_of
 from generators.findings.sizes import check_tokens
 from generators.findings.token_cells import TokenCells
-from generators.findings.zero_layer.variants import Variant, answers, variants, ways_of
+from generators.findings.zero_layer.variants import YieldVariant, answers, variants, ways_of
 from generators.maths.blocks import spread_ids
 from generators.maths.neighbours import best_match
 
@@ -27,7 +27,7 @@ BLOCK = 1024
 ROUNDING = 1e-12  # relative; two products that differ by less are equal
 
 
-class Hub(TypedDict):
+class AbsorbingToken(TypedDict):
     """A token that more than one other yields."""
 
     id: int
@@ -42,16 +42,16 @@ class Baseline(TypedDict):
     n_tokens: int
 
 
-class Metrics(TypedDict):
+class ZeroLayerMetrics(TypedDict):
     """How many tokens yield themselves, how the others differ from what they yield, and which absorb many."""
 
     self_share: float
     exceptions: int
     exceptions_by_group: dict[str, int] | None
     equal: int
-    hubs: list[Hub]
+    hubs: list[AbsorbingToken]
     baseline: Baseline
-    variants: list[Variant]
+    variants: list[YieldVariant]
     n_variant_tokens: int
     tied: bool
     n_tokens: int
@@ -76,7 +76,7 @@ class HubRow(TokenCells):
     absorbs: int
 
 
-def measure(inputs: Inputs) -> Measurements[Metrics]:
+def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
     """Measure which token has the largest logit for every token, without any layer in between.
 
     Reads `token_embedding` (V, d), and `unembedding` (V, d) where that is another matrix; `final_norm.gain`, its
@@ -94,7 +94,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     found, baseline = _variants(inputs, E, U)
     arrays = _arrays(E, E if U is None else U, best, inputs.vocabulary)
     count, others = len(arrays["ids"]), int(np.sum(best != np.arange(len(E))))
-    metrics = Metrics(
+    metrics = ZeroLayerMetrics(
         self_share=1 - count / len(E),
         exceptions=count,
         exceptions_by_group=_by_group(arrays["group"]) if "group" in arrays else None,
@@ -108,7 +108,7 @@ def measure(inputs: Inputs) -> Measurements[Metrics]:
     )
     tables = _tables(metrics["hubs"], arrays, inputs.vocabulary)
     title = "What tokens yield with the final norm between the embeddings, and with a position added"
-    tables["variants"] = table_of(title, list(Variant.__annotations__), found)
+    tables["variants"] = table_of(title, list(YieldVariant.__annotations__), found)
     return Measurements(metrics, tables, arrays)
 
 
@@ -176,7 +176,7 @@ def _by_group(group: Int[Array, " n"]) -> dict[str, int]:
     return dict(zip(GROUPS, counts, strict=True))
 
 
-def _hubs(yielded: Int[Array, " n"]) -> list[Hub]:
+def _hubs(yielded: Int[Array, " n"]) -> list[AbsorbingToken]:
     """Return the tokens that most others yield, of those that more than one yields."""
     counts = Counter(yielded.tolist()).most_common(MOST_HUBS)
     return [{"id": hub, "absorbs": count} for hub, count in counts if count > 1]
@@ -187,7 +187,7 @@ def _hubs(yielded: Int[Array, " n"]) -> list[Hub]:
 
 def _variants(
     inputs: Inputs, E: Float[Array, "V d"], U: Float[Array, "V d"] | None
-) -> tuple[list[Variant], Baseline]:
+) -> tuple[list[YieldVariant], Baseline]:
     """Return what tokens yield of all and of some, beside Gaussian ones, by all ways; and the plain way's shares."""
     ways, keys = ways_of(inputs, E.shape[1]), E if U is None else U
     ids, some = spread_ids(len(E), VARIANT_TOKENS), spread_ids(len(E), BASELINE_TOKENS)
@@ -234,7 +234,7 @@ def _covariance(sides: list[Float[Array, "V _"]], mean: Float[Array, " d"]) -> F
 # Tables
 
 
-def _tables(hubs: list[Hub], arrays: dict[str, Array], vocabulary: Vocabulary | None) -> dict[str, Table]:
+def _tables(hubs: list[AbsorbingToken], arrays: dict[str, Array], vocabulary: Vocabulary | None) -> dict[str, Table]:
     count = len(arrays["ids"])
     which = f", the {MOST_ROWS} of {count} with the largest margin" if count > MOST_ROWS else ""
     tables = {
@@ -268,5 +268,5 @@ def _exception(arrays: dict[str, Array], i: int, vocabulary: Vocabulary | None) 
     }
 
 
-def _hub(hub: Hub, vocabulary: Vocabulary | None) -> HubRow:
+def _hub(hub: AbsorbingToken, vocabulary: Vocabulary | None) -> HubRow:
     return {**token_cells.cells(vocabulary, hub["id"]), "absorbs": hub["absorbs"]}

@@ -10,14 +10,14 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.inputs import Inputs, Vocabulary
-from generators.findings.varying import varying_positions
+from generators.findings.nonconstant_rows import nonconstant_positions
 
 BLOCK = 1024  # keys at a time
 ROUNDING = 1e-5  # relative; of products in float32, those that differ by less are equal
 Rows = Float[Array, "m d"]
 
 
-class Variant(TypedDict):
+class YieldVariant(TypedDict):
     """What tokens yield with the final norm or without, at a position or at none.
 
     `self_share` is that of some tokens among all; `absorbed` the share of them that yield the one token, not
@@ -36,7 +36,7 @@ class Variant(TypedDict):
 
 
 class Treatment(NamedTuple):
-    """Whether the final norm is applied, and at which position tokens stand, if at any."""
+    """Whether the final norm is applied, and the position of the tokens, if any."""
 
     final_norm: bool
     position: int | None
@@ -79,7 +79,7 @@ def ways_of(inputs: Inputs, d: int) -> Ways:
 
     What has another width than the embeddings is left out, since something stands between the two.
     """
-    P, arch = varying_positions(inputs.weights), inputs.architecture
+    P, arch = nonconstant_positions(inputs.weights), inputs.architecture
     if P is None or P.shape[1] != d:
         P = np.zeros((0, d), np.float32)
     places = sorted({place for place in (0, 1, len(P) // 2, len(P) - 1) if 0 <= place < len(P)})
@@ -161,7 +161,7 @@ def variants(
     gaussian: list[Answer],
     ways: Ways,
     vocabulary: Vocabulary | None,
-) -> list[Variant]:
+) -> list[YieldVariant]:
     """Return every treatment in numbers.
 
     Args:
@@ -179,7 +179,7 @@ def variants(
 
 def _variant(
     treatment: Treatment, found: Answer, same_number: float, gaussian: float, vocabulary: Vocabulary | None
-) -> Variant:
+) -> YieldVariant:
     others = Counter(found.best[~found.itself].tolist()).most_common(1)
     token, count = others[0] if others else (None, 0)
     return {

@@ -21,11 +21,11 @@ LANGUAGE_REFERENCE = Path(__file__).parent / "language-reference.txt"
 LANGUAGE_REFERENCE_SHA256 = "f645602aa630381e9aed465dfee8c9a6ea2a7a93fe46c4da6618ac4bc763d7b5"
 LONGEST_WINDOW = 256  # tokens
 MASK_TOKENS = ("[MASK]", "<mask>")
-PROBE = "a"  # any text that is one word: what a tokenizer puts around it stands around every window
+PROBE = "a"  # any text that is one word: what a tokenizer puts around it also surrounds every window
 
 
 @dataclass(frozen=True)
-class Windows:
+class TextWindows:
     """Pieces of text of one length; columns outside the range `inner` hold the tokenizer's own tokens."""
 
     ids: Int[Array, "windows n"]
@@ -34,11 +34,11 @@ class Windows:
 
 
 @dataclass(frozen=True)
-class Text:
+class TokenizedText:
     """A text in a model's tokens, and what the tokenizer puts before and after every piece of it."""
 
     name: str
-    sha256: str  # of the text's bytes, or of the ids where it is kept as those
+    sha256: str  # of the text's bytes, or of the ids where it is stored as ids
     ids: Int[Array, " tokens"]
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
@@ -48,7 +48,7 @@ class Text:
         """Return how long windows are in a model of `n_ctx` positions; None: as many as there are."""
         return LONGEST_WINDOW if n_ctx is None else min(n_ctx, LONGEST_WINDOW)
 
-    def windows(self, count: int, length: int, seed: int) -> Windows:
+    def windows(self, count: int, length: int, seed: int) -> TextWindows:
         """Draw `count` windows that share no token of the text, or all there are; the first ones don't depend on it.
 
         Raises:
@@ -61,14 +61,14 @@ class Text:
         whole = self.ids[: pieces * inner].reshape(pieces, inner)
         drawn = whole[np.random.default_rng(seed).permutation(pieces)[:count]]
         around = [np.tile(np.array(ids, np.int32), (len(drawn), 1)) for ids in (self.before, self.after)]
-        return Windows(
+        return TextWindows(
             np.hstack([around[0], drawn, around[1]]).astype(np.int32),
             (len(self.before), length - len(self.after)),
             self.mask_id,
         )
 
 
-def text_for(folder: Path, vocab_size: int) -> Text:
+def text_for(folder: Path, vocab_size: int) -> TokenizedText:
     """Return the text for the model in `folder`: the tokens it carries, or the language reference in its tokens.
 
     Raises:
@@ -90,7 +90,7 @@ def encode(folder: Path, text: str) -> tuple[int, ...]:
     return tuple(_tokenizer(folder).encode(text, add_special_tokens=False).ids)
 
 
-def _carried(path: Path) -> Text:
+def _carried(path: Path) -> TokenizedText:
     try:
         ids = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:
@@ -99,11 +99,11 @@ def _carried(path: Path) -> Text:
         raise CannotRunError(
             f"{path.name} must hold one row of unsigned token ids, not {ids.dtype}{list(ids.shape)}."
         )
-    return Text("held-out tokens", digest_of_ids(ids), ids.astype(np.int32))
+    return TokenizedText("held-out tokens", digest_of_ids(ids), ids.astype(np.int32))
 
 
 def digest_of_ids(ids: Int[Array, " tokens"]) -> str:
-    """Return the SHA-256 of token ids, whatever type they are kept in."""
+    """Return the SHA-256 of token ids, whatever their type."""
     return hashlib.sha256(ids.astype("<u4").tobytes()).hexdigest()
 
 
@@ -119,7 +119,7 @@ def read_language_reference() -> str:
     return content.decode("utf-8")
 
 
-def _tokenised(folder: Path) -> Text:
+def _tokenised(folder: Path) -> TokenizedText:
     tokenizer = _tokenizer(folder)
     ids = tokenizer.encode(read_language_reference(), add_special_tokens=False).ids
     bare = tokenizer.encode(PROBE, add_special_tokens=False).ids
@@ -128,7 +128,7 @@ def _tokenised(folder: Path) -> Text:
     mask = next(
         (tokenizer.token_to_id(name) for name in (*_named_mask(folder), *MASK_TOKENS) if _has(tokenizer, name)), None
     )
-    return Text(
+    return TokenizedText(
         "the language reference of Python's documentation",
         LANGUAGE_REFERENCE_SHA256,
         np.array(ids, np.int32),

@@ -34,7 +34,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Row:
+class MemberRow:
     """What the card says of one member; `difference` is its loss less the reference's, window by window."""
 
     name: str
@@ -70,11 +70,11 @@ def reference_of(records: list[dict[str, Any]]) -> dict[str, Any]:
     return next((record for record in records if record["name"] == REFERENCE), records[0])
 
 
-def rows_of(records: list[dict[str, Any]]) -> list[Row]:
+def rows_of(records: list[dict[str, Any]]) -> list[MemberRow]:
     """Return a row a member; losses are compared where the windows are the same ones."""
     reference = reference_of(records)
     return [
-        Row(
+        MemberRow(
             record["name"],
             record["differs"],
             record["parameters"],
@@ -137,7 +137,7 @@ def _made_with(records: list[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-def draw_losses(rows: list[Row]) -> tuple[bytes, bytes]:
+def draw_losses(rows: list[MemberRow]) -> tuple[bytes, bytes]:
     """Return the picture of all held-out losses with their intervals, as SVG for light pages and for dark ones."""
     # Only the picture needs the atlas itself, for its house style.
     from generators.drawing import style

@@ -10,8 +10,8 @@ RECIPE = Recipe(steps=3_000, threads=1, precision="bfloat16")
 
 
 @dataclass(frozen=True)
-class Member:
-    """One training: its folder's name, how it tells positions apart, its recipe, and in words what differs."""
+class FamilyMember:
+    """One training: its folder's name, how it knows positions, its recipe, and in words what differs."""
 
     name: str
     scheme: str  # a key of schemes.SCHEMES
@@ -26,47 +26,47 @@ class Member:
 OTHER_SEED = "another seed: other first weights, and another order of the text"
 
 MEMBERS = (
-    Member("learned", "learned", RECIPE, "nothing: this is GPT-2, with a position embedding P that is learned"),
-    Member("none", "none", RECIPE, "P is held at zero: only the causal mask tells positions apart"),
-    Member(
+    FamilyMember("learned", "learned", RECIPE, "nothing: this is GPT-2, with a position embedding P that is learned"),
+    FamilyMember("none", "none", RECIPE, "P is held at zero: only the causal mask tells positions apart"),
+    FamilyMember(
         "rotary",
         "rotary",
         RECIPE,
         "no P: queries and keys are turned by their position (GPT-NeoX, with attention before MLP as in GPT-2; all "
         "channels of a head are turned)",
     ),
-    Member(
+    FamilyMember(
         "alibi",
         "alibi",
         RECIPE,
         "no P: attention scores fall linearly with distance, at a slope of its own in every head (ALiBi as Falcon "
         "has it: slopes divided by the root of a head's width)",
     ),
-    Member(
+    FamilyMember(
         "sinusoidal",
         "sinusoidal",
         RECIPE,
         "P is a fixed table of sines and cosines, scaled to the root mean square that a learned P starts with",
     ),
-    Member(
+    FamilyMember(
         "rank-three",
         "rank-three",
         RECIPE,
         "P is learned as a product of an n x 3 and a 3 x d matrix: three dimensions are all it can have",
     ),
-    Member("no-decay", "learned", replace(RECIPE, weight_decay=0.0), "no weight decay, on no parameter"),
-    Member(
+    FamilyMember("no-decay", "learned", replace(RECIPE, weight_decay=0.0), "no weight decay, on no parameter"),
+    FamilyMember(
         "context-64",
         "learned",
         replace(RECIPE, n_ctx=64, batch=64),
         "a context of 64 tokens in place of 256, and 64 windows a step in place of 16, which are as many tokens",
     ),
-    Member("learned-seed-1", "learned", replace(RECIPE, seed=1), OTHER_SEED),
-    Member("learned-seed-2", "learned", replace(RECIPE, seed=2), OTHER_SEED),
+    FamilyMember("learned-seed-1", "learned", replace(RECIPE, seed=1), OTHER_SEED),
+    FamilyMember("learned-seed-2", "learned", replace(RECIPE, seed=2), OTHER_SEED),
 )
 
 
-def named(name: str) -> Member:
+def named(name: str) -> FamilyMember:
     """The member of that name.
 
     Raises:

@@ -12,12 +12,12 @@ import typer
 from rich.console import Console
 
 from models.training import command
-from models.training.corpus import Corpus, Encoded
+from models.training.corpus import Encoded, LibraryFiles
 from models.training.files import record_of, write_model, write_record
 from models.training.losses import token_losses
-from models.training.run import Run, train
+from models.training.run import TrainingRun, train
 from models.training.stdlib_family.card import FOLDER, write_card
-from models.training.stdlib_family.members import MEMBERS, RECIPE, Member, named
+from models.training.stdlib_family.members import MEMBERS, RECIPE, FamilyMember, named
 from models.training.stdlib_family.schemes import SCHEMES
 
 WORK = command.ROOT / ".cache" / "stdlib-family"
@@ -25,10 +25,12 @@ WORK = command.ROOT / ".cache" / "stdlib-family"
 WINDOW = RECIPE.n_ctx
 
 
-def begin(member: Member, corpus: Corpus, work: Path, device: str) -> Run:
-    """Return the training of `member` before its first step; its checkpoint is kept in a folder of its name."""
+def begin(member: FamilyMember, corpus: LibraryFiles, work: Path, device: str) -> TrainingRun:
+    """Return the training of `member` before its first step; its checkpoint is in a folder of its name."""
     model = SCHEMES[member.scheme](member.recipe)
-    return Run(member.recipe, model, {"corpus": corpus.sha256, "scheme": member.scheme}, work / member.name, device)
+    return TrainingRun(
+        member.recipe, model, {"corpus": corpus.sha256, "scheme": member.scheme}, work / member.name, device
+    )
 
 
 def window_losses(losses: np.ndarray) -> list[float]:
@@ -37,7 +39,7 @@ def window_losses(losses: np.ndarray) -> list[float]:
     return [round(float(window.mean(dtype=np.float64)), 6) for window in np.array_split(losses, n_windows)]
 
 
-def publish(member: Member, run: Run, corpus: Corpus, text: Encoded, out: Path) -> None:
+def publish(member: FamilyMember, run: TrainingRun, corpus: LibraryFiles, text: Encoded, out: Path) -> None:
     """Write the member's folder: what others load, and how it came about."""
     published = write_model(run, text, out)
     # Of the rounded weights, as users have them.

@@ -1,6 +1,6 @@
-"""Write held_out_tokens.npy: the files kept from the model's training as token ids, an end-of-text after each.
+"""Write held_out_tokens.npy: the files held out of the model's training as token ids, an end-of-text after each.
 
-Another release of Python has other files, so the ids are kept and not made anew. `SHA256` is that of the ids, as
+Another release of Python has other files, so the ids are stored and not made anew. `SHA256` is that of the ids, as
 `generators.runner.texts.digest_of_ids` takes it.
 """
 

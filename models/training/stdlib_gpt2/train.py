@@ -1,7 +1,7 @@
 """Train `stdlib-gpt2`, the atlas's own GPT-2, on the source of Python's standard library; write its folder.
 
-Run by `make demo-model`. It takes about an hour and a half on two cores; stopped, it goes on where it was. The same
-library, versions, seed and number of threads give the same model.
+Run by `make demo-model`. It takes about an hour and a half on two cores; interrupted, it continues where it was.
+The same library, versions, seed and number of threads give the same model.
 """
 
 import math
@@ -16,14 +16,14 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedModel
 
 from models.training import command
-from models.training.corpus import Corpus, Encoded, xz_bits_per_byte
+from models.training.corpus import Encoded, LibraryFiles, xz_bits_per_byte
 from models.training.files import record_of, write_model, write_record
 from models.training.gpt2 import new_gpt2
 from models.training.losses import held_out_loss
 from models.training.recipe import Recipe
-from models.training.run import Run, train
+from models.training.run import TrainingRun, train
 from models.training.stdlib_gpt2.card import FOLDER, write_card
-from models.training.stdlib_gpt2.course import steps_of, write_step
+from models.training.stdlib_gpt2.trajectory import steps_of, write_step
 
 WORK = command.ROOT / ".cache" / "stdlib-gpt2"
 # How the sample on the model's card is drawn.
@@ -47,7 +47,7 @@ def continuation(model: PreTrainedModel, tokenizer: Tokenizer, prompt: str, n_to
     return tokenizer.decode(ids[0].tolist(), skip_special_tokens=True)
 
 
-def publish(run: Run, corpus: Corpus, text: Encoded, out: Path) -> None:
+def publish(run: TrainingRun, corpus: LibraryFiles, text: Encoded, out: Path) -> None:
     """Write the model's folder: what others load, how it came about, and its card."""
     published = write_model(run, text, out)
     held_out = "".join(corpus.held_out.values())
@@ -80,8 +80,8 @@ def main(
     library: command.Library = None,
     out: command.Out = FOLDER,
     work: command.Work = WORK,
-    course: Annotated[
-        Path | None, typer.Option(help="Where the model is also written as it is at some steps of its training.")
+    trajectory: Annotated[
+        Path | None, typer.Option(help="Where the model is also written at some steps of its training.")
     ] = None,
 ) -> None:
     """Train stdlib-gpt2, or go on with it, and write it."""
@@ -90,10 +90,10 @@ def main(
     command.steady(threads, device)
     with command.sentences(console):
         corpus, text = command.read(library, console)
-        run = Run(recipe, new_gpt2(recipe), {"corpus": corpus.sha256}, work, device)
+        run = TrainingRun(recipe, new_gpt2(recipe), {"corpus": corpus.sha256}, work, device)
         if run.resume():
             console.print(f"Going on from step {run.step}.")
-    see = None if course is None else partial(write_step, text=text, steps=steps_of(steps), folder=course)
+    see = None if trajectory is None else partial(write_step, text=text, steps=steps_of(steps), folder=trajectory)
     train(run, text.trained, text.held_out, console, see)
     publish(run, corpus, text, out)
     console.print(f"Written to {out}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.sources import in_folder
-from tests.checkpoint.oracle.cases import Case
+from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoint.oracle.model import Trace, build, run
 from tests.checkpoint.oracle.said import Loaded, heads_of, normed, probabilities, projected
 
@@ -18,7 +18,7 @@ Array = np.ndarray
 TOLERANCE = 3e-4  # of the largest number compared; everything is float32
 
 
-def _opened(case: Case) -> Callable[[Path], Checkpoint]:
+def _opened(case: OracleCase) -> Callable[[Path], Checkpoint]:
     return lambda folder: open_checkpoint(in_folder(folder, stack=case.stack))
 
 
@@ -36,10 +36,10 @@ class Findings:
         self.worst[what] = max(self.worst.get(what, 0.0), difference if np.isfinite(difference) else float("inf"))
 
 
-class Oracle:
+class ModelOracle:
     """One case: its model, its checkpoint as the atlas reads it, and where each role's tensor is used."""
 
-    def __init__(self, case: Case, open_it: Callable[[Path], Checkpoint] | None = None) -> None:
+    def __init__(self, case: OracleCase, open_it: Callable[[Path], Checkpoint] | None = None) -> None:
         self.case = case
         self.model = build(case)
         with tempfile.TemporaryDirectory() as folder:
@@ -68,21 +68,21 @@ class Oracle:
 
     def compare(self) -> Findings:
         found = Findings()
-        trace = run(self.case, self.model, alike=False)
+        trace = run(self.case, self.model, constant=False)
         for layer in range(self.architecture.n_layer):
             self._matrices(found, trace, layer)
             self._norms(found, trace, layer)
             self._attention(found, trace, layer)
             self._mlp(found, trace, layer)
         self._end(found, trace)
-        alike = run(self.case, self.model, alike=True)
-        self._positions(found, alike)
+        constant = run(self.case, self.model, constant=True)
+        self._positions(found, constant)
         self._kernel(found)
         return found
 
-    def seen(self, kept: Mapping[str, list[Array]], role: str, layer: int) -> Array | None:
+    def seen(self, recorded: Mapping[str, list[Array]], role: str, layer: int) -> Array | None:
         """Return what the module of a role saw in a layer; a module that several layers share was called for each."""
-        calls = kept.get(self.owner.get(role, ""), [])
+        calls = recorded.get(self.owner.get(role, ""), [])
         if not calls:
             return None
         return calls[layer] if len(calls) == self.architecture.n_layer else calls[0]
@@ -228,7 +228,7 @@ class Oracle:
         if self.architecture.positions in ("rotary", "none") or not self.case.scores:
             return
         self._silence_all_but_positions()
-        trace = run(self.case, self.model, alike=True)
+        trace = run(self.case, self.model, constant=True)
         given = self.seen(trace.given, "blocks.0.attn.q", 0)
         assert given is not None
         P = self.roles.get("position_embedding")
@@ -290,6 +290,6 @@ def _norm_before(model: Any, attention: str, mlp: str) -> str:
 
 
 def _scaled_like(said: Array, seen: Array) -> Array:
-    """Return `said` times the one factor that fits best: none of what is told depends on it (T5 has one)."""
+    """Return `said` times the one factor that fits best: nothing that is compared depends on it (T5 has one)."""
     factor = float(np.vdot(said, seen) / np.vdot(said, said))
     return said * factor if factor > 0 else said

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tests.checkpoint.oracle.cases import SMALL, TOWERS, Case
+from tests.checkpoint.oracle.cases import SMALL, TOWERS, OracleCase
 
 Array = np.ndarray
 TOKENS = 24
 
 
-def small_config(case: Case) -> Any:
+def small_config(case: OracleCase) -> Any:
     """Return the small configuration of a case, as transformers has it."""
     from transformers import CONFIG_MAPPING
 
@@ -29,11 +29,11 @@ def small_config(case: Case) -> Any:
     return kind(**{**chosen, **rest}, attn_implementation=implementation(case))
 
 
-def implementation(case: Case) -> str:
+def implementation(case: OracleCase) -> str:
     return "eager" if case.eager else "sdpa"
 
 
-def build(case: Case, seed: int = 0) -> Any:
+def build(case: OracleCase, seed: int = 0) -> Any:
     """Return the model with random weights of which all matter: gains away from 1, biases away from 0."""
     import torch
     import transformers
@@ -58,7 +58,7 @@ def build(case: Case, seed: int = 0) -> Any:
     return model.eval()
 
 
-def _random(name: str, parameter: Any, generator: Any, case: Case) -> Any:
+def _random(name: str, parameter: Any, generator: Any, case: OracleCase) -> Any:
     import torch
 
     noise = torch.randn(parameter.shape, generator=generator)
@@ -80,33 +80,33 @@ class Trace:
     attention: list[Array] = field(default_factory=list)
 
 
-def inputs_of(case: Case, model: Any, *, alike: bool) -> dict[str, Any]:
+def inputs_of(case: OracleCase, model: Any, *, constant: bool) -> dict[str, Any]:
     """Return inputs: random ones, or such that every position holds the same."""
     import torch
 
     generator = torch.Generator().manual_seed(1)
     ids = torch.randint(5, 50, (1, TOKENS), generator=generator)
-    if alike:
+    if constant:
         ids = torch.full_like(ids, 7)
     if case.type in ("vit", "deit", "dinov2"):
-        return {"pixel_values": _pixels(alike, generator)}
+        return {"pixel_values": _pixels(constant, generator)}
     if case.type in ("clip", "siglip"):
-        return {"pixel_values": _pixels(alike, generator), "input_ids": ids}
+        return {"pixel_values": _pixels(constant, generator), "input_ids": ids}
     if case.type == "whisper":
-        sound = torch.zeros(1, 8, 40) if alike else torch.randn(1, 8, 40, generator=generator)
+        sound = torch.zeros(1, 8, 40) if constant else torch.randn(1, 8, 40, generator=generator)
         return {"input_features": sound, "decoder_input_ids": ids}
     if case.type in ("t5", "bart", "marian"):
         return {"input_ids": ids, "decoder_input_ids": ids}
     return {"input_ids": ids}
 
 
-def _pixels(alike: bool, generator: Any) -> Any:
+def _pixels(constant: bool, generator: Any) -> Any:
     import torch
 
-    return torch.zeros(1, 3, 16, 16) if alike else torch.randn(1, 3, 16, 16, generator=generator)
+    return torch.zeros(1, 3, 16, 16) if constant else torch.randn(1, 3, 16, 16, generator=generator)
 
 
-def run(case: Case, model: Any, *, alike: bool) -> Trace:
+def run(case: OracleCase, model: Any, *, constant: bool) -> Trace:
     """Run the model once and return what every module saw."""
     import torch
 
@@ -122,7 +122,7 @@ def run(case: Case, model: Any, *, alike: bool) -> Trace:
 
         handles.append(module.register_forward_hook(record, with_kwargs=True))
     with torch.no_grad():
-        output = model(**inputs_of(case, model, alike=alike), output_attentions=case.eager)
+        output = model(**inputs_of(case, model, constant=constant), output_attentions=case.eager)
     for handle in handles:
         handle.remove()
     if case.eager:
@@ -136,7 +136,7 @@ def _rows(tensor: Any) -> Array:
     return array[0] if array.ndim == 3 else array
 
 
-def _attentions(case: Case, output: Any) -> Sequence[Any]:
+def _attentions(case: OracleCase, output: Any) -> Sequence[Any]:
     if case.family.endswith("--encoder"):
         return output.encoder_attentions
     if case.family.endswith("--decoder"):

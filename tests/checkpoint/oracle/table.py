@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.checkpoint.oracle.cases import Case
-from tests.checkpoint.oracle.comparison import TOLERANCE, Findings, Oracle
+from tests.checkpoint.oracle.cases import OracleCase
+from tests.checkpoint.oracle.comparison import TOLERANCE, Findings, ModelOracle
 
 COLUMNS = (
     "attn.q",
@@ -23,7 +23,7 @@ COLUMNS = (
 )
 
 
-def table_row(case: Case, found: Findings, oracle: Oracle) -> dict[str, Any]:
+def table_row(case: OracleCase, found: Findings, oracle: ModelOracle) -> dict[str, Any]:
     """Return one row of the published table: for each thing whether it agrees, null where the family has none."""
     worst = dict(found.worst)
     worst.setdefault("attention", worst.get("values", float("inf"))) if case.scores else None

@@ -1,0 +1,64 @@
+"""Files that took long to make, each named by the digest of what it was made from, so that none can be out of date.
+
+No code that measures may import this: stored results say themselves what they were made from.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from generators.base import digests
+from generators.base.errors import AtlasError
+from generators.base.files import replace_file
+
+KEY_LENGTH = 32
+
+
+def key(*made_from: object, ending: str = "") -> str:
+    """Return the name of a file that is made from this.
+
+    >>> key("helix", 3, ending=".svg") == key("helix", 3, ending=".svg") != key("helix", 4, ending=".svg")
+    True
+    """
+    return digests.of_words(*made_from)[:KEY_LENGTH] + ending
+
+
+@dataclass
+class Cache:
+    """A folder of such files; `used` are the keys that were asked for or put in, which `drop_unused` leaves."""
+
+    folder: Path
+    used: set[str] = field(default_factory=set)
+
+    def get(self, name: str) -> bytes | None:
+        """Return what is stored under a key, None where nothing is."""
+        self.used.add(name)
+        with suppress(OSError):
+            return (self.folder / name).read_bytes()
+        return None
+
+    def put(self, name: str, data: bytes) -> None:
+        """Store a file under a key; whoever reads meanwhile finds all of it or nothing.
+
+        Raises AtlasError: the cache can't be written.
+        """
+        self.used.add(name)
+        try:
+            replace_file(self.folder / name, data)
+        except OSError as error:
+            raise AtlasError(f"The cache {self.folder} can't be written: {error}.") from error
+
+    def get_or_make(self, name: str, make: Callable[[], bytes]) -> bytes:
+        """Return what is stored under a key; where nothing is, make it and store it."""
+        found = self.get(name)
+        if found is None:
+            found = make()
+            self.put(name, found)
+        return found
+
+    def drop_unused(self) -> None:
+        """Remove every file whose key nobody asked for."""
+        for path in self.folder.glob("*"):
+            if path.name not in self.used:
+                path.unlink(missing_ok=True)

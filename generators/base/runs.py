@@ -1,0 +1,134 @@
+"""A model that can be run, and the text it is run on, as protocols.
+
+`runner/` implements them and findings use them; neither imports the other.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Literal, Protocol, runtime_checkable
+
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+
+from generators.base.architecture import Architecture
+
+PositionKind = Literal["table", "rotary", "alibi"]
+# Callbacks for results, batch by batch. The integer before the array is the first window of the batch; a stage or a
+# layer comes before it where there are several.
+SeePredictions = Callable[[int, Float[Array, "tokens V"], Int[Array, " tokens"]], None]
+SeeStates = Callable[[int, int, Float[Array, "batch n d"]], None]
+SeeAttention = Callable[[int, int, Float[Array, "batch heads n n"]], None]
+SeeLogits = Callable[[int, Float[Array, "batch n V"]], None]
+
+
+@runtime_checkable
+class Text(Protocol):
+    """A text in a model's tokens; `runner/texts/` has them."""
+
+    @property
+    def name(self) -> str:
+        """Return what the text is, in words."""
+
+    @property
+    def sha256(self) -> str:
+        """Return the digest of its content."""
+
+    @property
+    def ids(self) -> Int[Array, " tokens"]:
+        """Return its tokens."""
+
+    @property
+    def before(self) -> tuple[int, ...]:
+        """Return what the tokenizer puts before every piece of it."""
+
+
+@runtime_checkable
+class Windows(Protocol):
+    """Pieces of text of one length."""
+
+    @property
+    def ids(self) -> Int[Array, "windows n"]:
+        """Return their tokens."""
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """Return the columns from and up to which there is text, and not the tokenizer's own tokens."""
+
+    @property
+    def mask_id(self) -> int | None:
+        """Return the token that replaces a masked one."""
+
+
+@runtime_checkable
+class WindowLoss(Protocol):
+    """One number per window, measured under whatever is replaced or held at the time."""
+
+    @property
+    def unit(self) -> str:
+        """Return what the number is: "nats per token", for example."""
+
+    def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
+        """Measure; `see` is called with log-probabilities and the actual tokens, if the model predicts any."""
+
+
+@runtime_checkable
+class Run(Protocol):
+    """The model itself, ready to be run; `runner/run.py` makes it.
+
+    Within `replaced` and `held` it runs changed; afterwards it is what it was. Whatever it can't do is a
+    `CannotRunError`, which no finding needs to catch.
+    """
+
+    @property
+    def architecture(self) -> Architecture:
+        """Return how the model is built."""
+
+    @property
+    def predicts(self) -> bool:
+        """Return whether it has a head that predicts tokens."""
+
+    @property
+    def position_kind(self) -> PositionKind | None:
+        """Return how it knows positions; None if by nothing that can be replaced."""
+
+    @property
+    def record(self) -> dict[str, str]:
+        """Return with what it is run: versions, dtype, device, threads."""
+
+    @property
+    def text(self) -> Text:
+        """Return the text that it is run on."""
+
+    def windows(self, count: int, seed: int, passes: float = 1.0) -> Windows:
+        """Draw windows of text; fewer than `count` where `passes` runs over all of them would take too long."""
+
+    def affordable(self, count: int, length: int, passes: float) -> int:
+        """Return how many of `count` windows of `length` tokens `passes` runs have time for."""
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        """Return a piece of text as tokens, nothing put around it."""
+
+    def loss(self, windows: Windows) -> WindowLoss:
+        """Return what is measured on windows: nats; of encoders without a head how far they move from now."""
+
+    def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None:
+        """Call `see` with logits."""
+
+    def hidden_states(self, ids: Int[Array, "windows n"], see: SeeStates) -> None:
+        """Call `see` with the stream before block `stage`; stage n_layer is what the model returns."""
+
+    def attention(self, ids: Int[Array, "windows n"], see: SeeAttention) -> None:
+        """Call `see` with where heads look, layer by layer."""
+
+    def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages d"]:
+        """Return every channel's mean before each block and after the last."""
+
+    def replaced(
+        self, *, rows: Float[Array, "m d"] | None = None, ids: Float[Array, " n"] | None = None
+    ) -> AbstractContextManager[None]:
+        """Run with other position rows (models with a table) or position ids (the others)."""
+
+    def held(
+        self, channels: Sequence[int], values: Float[Array, "stages channels"], *, last: bool = True
+    ) -> AbstractContextManager[None]:
+        """Run with channels of the stream held at `values[i]` before block i, and if `last` after the last block."""

@@ -1,0 +1,111 @@
+"""Where a checkpoint's files are: a folder, an installed package, a model hub."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
+
+from generators.base.errors import InputError, WeightsUnavailableError
+from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource, Source
+from generators.checkpoint.sources import pickled
+from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Origin
+from generators.checkpoint.sources.hub import Hub, OlderFilesError
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where weights are looked for, besides a model's own sources."""
+
+    models_dirs: Sequence[Path] = ()
+    hub: Hub = field(default_factory=Hub)
+
+
+def locate(model: Model, models_dirs: Sequence[Path], hub: Hub) -> Files:
+    """Find a model's files: in `models_dirs` by its name, before anything is downloaded, then in its sources.
+
+    A model that names a folder first is read from there and nowhere else.
+
+    Raises InputError: a folder was named outright and can't be used. WeightsUnavailableError: no place has them now;
+    says why for each.
+    """
+    return replace(_in_models_dirs(model, models_dirs) or _in_sources(model, hub), stack=model.stack)
+
+
+def locate_here(model: Model, models_dirs: Sequence[Path]) -> Files | None:
+    """Find a model's files as `locate` does, without asking a hub; None where one would be asked first.
+
+    Raises InputError, WeightsUnavailableError: as for `locate`.
+    """
+    found = _in_models_dirs(model, models_dirs)
+    first = model.sources[0]
+    if found is None and not isinstance(first, HubSource):
+        found = _open_here(first, of_series=model.only_in_series)
+    return None if found is None else replace(found, stack=model.stack)
+
+
+def _in_models_dirs(model: Model, models_dirs: Sequence[Path]) -> Files | None:
+    if isinstance(model.sources[0], FolderSource):
+        return None
+    there = (folder / model.whole for folder in models_dirs)
+    return next((in_folder(folder) for folder in there if folder.is_dir()), None)
+
+
+def _in_sources(model: Model, hub: Hub) -> Files:
+    reasons, older = [], []
+    for source in model.sources:
+        try:
+            return _open(source, hub, of_series=model.only_in_series)
+        except WeightsUnavailableError as error:
+            reasons.append(str(error))
+            if isinstance(error, OlderFilesError) and isinstance(source, HubSource):
+                older.append(source)
+    if pickled.can_be_read():  # safetensors anywhere come before older files
+        for source in older:
+            return hub.files(source, older=True)
+    raise WeightsUnavailableError(" ".join(reasons))
+
+
+def _open(source: Source, hub: Hub, *, of_series: bool) -> Files:
+    return hub.files(source) if isinstance(source, HubSource) else _open_here(source, of_series=of_series)
+
+
+def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> Files:
+    """Return a source's files. A missing folder is a mistake, unless it is that of a series' untrained model."""
+    if isinstance(source, PackageSource):
+        return in_package(source)
+    if not source.folder.is_dir():
+        raise (WeightsUnavailableError if of_series else InputError)(f"There is no folder {source.folder}.")
+    return in_folder(source.folder)
+
+
+def in_folder(folder: Path, origin: Origin | None = None, stack: str | None = None) -> Files:
+    """Return the files of the checkpoint in a folder."""
+
+    def fetch(name: str) -> Path | None:
+        path = folder / name
+        try:
+            return path if path.is_file() else None
+        except OSError as error:  # a name that is too long, a folder that can't be entered
+            raise InputError(f"{name} in the folder {folder.name} can't be read: {error.strerror}.") from error
+
+    as_text = os.fsencode(folder.name).decode("utf-8", "replace")  # bytes that aren't UTF-8 can't be stored
+    return Files(origin or Origin("folder", as_text), fetch, stack=stack, folder=folder)
+
+
+def in_package(source: PackageSource) -> Files:
+    """Return the files of the checkpoint in an installed Python package.
+
+    Raises:
+        InputError: it contains none.
+        WeightsUnavailableError: it isn't installed.
+    """
+    try:
+        package = metadata.distribution(source.package)
+    except metadata.PackageNotFoundError:
+        raise WeightsUnavailableError(f"The package {source.package} isn't installed.") from None
+    for file in package.files or ():
+        if file.name in (WEIGHTS, SHARD_INDEX):
+            folder = Path(str(package.locate_file(file))).parent
+            return in_folder(folder, Origin("package", source.package, package.version))
+    raise InputError(f"The package {source.package} contains no {WEIGHTS}.")

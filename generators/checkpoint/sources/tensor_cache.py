@@ -1,0 +1,120 @@
+"""A cache of what was read from the hub: tensors and headers by the file that they belong to, limited in size."""
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any, BinaryIO
+
+from generators.base.files import replace_file
+
+Bytes = bytes | bytearray | memoryview
+GIGABYTE = 10**9
+DEFAULT_GB = 20.0
+FOLDER_VARIABLE = "ATLAS_CACHE"
+SIZE_VARIABLE = "ATLAS_CACHE_GB"
+
+
+def default_folder() -> Path:
+    """Return the cache's folder: the one in ATLAS_CACHE, or one in the user's cache."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    return Path(named) if named else Path.home() / ".cache" / "helix-atlas"
+
+
+def capacity() -> int:
+    """Return how many bytes of tensors the cache may hold (ATLAS_CACHE_GB)."""
+    try:
+        return int(float(os.environ.get(SIZE_VARIABLE, DEFAULT_GB)) * GIGABYTE)
+    except ValueError:
+        return int(DEFAULT_GB * GIGABYTE)
+
+
+@dataclass(frozen=True)
+class TensorCache:
+    """A folder of tensors and headers. A tensor's file is named by its SHA-256, which is checked when it is read."""
+
+    folder: Path
+
+    def tensor(self, file: str, name: str) -> BinaryIO | None:
+        """Open a tensor's bytes, if they are here and whole. `file` names the content of the file it came from."""
+        for path in self._tensors(file, name).glob("*"):
+            try:
+                cached = path.open("rb")
+            except OSError:
+                continue
+            if hashlib.file_digest(cached, "sha256").hexdigest() == path.name:
+                os.utime(path)  # the most recently used is removed last
+                cached.seek(0)
+                return cached
+            cached.close()
+            path.unlink(missing_ok=True)
+        return None
+
+    def has_tensor(self, file: str, name: str) -> bool:
+        """Return whether a tensor is here, without reading it."""
+        return any(self._tensors(file, name).glob("*"))
+
+    def store_tensor(self, file: str, name: str, data: Bytes) -> None:
+        """Store a tensor's bytes, unless they alone are too many. `prune` makes room by removing others."""
+        if len(data) > capacity():
+            return
+        _put(self._tensors(file, name) / hashlib.sha256(data).hexdigest(), data)
+
+    def note(self, *place: str) -> dict[str, Any] | None:
+        """Return a note (a file's header, the commit of a branch), None if there is none that can be read."""
+        try:
+            found = json.loads(self._note(place).read_text("utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def store_note(self, content: dict[str, Any], *place: str) -> None:
+        """Store a note under its place."""
+        replace_file(self._note(place), json.dumps(content).encode())
+
+    def prune(self) -> None:
+        """Remove tensors, the least recently used first, until the rest fit in the cache."""
+        most = capacity()
+        files = [found for path in (self.folder / "tensors").rglob("*") if (found := _size_and_use(path)) is not None]
+        total = sum(size for _, size, _ in files)
+        for _, size, path in sorted(files):
+            if total <= most:
+                return
+            path.unlink(missing_ok=True)
+            total -= size
+
+    def _tensors(self, file: str, name: str) -> Path:
+        return self.folder / "tensors" / _as_name(file) / hashlib.sha256(name.encode()).hexdigest()[:32]
+
+    def _note(self, place: tuple[str, ...]) -> Path:
+        return self.folder / "notes" / "/".join(_as_name(part) for part in place[:-1]) / f"{_as_name(place[-1])}.json"
+
+
+def _put(path: Path, data: Bytes) -> None:
+    """Write a file at once, without waiting for the disk: a file that isn't whole is noticed when it is read."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _size_and_use(path: Path) -> tuple[int, int, Path] | None:
+    """Return when a file was last used, its size, and its path; None if it is gone or isn't a file."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return (stat.st_mtime_ns, stat.st_size, path) if S_ISREG(stat.st_mode) else None
+
+
+def _as_name(text: str) -> str:
+    """Return text as one component of a path, two texts never as the same."""
+    if re.fullmatch(r"[A-Za-z0-9][\w.-]{0,120}", text):
+        return text
+    return hashlib.sha256(text.encode()).hexdigest()

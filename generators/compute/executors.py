@@ -1,0 +1,428 @@
+"""Who does jobs: this process, several processes here, or the workers of a Dask cluster.
+
+Each worker is an executor that does one job at a time, so that it is known which job ended a process, and so that a
+worker's next job can be of the model that it has open. Results are the same whoever does them.
+"""
+
+import ctypes
+import os
+import re
+import signal
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, dataclass
+from functools import cache, partial
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from queue import Empty, SimpleQueue
+from typing import Any
+from uuid import uuid4
+
+from generators.base.display import Display
+from generators.base.errors import InputError
+from generators.base.progress import Progress
+from generators.compute.jobs import Answer, Died, Failed, Job, WorkerContext
+
+GB = 1_000_000_000
+SPARED = 0.9  # of the memory that is free: the share that jobs may take
+THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+ENDED = "its process ended"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """So many processes here, with so many bytes of memory together (None: what is free); or a cluster's workers."""
+
+    jobs: int = 1
+    scheduler: str | None = None
+    memory: int | None = None
+
+    @property
+    def is_inline(self) -> bool:
+        """Return whether this process does everything itself."""
+        return self.jobs == 1 and self.scheduler is None
+
+    def workers(self, display: Display) -> "Workers":
+        """Return the workers. Raises InputError: the cluster can't be used."""
+        if self.scheduler is not None:
+            return connected(self.scheduler, display)
+        return Inline(display) if self.is_inline else Processes(display, self.jobs, self.memory)
+
+
+def chosen(jobs: int, scheduler: str | None, memory_gb: float | None) -> Choice:
+    """Return who computes, as a user asked for it. Raises InputError: what was asked for makes no sense."""
+    if scheduler is not None and (jobs != 1 or memory_gb is not None):
+        raise InputError("--scheduler goes with neither --jobs nor --memory: the cluster's workers have their own.")
+    if memory_gb is not None and not 0 < memory_gb < float("inf"):
+        raise InputError(f"--memory is a number of gigabytes above 0, not {memory_gb:g}.")
+    return Choice(jobs, scheduler, None if memory_gb is None else int(memory_gb * GB))
+
+
+class Workers(ABC):
+    """Workers that do one job at a time each; what they say meanwhile is displayed."""
+
+    writes_here = True  # whether what they write is on this machine's disk
+
+    def __init__(self, display: Display) -> None:
+        self._display = display
+        self._running: dict[str, tuple[Job, Future[Answer]]] = {}
+
+    @abstractmethod
+    def names(self) -> Sequence[str]:
+        """Return the workers that are there."""
+
+    @abstractmethod
+    def submit(self, worker: str, job: Job) -> "Future[Answer]":
+        """Have a worker do a job. Raises BrokenExecutor: the worker has ended."""
+
+    def idle(self) -> list[str]:
+        """Return those that have nothing to do, by name."""
+        return [name for name in self.names() if name not in self._running]
+
+    def admits(self, worker: str, need: int) -> bool:
+        """Return whether there is memory for a job of so many bytes; whatever it needs where it would be alone."""
+        return True
+
+    def begin(self, worker: str, job: Job) -> None:
+        """Have a worker that is idle do a job."""
+        try:
+            future = self.submit(worker, job)
+        except BrokenExecutor as error:
+            future = Future()
+            future.set_exception(error)
+        self._running[worker] = job, future
+
+    def answers(self, seconds: float) -> Iterator[tuple[str, Answer]]:
+        """Return the workers whose jobs are done, with the answers, once one is or so many seconds have passed."""
+        if not self._running:
+            time.sleep(seconds)  # for a lock that another run holds
+        wait_for([future for _, future in self._running.values()], seconds, FIRST_COMPLETED)
+        done = [worker for worker, (_, future) in self._running.items() if future.done()]
+        self.listen()  # after that: what was said before an answer is shown before it
+        for worker in done:
+            _, future = self._running.pop(worker)
+            error = future.exception()
+            if isinstance(error, BrokenExecutor):
+                self.forget(worker)
+            yield worker, future.result() if error is None else _lost(error)
+
+    def listen(self) -> None:  # noqa: B027  # who is displayed directly has nothing to hear
+        """Display what workers have said."""
+
+    def forget(self, worker: str) -> None:  # noqa: B027  # a worker that is this process doesn't end
+        """Have another process, or none, take the place of a worker that has ended."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End at once, whatever is being done."""
+
+    def _said(self, worker: str, said: str | Progress) -> None:
+        if worker not in self._running:
+            return
+        if isinstance(said, str):
+            self._display.say(worker, said)
+        else:
+            self._display.advance(worker, said)
+
+
+def _lost(error: BaseException) -> Died | Failed:
+    """Return what became of a job that gave no answer."""
+    if not isinstance(error, BrokenExecutor):
+        return Failed(f"{type(error).__name__}: {error}", "")
+    by = re.search(r"\{(.+)\}", str(error))  # loky writes so how its process ended
+    return Died(f"{ENDED} ({by[1]})" if by else str(error) or ENDED)
+
+
+# This process
+
+
+class Inline(Workers):
+    """This process alone."""
+
+    def __init__(self, display: Display) -> None:
+        super().__init__(display)
+        self._context = WorkerContext(alone=True)
+
+    def names(self) -> Sequence[str]:
+        """Return the one that there is."""
+        return ("this process",)
+
+    def submit(self, worker: str, job: Job) -> "Future[Answer]":
+        """Do a job at once; the future is done."""
+        future: Future[Answer] = Future()
+        future.set_result(self._context.perform(job, self._display.report, partial(self._display.advance, worker)))
+        return future
+
+    def close(self) -> None:
+        """End: nothing is being done."""
+
+
+# Processes here
+
+
+class Processes(Workers):
+    """So many processes that share so many bytes of memory; each is started when it is first needed."""
+
+    def __init__(self, display: Display, count: int, memory: int | None = None) -> None:
+        super().__init__(display)
+        self._names = [str(number) for number in range(1, count + 1)]
+        self._memory = free_memory() if memory is None else memory
+        threads = threads_of(count, os.cpu_count() or 1)
+        self._environment = {name: str(threads) for name in THREADS if name not in os.environ}
+        self._here: dict[str, tuple[Executor, Connection]] = {}
+
+    def names(self) -> Sequence[str]:
+        """Return all; one that has ended is started anew."""
+        return self._names
+
+    def admits(self, worker: str, need: int) -> bool:
+        """Return whether a job fits beside those that are being done."""
+        return not self._running or sum(job.need for job, _ in self._running.values()) + need <= self._memory
+
+    def submit(self, worker: str, job: Job) -> "Future[Answer]":
+        """Have a process do a job."""
+        if worker not in self._here:
+            self._start(worker)
+        return self._here[worker][0].submit(_perform, job)
+
+    def _start(self, worker: str) -> None:
+        from joblib.externals.loky import ProcessPoolExecutor
+
+        listening, speaking = Pipe(duplex=False)
+        executor = ProcessPoolExecutor(
+            1, initializer=_start_worker, initargs=(speaking, os.getpid()), env=self._environment
+        )
+        self._here[worker] = executor, listening
+        with _ctrl_c_blocked():
+            executor.submit(_nothing)  # which starts the process
+        speaking.close()  # the process has its own: reading ends where that ends
+
+    def listen(self) -> None:
+        """Display what processes have said."""
+        for worker, (_, listening) in self._here.items():
+            with suppress(EOFError, OSError):
+                while listening.poll():
+                    self._said(worker, listening.recv())
+
+    def forget(self, worker: str) -> None:
+        """Have another process take the place of one that has ended."""
+        executor, listening = self._here.pop(worker)
+        executor.shutdown(wait=True)
+        listening.close()
+
+    def close(self) -> None:
+        """Kill all processes."""
+        for executor, listening in self._here.values():
+            executor.shutdown(wait=True, kill_workers=True)  # type: ignore[call-arg]  # loky's own
+            listening.close()
+        self._here.clear()
+
+
+def free_memory() -> int:
+    """Return how many bytes jobs may take together: most of what is free now."""
+    import psutil
+
+    return int(SPARED * psutil.virtual_memory().available)
+
+
+def threads_of(jobs: int, cores: int) -> int:
+    """Return how many threads of BLAS each process may have: one, unless there are more cores than jobs.
+
+    What is measured is measured with one in any case, so that results are the same to the last bit.
+    """
+    return max(1, cores // jobs)
+
+
+@contextmanager
+def _ctrl_c_blocked() -> Iterator[None]:
+    """Start a process to which Ctrl-C means nothing: the terminal sends it to all, and this one ends the others."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+_speaking: Connection | None = None  # in a process: to the one that started it
+
+
+def _start_worker(speaking: Connection, parent: int) -> None:
+    global _speaking
+    _speaking = speaking
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    from joblib.externals.loky import process_executor
+
+    # loky ends a process that has grown by 300 MB, as leaking. Here a library such as PyTorch is what makes it grow.
+    process_executor._USE_PSUTIL = False
+
+
+def _nothing() -> None:
+    """Do nothing, which takes a process."""
+
+
+def _perform(job: Job) -> Answer:
+    """Do a job in a process of its own."""
+    assert _speaking is not None
+    return _context().perform(job, _speaking.send, _speaking.send)
+
+
+@cache
+def _context() -> WorkerContext:
+    return WorkerContext()
+
+
+def _end_with(parent: int) -> None:
+    """End this process once its parent is no more, whatever it is doing."""
+    import psutil
+
+    while os.getppid() == parent and psutil.pid_exists(parent):  # the first suffices but on Windows
+        time.sleep(0.5)
+    os._exit(1)
+
+
+# A Dask cluster. A scheduler and its workers run what they are sent: connect to none but your own.
+
+TIMEOUT_S = 10.0
+LOOK_S = 1.0  # how often it is looked whether workers are there
+LEFT = "it left the cluster"
+ONE_AT_A_TIME = threading.Lock()  # in a worker that has more threads, or that two commands use
+TRIMS = "MALLOC_TRIM_THRESHOLD_"  # glibc's setting
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+NOT_TRIMMED = 32 * 2**20  # bytes: what glibc comes to by itself where arrays come and go
+
+
+def connected(address: str, display: Display) -> "Cluster":
+    """Return the workers of the cluster whose scheduler has this address.
+
+    Raises:
+        InputError: there is no scheduler, or Dask isn't installed here.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise InputError("--scheduler needs Dask, which the extra `cluster` brings: helix-atlas[cluster].") from error
+    try:
+        return Cluster(display, Client(address, timeout=TIMEOUT_S, set_as_default=False))
+    except (OSError, ValueError, TypeError) as error:  # OSError: of whatever kind; the others: it is no address
+        raise InputError(f"There is no Dask scheduler at {address!r}: {error}.") from error
+
+
+class OnCluster(Executor):
+    """One worker of a cluster: each job is bound to it, so that who has a model open does its next one.
+
+    (Dask's own executor waits forever for the answer of a worker that has left.)
+    """
+
+    def __init__(self, client: Any, worker: str, is_there: Callable[[str], bool]) -> None:
+        self._client, self._worker, self._is_there = client, worker, is_there
+        self._thread = ThreadPoolExecutor(1)
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        """Have the worker do it, and no other worker."""
+        return self._thread.submit(self._answer, fn, args)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Wait for no answer any longer."""
+        self._thread.shutdown(wait, cancel_futures=cancel_futures)
+
+    def _answer(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        bound = {"workers": [self._worker], "allow_other_workers": False}
+        future = self._client.submit(fn, *args, key=f"atlas-{uuid4().hex}", pure=False, **bound)
+        try:
+            while True:
+                with suppress(TimeoutError):
+                    return future.result(timeout=LOOK_S)
+                if not self._is_there(self._worker):
+                    raise BrokenExecutor(LEFT)
+        except BrokenExecutor:
+            future.cancel(force=True)
+            raise
+        except Exception as error:
+            raise BrokenExecutor(f"it broke: {error}") from error
+
+
+class Cluster(Workers):
+    """The workers of a cluster, as they come and go; `client` is a distributed.Client."""
+
+    writes_here = False
+
+    def __init__(self, display: Display, client: Any) -> None:
+        super().__init__(display)
+        self._client = client
+        self._topic = f"atlas-{uuid4().hex}"
+        self._heard: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+        self._executors: dict[str, OnCluster] = {}
+        self._limits: dict[str, float] = {}
+        self._looked = float("-inf")
+        client.subscribe_topic(self._topic, lambda event: self._heard.put(event[1]))
+
+    def names(self) -> Sequence[str]:
+        """Return the workers that are there, and learn how many bytes of memory each has."""
+        if time.monotonic() - self._looked >= LOOK_S:
+            found = self._client.scheduler_info(n_workers=-1)["workers"]
+            self._limits = {name: float(worker["memory_limit"] or float("inf")) for name, worker in found.items()}
+            self._looked = time.monotonic()
+        return list(self._limits)
+
+    def admits(self, worker: str, need: int) -> bool:
+        """Return whether a job fits into a worker's memory, or there is none that has more."""
+        limit = self._limits[worker]
+        return need <= SPARED * limit or limit == max(self._limits.values())
+
+    def submit(self, worker: str, job: Job) -> "Future[Answer]":
+        """Have a worker do a job."""
+        if worker not in self._executors:
+            self._executors[worker] = OnCluster(self._client, worker, lambda name: name in self._limits)
+        return self._executors[worker].submit(_perform_there, job, self._topic)
+
+    def listen(self) -> None:
+        """Display what workers have said."""
+        with suppress(Empty):
+            while True:
+                worker, said = self._heard.get_nowait()
+                self._said(worker, said if isinstance(said, str) else Progress(*said))
+
+    def forget(self, worker: str) -> None:
+        """Have nothing more to do with a worker that is gone."""
+        self._executors.pop(worker).shutdown(wait=False)
+
+    def close(self) -> None:
+        """Drop what is being done: workers end the jobs that they are at, for nobody."""
+        self._client.close()
+        for executor in self._executors.values():
+            executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _perform_there(job: Job, topic: str) -> Answer:
+    """Do a job in a worker of a cluster."""
+    from distributed import get_worker
+
+    worker = get_worker()
+
+    def say(said: Any) -> None:
+        worker.log_event(topic, (worker.address, said))
+
+    with ONE_AT_A_TIME:
+        _do_not_trim()
+        return _context().perform(job, say, lambda done: say(astuple(done)))
+
+
+@cache
+def _do_not_trim() -> None:
+    """Let what an array leaves serve the next, as in any process: Dask has its workers give it back at once.
+
+    Every page is cleared anew then, which made findings take half as long again.
+    """
+    if TRIMS in os.environ:
+        with suppress(OSError, AttributeError):  # another C library than glibc
+            libc = ctypes.CDLL(None)
+            libc.mallopt(M_MMAP_THRESHOLD, NOT_TRIMMED)
+            libc.mallopt(M_TRIM_THRESHOLD, 2 * NOT_TRIMMED)

@@ -1,0 +1,156 @@
+"""What is stored of a model against what is planned: what is left to do, asked of the store once.
+
+Before any of that, and without a finding being imported: whether a model is as it was when nothing was left to do.
+That is remembered beside its results: a digest of all that they depend on (weights and the other files of the
+checkpoint, what the registry says, settings, the atlas's code, what is installed) and of themselves. Files that come
+from a hub are not looked through; there the checkpoint is opened each time.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import astuple, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from generators import findings as all_findings
+from generators.base import digests
+from generators.base.errors import AtlasError, InputError
+from generators.checkpoint.registry import Model
+from generators.checkpoint.sources import LARGEST_TEXT, Files
+from generators.compute.records import ModelRecord, StoredFinding
+from generators.compute.results import Store
+from generators.compute.running import RunSettings, has_time_for_more
+
+if TYPE_CHECKING:
+    from generators.compute.plan import Plan, Prepared
+
+
+# Up to date?
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """A model before it was opened: the digest of what its results depend on, and of those that were stored."""
+
+    name: str
+    inputs: str
+    results: str
+
+    def with_results(self, results: str) -> str:
+        """Return the digest of the inputs and some results."""
+        return digests.of_words(self.inputs, results)
+
+
+def fingerprint(model: Model, files: Files, store: Store, settings: RunSettings) -> Fingerprint | None:
+    """Return a model as it is now; None where its files are not on this machine, or can't be read."""
+    if files.folder is None:
+        return None
+    try:
+        given = digests.of_files(_read(files, files.folder), files.folder)
+        counts = "" if model.counts is None else digests.of_folder(model.counts)
+        origin = astuple(files.origin)
+        inputs = digests.of_words(_code(), model.model_dump(), *astuple(settings), *origin, given, counts)
+        return Fingerprint(model.name, inputs, digests.of_folder(store.root / model.name))
+    except (OSError, InputError):
+        return None  # what is wrong is said where it is opened
+
+
+def up_to_date(now: Fingerprint, store: Store) -> tuple[str, ...] | None:
+    """Return the findings that are stored of a model that is as it was when nothing was left to do; else None."""
+    stored = store.up_to_date(now.name)
+    return stored.findings if stored is not None and stored.made_from == now.with_results(now.results) else None
+
+
+def remember(before: Fingerprint, computed: tuple[str, ...], store: Store, *, written: bool) -> None:
+    """Remember that nothing is left to do; `written`: results were, since `before`, under the lock that is held."""
+    results = digests.of_folder(store.root / before.name) if written else before.results
+    with suppress(AtlasError):  # without it the checkpoint is opened once more
+        store.remember(before.name, before.with_results(results), computed)
+
+
+def _read(files: Files, folder: Path) -> Iterator[Path]:
+    """Return the files of a checkpoint that may be read: its weights, and what is small enough for anything else."""
+    weights = {folder / name for name in files.weight_files()}
+    for path in digests.inside(folder):
+        if path in weights or path.stat().st_size <= LARGEST_TEXT:
+            yield path
+
+
+@cache
+def _code() -> str:
+    return digests.of_code()
+
+
+# Stored against planned
+
+
+@dataclass
+class Reconciled:
+    """A model's stored results, compared with its plans.
+
+    `stored` has the results, by finding, that are what its plan would give; `left` the plans that have none;
+    `damaged` a sentence for each result that can't be trusted; `unknown` findings that the atlas no longer has.
+    `record` is what must be written of the model itself, if anything; `is_done` says that there is nothing to do.
+    """
+
+    stored: dict[str, StoredFinding] = field(default_factory=dict)
+    left: "list[Plan]" = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    record: ModelRecord | None = None
+    is_done: bool = False
+    state: object = None  # of the folder when it was asked
+
+
+def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reconciled:
+    """Compare what is stored of a model with what is planned."""
+    name = prepared.record.name
+    found = Reconciled(state=store.state(name))
+    for planned in prepared.plans:
+        finding, stored = planned.finding.name, None
+        try:
+            stored = _as_planned(planned, settings, name, store)
+        except InputError as error:
+            found.damaged.append(f"{name}: {finding} is computed again: {error}")
+        if stored is None:
+            found.left.append(planned)
+        else:
+            found.stored[finding] = stored
+    others = set(store.finding_names(name)) - {planned.finding.name for planned in prepared.plans}
+    found.unknown = sorted(others - {finding.name for finding in all_findings.FINDINGS}) if others else []
+    found.record = _wanted(prepared.record, store, anew=bool(found.left))
+    is_tidy = not others and store.is_tidy(name, found.stored.values())
+    found.is_done = is_tidy and not found.left and found.record is None
+    return found
+
+
+def _as_planned(planned: "Plan", settings: RunSettings, name: str, store: Store) -> StoredFinding | None:
+    """Return the stored result if it is what this plan would give. Raises InputError: it is damaged."""
+    stored = store.finding(name, planned.finding.name)
+    if stored is None:
+        return None
+    if planned.key is None and not (planned.here and stored.status == "computed"):
+        return stored if (stored.status, stored.reason) == (planned.status, planned.reason) else None
+    if planned.key is not None and (stored.key != planned.key or stored.status not in ("computed", "not_applicable")):
+        return None
+    if planned.key is not None and has_time_for_more(settings, stored.run):
+        return None
+    store.arrays(name, stored)
+    return stored
+
+
+def _wanted(record: ModelRecord, store: Store, *, anew: bool) -> ModelRecord | None:
+    """Return what is to be written of a model, None where it is stored.
+
+    What came over the network when its weights were read before stays, unless something is measured `anew` for which
+    more came, or they are other weights.
+    """
+    try:
+        stored = store.model(record.name)
+    except InputError:
+        return record  # damaged: written anew
+    came = record.traffic is not None and record.traffic.fetched > 0
+    if stored is not None and stored.source == record.source and not (anew and came):
+        record = record.model_copy(update={"traffic": stored.traffic or record.traffic})
+    return None if stored == record else record

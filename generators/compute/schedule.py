@@ -1,0 +1,380 @@
+"""Models, from their weights to stored results: looked at, prepared, measured, by whoever does the jobs.
+
+Workers measure; this process alone writes. It holds a model's lock from before it decides what is left to do until
+the last of its findings is stored, so nothing is computed twice, by whoever else runs beside it. Whatever goes wrong
+with a model ends up here, and costs no other model anything.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import uuid4
+
+from generators import findings as all_findings
+from generators.base.display import Display, display
+from generators.base.errors import AtlasError
+from generators.base.progress import Report, silent
+from generators.checkpoint.registry import Model
+from generators.checkpoint.sources import Places, locate_here
+from generators.compute import reconcile
+from generators.compute.executors import Choice, Inline, Workers
+from generators.compute.jobs import Answer, Died, Failed, Job, Look, Measure, Measured, MemoryNeeds, Prepare, Request
+from generators.compute.plan import Prepared
+from generators.compute.records import StoredFinding
+from generators.compute.results import ResultsHeldError, Store
+from generators.compute.running import AS_USUAL, RunSettings
+from generators.compute.summary import End, Outcome, Summary, outcome_of
+from generators.findings.contract import Finding
+from generators.findings.inputs import RUN
+
+TRIES = 2  # of a job whose worker ends
+PATIENCE_S = 0.2  # after which what workers say is shown, and locks that others held are tried again
+HERE = Choice()
+Findings = Sequence[Finding[Any]]
+
+
+@dataclass(eq=False)
+class ModelRun:
+    """One model on its way: what waits to be done, what is being done, and what came of it."""
+
+    request: Request
+    findings: Findings = ()
+    before: reconcile.Fingerprint | None = None
+    ready: deque[Job] = field(default_factory=deque)
+    at_work: int = 0
+    needs: MemoryNeeds | None = None
+    prepared: Prepared | None = None
+    known: reconcile.Reconciled | None = None
+    lock: ExitStack = field(default_factory=ExitStack)
+    held_since: float | None = None
+    done: dict[str, tuple[StoredFinding, bool]] = field(default_factory=dict)
+    tries: dict[str, int] = field(default_factory=dict)
+    is_complete: bool = True  # as far as is known, nothing will be left to do
+    trouble: AtlasError | Failed | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the model's name."""
+        return self.request.model.name
+
+    def records(self) -> list[tuple[StoredFinding, bool]]:
+        """Return what is stored of each finding, and whether it was made just now, in the order of the findings."""
+        assert self.prepared is not None
+        return [self.done[planned.finding.name] for planned in self.prepared.plans]
+
+
+class Scheduler:
+    """Jobs of models, and the workers that do them."""
+
+    def __init__(
+        self, places: Places, store: Store, workers: Workers, shown: Display, settings: RunSettings = AS_USUAL
+    ) -> None:
+        self._places = replace(places, models_dirs=tuple(folder.resolve() for folder in places.models_dirs))
+        self._store, self._workers, self._settings = store, workers, settings
+        self._display, self._report = shown, shown.report
+        self._waiting: deque[ModelRun] = deque()  # nothing of them was begun
+        self._under_way: list[ModelRun] = []
+        self._held: list[ModelRun] = []  # prepared; they go on once no other run writes their results
+        self._at_work: dict[str, tuple[ModelRun, Job]] = {}  # by worker
+        self._counted = 0  # findings of models that are not up to date
+        self._last: dict[str, ModelRun] = {}  # whose files a worker has open
+
+    def compute(
+        self, models: Sequence[Model], findings: Findings | None, ended: Callable[[Model, End], None]
+    ) -> None:
+        """Compute every finding of every model that is not stored yet.
+
+        Each finding is saved as soon as it is measured, so that a killed run loses one per worker at the most; of one
+        that runs the model, one run over its text.
+
+        `ended` is called when a model comes to its end, with what it came to; without `findings` it is all of them.
+        Raises AtlasError: results can't be written.
+        """
+        self._findings, self._ended, session = findings, ended, uuid4().hex
+        requests = (Request(session, model, self._places, self._settings) for model in models)
+        self._waiting.extend(ModelRun(request) for request in requests)
+        try:
+            while self._waiting or self._under_way or self._held:
+                self._step()
+        finally:
+            self._workers.close()
+            for run in (*self._under_way, *self._held):
+                run.lock.close()
+
+    def _step(self) -> None:
+        """Give everybody something to do, and take what was done."""
+        self._take_up_held()
+        for worker in self._workers.idle():
+            self._look_ahead()
+            found = next(self._open_to(worker), None)
+            if found is not None:
+                self._begin(worker, *found)
+        has_work = self._at_work or self._waiting or self._under_way or self._held
+        for worker, answer in self._workers.answers(PATIENCE_S) if has_work else ():
+            self._answered(worker, answer)
+        self._display.draw()
+
+    # Which job is next
+
+    def _look_ahead(self) -> None:
+        """Pass over models at the front that are up to date; make the first job of the next one."""
+        while self._waiting and not self._waiting[0].ready:
+            run = self._waiting[0]
+            stored = self._up_to_date(run) if self._findings is None else None
+            if stored is not None:
+                self._waiting.popleft()
+                self._ended(run.request.model, Outcome(run.name, (), stored, {}))
+                continue
+            run.findings = self._chosen(run.name)
+            self._counted += len(run.findings)
+            self._display.total = self._counted + len(run.findings) * (len(self._waiting) - 1)  # likely as many each
+            run.ready.append(Look(run.request, run.findings))
+
+    def _up_to_date(self, run: ModelRun) -> tuple[str, ...] | None:
+        """Return the findings stored of a model that is as it was when nothing was left to do; else None."""
+        model = run.request.model
+        try:
+            files = locate_here(model, self._places.models_dirs)
+            if files is not None:
+                run.before = reconcile.fingerprint(model, files, self._store, self._settings)
+            return None if run.before is None else reconcile.up_to_date(run.before, self._store)
+        except Exception:  # opening it says what is wrong, and where
+            return None
+
+    def _chosen(self, name: str) -> list[Finding[Any]]:
+        """Return the findings to look at: not what runs the model, where that is skipped and anything is stored."""
+        stored = self._store.finding_names(name) if self._settings.skip else []
+        wanted = all_findings.FINDINGS if self._findings is None else self._findings
+        return [finding for finding in wanted if not (RUN in finding.needs and finding.name in stored)]
+
+    def _open_to(self, worker: str) -> Iterator[tuple[ModelRun, Job]]:
+        """Yield jobs that a worker may do now: of the model it has open, then of new models, then of all others.
+
+        A model that nobody has open comes before one on which somebody is busy: its files are read once that way.
+        """
+        last = self._last.get(worker)
+        mine = [last] if last is not None and last in self._under_way else []
+        new = [self._waiting[0]] if self._waiting else []
+        for run in (*mine, *new, *self._under_way):
+            yield from ((run, job) for job in run.ready if self._workers.admits(worker, job.need))
+
+    def _begin(self, worker: str, run: ModelRun, job: Job) -> None:
+        run.ready.remove(job)
+        if self._waiting and run is self._waiting[0]:
+            self._under_way.append(self._waiting.popleft())
+        run.at_work += 1
+        self._at_work[worker], self._last[worker] = (run, job), run
+        self._display.begin(worker, run.name, job.what, measures=isinstance(job, Measure))
+        self._workers.begin(worker, job)
+
+    # What comes of it
+
+    def _answered(self, worker: str, answer: Answer) -> None:
+        run, job = self._at_work.pop(worker)
+        run.at_work -= 1
+        self._display.end(worker)
+        if isinstance(answer, Died):
+            self._last.pop(worker, None)
+            self._died(run, job, answer)
+        elif isinstance(answer, Failed):
+            self._failed(run, job, answer)
+        elif isinstance(answer, AtlasError):
+            self._stop(run, answer)
+        elif isinstance(answer, MemoryNeeds):
+            run.needs = answer
+            run.ready.append(Prepare(run.request, run.findings, answer.to_plan))
+        elif isinstance(answer, Prepared):
+            self._prepared(run, answer)
+        else:
+            self._measured(run, job.what, answer)
+        self._ended_perhaps(run)
+
+    def _died(self, run: ModelRun, job: Job, answer: Died) -> None:
+        """Do a job once more whose worker ended; not a third time, as it may be what kills."""
+        tries = run.tries[job.what] = run.tries.get(job.what, 1) + 1
+        if tries <= TRIES and run.trouble is None:
+            self._report(f"{run.name}: {job.what} is begun again: {answer.how}")
+            run.ready.appendleft(job)
+        else:
+            self._failed(run, job, Failed(f"It was begun {TRIES} times, and each time {answer.how}.", ""))
+
+    def _failed(self, run: ModelRun, job: Job, answer: Failed) -> None:
+        """Leave one finding; or the model, where nothing of it can be planned."""
+        if answer.where:
+            self._report(f"{run.name}: {job.what} failed\n{answer.where}")
+        if isinstance(job, Measure):
+            self._save(run, Measured(StoredFinding(finding=job.what, status="failed", reason=answer.sentence)))
+        else:
+            self._stop(run, Failed(f"{job.what} failed: {answer.sentence}", ""))
+
+    def _stop(self, run: ModelRun, trouble: AtlasError | Failed) -> None:
+        """Begin no more jobs of a model; those that are being done are still stored."""
+        run.trouble = run.trouble or trouble
+        run.ready.clear()
+
+    def _prepared(self, run: ModelRun, prepared: Prepared) -> None:
+        """Go on with a model whose findings are planned; or don't, where all of it is stored."""
+        run.prepared = prepared
+        run.known = reconcile.reconcile(prepared, self._settings, self._store)
+        if run.known.is_done:
+            self._take_stored(run, run.known)
+        else:
+            self._under_way.remove(run)
+            self._held.append(run)
+
+    def _take_up_held(self) -> None:
+        """Lock the results of models that wait for it, and plan what is left to do of them."""
+        for run in list(self._held):
+            try:
+                if self._is_held(run):
+                    continue
+                run.lock.enter_context(self._store.locked(run.name, self._report))
+            except ResultsHeldError as error:
+                run.trouble = error
+            self._held.remove(run)
+            self._under_way.append(run)
+            if run.trouble is None:
+                self._plan(run)
+            self._ended_perhaps(run)
+
+    def _is_held(self, run: ModelRun) -> bool:
+        """Return whether another run writes a model's results.
+
+        Raises ResultsHeldError: it has done so for longer than this run was told to wait.
+        """
+        if not self._store.is_held(run.name):
+            return False
+        holder, wait, now = self._store.holder(run.name), self._store.wait, time.monotonic()
+        self._display.wait_for(run.name, holder)
+        run.held_since = now if run.held_since is None else run.held_since
+        if wait is not None and now - run.held_since >= wait:
+            raise ResultsHeldError(run.name, holder, wait)
+        return True
+
+    def _plan(self, run: ModelRun) -> None:
+        """Make a job of each finding that isn't stored; those that run the model first, as they take longest."""
+        assert run.prepared is not None and run.known is not None and run.needs is not None
+        if self._store.state(run.name) != run.known.state:  # another run has written since
+            run.known = reconcile.reconcile(run.prepared, self._settings, self._store)
+        known = run.known
+        for sentence in known.damaged:
+            self._report(sentence)
+        if known.record is not None:
+            self._store.save_model(known.record)
+        for name in known.unknown:
+            self._store.remove_finding(run.name, name)
+        self._take_stored(run, known)
+        for planned in known.left:
+            name = planned.finding.name
+            if planned.key is None:
+                reason = StoredFinding(finding=name, status=planned.status, reason=planned.reason)
+                self._save(run, Measured(reason))
+                continue
+            unfinished = self._store.unfinished(run.name, name, planned.key).resolve()
+            here = unfinished if self._workers.writes_here else None
+            run.ready.append(Measure(run.request, planned, run.needs.to_measure[name], here))
+        run.ready = deque(
+            sorted(
+                run.ready,
+                key=lambda job: (not (isinstance(job, Measure) and RUN in job.planned.finding.needs), -job.need),
+            )
+        )
+
+    def _take_stored(self, run: ModelRun, known: reconcile.Reconciled) -> None:
+        for name, record in known.stored.items():
+            run.done[name] = record, False
+            if not known.is_done:
+                self._store.drop_older_arrays(run.name, record)
+        self._display.done += len(known.stored)
+
+    def _measured(self, run: ModelRun, finding: str, measured: Measured) -> None:
+        """Store what was measured; but where this machine can't run the model now, a stored result stays."""
+        whole = self._store.sound(run.name, finding) if measured.here else None
+        stored = whole[0] if whole is not None and whole[0].status == "computed" else None
+        if measured.here:
+            run.is_complete = False
+        if stored is None:
+            self._save(run, measured)
+            return
+        self._report(f"{run.name}: {finding}: {measured.record.reason} Its stored result stays.")
+        run.done[finding] = stored, False
+        self._display.done += 1
+
+    def _save(self, run: ModelRun, measured: Measured) -> None:
+        record = self._store.save_finding(run.name, measured.record, measured.arrays)
+        self._store.drop_unfinished(run.name, record.finding)
+        run.is_complete &= record.status != "failed"
+        run.done[record.finding] = record, True
+        self._display.done += 1
+
+    def _ended_perhaps(self, run: ModelRun) -> None:
+        """Say what a model came to when nothing of it is left to do."""
+        if run.ready or run.at_work or run not in self._under_way:
+            return
+        if run.trouble is None:
+            self._remember(run)
+        run.lock.close()
+        self._under_way.remove(run)
+        self._ended(run.request.model, run.trouble or outcome_of(run.name, run.records()))
+
+    def _remember(self, run: ModelRun) -> None:
+        """Remember that nothing is left to do of a model, if that is so; its lock is held where it was written."""
+        assert run.known is not None
+        if run.before is None or not run.is_complete or sorted(run.done) != self._store.finding_names(run.name):
+            return
+        records = [record for record, _ in run.records()]
+        if self._store.is_tidy(run.name, records):
+            computed = tuple(record.finding for record in records if record.status == "computed")
+            reconcile.remember(run.before, computed, self._store, written=not run.known.is_done)
+
+
+def compute_models(
+    models: Sequence[Model],
+    places: Places,
+    store: Store,
+    choice: Choice = HERE,
+    settings: RunSettings = AS_USUAL,
+    *,
+    named: bool,
+    findings: Findings | None = None,
+) -> Summary:
+    """Compute every finding (or `findings`) of every model that is not stored yet, and show how that goes.
+
+    `named` says that the user named these models, so that one whose weights are unavailable is a failure.
+    Raises InputError: the cluster can't be used. AtlasError: results can't be written.
+    """
+    with display(table=not choice.is_inline) as shown:
+        summary = Summary(store, shown.report, named=named)
+        Scheduler(places, store, choice.workers(shown), shown, settings).compute(models, findings, summary.add)
+        if len(models) > 1:
+            shown.report(summary.in_words())
+    return summary
+
+
+def compute_model(
+    model: Model,
+    places: Places,
+    store: Store,
+    report: Report = silent,
+    findings: Findings | None = None,
+    settings: RunSettings = AS_USUAL,
+) -> Outcome:
+    """Compute every finding of one model that is not stored yet, in this process.
+
+    Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be had now. AtlasError: results
+    can't be written.
+    """
+    ends: list[End] = []
+    shown = Display(report)
+    scheduler = Scheduler(places, store, Inline(shown), shown, settings)
+    chosen = all_findings.FINDINGS if findings is None else findings  # by name, it is opened even if up to date
+    scheduler.compute([model], chosen, lambda _, end: ends.append(end))
+    [end] = ends
+    if isinstance(end, AtlasError):
+        raise end
+    if isinstance(end, Failed):
+        raise RuntimeError(end.sentence)
+    return end

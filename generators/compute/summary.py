@@ -1,0 +1,103 @@
+"""What computing models came to, and how that is reported."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
+from generators.base.progress import Report
+from generators.checkpoint.registry import Model
+from generators.compute.jobs import Failed
+from generators.compute.records import StoredFinding
+from generators.compute.results import ResultsHeldError, Store
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What computing a model came to: findings computed now, found stored, and failed (with why)."""
+
+    name: str
+    computed: tuple[str, ...]
+    stored: tuple[str, ...]
+    failed: dict[str, str]
+
+    def in_words(self) -> str:
+        """Return what was computed and what was stored."""
+        computed = [f"computed {', '.join(self.computed)}"] * bool(self.computed)
+        stored = [f"already stored: {', '.join(self.stored)}"] * bool(self.stored)
+        return "; ".join([*computed, *stored]) or "nothing can be computed from these weights"
+
+
+End = Outcome | AtlasError | Failed  # of a model
+
+
+def outcome_of(name: str, records: Sequence[tuple[StoredFinding, bool]]) -> Outcome:
+    """Return what computing a model came to, from what is stored of each finding and whether it was made just now."""
+    computed = tuple(r.finding for r, is_new in records if is_new and r.status == "computed")
+    stored = tuple(r.finding for r, is_new in records if not is_new and r.status == "computed")
+    return Outcome(name, computed, stored, {r.finding: r.reason or "" for r, _ in records if r.status == "failed"})
+
+
+class Summary:
+    """What computing several models came to, reported model by model.
+
+    `unavailable` says why a model's weights could not be had or used, by name; `bad_input` and `failed` are names,
+    `sentences` what to tell the user about them.
+
+    Args:
+        store: where results are.
+        report: takes a line for each model.
+        named: whether the user named the models, so that one whose weights are unavailable is a failure.
+    """
+
+    def __init__(self, store: Store, report: Report, *, named: bool) -> None:
+        self._store, self._report, self._named = store, report, named
+        self.unavailable: dict[str, str] = {}
+        self.bad_input: list[str] = []
+        self.failed: list[str] = []
+        self.sentences: list[str] = []
+        self._models, self._findings = 0, 0
+
+    def add(self, model: Model, end: End) -> None:
+        """Write down, and report, what one model came to.
+
+        Raises:
+            AtlasError: it is neither of the model nor of its weights; nothing can go on.
+        """
+        self._models += 1
+        if isinstance(end, Outcome):
+            self._report(f"{model.name}: {end.in_words()}")
+            self._findings += len(end.computed) + len(end.stored)
+            for finding, reason in end.failed.items():
+                self._fail(model, f"{finding} failed: {reason}")
+        elif isinstance(end, Failed):
+            self._report(f"{model.name}: {end.sentence}")
+            self._fail(model, end.sentence)
+        elif isinstance(end, ResultsHeldError):
+            self._fail(model, str(end))
+        elif isinstance(end, WeightsUnavailableError):
+            self._add_unavailable(model, end)
+        elif isinstance(end, InputError):
+            (self.bad_input if self._named else self.failed).append(model.name)
+            self.unavailable[model.name] = str(end)
+            self.sentences.append(f"{model.name}: {end}")
+        else:
+            raise end
+
+    def in_words(self) -> str:
+        """Return the counts; what failed, and why, is said after it."""
+        failed = {*self.failed, *self.bad_input}
+        away = {*self.unavailable} - failed
+        parts = [f"{len(failed)} with failures"] * bool(failed) + [f"{len(away)} unavailable now"] * bool(away)
+        said = f"{self._findings} findings of {self._models} models are stored"
+        return f"{said}; models: {', '.join(parts)}" if parts else said
+
+    def _fail(self, model: Model, sentence: str) -> None:
+        self.failed.append(model.name)
+        self.sentences.append(f"{model.name}: {sentence}")
+
+    def _add_unavailable(self, model: Model, error: WeightsUnavailableError) -> None:
+        self.unavailable[model.name] = str(error)
+        has_results = self._store.knows(model.name)
+        self._report(f"{model.name}: {error} {'Its stored results stay.' if has_results else ''}".rstrip())
+        if self._named and not has_results:
+            self.failed.append(model.name)

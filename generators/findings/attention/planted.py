@@ -1,0 +1,80 @@
+"""What is planted for the claims of this finding."""
+
+from functools import partial
+
+import numpy as np
+
+from generators.findings.plantings import (
+    LN1,
+    SHARES,
+    Controls,
+    D,
+    E,
+    N,
+    P,
+    Planting,
+    Scene,
+    V,
+    leading,
+    noise,
+    read,
+    with_gains,
+    with_positional_heads,
+)
+
+
+def reads_positions(at: Scene, s: float) -> None:
+    at.weights |= with_gains({}, LN1, [np.ones(D)] * at.sizes.n_layer)  # flat
+    at.weights[P] = noise(at, N, D) * np.geomspace(1, 0.05, D)
+    for name in ("attn.q", "attn.k"):
+        read(at, s, leading(at.weights[P], 5), name)
+
+
+def reads_tokens(at: Scene, s: float, names: tuple[str, ...] = ("attn.q", "attn.k", "attn.v")) -> None:
+    at.weights[E] = noise(at, V, D) * np.geomspace(1, 0.05, D)
+    for name in names:
+        read(at, s, leading(at.weights[E], N // 10), name)
+
+
+def writes_positions(at: Scene, s: float) -> None:
+    at.weights[P] = noise(at, N, D) * np.geomspace(1, 0.05, D)
+    read(at, s, leading(at.weights[P], N // 10), "attn.o")
+
+
+def mlp_ignores(at: Scene, s: float) -> None:
+    """Of what the MLP would read of P's directions by chance, 1 - s is taken away."""
+    at.weights[P] = noise(at, N, D) * np.geomspace(1, 0.05, D)
+    axes, role = leading(at.weights[P], N // 10), "blocks.0.mlp.in"
+    at.weights[role] = at.weights[role] - (1 - np.sqrt(1 - s)) * axes @ (axes.T @ at.weights[role])
+
+
+def previous_token(at: Scene, s: float) -> None:
+    at.weights[E] = 0.3 * at.weights[E]
+    at.weights |= with_positional_heads(at.weights, at.sizes, {(0, 1): 1}, sharpness=s, seed=at.seed)
+
+
+CONTROLS = Controls(
+    plantings=(
+        Planting("qk-read-positions", "share of Q and K that reads five directions of P", reads_positions, SHARES),
+        Planting("qkv-read-tokens", "share of Q, K and V that reads 25 directions of E", reads_tokens, SHARES),
+        Planting("writes-positions", "share of O that writes into 25 directions of P", writes_positions, SHARES),
+        Planting(
+            "mlp-reads-tokens",
+            "share of the MLP's input that reads 25 directions of E",
+            partial(reads_tokens, names=("mlp.in",)),
+            SHARES,
+        ),
+        Planting(
+            "mlp-ignores-positions",
+            "share taken away of what it reads of 25 directions of P",
+            mlp_ignores,
+            (1, 0.8, 0.6, 0.5, 0.4, 0.2, 0),
+        ),
+        Planting(
+            "previous-token-head",
+            "score of the previous token before the softmax",
+            previous_token,
+            (200, 60, 30, 15, 10, 5, 0),
+        ),
+    )
+)

@@ -1,0 +1,47 @@
+"""What each channel costs the running model when it is held, and how its values go with frequency there."""
+
+from collections.abc import Iterator, Mapping
+
+from generators.base.text import number
+from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, ValueRow, Why
+from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, rows
+from generators.findings.measured import Measurements
+
+WHY: Mapping[Why, str] = {
+    "frequency": "the channel that goes most with frequency",
+    "ln2": "the channel that tops ln2 in most layers",
+    "position": "the channel in which positions vary most",
+    "drawn": "one of those drawn at random, to compare",
+}
+
+
+def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Iterator[Fact]:
+    """Yield what holding a channel at its mean costs, for those that were tried."""
+    unit, tried = found.metrics["unit"], rows(found, "channels", ChannelUseRow)
+    for row in tried:
+        cost = f"{number(row['cost'])} ({unit}; 95 % interval {number(row['low'])} to {number(row['high'])})"
+        says = f"Held at its mean while the model runs it costs {cost}. It was tried as {WHY[row['why']]}."
+        yield EntityNote(row["channel"], says, named=row["why"] != "drawn")
+    if tried:
+        says = f"cost of holding it at its mean while the model runs ({unit})"
+        costs = {row["channel"]: row["cost"] for row in tried}
+        yield EntityNumbers(says, costs, "channel-cost", "largest", name="cost")
+    values = rows(found, "values", ValueRow)
+    there = [(row["channel"], row["token_there"]) for row in values]
+    following = [(row["channel"], row["next_token"]) for row in values]
+    for name, token, known in (
+        ("token_there", "the token there", there),
+        ("next_token", "the next token", following),
+    ):
+        strongest: dict[int, float] = {}
+        for channel, value in known:
+            if value is not None and abs(value) > abs(strongest.get(channel, 0.0)):
+                strongest[channel] = value
+        if strongest:
+            says = (
+                f"strongest correlation, over layers, of its value in the running model with log frequency of {token}"
+            )
+            yield EntityNumbers(says, strongest, order="strongest", name=name)
+
+
+FACTS = Facts(entities={"channel": channels}, columns={"unigram_rho": "ρ with unigram frequency"})

@@ -1,0 +1,78 @@
+"""How closely each channel goes with token frequency, and how often each token occurs."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from generators.base.text import number
+from generators.findings.facts import (
+    TOKEN_NORM,
+    EntityCount,
+    EntityNames,
+    EntityNote,
+    EntityNumbers,
+    Fact,
+    Facts,
+    by_id,
+)
+from generators.findings.frequency.claims import RULES
+from generators.findings.frequency.measure import FrequencyMetrics
+from generators.findings.judging import judge
+from generators.findings.measured import Measurements
+
+(TRACKS,) = (rule for rule in RULES if rule.id == "frequency-channel")
+
+
+def called(found: Measurements[FrequencyMetrics]) -> str:
+    """Return what the channel is called that goes with frequency as no other: more than chance lets one, or not."""
+    tracks = judge("frequency", TRACKS, found).verdict == "holds"
+    return "the frequency channel" if tracks else "the channel that goes most with frequency"
+
+
+def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:
+    """Yield every channel's rank correlations, and what is said of the two that pictures show."""
+    m = found.metrics
+    rho = m["channel_rho"]
+    for name, what, values, figure in (
+        ("rho_frequency", "log frequency", rho["frequency"], "frequency-by-channel"),
+        ("rho_norm", "norm", rho["norm"], None),
+        ("rho_index", "id", rho["index"], None),
+    ):
+        yield EntityNumbers(f"rank correlation with the tokens' {what}", values, figure, "strongest", name=name)
+    closest = f"{called(found).capitalize()}: no other goes with the tokens' frequency as closely"
+    ordinary = "An ordinary channel by frequency, with the median correlation of all"
+    for channel, says, named in ((m["frequency_channel"], closest, True), (m["contrast_channel"], ordinary, False)):
+        yield EntityNote(channel["channel"], f"{says} (rank correlation {number(channel['rho'])}).", named=named)
+
+
+def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:
+    """Yield names, norms and frequencies of a sample of the tokens; a mere proxy of frequency is not given."""
+    m, arrays = found.metrics, found.arrays
+    ids, logs = arrays.get("token_id"), arrays.get("token_log_frequency")
+    yield EntityCount(m["n_tokens"])
+    yield EntityNames(by_id(ids, arrays.get("token_name")) or {})
+    yield EntityNumbers(TOKEN_NORM, by_id(ids, arrays.get("token_norm")), order="largest")
+    if ids is None or logs is None or m["proxy"]:
+        return
+    known = np.isfinite(logs)
+    says, values = "log frequency as an English word", logs[known]
+    if m["source"] == "counts":
+        says = "how often it occurs in the training text"
+        values = np.rint(np.expm1(values.astype(np.float64))).astype(np.int64)
+    yield EntityNumbers(says, by_id(ids[known], values), "norm-frequency", "largest")
+    says = f"value in channel {m['frequency_channel']['channel']}, {called(found)}"
+    yield EntityNumbers(says, by_id(ids, arrays.get("token_channel")), "frequency-channel", "strongest")
+
+
+FACTS = Facts(
+    entities={"channel": channels, "token": tokens},
+    columns={
+        "of": "one",
+        "rank_residual": "ranks off the trend",
+        "rho": "Spearman's ρ",
+        "rho_frequency": "ρ with log-frequency",
+        "rho_index": "ρ with token index, counted down",
+        "rho_norm": "ρ with norm",
+        "with": "other",
+    },
+)

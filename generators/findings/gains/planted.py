@@ -1,0 +1,32 @@
+"""What is planted for the claims of this finding."""
+
+import numpy as np
+
+from generators.findings.plantings import (
+    CORRELATIONS,
+    LN1,
+    Controls,
+    D,
+    N,
+    P,
+    Planting,
+    Scene,
+    noise,
+    topped,
+    with_gains,
+)
+
+
+def dialled_down(at: Scene, s: float) -> None:
+    mine, other = noise(at, 2, D)
+    at.weights[P] = noise(at, N, D) * np.exp(mine)
+    gain = np.exp(-s * mine + np.sqrt(1 - s**2) * other)
+    at.weights |= with_gains({}, LN1, [gain] * at.sizes.n_layer)
+
+
+CONTROLS = Controls(
+    plantings=(
+        Planting("ln1-dials-down", "minus the correlation of gain and spread", dialled_down, CORRELATIONS),
+        Planting("ln2-one-channel", "layers of six that one channel tops by a half", topped, (6, 5, 4, 3, 2, 1)),
+    )
+)

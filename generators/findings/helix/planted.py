@@ -1,0 +1,133 @@
+"""What is planted for the claims of this finding."""
+
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+from numpy import ndarray as Array
+
+from generators.findings.helix.claims import RULES
+from generators.findings.judging import Verdict
+from generators.findings.plantings import Controls, D, N, P, Planting, Scene, coil, embed, mixed, noise, with_spectrum
+from generators.maths.curve_statistics import Name, statistics
+
+
+def with_frayed_start(rows: Array, noise: float, length: int = 100, seed: int = 0) -> Array:
+    frayed = rows.copy()
+    frayed[:length] += noise * np.random.default_rng([seed, 3]).standard_normal((length, rows.shape[1]))
+    return frayed
+
+
+def with_first_apart(rows: Array, distance: float) -> Array:
+    """Return rows of which the first is `distance` away from the second."""
+    apart = rows.copy()
+    direction = np.ones(rows.shape[1]) / np.sqrt(rows.shape[1])
+    apart[0] = rows[1] + distance * direction
+    return apart
+
+
+def share_of_helix(at: Scene, s: float) -> None:
+    """s of the variance is a helix of four turns in three directions, the rest is spread over all."""
+    at.weights[P] = mixed(s, embed(coil(N, 4), D, seed=at.seed), noise(at, N, D))
+
+
+def turns(at: Scene, s: float) -> None:
+    at.weights[P] = embed(coil(N, s), D, noise=0.01, seed=at.seed)
+
+
+def frayed(at: Scene, s: float) -> None:
+    curve = embed(coil(N, 4), D, noise=0.01, seed=at.seed)
+    at.weights[P] = with_frayed_start(curve, s, seed=at.seed)
+
+
+def apart(at: Scene, s: float) -> None:
+    curve = embed(coil(N, 4), D, noise=0.01, seed=at.seed)
+    steps = np.linalg.norm(np.diff(curve, axis=0), axis=1)
+    at.weights[P] = with_first_apart(curve, s * float(np.median(steps)))
+
+
+def rings(at: Scene, s: float) -> None:
+    t = 2 * np.pi * np.arange(N) / N
+    ring = np.column_stack([np.cos(5 * t), np.sin(5 * t), 0.9 * np.cos(11 * t), 0.9 * np.sin(11 * t)])
+    at.weights[P] = embed(ring * (1 + s * np.sqrt(2) * np.sin(29 * t))[:, None], D, seed=at.seed)
+
+
+def spectrum(at: Scene, s: float) -> None:
+    variances = np.concatenate([np.full(30, s / 30), np.full(D - 30, (1 - s) / (D - 30))])
+    at.weights[P] = with_spectrum(N, D, variances, at.seed)
+
+
+VALUES: dict[str, Name] = {
+    "three-components": "explained_variance_3d",
+    "winding": "winding",
+    "fraying": "fraying",
+    "first-position": "first_position_distance",
+    "constant-norms": "norm_cv",
+    "look-back": "median_gain",
+    "low-rank": "energy_top30",
+}
+
+
+def foregone(weights: Mapping[str, Array]) -> dict[str, Verdict] | None:
+    """Return the verdicts where no number of the curve reaches its threshold: then no surrogate has to be drawn."""
+    found = statistics(np.asarray(weights[P], np.float64))
+    values = {rule: float(found[VALUES[rule.id]][0]) for rule in RULES if VALUES[rule.id] in found}
+    if any(rule.reached(value, rule.holds) for rule, value in values.items()):
+        return None
+    silent = {"low-rank"} if _noise_is_of_low_rank(*weights[P].shape) else set()
+    return {rule.id: "untested" if rule.id in silent else "fails" for rule in RULES}
+
+
+@cache
+def _noise_is_of_low_rank(n: int, d: int) -> bool:
+    """Return whether Gaussian rows of these sizes have so much energy in 30 directions that nothing has half more."""
+    rows = np.random.default_rng(0).standard_normal((n, d))
+    return bool(statistics(rows, ("energy_top30",))["energy_top30"][0] > 2 / 3)
+
+
+CONTROLS = Controls(
+    plantings=(
+        Planting(
+            "three-components",
+            "share of variance that is a helix",
+            share_of_helix,
+            (0.98, 0.95, 0.92, 0.88, 0.8, 0.72, 0.6, 0.3, 0),
+        ),
+        Planting("winding", "turns of a helix", turns, (12, 8, 4, 3, 2, 1.5, 1, 0.5)),
+        Planting(
+            "fraying",
+            "noise in the first hundred rows, in radii of the helix",
+            frayed,
+            (1, 0.5, 0.3, 0.2, 0.1, 0.05, 0),
+        ),
+        Planting(
+            "first-position", "distance of the first row, in steps of the curve", apart, (50, 20, 10, 6, 4, 2, 1)
+        ),
+        Planting(
+            "constant-norms", "std/mean of the norms on two circles", rings, (0, 0.03, 0.045, 0.06, 0.08, 0.12, 0.3)
+        ),
+        Planting(
+            "look-back",
+            "share of variance that is a helix",
+            share_of_helix,
+            (0.999, 0.98, 0.95, 0.9, 0.8, 0.6, 0.3, 0),
+        ),
+        Planting(
+            "low-rank",
+            "share of energy in 30 of 128 directions",
+            spectrum,
+            (0.999, 0.995, 0.985, 0.96, 0.94, 0.8, 0.6),
+        ),
+    ),
+    preserved_by={
+        "three-components": {
+            "permuted rows of a trained P": "A share of variance does not depend on the order of rows.",
+            "rank-1 pairs": "Rows on one line lie in three dimensions.",
+        },
+        "first-position": {
+            "permuted rows of a trained P": "Four rows stand apart; in 4 of 256 orders one of them is first."
+        },
+    },
+    about=(P,),  # tokens are placed among the positions, and nothing is claimed of them
+    foregone=foregone,
+)

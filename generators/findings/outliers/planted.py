@@ -1,0 +1,14 @@
+"""What is planted for the claims of this finding."""
+
+from generators.findings.plantings import Controls, D, E, Planting, Scene, V, noise
+
+
+def huddling(at: Scene, s: float) -> None:
+    chosen = at.rng.choice(V, round(s), replace=False)
+    at.weights[E][chosen] = noise(at, D) + 0.02 * noise(at, round(s), D)
+
+
+CONTROLS = Controls(
+    plantings=(Planting("clump", "tokens in one spot", huddling, (100, 40, 20, 12, 10, 9, 5)),),
+    preserved_by={"clump": {"permuted rows of a trained E": "A clump does not depend on which token has which row."}},
+)

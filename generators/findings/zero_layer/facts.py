@@ -1,0 +1,57 @@
+"""What each token yields without layers."""
+
+from collections.abc import Iterator
+
+from generators.findings.facts import (
+    TOKEN_NORM,
+    EntityCount,
+    EntityGroup,
+    EntityNames,
+    EntityNote,
+    EntityNumbers,
+    Fact,
+    Facts,
+    by_id,
+    rows,
+)
+from generators.findings.measured import Measurements
+from generators.findings.zero_layer.measure import ExceptionRow, HubRow, ZeroLayerMetrics
+
+NAMED = 5  # tokens that others yield, those of most, that are listed by name
+SAMPLES = ("ids", "norm", "token_name"), ("best", "best_norm", "best_name")
+
+
+def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator[Fact]:
+    """Yield which token each yields; of all of them only where the table of exceptions is whole."""
+    arrays = found.arrays
+    yield EntityCount(found.metrics["n_tokens"])
+    for ids, norm, name in SAMPLES:
+        yield EntityNames(by_id(arrays.get(ids), arrays.get(name)) or {})
+        yield EntityNumbers(TOKEN_NORM, by_id(arrays.get(ids), arrays.get(norm)), order="largest")
+    exceptions = rows(found, "exceptions", ExceptionRow)
+    if found.metrics["exceptions"] == len(exceptions):
+        another = "Without layers it yields another token instead of itself."
+        yield EntityGroup(another, "Without layers it yields itself.", [row["id"] for row in exceptions])
+    if exceptions:
+        yielded = {row["id"]: row["best_id"] for row in exceptions}
+        yield EntityNumbers("token that it yields", yielded, "zero-layer-pairs", leads="token")
+        norms = {row["id"]: row["best_norm"] for row in exceptions}
+        yield EntityNumbers("norm of that token", norms, "zero-layer-norms")
+        cosines = {row["id"]: row["cosine"] for row in exceptions}
+        yield EntityNumbers("cosine with that token", cosines, "zero-layer-norms")
+    for place, hub in enumerate(rows(found, "hubs", HubRow)):
+        says = f"Without layers {hub['absorbs']} other tokens yield it instead of themselves."
+        yield EntityNote(hub["id"], says, named=place < NAMED)
+
+
+FACTS = Facts(
+    entities={"token": tokens},
+    columns={
+        "absorbed": "share that yields it",
+        "absorbs": "tokens that yield it",
+        "best_id": "id of what it yields",
+        "best_norm": "norm of what it yields",
+        "best_raw_bytes": "bytes of what it yields",
+        "best_readable": "yields",
+    },
+)

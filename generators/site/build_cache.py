@@ -1,0 +1,98 @@
+"""Whether the site is built already, from just this: known by content, before anything heavy is imported.
+
+The cache remembers from what the site was made together with what came out: where a file was changed or lost since,
+it is made again. A site that something went wrong with is not remembered.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from generators.base import digests
+from generators.base.cache import Cache, key
+from generators.base.errors import AtlasError
+from generators.site.locations import TRAINING_RECORD
+
+FOLDER = "built"  # in the cache
+ENVIRONMENT = "SITE_URL", "REPO_URL", "SOURCE_DATE_EPOCH"  # what of it pages and MkDocs look at
+SERIES = "series.yml"  # beside the registry
+PLACE = re.compile(r"\{[^{}]*\}")  # in a pattern of names
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Where a site is made: hand-written pages, MkDocs' settings, generated files, caches, and the finished site."""
+
+    source: Path = Path("site_src")
+    settings: Path = Path("mkdocs.yml")
+    pages: Path = Path(".pages")
+    cache: Path = Path(".cache")
+    site: Path = Path("site")
+
+
+def inputs(registry: Path, results: Path, workshop: Workshop, templates: Path, unavailable: Mapping[str, str]) -> str:
+    """Return the digest of everything that a site is made from."""
+    files = [path for path in (registry, registry.with_name(SERIES)) if path.is_file()]
+    records = sorted(record for path in files for record in _training_records(path))
+    each = [digests.of_folder(path) for path in (*files, *records, results, templates)]
+    return digests.of_words(*records, *each, sorted(unavailable.items()), _around(workshop))
+
+
+def pages(workshop: Workshop) -> str:
+    """Return the digest of what MkDocs makes a site from."""
+    return digests.of_words(digests.of_folder(workshop.pages), _around(workshop))
+
+
+def is_built(what: str, made_from: str, workshop: Workshop) -> bool:
+    """Return whether the site is what was built from this; `what` names the step that it was built by."""
+    if not (workshop.site / "index.html").is_file():
+        return False
+    return _cache(workshop).get(key(what, made_from, digests.of_folder(workshop.site))) is not None
+
+
+def remember(workshop: Workshop, **made_from: str) -> None:
+    """Remember what the site was made from; without that it is made again, no more."""
+    site, built = digests.of_folder(workshop.site), _cache(workshop)
+    with suppress(AtlasError):
+        for what, digest in made_from.items():
+            built.put(key(what, digest, site), b"")
+    built.drop_unused()
+
+
+def _cache(workshop: Workshop) -> Cache:
+    return Cache(workshop.cache / FOLDER)
+
+
+def _training_records(registry: Path) -> Iterator[Path]:
+    """Yield the records of training beside the weights that a registry names: pages of series show their losses."""
+    import yaml
+
+    try:
+        entries = yaml.load(registry.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError:
+        return  # what is wrong is reported where the registry is read
+    for folder in _folders(entries):
+        record = Path(escape(str(registry.parent.resolve() / folder)), TRAINING_RECORD)
+        yield from Path(record.anchor).glob(PLACE.sub("*", str(record.relative_to(record.anchor))))
+
+
+def _folders(entries: Any) -> Iterator[str]:
+    """Yield every folder that is named in what YAML says."""
+    if isinstance(entries, Mapping):
+        folder = entries.get("folder")
+        yield from [folder] if isinstance(folder, str) else []
+        entries = list(entries.values())
+    if isinstance(entries, list):
+        for entry in entries:
+            yield from _folders(entry)
+
+
+def _around(workshop: Workshop) -> str:
+    environment = [os.environ.get(name, "") for name in ENVIRONMENT]
+    each = [digests.of_folder(path) for path in (workshop.source, workshop.settings)]
+    return digests.of_words(digests.of_code(), *each, *environment)

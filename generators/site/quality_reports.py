@@ -1,0 +1,291 @@
+"""What long checks of the atlas itself found, stored beside the results with date and commit: shown on About."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from generators.base.errors import InputError
+from generators.checkpoint.registry import explain
+from generators.findings.judging import Verdict
+
+
+class StoredPart(BaseModel):
+    """A part of a stored report: it can't be changed."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class QualityReport(StoredPart):
+    """What a long check found, on which day and by which commit."""
+
+    date: str
+    commit: str
+
+
+class Held(StoredPart):
+    """In how many draws a claim holds, of how many in which it is tested."""
+
+    holds: int
+    tested: int
+
+
+@dataclass(frozen=True)
+class OnNulls:
+    """One claim over all nulls: on how many it is tested, and where it holds most often.
+
+    `excused` are the nulls that keep what the claim speaks of, each with the draws in which it holds and why.
+    """
+
+    tested: int
+    most: Held | None
+    nulls: tuple[str, ...]
+    excused: tuple[tuple[str, Held, str], ...]
+
+
+class NullDraws(QualityReport):
+    """How often each claim holds where there is nothing to find."""
+
+    draws: int
+    sizes: dict[str, int]
+    nulls: dict[str, dict[str, Held]]
+    renewed: dict[str, str] = {}  # finding -> the commit at which it was measured anew
+    not_opposite: dict[str, dict[str, str]] = {}  # claim -> null -> why it is no opposite of the claim
+
+    @property
+    def claims(self) -> list[str]:
+        """Return every claim that some null speaks about, in the order met."""
+        return list(dict.fromkeys(claim for held in self.nulls.values() for claim in held))
+
+    def of(self, claim: str) -> OnNulls:
+        """Return what one line says of a claim."""
+        excused = self.not_opposite.get(claim, {})
+        tested = {null: held[claim] for null, held in self.nulls.items() if claim in held and held[claim].tested}
+        opposite = {null: one for null, one in tested.items() if null not in excused}
+        most = max((one.holds for one in opposite.values()), default=0)
+        where = tuple(null for null, one in opposite.items() if most and one.holds == most)
+        without = tuple((null, tested[null], why) for null, why in excused.items() if null in tested)
+        return OnNulls(len(opposite), opposite[where[0]] if where else None, where, without)
+
+
+class Strength(StoredPart):
+    """One strength of what is planted, and the worst verdict of several draws."""
+
+    strength: float
+    verdict: Verdict
+
+
+class PlantedScale(StoredPart):
+    """What is planted for a claim, strongest first."""
+
+    claim: str
+    what: str
+    scale: list[Strength]
+
+    def last(self, verdict: Verdict) -> float | None:
+        """Return the weakest strength with a verdict, None without any."""
+        return next((one.strength for one in reversed(self.scale) if one.verdict == verdict), None)
+
+    @property
+    def fails_from(self) -> float | None:
+        """Return the strongest planting with which the claim fails, None if it never does."""
+        return next((one.strength for one in self.scale if one.verdict == "fails"), None)
+
+
+class Planted(QualityReport):
+    """Where each claim switches when its structure is planted ever more weakly."""
+
+    draws: int
+    plantings: list[PlantedScale]
+    renewed: dict[str, str] = {}  # finding -> the commit at which it was measured anew
+
+
+class Tried(QualityReport):
+    """What came of everything that was tried, by kind and outcome."""
+
+    kinds: dict[str, dict[str, int]]
+
+    @property
+    def count(self) -> int:
+        """Return how many were tried."""
+        return sum(sum(count.values()) for count in self.kinds.values())
+
+    def came_to(self, what: str) -> int:
+        """Return how many had an outcome."""
+        return sum(count.get(what, 0) for count in self.kinds.values())
+
+
+class Limits(StoredPart):
+    """What a process may take: seconds of the processor, and bytes of memory."""
+
+    seconds: float
+    bytes: int
+
+
+class Fuzz(Tried):
+    """Damaged, hostile and absurd files."""
+
+    limits: Limits
+
+
+class BrowserRequests(StoredPart):
+    """What a browser asked for when it opened every page, and what their policies blocked."""
+
+    pages: int
+    requests: int
+    elsewhere: int
+    kept_out: int
+
+
+class Reproducible(QualityReport):
+    """How many files two builds of the site have, and which differ."""
+
+    files: int
+    differ: list[str]
+    looks: BrowserRequests | None = None
+
+
+class Audited(StoredPart):
+    """What Lighthouse found of one page: scores out of 100, times in milliseconds, and what misses the budget."""
+
+    page: str
+    scores: dict[str, float]
+    times: dict[str, float]
+    missed: list[str]
+
+
+class Required(StoredPart):
+    """What Lighthouse must find: scores of at least, milliseconds of at most."""
+
+    least: dict[str, float]
+    most: dict[str, float]
+
+
+class Lighthouse(QualityReport):
+    """One page of every kind as Lighthouse sees it; `speed` is the machine's, by Lighthouse's own measure."""
+
+    lighthouse: str
+    looks: int
+    speed: float
+    budget: Required
+    pages: dict[str, Audited]
+
+    @property
+    def missed(self) -> int:
+        """Return how many kinds of pages miss the budget."""
+        return sum(bool(page.missed) for page in self.pages.values())
+
+
+class Costs(StoredPart):
+    """What the site of many models takes: cold, of that MkDocs alone, from the cache, and where little changed."""
+
+    cold: float
+    mkdocs: float
+    from_cache: float
+    one_changed: float
+    unchanged_render: float
+    unchanged_build: float
+
+
+class Many(QualityReport):
+    """What a site of many made-up models weighs and costs: `seconds` of the processor, `clock` by the clock."""
+
+    models: int
+    seconds: Costs
+    clock: Costs
+    sizes: dict[str, float]
+
+
+class Timed(StoredPart):
+    """What one way to compute models takes, or one finding; memory is None where it wasn't measured."""
+
+    seconds: float = Field(ge=0)
+    memory_mib: float | None = None
+    way: str = ""
+    name: str = ""
+    times_faster: float | None = None
+
+
+class Timings(QualityReport):
+    """Made-up models of one shape: what computing them takes, and on which machine."""
+
+    machine: str
+    layers: int
+    channels: int
+    tokens: int
+    models: int = 1
+    jobs: int = 1
+    rows: list[Timed]
+
+
+class Benchmark(StoredPart):
+    """What a whole `atlas compute` takes, one way and another, and what each finding about weights does."""
+
+    whole: Timings
+    findings: Timings
+
+
+class OracleRow(StoredPart):
+    """One type of model, and of each thing that was compared whether it agrees; None where it has no such thing."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    family: str
+    model_type: str
+
+
+class Oracle(StoredPart):
+    """The families' tables against torch and transformers."""
+
+    torch: str
+    transformers: str
+    tolerance: float
+    columns: tuple[str, ...]
+    rows: tuple[OracleRow, ...] = Field(min_length=1)
+
+    @property
+    def families(self) -> dict[str, list[OracleRow]]:
+        """Return the rows of each family."""
+        return {row.family: [one for one in self.rows if one.family == row.family] for row in self.rows}
+
+    def agrees(self, family: str, column: str) -> bool | None:
+        """Return whether all models of a family agree on one thing, None where none has it."""
+        said = [found for row in self.families[family] if (found := (row.model_extra or {}).get(column)) is not None]
+        return all(said) if said else None
+
+
+# Name -> what it holds: `make <name>` writes it to `results/<name>.json`.
+REPORTS: dict[str, type[StoredPart]] = {
+    "nulls": NullDraws,
+    "planted": Planted,
+    "oracle": Oracle,
+    "fuzz": Fuzz,
+    "crash": Tried,
+    "reproducible": Reproducible,
+    "lighthouse": Lighthouse,
+    "many": Many,
+    "bench": Benchmark,
+}
+
+
+def read(folder: Path, name: str) -> Any:
+    """Read one report from a folder of results, None where there is none.
+
+    Raises:
+        InputError: it is there but damaged.
+    """
+    path = folder / f"{name}.json"
+    try:
+        return REPORTS[name].model_validate(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise InputError(f"{path} is damaged ({explain(error)}); make it anew with: make {name}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} can't be read: {error}.") from error
+
+
+def read_all(folder: Path) -> dict[str, Any]:
+    """Read every report by its name. Raises InputError: one is there but damaged."""
+    return {name: read(folder, name) for name in REPORTS}

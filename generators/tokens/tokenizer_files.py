@@ -1,0 +1,233 @@
+"""Read vocabularies from `tokenizer.json`, or the older `vocab.json` with `merges.txt`, or `vocab.txt`."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from generators.base.errors import InputError
+from generators.checkpoint.sources import Files, check_size
+from generators.tokens.readable import readable_form
+from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
+
+Content = TypeVar("Content")
+
+TOKENIZER = "tokenizer.json"
+SPECIAL_TOKENS = "special_tokens_map.json"
+# Names by which tokenizer files without flags know special tokens.
+USUAL_SPECIAL = frozenset(
+    ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<unk>", "<pad>", "<s>", "</s>", "<mask>", "<|endoftext|>")
+)
+WORD_END = "</w>"
+SPACE_MARKER = "▁"
+BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How a tokenizer spells text in its token strings.
+
+    `byte_level`: each character represents a byte, as in GPT-2. `continuation` comes before what doesn't begin a
+    word (WordPiece: `##`), `word_end` after what ends one (GPT-1: `</w>`), `space` for a space (SentencePiece: `▁`).
+    `byte_tokens`: `<0x0A>` represents a byte.
+    """
+
+    byte_level: bool = False
+    continuation: str = ""
+    word_end: str = ""
+    space: str = ""
+    byte_tokens: bool = False
+
+    def read(self, string: str) -> Token:
+        """Return what a token string means."""
+        byte = BYTE_TOKEN.fullmatch(string) if self.byte_tokens else None
+        if byte:
+            return Token(bytes.fromhex(byte[1]), f"\\x{byte[1]}", marks_space=False, is_byte=True)
+        if self.continuation:
+            stem = _without_prefix(string, self.continuation)
+            return self._affixed(stem or string, prefix="" if stem is None else self.continuation)
+        if self.word_end:
+            stem = _without_suffix(string, self.word_end)
+            return self._affixed(stem or string, suffix="" if stem is None else self.word_end)
+        text = self._bytes(string)
+        return Token(text, readable_form(text), text.startswith(b" "))
+
+    def read_added(self, content: str, special: bool) -> Token:
+        """Return an added token: its content is literal, in no tokenizer's spelling."""
+        text = content.encode()
+        marks_space = text.startswith(b" ") or bool(self.continuation)
+        return Token(text, readable_form(text), marks_space, special)
+
+    def _affixed(self, stem: str, prefix: str = "", suffix: str = "") -> Token:
+        text = self._bytes(stem)
+        marks_space = bool(suffix) if self.word_end else not prefix
+        return Token(text, prefix + readable_form(text) + suffix, marks_space)
+
+    def _bytes(self, string: str) -> bytes:
+        if self.byte_level:
+            try:
+                return bytes(map(_byte_of_character().__getitem__, string))
+            except KeyError:  # an added token
+                return string.encode()
+        return (string.replace(self.space, " ") if self.space else string).encode()
+
+
+def load_vocabulary(files: Files, size: int) -> ModelVocabulary | None:
+    """Read a model's vocabulary; None where there is no tokenizer file.
+
+    Args:
+        files: `tokenizer.json` is read, or else `vocab.json` with `merges.txt`, or else `vocab.txt`.
+        size: the number of rows of E; ids for which the tokenizer has no token get a placeholder, tokens beyond are
+            left out.
+
+    Raises:
+        InputError: a tokenizer file is damaged.
+        WeightsUnavailableError: a file that exists can't be had now.
+    """
+    for names, read in READERS:
+        paths = [path for path in map(files.fetch, names) if path is not None]
+        for path in paths:
+            check_size(path)
+        if len(paths) == len(names):
+            return read(paths, files, size)
+    return None
+
+
+def _without_prefix(string: str, prefix: str) -> str | None:
+    return string[len(prefix) :] if string.startswith(prefix) and len(string) > len(prefix) else None
+
+
+def _without_suffix(string: str, suffix: str) -> str | None:
+    return string[: -len(suffix)] if string.endswith(suffix) and len(string) > len(suffix) else None
+
+
+@cache
+def _byte_of_character() -> dict[str, int]:
+    """Return the byte that each character stands for in byte-level tokenizers (GPT-2's `bytes_to_unicode`, inverted).
+
+    Visible Latin-1 characters stand for themselves, those from U+0100 on for the other bytes in order.
+    """
+    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(0x100) if byte not in visible]
+    return {chr(b): b for b in visible} | {chr(0x100 + i): b for i, b in enumerate(others)}
+
+
+def _read_tokenizer(paths: Sequence[Path], files: Files, size: int) -> ModelVocabulary:
+    """Read tokenizer.json; the library knows its versions and checks it, and writes it out in the newest."""
+    from tokenizers import Tokenizer
+
+    content = json.loads(_read(lambda: Tokenizer.from_str(paths[0].read_text("utf-8")).to_str(), paths, files))
+    model = content["model"]
+    if model["type"] == "Unigram":
+        ids = {string: i for i, (string, _) in enumerate(model["vocab"])}
+        unknown = next((s for s, i in ids.items() if i == model.get("unk_id")), None)
+    else:
+        ids, unknown = model["vocab"], model.get("unk_token")
+    spelling = _spelling_of(content, ids)
+    tokens = _as_tokens(ids, spelling, special={unknown})
+    for added in content["added_tokens"]:
+        if added["special"] or added["id"] not in tokens:
+            tokens[added["id"]] = spelling.read_added(added["content"], added["special"])
+    return assemble(tokens, size, _merges(model.get("merges", ()), ids, spelling))
+
+
+def _spelling_of(content: Mapping[str, Any], ids: Mapping[str, int]) -> Spelling:
+    model = content["model"]
+    parts = {part for place in ("normalizer", "pre_tokenizer", "decoder") for part in _types(content.get(place))}
+    guessed = _guessed_spelling(ids)
+    return Spelling(
+        byte_level="ByteLevel" in parts,
+        continuation=model.get("continuing_subword_prefix") or "",
+        word_end=model.get("end_of_word_suffix") or "",
+        space=guessed.space if model["type"] in ("BPE", "Unigram") and "ByteLevel" not in parts else "",
+        byte_tokens=guessed.byte_tokens,
+    )
+
+
+def _types(node: object) -> Iterator[str]:
+    """Yield the types of all parts of a tokenizer's component."""
+    if isinstance(node, dict):
+        if isinstance(node.get("type"), str):
+            yield node["type"]
+        for child in node.values():
+            yield from _types(child)
+    elif isinstance(node, list):
+        for child in node:
+            yield from _types(child)
+
+
+def _guessed_spelling(ids: Mapping[str, int]) -> Spelling:
+    """Return the spelling that a byte-pair or SentencePiece vocabulary shows by the strings in it."""
+    byte_level = all(c in ids for c in _byte_of_character())
+    return Spelling(
+        byte_level=byte_level,
+        word_end=WORD_END if any(_without_suffix(s, WORD_END) for s in ids) else "",
+        space=SPACE_MARKER if not byte_level and any(s.startswith(SPACE_MARKER) for s in ids) else "",
+        byte_tokens=all(f"<0x{byte:02X}>" in ids for byte in range(0x100)),
+    )
+
+
+def _read_byte_pairs(paths: Sequence[Path], files: Files, size: int) -> ModelVocabulary:
+    """Read vocab.json and merges.txt, with the special tokens that the files beside them name."""
+    from tokenizers.models import BPE
+
+    ids, merges = _read(lambda: BPE.read_file(*map(str, paths)), paths, files)
+    spelling = _guessed_spelling(ids)
+    tokens = _as_tokens(ids, spelling, _named_special(files))
+    return assemble(tokens, size, _merges(merges, ids, spelling))
+
+
+def _read_word_pieces(paths: Sequence[Path], files: Files, size: int) -> ModelVocabulary:
+    """Read vocab.txt, with the special tokens that the files beside it name."""
+    from tokenizers.models import WordPiece
+
+    ids = _read(lambda: WordPiece.read_file(str(paths[0])), paths, files)
+    return assemble(_as_tokens(ids, Spelling(continuation="##"), _named_special(files)), size)
+
+
+READERS: tuple[tuple[tuple[str, ...], Callable[[Sequence[Path], Files, int], ModelVocabulary]], ...] = (
+    ((TOKENIZER,), _read_tokenizer),
+    (("vocab.json", "merges.txt"), _read_byte_pairs),
+    (("vocab.txt",), _read_word_pieces),
+)
+
+
+def _as_tokens(ids: Mapping[str, int], spelling: Spelling, special: Iterable[str | None]) -> dict[int, Token]:
+    named = set(special)
+    return {
+        i: spelling.read_added(string, special=True) if string in named else spelling.read(string)
+        for string, i in ids.items()
+    }
+
+
+def _merges(
+    pairs: Iterable[tuple[str, str]], ids: Mapping[str, int], spelling: Spelling
+) -> Iterator[tuple[int | None, int | None, int | None]]:
+    for left, right in pairs:
+        yield ids.get(left), ids.get(right), ids.get(left + right.removeprefix(spelling.continuation))
+
+
+def _named_special(files: Files) -> frozenset[str]:
+    """Return the special tokens that special_tokens_map.json names, and those that go by the usual names."""
+    path = files.fetch(SPECIAL_TOKENS)
+    if path is None:
+        return USUAL_SPECIAL
+    check_size(path)
+    content = _read(lambda: json.loads(path.read_text("utf-8")), [path], files)
+    if not isinstance(content, dict):
+        raise InputError(f"{SPECIAL_TOKENS} of {files.origin.place} must hold a JSON object.")
+    entries = [e for value in content.values() for e in (value if isinstance(value, list) else [value])]
+    names = (e.get("content") if isinstance(e, dict) else e for e in entries)
+    return USUAL_SPECIAL | {name for name in names if isinstance(name, str)}
+
+
+def _read(reading: Callable[[], Content], paths: Sequence[Path], files: Files) -> Content:
+    try:
+        return reading()
+    except Exception as error:  # the tokenizers library raises nothing more exact
+        names = " and ".join(path.name for path in paths)
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"The tokenizer of {files.origin.place} can't be read from {names}: {why}.") from error

@@ -1,0 +1,19 @@
+/* What every page of the site runs. Its scripts are modules; generators/site/joined_files.py makes one file of them. */
+
+import { startChoosing } from "./choose.js";
+import { startEntities } from "./entities.js";
+import { startFigures } from "./figures.js";
+import { startGlossary } from "./glossary.js";
+import { startKeepingPlace } from "./place.js";
+import { startScheme } from "./scheme.js";
+import { startTables } from "./tables.js";
+import { startTrial } from "./try-it.js";
+
+startScheme(); // before what is drawn in its colours
+startTables();
+startKeepingPlace();
+startFigures();
+startChoosing(); // after figures, which hear of those that it changes
+startEntities();
+startTrial();
+startGlossary();

@@ -1,0 +1,143 @@
+"""Models to compute side by side, and workers that a test looks at: they do their jobs in this process."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from generators.base.display import Display
+from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places
+from generators.compute.executors import Workers
+from generators.compute.jobs import Answer, Job, Measure, WorkerContext
+from generators.compute.results import Store
+from generators.compute.running import AS_USUAL, RunSettings
+from generators.compute.schedule import Scheduler
+from generators.compute.summary import Summary
+from generators.findings.contract import Finding
+from tests.checkpoints import Sizes, write_checkpoint
+from tests.toy_findings import toy
+
+FINDINGS = (
+    toy("positions"),
+    toy("tokens", needs=("token_embedding",)),
+    toy("gains", needs=("blocks.*.ln2.gain",)),
+    toy("relative", needs=("blocks.0.attn.relative_bias",)),  # which these models have not
+)
+MEASURED = [finding.name for finding in FINDINGS[:3]]
+REAL = ("channels", "gains", "position_scheme")  # processes find these by name
+ATLAS = [sys.executable, "-c", "from generators.cli import main; main()"]
+ONLY = [part for name in REAL for part in ("--only", name)]
+SIZES = Sizes(n_layer=2, n_head=2, d_model=48, n_ctx=256)
+
+
+class Recorded(Workers):
+    """Workers of this process. They have done what they are given, or died of it, when they are next asked.
+
+    `dies` is asked of every job whether its worker dies of it; `most` the jobs, and `used` the bytes, at a time;
+    `lines` what was reported.
+    """
+
+    def __init__(self, count: int, memory: float = float("inf"), dies: Callable[[Job], bool] = lambda job: False):
+        self.lines: list[str] = []
+        self.display = Display(self.lines.append)
+        super().__init__(self.display)
+        self._memory, self._dies = memory, dies
+        self._contexts = {f"worker {number}": WorkerContext() for number in range(count)}
+        self.done: list[Job] = []
+        self.most, self.used, self.closed = 0, 0, False
+
+    def names(self) -> list[str]:
+        return list(self._contexts)
+
+    def admits(self, worker: str, need: int) -> bool:
+        return not self._running or need + sum(job.need for job, _ in self._running.values()) <= self._memory
+
+    def submit(self, worker: str, job: Job) -> "Future[Answer]":
+        assert worker not in self._running
+        self.most = max(self.most, len(self._running) + 1)
+        self.used = max(self.used, job.need + sum(other.need for other, _ in self._running.values()))
+        return Future()
+
+    def answers(self, seconds: float) -> Iterator[tuple[str, Answer]]:
+        for worker, (job, future) in self._running.items():
+            if self._dies(job):
+                future.set_exception(BrokenExecutor("A process ended: {SIGKILL(-9)}"))
+                continue
+            watch = partial(self.display.advance, worker)
+            future.set_result(self._contexts[worker].perform(job, partial(self.display.say, worker), watch))
+            self.done.append(job)
+        return super().answers(0.01)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def measured(self) -> list[tuple[str, str]]:
+        """Return model and finding of what was measured, in order."""
+        return [(job.request.model.name, job.what) for job in self.done if isinstance(job, Measure)]
+
+
+def in_folders(place: Path, count: int, **options: object) -> list[Model]:
+    """Write checkpoints that differ; return their models."""
+    names = [f"model-{number}" for number in range(count)]
+    folders = [write_checkpoint(place / name, seed=seed, **options) for seed, name in enumerate(names)]
+    return [
+        Model(name=name, title=name, sources=(FolderSource(folder=f),))
+        for name, f in zip(names, folders, strict=True)
+    ]
+
+
+def computed(
+    models: list[Model],
+    store: Store,
+    workers: Recorded,
+    findings: Sequence[Finding[Any]] | None = FINDINGS,
+    settings: RunSettings = AS_USUAL,
+) -> Summary:
+    """Have workers compute the findings of these tests, or others (None: all)."""
+    summary = Summary(store, workers.lines.append, named=True)
+    Scheduler(Places(), store, workers, workers.display, settings).compute(models, findings, summary.add)
+    return summary
+
+
+def project(place: Path, count: int) -> list[str]:
+    """Write a project with models large enough to take some time; return their names."""
+    models = in_folders(place, count, sizes=SIZES)
+    entries = "".join(f"- {{name: {m.name}, title: {m.name}, sources: [{{folder: {m.name}}}]}}\n" for m in models)
+    (place / "models.yml").write_text(entries)
+    return [model.name for model in models]
+
+
+def with_expected(place: Path, count: int) -> Path:
+    """Write a project, and in `expected` its results as computing one model after another leaves them; return it."""
+    project(place, count)
+    subprocess.run([*ATLAS, "compute", *ONLY, "--results", "expected"], cwd=place, check=True, capture_output=True)
+    return place
+
+
+def stored(root: Path) -> dict[str, bytes]:
+    """Return every file of results but locks."""
+    found = (path for path in root.rglob("*") if path.is_file() and path.name != ".lock")
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
+
+
+def started(place: Path, results: str, *options: str) -> "subprocess.Popen[str]":
+    """Start computing a project's models, in a session of its own."""
+    return subprocess.Popen(
+        [*ATLAS, "compute", *ONLY, "--results", results, *options],
+        cwd=place,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+        preexec_fn=heeding_ctrl_c,
+    )
+
+
+def heeding_ctrl_c() -> None:
+    """Begin as a command in front does: what a script starts in the background takes no notice of Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,0 +1,156 @@
+"""`atlas compute --jobs`: processes that are killed or interrupted cost their job at most, and none stays behind."""
+
+import os
+import re
+import signal
+import time
+from concurrent.futures import Future
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from generators.base.display import Display
+from generators.base.progress import silent
+from generators.compute import executors
+from generators.compute.executors import Processes, threads_of
+from generators.compute.results import Store
+from generators.compute.verify import verify
+from tests.compute.harness import started, stored, with_expected
+
+MEASURING = re.compile(r"computing (\w+)$")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Return a project of three models, with the results of computing one after another in `expected`."""
+    return with_expected(tmp_path_factory.mktemp("project"), 3)
+
+
+@contextmanager
+def at_rest(process):
+    """Yield the workers while nothing goes on: all would be done before they are looked up."""
+    os.killpg(process.pid, signal.SIGSTOP)
+    try:
+        children = psutil.Process(process.pid).children(recursive=True)
+        workers = [child for child in children if "popen_loky" in " ".join(child.cmdline())]
+        assert len(workers) == 2
+        yield workers
+    finally:
+        os.killpg(process.pid, signal.SIGCONT)
+
+
+def until_measuring(process, count=1):
+    """Read lines until so many findings were begun; return those lines."""
+    lines = []
+    while sum(1 for line in lines if MEASURING.search(line)) < count:
+        line = process.stderr.readline().rstrip()
+        assert line or process.poll() is None, lines
+        lines.append(line)
+    return lines
+
+
+def test_the_same_files_as_one_after_another(place):
+    with started(place, "together", "--jobs", "2") as process:
+        lines = process.stderr.read().splitlines()
+    assert process.returncode == 0, lines
+    assert stored(place / "together") == stored(place / "expected")
+    assert lines[-1] == "9 findings of 3 models are stored"
+
+
+def test_a_killed_process_costs_its_job(place):
+    with started(place, "killed", "--jobs", "2") as process:
+        lines = until_measuring(process, 2)
+        with at_rest(process) as workers:
+            workers[0].kill()
+        lines += process.stderr.read().splitlines()
+    assert process.returncode == 0, lines
+    assert sum("begun again" in line for line in lines) == 1
+    assert sum(bool(MEASURING.search(line)) for line in lines) in (9, 10)
+    assert stored(place / "killed") == stored(place / "expected")
+
+
+def interrupted(place, results):
+    """Start two jobs and press Ctrl-C at the fourth; return the process, its workers and what it said after that."""
+    with started(place, results, "--jobs", "2") as process:
+        until_measuring(process, 4)
+        with at_rest(process) as workers:
+            begin = time.monotonic()
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does: of all processes in front
+        process.wait()
+        assert time.monotonic() - begin < 10  # many times what it takes, on a machine that has other work
+        return process, workers, process.stderr.read()
+
+
+@pytest.fixture(scope="module")
+def long_place(tmp_path_factory):
+    """Return a project of so many models that work is left when the fourth finding is begun, on any machine."""
+    return with_expected(tmp_path_factory.mktemp("long-project"), 30)
+
+
+def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(long_place):
+    place, results = long_place, "interrupted"
+    process, workers, rest = interrupted(place, results)
+    assert process.returncode == 130
+    assert "Traceback" not in rest
+    _, alive = psutil.wait_procs(workers, timeout=10)
+    assert alive == []
+    store = Store(place / results)
+    assert list(verify(store)) == []
+    whole = stored(place / "expected")
+    left = stored(place / results)
+    assert all(whole[name] == data for name, data in left.items())
+    assert sum(len(store.finding_names(name)) for name in store.names()) >= 2  # 4 begun, one at most lost by each
+
+
+def test_processes_end_with_the_one_that_started_them(place):
+    with started(place, "orphans", "--jobs", "2") as process:
+        until_measuring(process, 2)
+        with at_rest(process) as workers:
+            process.kill()
+    _, alive = psutil.wait_procs(workers, timeout=20)
+    assert alive == []
+
+
+@pytest.mark.parametrize(("jobs", "cores", "threads"), [(1, 8, 8), (3, 8, 2), (8, 8, 1), (16, 8, 1)])
+def test_one_thread_each_unless_there_are_more_cores_than_jobs(jobs, cores, threads):
+    assert threads_of(jobs, cores) == threads
+
+
+def test_jobs_share_the_memory_that_is_free(monkeypatch):
+    monkeypatch.setattr(executors, "free_memory", lambda: 100)
+    workers = Processes(Display(silent), 2)
+    assert workers.admits("1", 1000)  # nothing else is done
+    workers._running["1"] = SimpleNamespace(need=60), Future()
+    assert workers.admits("2", 40)
+    assert not workers.admits("2", 41)
+
+
+def test_what_the_user_said_of_threads_stays(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    workers = Processes(Display(silent), os.cpu_count() or 1)
+    workers._start("1")
+    found = workers._here["1"][0].submit(_threads).result()
+    workers.close()
+    assert found == {"OPENBLAS_NUM_THREADS": "3", "OMP_NUM_THREADS": "1"}
+
+
+def _threads():
+    return {name: os.environ.get(name) for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--memory", "0"], "--memory is a number of gigabytes above 0"),
+        (["--scheduler", "tcp://127.0.0.1:1", "--jobs", "2"], "--scheduler goes with neither"),
+    ],
+)
+def test_bad_options_are_a_sentence(atlas, tmp_path, monkeypatch, options, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models.yml").write_text("[]")
+    run = atlas("compute", *options)
+    assert run.code == 2
+    assert sentence in run.err

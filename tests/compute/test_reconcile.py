@@ -1,0 +1,186 @@
+"""A model is passed over where all is as it was when nothing was left to do; where anything isn't, it is opened."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from generators import findings as all_findings
+from generators.base.errors import AtlasError
+from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Files, Places, locate
+from generators.compute import jobs, reconcile
+from generators.compute.results import UP_TO_DATE, Store
+from generators.compute.running import RunSettings
+from tests.checkpoints import write_checkpoint
+from tests.compute.harness import Recorded, computed
+from tests.toy_findings import toy
+
+FINDINGS = (toy("positions"), toy("gains", needs=("blocks.*.ln2.gain",)))
+COUNTS = "counts.npy"
+
+
+@pytest.fixture(autouse=True)
+def _findings(monkeypatch):
+    monkeypatch.setattr(all_findings, "FINDINGS", FINDINGS)
+
+
+@pytest.fixture
+def looked_at(monkeypatch):
+    """Return the names of models whose checkpoints are opened, in order."""
+    names, open_model = [], jobs.open_model
+
+    def opened(model, *given):
+        names.append(model.name)
+        return open_model(model, *given)
+
+    monkeypatch.setattr(jobs, "open_model", opened)
+    return names
+
+
+@pytest.fixture
+def place(tmp_path):
+    write_checkpoint(tmp_path / "tiny", "gpt2")
+    (tmp_path / COUNTS).write_bytes(b"counts of the tokens")
+    return tmp_path
+
+
+def tiny(place: Path, **fields) -> Model:
+    return Model(name="tiny", title="Tiny", sources=(FolderSource(folder=place / "tiny"),), **fields)
+
+
+def asked(place: Path, settings: RunSettings | None = None, findings=None, **fields) -> list[str]:
+    """Compute the model; return the lines that tell of it."""
+    workers = Recorded(1)
+    computed([tiny(place, **fields)], Store(place / "results"), workers, findings, settings or RunSettings())
+    return workers.lines
+
+
+def test_it_is_opened_once_and_described_alike(place, looked_at):
+    assert asked(place) == ["tiny: computing positions", "tiny: computing gains", "tiny: computed positions, gains"]
+    assert asked(place) == ["tiny: already stored: positions, gains"] == asked(place)
+    assert looked_at == ["tiny"]
+
+
+def test_results_that_were_made_before_this_was_remembered_are_looked_at_once(place, looked_at):
+    asked(place)
+    (place / "results" / "tiny" / UP_TO_DATE).unlink()
+    assert asked(place) == asked(place)
+    assert looked_at == ["tiny", "tiny"]
+
+
+def change_byte(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+CHANGES = {
+    "a weight": lambda place: change_byte(place / "tiny" / "model.safetensors"),
+    "the config": lambda place: (place / "tiny" / "config.json").write_text(
+        (place / "tiny" / "config.json").read_text() + "\n"
+    ),
+    "another file": lambda place: (place / "tiny" / "tokenizer.json").write_text("{}"),
+    "a result": lambda place: change_byte(place / "results" / "tiny" / "gains.json"),
+    "a result lost": lambda place: (place / "results" / "tiny" / "gains.json").unlink(),
+    "a result too many": lambda place: shutil.copy(
+        place / "results" / "tiny" / "gains.json", place / "results" / "tiny" / "more.json"
+    ),
+    "what is remembered": lambda place: (place / "results" / "tiny" / UP_TO_DATE).write_text("{}"),
+    "what is remembered, to nonsense": lambda place: (place / "results" / "tiny" / UP_TO_DATE).write_bytes(b"\xff"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_changed_is_looked_at(place, looked_at, what):
+    asked(place)
+    CHANGES[what](place)
+    asked(place)
+    assert looked_at == ["tiny", "tiny"]
+    assert json.loads((place / "results" / "tiny" / "gains.json").read_text())["status"] == "computed"
+
+
+def test_other_settings_another_entry_and_other_counts_are_looked_at(place, looked_at):
+    counts = {"counts": place / COUNTS}
+    asked(place, **counts)
+    asked(place, **counts)
+    assert len(looked_at) == 1
+    asked(place, RunSettings(budget_s=7), **counts)
+    asked(place, notes="What else is known.", **counts)
+    (place / COUNTS).write_bytes(b"other counts")
+    asked(place, notes="What else is known.", **counts)
+    assert len(looked_at) == 4
+
+
+def test_other_code_is_looked_at(place, looked_at, monkeypatch):
+    asked(place)
+    monkeypatch.setattr(reconcile, "_code", lambda: "other code")
+    asked(place)
+    assert len(looked_at) == 2
+
+
+def test_some_findings_by_name_are_looked_at(place, looked_at):
+    asked(place)
+    asked(place, findings=FINDINGS[:1])
+    assert len(looked_at) == 2
+
+
+def test_a_finding_that_failed_is_tried_again(place, looked_at, monkeypatch):
+    def broken(inputs):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(all_findings, "FINDINGS", (toy("positions", measure=broken),))
+    asked(place)
+    asked(place)
+    assert len(looked_at) == 2
+
+
+def test_where_it_cannot_be_remembered_results_stay(place, looked_at, monkeypatch):
+    def full(self, *given):
+        raise AtlasError("The disk is full.")
+
+    monkeypatch.setattr(Store, "remember", full)
+    asked(place)
+    assert asked(place) == ["tiny: already stored: positions, gains"]
+    assert len(looked_at) == 2
+
+
+def test_files_of_a_hub_are_not_looked_through(place):
+    files = locate(tiny(place), (), Places().hub)
+    store = Store(place / "results")
+    assert reconcile.fingerprint(tiny(place), files, store, RunSettings()) is not None
+    assert reconcile.fingerprint(tiny(place), Files(files.origin, files.fetch), store, RunSettings()) is None
+
+
+def test_several_jobs_begin_nothing_and_remember_too(place):
+    store, model = Store(place / "results"), tiny(place)
+    first, second = Recorded(2), Recorded(2)
+    computed([model], store, first, findings=None)
+    assert first.done
+    computed([model], store, second, findings=None)
+    assert second.done == []
+    assert asked(place) == ["tiny: already stored: positions, gains"]
+
+
+def test_nothing_that_measures_is_imported(tmp_path):
+    write_checkpoint(tmp_path / "tiny", "gpt2")
+    script = """
+import sys
+from generators.cli import app
+try:
+    app(["compute", "./tiny", "--skip-runs"])
+except SystemExit as end:
+    assert not end.code
+print("measures", "generators.findings.helix" in sys.modules)
+"""
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert "measures True" in said[0]
+    assert "measures False" in said[1]

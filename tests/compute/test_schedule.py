@@ -1,0 +1,292 @@
+"""Several jobs at a time give what one after another gives, and no trouble of one costs another anything."""
+
+import shutil
+from collections import Counter
+
+import pytest
+
+from generators.base.errors import AtlasError
+from generators.checkpoint.registry import Model, PackageSource
+from generators.checkpoint.sources import Places
+from generators.compute import jobs, running
+from generators.compute.jobs import Measure, Prepare
+from generators.compute.results import Store
+from generators.compute.schedule import compute_model, compute_models
+from generators.compute.verify import verify
+from generators.findings.inputs import RUN
+from generators.runner import CannotRunError
+from tests import synthetic
+from tests.checkpoints import write_checkpoint
+from tests.compute.harness import FINDINGS, MEASURED, Recorded, computed, in_folders, stored
+from tests.findings.stand_in import StandIn
+from tests.toy_findings import toy
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return three models, and the folder of results that computing one after another leaves."""
+    place = tmp_path_factory.mktemp("schedule")
+    models = in_folders(place, 3)
+    store = Store(place / "results")
+    compute_models(models, Places(), store, named=True, findings=FINDINGS)
+    return models, place / "results"
+
+
+@pytest.fixture
+def models(made):
+    return made[0]
+
+
+@pytest.fixture
+def expected(made):
+    return stored(made[1])
+
+
+ARCH = synthetic.architecture(n_ctx=64, d_model=24, n_layer=2)
+
+
+def dies_of(model: str, what: str, times: int):
+    """Return whether a worker dies of a job: of this one, so many times."""
+    left = Counter({(model, what): times})
+
+    def dies(job):
+        which = job.request.model.name, job.what
+        left[which] -= 1
+        return left[which] >= 0
+
+    return dies
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_results_are_those_of_one_after_another(models, expected, store, count):
+    workers = Recorded(count)
+    summary = computed(models, store, workers)
+    assert summary.sentences == []
+    assert stored(store.root) == expected
+    assert sorted(workers.measured()) == sorted((model.name, name) for model in models for name in MEASURED)
+    assert workers.most == count
+    assert workers.closed
+
+
+def test_nothing_is_measured_twice_nor_written(models, made, store):
+    shutil.copytree(made[1], store.root)
+    before = {path: path.stat().st_mtime_ns for path in store.root.rglob("*.*")}
+    workers = Recorded(2)
+    computed(models, store, workers)
+    assert workers.measured() == []
+    assert {path: path.stat().st_mtime_ns for path in store.root.rglob("*.*")} == before
+
+
+def test_only_what_is_damaged_is_measured(models, expected, made, store):
+    shutil.copytree(made[1], store.root)
+    (store.root / "model-1" / "gains.json").write_text("{}")
+    workers = Recorded(2)
+    computed(models, store, workers)
+    assert workers.measured() == [("model-1", "gains")]
+    assert stored(store.root) == expected
+
+
+def test_a_worker_goes_on_with_the_model_it_has_open(models, store):
+    workers = Recorded(2)
+    computed(models[:2], store, workers)
+    first, second = ([name for name, _ in workers.measured()][i::2] for i in (0, 1))
+    assert len(set(first)) == len(set(second)) == 1
+
+
+def test_jobs_wait_for_memory(models, expected, store):
+    alone = Recorded(1)
+    computed(models, Store(store.root.parent / "alone"), alone)
+    limit = int(1.5 * alone.used)
+    workers = Recorded(3, memory=limit)
+    computed(models, store, workers)
+    assert workers.most == 1
+    assert workers.used <= limit
+    assert stored(store.root) == expected
+
+
+def test_a_job_too_large_for_the_memory_is_done_alone(models, expected, store):
+    workers = Recorded(3, memory=1)
+    computed(models, store, workers)
+    assert workers.most == 1
+    assert stored(store.root) == expected
+
+
+@pytest.mark.parametrize("what", ["opening", "reading weights", "positions"])
+def test_a_job_whose_worker_dies_is_begun_again(models, expected, store, what):
+    workers = Recorded(2, dies=dies_of("model-1", what, 1))
+    assert computed(models, store, workers).sentences == []
+    again = [line for line in workers.lines if "begun again" in line]
+    assert again == [f"model-1: {what} is begun again: its process ended (SIGKILL(-9))"]
+    assert stored(store.root) == expected
+    assert max(Counter(workers.measured()).values()) == 1
+
+
+def test_a_job_that_kills_twice_fails_and_costs_no_other(models, expected, store):
+    summary = computed(models, store, Recorded(2, dies=dies_of("model-1", "positions", 2)))
+    reason = "It was begun 2 times, and each time its process ended (SIGKILL(-9))."
+    assert summary.sentences == [f"model-1: positions failed: {reason}"]
+    assert summary.failed == ["model-1"]
+    assert store.finding("model-1", "positions").status == "failed"
+    others = {name: data for name, data in expected.items() if not name.startswith("model-1/positions")}
+    assert {name: data for name, data in stored(store.root).items() if name in others} == others
+    computed(models, store, Recorded(2))
+    assert stored(store.root) == expected
+
+
+def test_a_model_that_kills_when_it_is_read_fails_and_costs_no_other(models, expected, store):
+    summary = computed(models, store, Recorded(2, dies=dies_of("model-0", "reading weights", 2)))
+    assert summary.failed == ["model-0"]
+    assert "reading weights failed" in summary.sentences[0]
+    assert stored(store.root) == {name: data for name, data in expected.items() if not name.startswith("model-0/")}
+
+
+def test_models_that_cannot_be_had_or_used_are_shown_as_one_after_another(models, store, tmp_path):
+    folder = tmp_path / "damaged"
+    folder.mkdir()
+    (folder / "config.json").write_text("{")
+    damaged = models[0].model_copy(
+        update={"name": "damaged", "sources": (models[0].sources[0].model_copy(update={"folder": folder}),)}
+    )
+    away = Model(name="away", title="Away", sources=(PackageSource(package="no-such-package-here"),))
+    wanted = [damaged, away, models[0]]
+    other = Store(tmp_path / "other")
+    expected = compute_models(wanted, Places(), other, named=True, findings=FINDINGS)
+    found = computed(wanted, store, Recorded(2))
+    for said in ("unavailable", "bad_input", "failed", "sentences"):
+        assert getattr(found, said) == getattr(expected, said)
+    assert expected.bad_input == ["damaged"]
+    assert expected.failed == ["away"]
+    assert stored(store.root) == stored(other.root)
+
+
+def test_weights_that_change_meanwhile_are_not_taken_for_what_they_were(models, store, tmp_path):
+    [model] = in_folders(tmp_path / "weights", 1)
+
+    class Changing(Recorded):
+        def submit(self, worker, job):
+            if isinstance(job, Measure) and not self.done[2:]:
+                write_checkpoint(tmp_path / "weights" / "model-0", seed=99)
+            return super().submit(worker, job)
+
+    summary = computed([model], store, Changing(1))
+    assert summary.bad_input == ["model-0"]
+    assert "changed while" in summary.sentences[0]
+    assert store.finding_names("model-0") == ["relative"]  # which needs no weights to say that it is missing
+
+
+def test_a_model_whose_results_another_writes_comes_later(models, expected, store):
+    lock = store.locked("model-0")
+    lock.__enter__()
+
+    class Freeing(Recorded):
+        left = 2
+
+        def submit(self, worker, job):
+            if isinstance(job, Prepare) and job.request.model.name != "model-0":
+                self.left -= 1
+                if not self.left:
+                    lock.__exit__(None, None, None)
+            return super().submit(worker, job)
+
+    workers = Freeing(1)
+    computed(models, store, workers)
+    assert sum(line.startswith("model-0: waiting for another run") for line in workers.lines) == 1
+    assert workers.measured()[0][0] == "model-1"
+    assert stored(store.root) == expected
+
+
+def test_waiting_too_long_for_one_model_costs_no_other(models, expected, tmp_path):
+    impatient = Store(tmp_path / "results", wait=0)
+    with impatient.locked("model-1"):
+        summary = compute_models(models, Places(), impatient, named=True, findings=FINDINGS)
+        found = {name for name in stored(impatient.root) if not name.startswith("model-1/")}
+    assert summary.failed == ["model-1"]
+    [sentence] = summary.sentences
+    assert sentence.startswith("model-1: The results of model-1 are being written by another run (process ")
+    assert found == {name for name in expected if not name.startswith("model-1/")}
+
+
+@pytest.mark.parametrize("broken", ["open_model", "prepare"])
+def test_an_error_that_nobody_foresaw_costs_its_model_alone(models, expected, store, monkeypatch, capsys, broken):
+    """A client of the network has errors of its own, for one."""
+    whole = getattr(jobs, broken)
+
+    def disconnected(given, *more):
+        if "model-1" in str(given):
+            raise ConnectError("[Errno 111] Connection refused", request=object())
+        return whole(given, *more)
+
+    monkeypatch.setattr(jobs, broken, disconnected)
+    summary = compute_models(models, Places(), store, named=True, findings=FINDINGS)
+    what = {"open_model": "opening", "prepare": "reading weights"}[broken]
+    assert summary.sentences == [f"model-1: {what} failed: ConnectError: [Errno 111] Connection refused"]
+    assert summary.failed == ["model-1"]
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+    assert stored(store.root) == {name: data for name, data in expected.items() if not name.startswith("model-1/")}
+
+
+class ConnectError(Exception):
+    """As that of httpx: it can be pickled, and what is pickled can't be read."""
+
+    def __init__(self, message, *, request):
+        super().__init__(message)
+        self.request = request
+
+
+@pytest.mark.parametrize("said", [CannotRunError("The model does not fit into memory."), MemoryError()])
+def test_a_stored_result_stays_where_memory_is_short_now(models, store, monkeypatch, said):
+    findings = (toy("weights"), toy("runs", needs=("position_embedding", RUN), passes=1.0))
+    monkeypatch.setattr(running, "why_not", lambda files, checkpoint, device: None)
+    monkeypatch.setattr(running, "depends_on", lambda files, checkpoint: {"weights": 1})
+    monkeypatch.setattr(running, "opened_model", lambda files, checkpoint, device: StandIn(ARCH, None))
+    compute_model(models[0], Places(), store, findings=findings)
+    before = stored(store.root)
+    assert store.finding("model-0", "runs").status == "computed"
+
+    def short(files, checkpoint, device):
+        raise said
+
+    monkeypatch.setattr(running, "opened_model", short)
+    monkeypatch.setattr(running, "depends_on", lambda files, checkpoint: {"weights": 2})  # it would be measured anew
+    lines = []
+    outcome = compute_model(models[0], Places(), store, lines.append, findings)
+    assert outcome.stored == ("weights", "runs")
+    assert stored(store.root) == before
+    assert any("memory" in line and line.endswith("Its stored result stays.") for line in lines)
+    (store.root / "model-0" / "runs.json").unlink()
+    compute_model(models[0], Places(), store, findings=findings)
+    assert store.finding("model-0", "runs").status == "missing"
+
+
+def test_the_store_is_asked_once(models, made, store, monkeypatch):
+    shutil.copytree(made[1], store.root)
+    (store.root / "model-1" / "gains.json").write_text("{}")
+    asked, finding = Counter(), Store.finding
+
+    def counted(self, name, what):
+        asked[name, what] += 1
+        return finding(self, name, what)
+
+    monkeypatch.setattr(Store, "finding", counted)
+    computed(models, store, Recorded(2))
+    assert set(asked.values()) == {1}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_folder_that_cannot_be_locked_is_a_sentence(models, store, count):
+    (store.root / "model-0" / ".lock").mkdir(parents=True)
+    with pytest.raises(AtlasError, match="Results can't be written to"):
+        computed(models, store, Recorded(count))
+
+
+def test_a_disk_that_is_full_ends_all_and_frees_locks(models, store, monkeypatch):
+    def full(*arguments):
+        raise AtlasError("Results can't be written to there: the disk is full.")
+
+    monkeypatch.setattr(Store, "save_finding", full)
+    workers = Recorded(2)
+    with pytest.raises(AtlasError, match="disk is full"):
+        computed(models, store, workers)
+    assert workers.closed
+    assert not any(store.is_held(model.name) for model in models)
+    assert list(verify(store)) == []

@@ -1,0 +1,268 @@
+"""A finding measures more than it did: what is stored stays readable, and only what needs more is untested."""
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from typing_extensions import TypedDict, get_type_hints
+
+from generators.checkpoint.registry import FolderSource, Model, Registry
+from generators.compute import judged
+from generators.compute.judged import judged_finding, read_metrics
+from generators.compute.records import FindingRecord
+from generators.compute.results import Store
+from generators.drawing import style
+from generators.findings import FINDINGS
+from generators.findings.contract import Figure, Finding
+from generators.findings.gains.measure import GainsIntervals, GainsMetrics, Ranks
+from generators.findings.growing import Lacking, NotMeasured, lacking, with_nulls
+from generators.findings.judging import NotMeasuredError, Rule, Untested
+from generators.findings.judging import Tested as Found
+from generators.findings.measured import Interval, Measurements
+from generators.maths.channels import ConsistentChannel
+from generators.site import pages
+from generators.site.pages import render
+from generators.site.staging import Staging
+from generators.site.words import NEEDS_MORE, as_far_as_measured, environment, of_those_measured
+from tests.conftest import ROOT, without_figures
+
+GAINS = next(finding for finding in FINDINGS if finding.name == "gains")
+STORE = Store(ROOT / "results")
+MODELS = [name for name in STORE.names() if STORE.whole(name, "gains")]
+SENTENCE = "This number was not measured when the model was computed; compute it again with: atlas compute {}."
+
+
+class GrownIntervals(GainsIntervals):
+    layers_topped: Interval | None
+
+
+class GrownChannel(ConsistentChannel):
+    median_ratio: float | None
+
+
+class GrownRanks(Ranks):
+    token_kurtosis: float | None
+
+
+Grown = TypedDict(
+    "Grown",
+    {
+        **get_type_hints(GainsMetrics),
+        "typical_gain": float | None,
+        "intervals": GrownIntervals,
+        "consistent_channel": dict[str, GrownChannel | None],
+        "ln2_channel": GrownRanks | None,
+    },
+)
+
+
+def number(value: float | None) -> Found:
+    return Found(value, "There is one.")
+
+
+def of_a_row(measured: Measurements[Any]) -> Found:
+    return number(next(row["mean_gain"] for row in measured.tables["norms"].named()))
+
+
+def of_the_channel(measured: Measurements[Any]) -> Found | Untested:
+    found = measured.metrics["consistent_channel"]["ln2"]
+    return Untested("No channel.") if found is None else number(found.get("median_ratio"))
+
+
+ASKING = {
+    "top-level": lambda measured: number(measured.metrics["typical_gain"]),
+    "by-get": lambda measured: number(measured.metrics.get("typical_gain")),
+    "by-in": lambda measured: number(1.0 if "typical_gain" in measured.metrics else None),
+    "nested": lambda measured: number(len(measured.metrics["intervals"]["layers_topped"] or ())),
+    "all-of-them": lambda measured: number(len([one for one in measured.metrics["intervals"].values() if one])),
+    "copied": lambda measured: number(len({**measured.metrics["intervals"]})),
+    "column": lambda measured: number(float(np.mean(measured.tables["norms"].column("mean_gain")))),
+    "row": of_a_row,
+    "table": lambda measured: number(len(measured.tables["means"].rows)),
+    "array": lambda measured: number(float(measured.arrays["mean_gain"].mean())),
+}
+NEW = tuple(
+    Rule(f"new-{name}", name, "It is so.", "the number", test, holds=2.0)
+    for name, test in {**ASKING, "channel": of_the_channel}.items()
+)
+
+
+def draw(value: Any) -> Any:
+    figure = style.canvas(width=2, height=2)
+    figure.add_subplot().axhline(float(value))
+    return figure
+
+
+def grown_figures(measured: Measurements[Any]) -> list[Figure]:
+    new = Figure("gains-new", "The new number", partial(draw, measured.metrics["typical_gain"]))
+    return [new, *GAINS.figures(measured)]
+
+
+GROWN = replace(GAINS, metrics=Grown, rules=(*GAINS.rules, *NEW), figures=grown_figures)
+
+
+@pytest.fixture
+def grown(monkeypatch: pytest.MonkeyPatch) -> Finding[Any]:
+    """Have `gains` measure one number and one column more than what is stored of it."""
+    changed = tuple(GROWN if finding is GAINS else finding for finding in FINDINGS)
+    for room in (judged, pages):
+        monkeypatch.setattr(room, "FINDINGS", changed)
+    return GROWN
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_stored_verdicts_stay_and_new_claims_are_untested(model):
+    before, now = judged_finding(STORE, model, GAINS), judged_finding(STORE, model, GROWN)
+    assert now.record.status == before.record.status
+    assert now.claims[: len(before.claims)] == before.claims
+    asked = {claim.id.removeprefix("new-"): claim for claim in now.claims[len(before.claims) :]}
+    if before.measured is None:
+        return
+    assert {(name, asked[name].verdict, asked[name].answer) for name in ASKING} == {
+        (name, "untested", SENTENCE.format(model)) for name in ASKING
+    }
+    there = before.measured.metrics["consistent_channel"]["ln2"] is not None
+    assert asked["channel"].answer == (SENTENCE.format(model) if there else "No channel.")
+
+
+def test_there_are_models_to_try():
+    assert len([name for name in MODELS if judged_finding(STORE, name, GAINS).measured]) > 5
+
+
+def test_absent_numbers_are_published_as_null_and_named():
+    record = judged_finding(STORE, MODELS[0], GROWN).record
+    assert record.metrics["typical_gain"] is None
+    assert record.metrics["intervals"]["layers_topped"] is None
+    assert {("typical_gain",), ("intervals", "layers_topped")} <= set(record.not_measured)
+    assert FindingRecord.model_validate_json(record.model_dump_json()) == record
+    assert "not_measured" not in judged_finding(STORE, MODELS[0], GAINS).record.model_dump()
+
+
+def test_the_models_page_shows_all_but_what_needs_the_number(grown, tmp_path, monkeypatch):
+    without_figures(monkeypatch)
+    name = MODELS[0]
+    registry = Registry(models=(Model(name=name, title=name, sources=(FolderSource(folder=tmp_path),)),))
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / name).symlink_to(STORE.root / name)
+    site = Staging(tmp_path / "pages", tmp_path / "cache")
+    monkeypatch.setattr("generators.site.pictures._svg", only_what_can_be_drawn)
+    rendered = render(registry, Store(results), site, tmp_path / "src", whole=False)
+    assert rendered.damaged == []
+    page = (site.folder / f"models/{name}.md").read_text("utf-8")
+    assert SENTENCE.format(name) in page
+    assert "gains-new" not in page
+    assert f"figures/{name}/gains-ln2.svg" in page
+    document = json.loads((site.folder / f"data/{name}/findings.json").read_text("utf-8"))
+    assert document["findings"]["gains"]["metrics"]["typical_gain"] is None
+
+
+def only_what_can_be_drawn(key: str, made: Any, staging: Staging) -> bytes:
+    if getattr(made, "func", None) is draw:
+        made()
+    return b'<svg xmlns="http://www.w3.org/2000/svg" width="100" height="100" viewBox="0 0 100 100"/>'
+
+
+# Words and other numbers
+
+
+def words(text: str) -> Any:
+    return environment().from_string("{% macro said(metrics) %}" + text + "{% endmacro %}").module.said
+
+
+LACKS = lacking({"old": 1.0, "more": {}}, [("new",), ("more", "new")], lambda: NotMeasured("No."))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ metrics.new }}",
+        "{{ '%.2f' | format(metrics.new) }}",
+        "{% if metrics.new > 1 %}x{% endif %}",
+        "{% for one in metrics.new %}x{% endfor %}",
+        "{{ metrics.more.new | number }}",
+        "{{ metrics.new.x.y + 1 }}",
+        "{% if metrics.new %}{{ metrics.new | percent }}{% endif %}",
+    ],
+)
+def test_words_that_need_an_absent_number_are_left_out(text):
+    assert as_far_as_measured(words(text), LACKS) == NEEDS_MORE
+    assert as_far_as_measured(words("{{ metrics.old }}"), LACKS) == "1.0"
+
+
+def test_a_model_that_lacks_a_number_costs_the_others_no_words():
+    said = words("{% for each in metrics %}{{ each.new }}, {% endfor %}")
+    assert of_those_measured(said, [{"new": 1}, LACKS, {"new": 2}]) == "1, 2, " + NEEDS_MORE
+    assert of_those_measured(said, [{"new": 1}]) == "1, "
+    assert of_those_measured(said, [LACKS]) == NEEDS_MORE
+
+
+def test_whatever_is_done_with_an_absent_number_raises():
+    absent = LACKS["new"]
+    for use in (float, int, len, list, str, abs, np.asarray, np.sqrt, "{:.2f}".format, "%.1f".__mod__):
+        with pytest.raises(NotMeasuredError, match=r"No\."):
+            use(absent)
+    for compare in (lambda x: x > 1, lambda x: 1 - x, lambda x: x == 1, lambda x: x - 1, lambda x: np.ones(2) * x):
+        with pytest.raises(NotMeasuredError, match=r"No\."):
+            compare(absent)
+
+
+def test_what_is_absent_deep_inside_is_found_and_the_rest_is_unchanged():
+    stored = {"layers": [{"a": 1}, {"a": 2, "b": 3}], "other": [1, 2]}
+    assert with_nulls(stored, [("layers", 0, "b")]) == {
+        **stored,
+        "layers": [{"a": 1, "b": None}, stored["layers"][1]],
+    }
+    found = lacking(stored, [("layers", 0, "b")], lambda: None)
+    assert isinstance(found["layers"][0], Lacking)
+    assert [dict(layer) for layer in found["layers"]] == [{"a": 1, "b": None}, {"a": 2, "b": 3}]
+    assert len(found["layers"][0]) == 2
+
+
+class Row(TypedDict):
+    a: float
+    b: float
+
+
+class Typed(TypedDict):
+    n: int
+    rows: list[Row]
+    named: dict[str, Row | None]
+
+
+TYPED = {"n": 1, "rows": [{"a": 1.0, "b": 2.0}], "named": {"x": None, "y": {"a": 1.0, "b": 2.0}}}
+
+
+@pytest.mark.parametrize(("changed", "absent"), [
+    ({}, ()),
+    ({"rows": [{"a": 1.0}]}, (("rows", 0, "b"),)),
+    ({"named": {"y": {"b": 1.0}}}, (("named", "y", "a"),)),
+])  # fmt: skip
+def test_absent_numbers_are_found_by_the_type(changed, absent):
+    assert read_metrics(Typed, TYPED | changed) == (TYPED | changed, absent)
+
+
+@pytest.mark.parametrize("changed", [
+    {"m": 1}, {"n": "1.5"}, {"n": None}, {"rows": [{"a": 1.0, "c": 2.0}]}, {"rows": [{"a": "x"}]},
+])  # fmt: skip
+def test_another_type_or_another_name_is_another_form(changed):
+    """A number that was renamed would be absent and unknown at once."""
+    with pytest.raises(ValidationError):
+        read_metrics(Typed, TYPED | changed)
+
+
+def test_results_stored_with_the_new_numbers_are_judged_by_them(tmp_path):
+    stored, arrays = STORE.whole(MODELS[0], "gains")
+    metrics = with_nulls(stored.metrics, judged_finding(STORE, MODELS[0], GROWN).record.not_measured)
+    store = Store(Path(tmp_path))
+    store.save_model(STORE.model(MODELS[0]))
+    store.save_finding(MODELS[0], stored.model_copy(update={"metrics": {**metrics, "typical_gain": 3.0}}), arrays)
+    claims = {claim.id: claim for claim in judged_finding(store, MODELS[0], GROWN).claims}
+    assert claims["new-top-level"].verdict == claims["new-by-get"].verdict == "holds"
+    assert claims["new-nested"].verdict == "fails"  # it was measured: there is none
+    assert claims["new-column"].answer == SENTENCE.format(MODELS[0])

@@ -1,0 +1,239 @@
+"""A finding is added by its folder, its template and its tests: nothing else names one."""
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from generators.findings import FINDINGS
+from tests.checkpoints import Sizes, write_checkpoint
+from tests.conftest import ROOT
+
+NAMES = {finding.name for finding in FINDINGS}
+CLAIMS = {rule.id for finding in FINDINGS for rule in finding.rules}
+
+# Strings outside findings' folders that are a finding's name or a claim's id, and why they look up neither.
+ARGUED = {
+    "generators/drawing/head_grid.py": {"heads"},  # a field of what `heads.js` draws
+    "generators/maths/curve_chance.py": {"winding", "fraying"},  # statistics of a curve, by name
+    "generators/maths/curve_statistics.py": {"winding", "fraying"},  # as above
+    "generators/maths/curves.py": {"winding"},  # as above
+    "generators/site/alike.py": {"channels", "heads"},  # sizes of a model: how many it has
+    "generators/site/results_table.py": {"channels", "heads"},  # as above, as columns and units of the table
+    # Questions about a few trained models, each answered by the claim that it is about: a page of prose in Python. A
+    # new finding changes nothing there.
+    "generators/site/family.py": {
+        "constant-norms",
+        "look-back",
+        "low-rank",
+        "makes-its-own-positions",
+        "stream",
+        "three-components",
+        "winding",
+        "generators.findings.stream.claims",
+        "generators.findings.stream.measure",
+    },
+    "templates/family.j2": {"look-back"},  # as `generators/site/family.py`, whose answers it words
+    "templates/about.md.j2": {"channels"},  # a sentence has the word before a quotation mark
+    "templates/macros.j2": {"channels"},  # a unit
+}
+# Findings that one finding's own words or facts take numbers from: each pair is set side by side on pages.
+SIDE_BY_SIDE = {
+    ("attention", "heads"),  # where heads look by weights, and on text
+    ("blurred", "position_use"),  # by position alone, and on text
+    ("position_use", "helix"),  # variance, and what a running model loses without it
+    ("undertrained", "outliers"),  # tokens that look untrained, and what the model says of them
+}
+
+
+def strings_of(module: str) -> Iterator[str]:
+    """Yield the strings of a program and the modules it imports from, but no docstrings."""
+    for node in ast.walk(ast.parse(module)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+
+
+def strings_in(template: str) -> Iterator[str]:
+    """Yield what a template may look something up by: quoted strings, attributes, addresses of findings, claims."""
+    patterns = r"""["']([\w.-]+)["']|\.(\w+)|findings/([\w-]+)|#(?:claim-|rule-|lesson-)?([\w-]+)"""
+    for found in re.finditer(patterns, template):
+        yield from ".".join(filter(None, found.groups())).split(".")
+
+
+def names_in(path: str) -> set[str]:
+    """Return the findings and claims that a file names."""
+    text = (ROOT / path).read_text("utf-8")
+    if not path.endswith(".py"):
+        return {*strings_in(text)} & (NAMES | CLAIMS)
+    modules = {one for one in strings_of(text) if one.startswith(tuple(f"generators.findings.{n}." for n in NAMES))}
+    return {*strings_of(text)} & (NAMES | CLAIMS) | modules
+
+
+def files_outside() -> list[str]:
+    """Return programs and templates that are no finding's."""
+    paths = [path.relative_to(ROOT) for folder in ("generators", "templates") for path in (ROOT / folder).rglob("*")]
+    of_findings = re.compile(r"generators/findings/\w+/|templates/findings/")
+    texts = (path.as_posix() for path in paths if path.suffix in (".py", ".j2", ".yml"))
+    return sorted(path for path in texts if not of_findings.match(path))
+
+
+@pytest.mark.parametrize("path", files_outside())
+def test_nothing_outside_its_folder_and_template_names_a_finding_or_a_claim(path):
+    assert names_in(path) == ARGUED.get(path, set()), "named without need, or argued for and no longer there"
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_a_finding_takes_numbers_of_no_other_but_where_both_are_set_side_by_side(name):
+    text = (ROOT / "templates" / "findings" / f"{name}.md.j2").read_text("utf-8")
+    taken = set(re.findall(r"measured\.(?:get\(\")?(\w+)|import \"findings/(\w+)", text))
+    others = {one for pair in taken for one in pair if one in NAMES} - {name}
+    assert {(name, other) for other in others} <= SIDE_BY_SIDE
+
+
+# One more, in a copy
+
+MADE_UP = {
+    "generators/findings/made_up/__init__.py": """
+from generators.findings.contract import Figure, Finding
+from generators.findings.facts import EntityNote, EntityNumbers, Facts, rows
+from generators.findings.judging import Rule, Tested
+from generators.findings.made_up.measure import MadeUpMetrics, MadeUpRow, measure
+
+
+def draw():
+    from matplotlib.figure import Figure as Canvas
+
+    return Canvas()
+
+
+def channels(found, count):
+    yield EntityNote(found.metrics["loudest"], "Made up: the loudest of all.")
+    by_channel = {row["channel"]: row["mean_size"] for row in rows(found, "sizes", MadeUpRow)}
+    yield EntityNumbers("made-up size", by_channel, "made-up-figure", "largest")
+
+
+FINDING = Finding(
+    name="made_up",
+    title="A made-up finding",
+    order=7,
+    needs=("token_embedding",),
+    metrics=MadeUpMetrics,
+    measure=measure,
+    rules=(
+        Rule(
+            id="made-up-claim",
+            short="made-up claim",
+            statement="Something is made up.",
+            value="mean size",
+            holds=0.0,
+            test=lambda found: Tested(found.metrics["size"], "It is."),
+        ),
+    ),
+    figures=lambda found: [Figure("made-up-figure", "A made-up figure", draw)],
+    facts=Facts(
+        entities={"channel": channels},
+        columns={"mean_size": "made-up heading"},
+        search=("made-up word",),
+        teaser="made-up-claim",
+    ),
+    signature="made-up-figure",
+)
+""",
+    "generators/findings/made_up/measure.py": """
+import numpy as np
+from typing_extensions import TypedDict
+
+from generators.findings.measured import Measurements, table_of
+
+
+class MadeUpMetrics(TypedDict):
+    size: float
+    loudest: int
+
+
+class MadeUpRow(TypedDict):
+    channel: int
+    mean_size: float
+
+
+def measure(inputs):
+    sizes = np.abs(inputs.weights["token_embedding"]).mean(axis=0).astype(float)
+    rows = [{"channel": i, "mean_size": float(size)} for i, size in enumerate(sizes[:3])]
+    metrics = {"size": float(sizes.mean()), "loudest": int(sizes.argmax())}
+    return Measurements(metrics, {"sizes": table_of("Sizes", ("channel", "mean_size"), rows)})
+""",
+    "templates/findings/made_up.md.j2": """
+{% macro question() %}Is it made up?{% endmacro %}
+{% macro add_beside(page) %}<dt>Made up</dt><dd>{{ page.measured.made_up.size | number }}</dd>{% endmacro %}
+{% macro headline() %}A made-up headline{% endmacro %}
+{% macro teaser(name, m) %}{{ name }} has {{ m.size | number }}.{% endmacro %}
+{% macro observation() %}Nobody saw it.{% endmacro %}
+{% macro definition() %}It is made up.{% endmacro %}
+{% macro change_mind() %}Nothing.{% endmacro %}
+{% macro details(metrics) %}Its size is {{ metrics.size | number }}.{% endmacro %}
+{% macro caption_made_up_figure(metrics, arrays) %}Nothing is drawn.{% endmacro %}
+{% macro alt_made_up_figure(metrics, arrays) %}Nothing.{% endmacro %}
+""",
+}
+RENDER = """
+from pathlib import Path
+
+from generators.checkpoint.registry import Registry
+from generators.compute.results import Store
+from generators.site.pages import render
+from generators.site.search import answers
+from generators.site.staging import Staging
+
+rendered = render(Registry(models=()), Store(Path("results")), Staging(Path("pages"), Path("cache")), Path("none"))
+assert not rendered.damaged, rendered.damaged
+print(answers()["findings/made_up/"])
+"""
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Add a finding to a copy of the atlas, measure a model of noise by it, and return the folder of the pages."""
+    folder = tmp_path_factory.mktemp("copy")
+    for name in ("generators", "templates"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for path, text in MADE_UP.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text.lstrip("\n"), "utf-8")
+    write_checkpoint(
+        folder / "noise", "gpt2", sizes=Sizes(n_layer=2, n_head=3, d_model=48, n_ctx=256, vocab_size=160)
+    )
+    environment = {**os.environ, "PYTHONPATH": str(folder), "HF_HUB_OFFLINE": "1"}
+    for command in (["-m", "generators.cli", "compute", "./noise", "--only", "made_up"], ["-c", RENDER]):
+        run = subprocess.run(
+            [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert run.returncode == 0, run.stdout + run.stderr
+    assert "['made-up word']" in run.stdout
+    return folder / "pages"
+
+
+def test_a_made_up_finding_is_on_every_page_that_findings_are_on(rendered):
+    home, model = (rendered / "index.md").read_text(), (rendered / "models" / "noise.md").read_text()
+    assert '<h2 id="opening-made-up-claim">A made-up headline</h2>' in home
+    assert '<section class="opening opening--first"' in home, "it comes first of all"
+    assert "Its size is" in model
+    assert "<dt>Made up</dt>" in model
+    assert "made-up heading</th>" in model
+    assert "Made up: the loudest of all." in model
+    assert "Is it made up?" in (rendered / "findings" / "made_up.md").read_text()
+    assert "Something is made up." in (rendered / "learned.md").read_text()
+
+
+def test_a_made_up_finding_speaks_of_single_channels(rendered):
+    channel = json.loads((rendered / "data" / "noise" / "things.json").read_text())["channel"]
+    assert [column["says"] for column in channel["columns"]] == ["made-up size"]
+    assert {note["finding"] for notes in channel["notes"].values() for note in notes} == {"made_up"}

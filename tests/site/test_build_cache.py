@@ -1,0 +1,112 @@
+"""A site that is built is known by content: by what it was made from, and by what came out."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from generators.site import build_cache
+from generators.site.build_cache import Workshop
+from tests.site.test_plugin import write
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Workshop:
+    """Return a site that was made, with everything that it was made from."""
+    made = Workshop(*(tmp_path / name for name in ("src", "mkdocs.yml", "pages", "cache", "site")))
+    made_of = ("src/page.md", "mkdocs.yml", "models.yml", "results/gpt2/helix.json", "templates/home.md.j2")
+    files = (*made_of, "pages/index.md", "site/index.html", "site/deep/figure.svg")
+    write(tmp_path, {path: path for path in files})
+    build_cache.remember(made, inputs=given(made), pages=build_cache.pages(made))
+    return made
+
+
+def given(workshop: Workshop, unavailable: dict[str, str] | None = None) -> str:
+    folder = workshop.site.parent
+    inputs = folder / "models.yml", folder / "results"
+    return build_cache.inputs(*inputs, workshop, folder / "templates", unavailable or {})
+
+
+def test_an_unchanged_site_is_not_built_again_whatever_its_dates(workshop):
+    for path in workshop.site.parent.rglob("*"):
+        os.utime(path, (0, 0))
+    assert build_cache.is_built("inputs", given(workshop), workshop)
+    assert build_cache.is_built("pages", build_cache.pages(workshop), workshop)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["models.yml", "series.yml", "results/gpt2/helix.json", "templates/home.md.j2", "src/page.md", "mkdocs.yml"],
+)
+def test_whatever_it_is_made_from_counts(workshop, path):
+    (workshop.site.parent / path).write_text("another")
+    assert not build_cache.is_built("inputs", given(workshop), workshop)
+
+
+def test_why_weights_are_unavailable_counts(workshop):
+    assert not build_cache.is_built("inputs", given(workshop, {"gpt2": "The hub is out of reach."}), workshop)
+
+
+def test_the_address_of_the_site_counts(workshop, monkeypatch):
+    monkeypatch.setenv("SITE_URL", "https://example.org/")
+    assert not build_cache.is_built("inputs", given(workshop), workshop)
+    assert not build_cache.is_built("pages", build_cache.pages(workshop), workshop)
+
+
+def test_pages_count_for_mkdocs_and_results_do_not(workshop):
+    (workshop.site.parent / "results/gpt2/helix.json").write_text("another")
+    assert build_cache.is_built("pages", build_cache.pages(workshop), workshop)
+    (workshop.pages / "index.md").write_text("another")
+    assert not build_cache.is_built("pages", build_cache.pages(workshop), workshop)
+
+
+@pytest.mark.parametrize("what", ["changed", "lost", "more", "whole"])
+def test_a_site_that_is_not_what_was_made_does_not_stand(workshop, what):
+    figure = workshop.site / "deep/figure.svg"
+    if what == "changed":
+        figure.write_text("x" * len(figure.read_text()))
+    elif what == "lost":
+        figure.unlink()
+    elif what == "more":
+        (workshop.site / "more.html").write_text("more")
+    else:
+        workshop.site.rename(workshop.site.with_name("elsewhere"))
+    assert not build_cache.is_built("inputs", given(workshop), workshop)
+
+
+def test_without_what_is_remembered_it_is_built_again(workshop):
+    shutil.rmtree(workshop.cache)
+    assert not build_cache.is_built("inputs", given(workshop), workshop)
+
+
+@pytest.mark.parametrize("registry", ["models.yml", "series.yml"])
+def test_records_of_training_count_where_a_registry_names_their_folder(workshop, registry):
+    """Pages of series show the losses in them."""
+    folder = workshop.site.parent
+    sources = "[{name: a, sources: [{folder: weights/one}]}, {each: {sources: [{folder: 'weights/step{at}'}]}}]"
+    (folder / registry).write_text(sources)
+    made: set[str] = {given(workshop)}
+    for number, path in enumerate(("one", "one", "step10", "step10"), 2):
+        (folder / "weights" / path).mkdir(parents=True, exist_ok=True)
+        (folder / "weights" / path / "training.json").write_text(f"{number}")
+        made.add(given(workshop))
+        assert len(made) == number
+    (folder / "weights/elsewhere").mkdir()
+    (folder / "weights/elsewhere/training.json").write_text("of no model")
+    (folder / "weights/one/README.md").write_text("no record")
+    assert given(workshop) in made
+    (folder / registry).write_text("[")
+    given(workshop)
+
+
+def test_nothing_heavy_is_imported_to_find_out(workshop):
+    heavy = ("numpy", "pydantic", "matplotlib", "mkdocs", "torch", "scipy", "jinja2", "generators.findings")
+    rooms = "generators.cli, generators.site.build_cache, generators.site.locations"
+    program = f"import sys, {rooms}; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,347 @@
+"""Channels, heads, tokens and positions as stored results know them: for panels, lists and the search."""
+
+import json
+from types import SimpleNamespace
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from generators.compute.results import Store
+from generators.findings import FINDINGS
+from generators.findings.facts import EntityKind
+from generators.findings.measured import Measurements, Table
+from generators.site.addresses import linked
+from generators.site.entities import Entities, Notable, entities, write_entities
+from generators.site.search import ENTRIES, INDEX, add_entries, entries_of_glossary, entries_of_model, write_search
+from generators.site.staging import Staging
+from generators.site.words import environment
+from tests.site.conftest import ROOT
+from tests.site.stand_ins import sections_of
+
+HOSTILE = "<script>alert(1)</script>"
+HEAD = ("layer", "head", "peak_offset", "weight_at_1", "previous_token_head")
+LAST = (1, 1, 1, 0.3, False)
+EXCEPTION = ("id", "readable", "best_id", "best_readable", "norm", "best_norm", "cosine")
+PLANTED: dict[str, Measurements[Any]] = {
+    "channels": Measurements(
+        {"position_std": [0.1, 0.5, 0.3], "token_mean": [1, -2.0, 0.5], "token_std": None, "position_channels": [1]},
+        arrays={"position_mean": np.array([0.25, 0, 0.125]), "right_singular_vectors": np.array([[0.6, 0.8, 0]])},
+    ),
+    "gains": Measurements(
+        {"consistent_channel": {"ln2": {"channel": 2, "layers_topped": 2, "n_layers": 2}, "ln1": None}},
+        arrays={"ln2_gain": np.array([[1.0, 2, 3], [4, 5, 6]]), "ln2_layers": np.array([0, 1])},
+    ),
+    "attention": Measurements(
+        {
+            "positional_kernels": {
+                "heads": [
+                    dict(zip(HEAD, row, strict=True))
+                    for row in ((0, 1, 1, 0.9, True), (0, 0, 1, 0.2, False), (1, 0, 0, 0.1, False), LAST)
+                ]
+            },
+            "token_kernels": None,
+        },
+        arrays={
+            "kernel_offsets": np.array([0, 1]),
+            "kernels": np.array([[0.8, 0.2], [0.1, 0.9], [0.9, 0.1], [0.7, 0.3]]),
+            "uniform_kernel": np.array([0.5, 0.5]),
+        },
+    ),
+    "outliers": Measurements(
+        {"clump": {"members": [4, 5], "radius": 0.5}, "n_tokens": 8, "known_unused": {"count": 1}},
+        tables={"known_unused": Table("never", ("id", "readable"), ((5, HOSTILE),))},
+        arrays={
+            "ids": np.array([0, 4, 7]),
+            "norm": np.array([1.5, 2.5, 3.5]),
+            "token_name": np.array(["a", "␠b", "c"]),
+            "nearest": np.array([0.1, 0.2]),
+        },
+    ),
+    "zero_layer": Measurements(
+        {"exceptions": 1, "n_tokens": 8},
+        tables={
+            "exceptions": Table("exceptions", EXCEPTION, ((4, "␠b", 7, "c", 2.5, 3.5, 0.75),)),
+            "hubs": Table("hubs", ("id", "readable", "absorbs"), ((7, "c", 3),)),
+        },
+    ),
+    "helix": Measurements(
+        {"n_positions": 3, "outlier_positions": [0]},
+        arrays={"norms": np.array([9.0, 1, 2]), "steps": np.array([8.0, 1])},
+    ),
+}  # fmt: skip
+
+
+WHY = ("channel", "why", "cost", "low", "high")
+VALUE = ("channel", "layer", "token_there", "next_token")
+IN_USE: dict[str, Measurements[Any]] = {
+    "channel_use": Measurements(
+        {"unit": "nats per token"},
+        tables={
+            "channels": Table(
+                "held", WHY, ((2, "frequency", 0.5, 0.4, 0.6), (0, "drawn", 0.1, 0, 1), (1, "drawn", 0, 0, 1))
+            ),
+            "values": Table("values", VALUE, ((2, 0, -0.1, 0.2), (2, 1, -0.4, None))),
+        },
+    ),
+    "frequency": Measurements(
+        {
+            "frequency_channel": {"channel": 2, "rho": -0.7},
+            "contrast_channel": {"channel": 1, "rho": 0.2},
+            "channel_rho": {"frequency": [0.1, 0.2, -0.7], "norm": [0, 0, 0], "index": [0, 0, 0]},
+            "n_tokens": 8,
+            "n_channels": 3,
+            "proxy": True,
+        }
+    ),
+}
+FIGURES = {"curve": "Figure 1, “The curve”, Planted <b>"}
+
+
+def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
+    """Return as much of a model's page as entities are made from."""
+    model = SimpleNamespace(name="planted", n_layer=2, n_head=2, d_model=3, n_ctx=3, vocab_size=9)
+    return SimpleNamespace(
+        name="planted",
+        title="Planted <b>",
+        findings=SimpleNamespace(model=model),
+        sections=sections_of(measured),
+        claims={},
+        figures=FIGURES,
+        measured={name: one.metrics for name, one in measured.items()},
+        knows=lambda kind: any(kind in one.facts.entities for one in FINDINGS if one.name in measured),
+    )
+
+
+def column(found: Entities, says: str) -> Any:
+    return found.columns[says]
+
+
+def notes(found: Entities, index: int) -> str:
+    return " ".join(note.says for _, note in found.notes.get(index, []))
+
+
+def test_a_channel_is_described_by_embeddings_and_gains():
+    found = entities(page(), "channel")
+    assert found.count == 3
+    assert column(found, "standard deviation over positions (P)").values == [0.1, 0.5, 0.3]
+    assert column(found, "mean over positions (P)").values == [0.25, 0, 0.125]
+    assert column(found, "mean over tokens (E)").values == [1, -2, 0.5]
+    leading = "share of P's leading direction, which holds the mean over positions, too"
+    assert column(found, leading).values == pytest.approx([0.36, 0.64, 0])
+    [gains] = found.as_json()["lines"]
+    assert (gains["at"], gains["values"], gains["usual"]) == ([0, 1], [[1, 4], [2, 5], [3, 6]], [2, 5])
+    assert notes(found, 1) == (
+        "A position channel: P varies in it far more than in the rest. Positions vary most in it: by 0.5."
+    )
+    assert notes(found, 2) == "ln2 gives it the largest gain in 2 of 2 layers."
+    assert notes(found, 0) == ""
+    assert {finding for finding, _ in found.unknown} == {"frequency", "channel_use"}
+    assert "The checkpoint lacks it." in found.unknown[0][1]
+
+
+@pytest.mark.parametrize(("limit", "holds"), [(0.2, True), (0.9, False), (None, False)])
+def test_a_channel_is_the_frequency_channel_where_it_tracks_frequency(limit, holds):
+    null = {"null": "shuffled", "median": 0.1, "limit": limit, "draws": 100}
+    chance = {
+        "proxy": False,
+        "source": "counts",
+        "chance": {"frequency_channel": null, "drift": {**null, "limit": 0.1}},
+    }
+    known = {} if limit is None else {**chance, "intervals": {"frequency_channel": [0.6, 0.8]}, "probe": None}
+    frequency = Measurements({**IN_USE["frequency"].metrics, **known})
+    said = notes(entities(page({"frequency": frequency}), "channel"), 2)
+    assert ("The frequency channel: no other goes" in said) == holds
+    assert ("The channel that goes most with frequency: no other goes" in said) != holds
+
+
+def test_what_a_channel_costs_and_how_it_goes_with_frequency_in_use_is_known():
+    found = entities(page(PLANTED | IN_USE), "channel")
+    cost = column(found, "cost of holding it at its mean while the model runs (nats per token)")
+    assert (cost.ids, cost.values, cost.stated.order) == ([0, 1, 2], [0.1, 0, 0.5], "largest")
+    there, following = (
+        next(one for one in found.columns.values() if one.stated.name == name)
+        for name in ("token_there", "next_token")
+    )
+    assert (there.ids, there.values) == ([2], [-0.4])
+    assert (following.ids, following.values) == ([2], [0.2])
+
+
+def test_a_head_is_described_by_its_kernel_whatever_the_order_of_the_rows():
+    found = entities(page(), "head")
+    assert found.count == 4
+    assert column(found, "weight on the previous token, by position alone").values == [0.2, 0.9, 0.1, 0.3]
+    assert notes(found, 1) == "A previous-token head by position alone: 0.9 there."
+    [kernel] = found.as_json()["lines"]
+    assert (kernel["at"], kernel["values"][1], kernel["usual"]) == ([0, 1], [0.1, 0.9], [0.5, 0.5])
+    assert [finding for finding, _ in found.unknown] == ["heads"]
+
+
+def test_a_token_is_described_by_norm_clump_neighbours_and_what_it_yields():
+    found = entities(page(), "token")
+    assert found.count == 8
+    assert found.names == {0: "a", 4: "␠b", 5: HOSTILE, 7: "c"}
+    norms = column(found, "norm of its embedding")
+    assert dict(zip(norms.ids, norms.values, strict=True)) == {0: 1.5, 4: 2.5, 7: 3.5}
+    nearest = column(found, "distance to the nearest other token")
+    assert dict(zip(nearest.ids, nearest.values, strict=True)) == {0: 0.1, 7: 0.2}, "spread over the ids"
+    yielded = column(found, "token that it yields")
+    assert (yielded.ids, yielded.values, yielded.stated.leads) == ([4], [7], "token")
+    groups = {finding + str(group.ids): (group.says, group.otherwise) for finding, group in found.groups}
+    assert groups["outliers[4, 5]"][1].startswith("Not in the clump of 2 tokens")
+    assert groups["zero_layer[4]"][1] == "Without layers it yields itself."
+    assert groups["outliers[5]"][0] == "It never occurs in the training text."
+    assert notes(found, 7) == "Without layers 3 other tokens yield it instead of themselves."
+
+
+def test_numbers_that_several_findings_know_are_put_together_once():
+    svd = Measurements({"n_tokens": 8}, arrays={"token_id": np.array([7, 6]), "token_norm": np.array([9.0, 4.5])})
+    norms = column(entities(page(PLANTED | {"token_svd": svd}), "token"), "norm of its embedding")
+    assert dict(zip(norms.ids, norms.values, strict=True)) == {0: 1.5, 4: 2.5, 6: 4.5, 7: 9.0}, "the first is kept"
+    assert (norms.finding, norms.stated.figure) == ("outliers", "outlier-norms"), "whichever has a figure of them"
+    gains = Measurements(PLANTED["gains"].metrics, arrays={"position_std": np.array([0.1, 0.6, 0.3])})
+    for others, values, finding in (({}, [0.1, 0.6, 0.3], "gains"), (PLANTED, [0.1, 0.5, 0.3], "channels")):
+        std = column(entities(page({**others, "gains": gains}), "channel"), "standard deviation over positions (P)")
+        assert (std.values, std.finding) == (values, finding)
+
+
+def test_nothing_is_said_of_all_tokens_from_a_table_that_is_not_whole():
+    cut = Measurements({"exceptions": 2, "n_tokens": 8}, PLANTED["zero_layer"].tables)
+    assert not entities(page({"zero_layer": cut}), "token").groups
+
+
+def test_a_position_is_described_by_norm_and_step():
+    found = entities(page(), "position")
+    assert column(found, "norm of its embedding").values == [9, 1, 2]
+    steps = column(found, "distance to the next position")
+    assert (steps.ids, steps.values) == ([0, 1], [8, 1])
+    assert "apart" in notes(found, 0)
+
+
+@pytest.mark.parametrize("kind", get_args(EntityKind))
+def test_of_a_model_without_results_every_finding_says_why(kind):
+    found = entities(page({}), kind)
+    assert not found.columns
+    assert not found.lines
+    assert found.unknown
+    json.dumps(found.as_json(), allow_nan=False)
+
+
+def test_entities_that_results_name_are_listed_with_their_addresses(tmp_path):
+    named = write_entities(page(), Staging(tmp_path, tmp_path / "cache"))
+    assert [(one.called, one.address) for one in named] == [
+        ("Channel 1", "?channel=1#things"),
+        ("Channel 2", "?channel=2#things"),
+        ("Head L0H1", "?head=0.1#things"),
+        ("Token 7 c", "?token=7#things"),
+    ]
+    known = json.loads((tmp_path / "data/planted/things.json").read_text())
+    assert set(known) == {"model", "findings", "channel", "head", "position"}
+    assert known["channel"]["notes"]["2"][0]["finding"] == "gains"
+    written = json.loads((tmp_path / "data/planted/things-tokens.json").read_text())["token"]
+    assert written["names"][written["ids"].index(5)] == HOSTILE
+    ids = written["id_lists"][next(c["ids"] for c in written["columns"] if c["says"].startswith("norm of its"))]
+    assert ids == [0, 4, 7]
+
+
+def test_what_is_written_of_gpt2_is_what_is_stored():
+    metrics = json.loads((ROOT / "results/gpt2/gains.json").read_text())["metrics"]
+    stored = Store(ROOT / "results").whole("gpt2", "gains")
+    assert stored is not None
+    record, arrays = stored
+    one = page({"gains": Measurements(record.metrics, {}, arrays)})
+    one.findings.model.d_model = 768
+    found = entities(one, "channel")
+    top = metrics["consistent_channel"]["ln2"]
+    assert f"ln2 gives it the largest gain in {top['layers_topped']} of" in notes(found, top["channel"])
+    ln2 = next(line for _, line in found.lines if line.says.startswith("ln2"))
+    assert ln2.values[top["channel"]] == pytest.approx(arrays["ln2_gain"][:, top["channel"]], rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "at", "link"),
+    [
+        (("channel", "rho"), (138, 0.5), 0, "?channel=138#things"),
+        (("layer", "head"), (0, 7), 1, "?head=0.7#things"),
+        (("layer", "head"), (0, 7), 0, None),
+        (("id", "readable"), (262, "x"), 0, "?token=262#things"),
+        (("id",), (None,), 0, None),
+        (("head",), (7,), 0, None),
+        (("channel",), ("138",), 0, None),
+        (("previous_token_head", "layer"), (True, 3), 0, None),
+    ],
+)
+def test_cells_that_name_an_entity_lead_to_it(columns, row, at, link):
+    assert linked(columns, row, at) == link
+
+
+def test_tables_link_entities_on_pages_of_models_alone():
+    columns = ("channel", "top_channels")
+    source = '{% import "macros.j2" as m with context %}{{ m.table("T", columns, rows, none, with_links) }}'
+    made = environment().from_string(source, {"columns": columns})
+    assert '<a href="?channel=7#things">7</a></td><td><a href="?channel=1#things">1</a> <a' in made.render(
+        rows=[(7, [1, 2])], with_links=True
+    )
+    assert "href" not in made.render(rows=[(7, [1, 2])], with_links=False)
+
+
+def test_words_that_readers_type_lead_to_the_glossary():
+    entries = {one["location"]: f"{one['title']} {one['text']}".lower() for one in entries_of_glossary()}
+    for word, place in (
+        ("layernorm", "layer-norm"),
+        ("rotary", "rotary"),
+        ("rope", "rotary"),
+        ("induction", "induction-heads"),
+        ("positional encoding", "position-embedding"),
+        ("glitch token", "clump"),
+    ):
+        assert word in entries[f"glossary/#{place}"], word
+
+
+def test_entities_join_the_index_of_the_search_as_text(tmp_path):
+    staging = Staging(tmp_path / "pages", tmp_path / "cache")
+    one = Notable("token", 5, HOSTILE, "?token=5#things", "It never occurs.")
+    write_search([page()], {"planted": [one]}, staging)
+    index = tmp_path / "site" / INDEX
+    index.parent.mkdir(parents=True)
+    before = [
+        {"location": "models/planted/#things", "title": "old", "text": ""},
+        {"location": "", "title": "Home", "text": ""},
+    ]
+    index.write_text(json.dumps({"config": {"lang": ["en"]}, "docs": before}))
+    add_entries(tmp_path / "pages", tmp_path / "site")
+    content = json.loads(index.read_text())
+    docs = {one["location"]: one for one in content["docs"]}
+    assert content["config"] == {"lang": ["en"]}
+    assert len(docs) == len(content["docs"])
+    assert docs[""]["title"] == "Home"
+    assert docs["models/planted/#things"]["title"] != "old"
+    assert docs["models/planted/?token=5"]["title"] == (
+        "Token 5 &lt;script&gt;alert(1)&lt;/script&gt; of Planted &lt;b&gt;"
+    )
+
+
+def test_a_site_without_a_search_stays_as_it_is(tmp_path):
+    (tmp_path / ENTRIES).write_text("[]")
+    add_entries(tmp_path, tmp_path / "site")
+    assert [path.name for path in tmp_path.iterdir()] == [ENTRIES]
+
+
+def test_a_channel_that_results_name_has_an_entry_that_opens_its_panel():
+    one = Notable("channel", 138, None, "?channel=138#things", "ln2 gives it the largest gain in 9 of 12 layers.")
+    [_, figure, entry] = entries_of_model(page(), [one])
+    assert figure["location"] == "models/planted/#figure-curve"
+    assert figure["title"] == "Figure 1, “The curve”, Planted &lt;b&gt;"
+    assert entry["location"] == "models/planted/?channel=138", "the theme loses entries with a place behind a query"
+    assert entry["title"] == "Channel 138 of Planted &lt;b&gt;"
+
+
+def test_what_holding_a_channel_costs_is_shown_with_its_unit():
+    row = (7, "drawn", 0.5, 0.25, 0.75)
+    table = Table("held", ("channel", "why", "cost", "low", "high"), (row,))
+    use = Measurements({"unit": "1 - cosine"}, {"channels": table})
+    found = entities(page({"channel_use": use}), "channel")
+    assert "it costs 0.5 (1 - cosine; 95 % interval 0.25 to 0.75). It was tried as one of those drawn" in notes(
+        found, 7
+    )
+    assert not found.notes[7][0][1].named, "drawn to compare, not found to stand out"

@@ -1,0 +1,94 @@
+"""What the home page opens with: what holds, with the first model that shows it, in words made from its numbers."""
+
+from typing import Any
+
+import pytest
+
+from generators.checkpoint.registry import Model, load_registry
+from generators.compute.results import Store
+from generators.findings import FINDINGS
+from generators.site.staging import Staging
+from generators.site.teasers import MOST, Teaser, hero, teasers
+from generators.site.view import ModelPage, model_page
+from generators.site.words import environment
+from tests.conftest import ROOT, without_figures
+
+TEASING = [finding for finding in FINDINGS if finding.facts.teaser is not None]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelPage]:
+    """Return the pages of models whose results git keeps."""
+    folder = tmp_path_factory.mktemp("kept")
+    staging, store = Staging(folder / "pages", folder / "cache"), Store(ROOT / "results")
+    registry = load_registry(ROOT / "models.yml")
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        without_figures(patch)  # others look at figures
+        for name in ("gpt2", "openai-gpt", "all-minilm-l6-v2"):
+            page = model_page(_named(registry.models, name), store, staging, lambda line: None)
+            assert page is not None
+            found[name] = page
+    return found
+
+
+def _named(models: tuple[Model, ...], name: str) -> Model:
+    return next(model for model in models if model.name == name)
+
+
+def template(finding: str) -> Any:
+    return environment().get_template(f"findings/{finding}.md.j2").make_module({"root": ""})
+
+
+def words(one: Teaser) -> str:
+    said = template(one.section.finding.name).teaser(one.page.title, one.metrics)
+    return " ".join(str(said).split())
+
+
+@pytest.mark.parametrize("finding", TEASING, ids=lambda finding: finding.name)
+def test_every_claim_is_the_findings_own_and_has_a_headline_of_its_own(finding):
+    assert finding.facts.teaser in {rule.id for rule in finding.rules}
+    headlines = [str(template(one.name).headline()) for one in TEASING]
+    assert headlines.count(str(template(finding.name).headline())) == 1
+
+
+def test_it_opens_with_three_findings_each_in_a_model_that_shows_it(kept):
+    found = teasers(list(kept.values()))
+    assert [(one.claim, one.page.name) for one in found] == [
+        ("winding", "gpt2"),
+        ("ln2-one-channel", "gpt2"),
+        ("clump", "all-minilm-l6-v2"),
+    ]
+    assert len(found) == MOST
+    assert all(one.page.claims[one.claim].verdict == "holds" for one in found)
+    assert "1,024 positions" in words(found[0])
+    assert "turns 2.8 times in its strongest plane, once every 369 tokens" in words(found[0])
+    assert f"how steadily it turns: {found[0].page.claims['winding'].value:.3g}." in words(found[0])
+    assert "number 138 is the loudest" in words(found[1])
+    assert "9 of 12 layers" in words(found[1])
+    assert "993 of the 994 tokens that are called unused" in words(found[2])
+    assert "the other 762 were hardly trained is inferred" in words(found[2])
+    assert " ".join(str(template("helix").together(list(kept.values()))).split()) == (
+        "Winding holds in 3 of 3 models tested; the helix, which is a curve in three dimensions as well, in 1 of 3 "
+        "(GPT-2 124M)"
+    )
+    assert (found[1].lesson.holding, found[1].lesson.partly) == (2, 1)
+
+
+def test_what_holds_nowhere_opens_nothing(kept):
+    assert [one.claim for one in teasers([kept["openai-gpt"]])] == ["winding"]
+    assert teasers([]) == []
+
+
+def test_the_words_of_a_claim_are_made_from_its_numbers(kept):
+    page = kept["all-minilm-l6-v2"]
+    metrics = next(s.record.metrics for s in page.sections if s.finding.name == "position_use")
+    said = " ".join(str(template("position_use").teaser(page.title, metrics)).split())
+    assert said.startswith("Told only in which group of ten tokens a position lies, all-MiniLM-L6-v2 loses 63 %")
+
+
+def test_a_report_opens_with_the_first_teaser_whether_it_holds_or_not(kept):
+    pages = list(kept.values())
+    page, picture = hero(pages)
+    assert (page.name, picture.name) == ("gpt2", TEASING[0].signature)
+    assert hero([]) is None
