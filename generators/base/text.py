@@ -1,8 +1,5 @@
 """Numbers, formulas and untrusted strings as they stand on a page."""
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,7 +9,6 @@ SIGNIFICANT_DIGITS = 4
 ABSENT = "–"
 SYMBOLS = {"holds": "✓", "partly": "◐", "fails": "✗", "untested": "–"}  # of verdicts
 AS_ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'\\`*_{}[]()#+-.!|~^$:"})
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs cells that begin so
 
 
 def number(value: Any) -> str:
@@ -42,19 +38,3 @@ def formula(tex: str, display: bool = False) -> Markup:
     from latex2mathml.converter import convert
 
     return Markup(convert(tex, display="block" if display else "inline"))
-
-
-def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a table as CSV; text that a spreadsheet would run as a formula is quoted with an apostrophe."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow(["" if cell is None else _inert(cell) for cell in row])
-    return buffer.getvalue()
-
-
-def _inert(cell: Any) -> Any:
-    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS):
-        return "'" + cell
-    return " ".join(map(str, cell)) if isinstance(cell, list | tuple) else cell

@@ -55,7 +55,7 @@ class ResultsHeldError(AtlasError):
         )
 
 
-class UpToDate(Record):
+class FingerprintRecord(Record):
     """The digest of what all results of a model were stored from and of these; the findings that are computed."""
 
     made_from: str
@@ -294,17 +294,17 @@ class Store:
                 known.add(self._arrays_path(name, record).name)
         return {path.name for path in folder.iterdir()} <= known if folder.is_dir() else False
 
-    def up_to_date(self, name: str) -> UpToDate | None:
+    def up_to_date(self, name: str) -> FingerprintRecord | None:
         """Return from what all of a model was stored when nothing was left to do; None where that isn't known."""
         try:
-            return UpToDate.model_validate_json((self._folder(name) / UP_TO_DATE).read_bytes())
+            return FingerprintRecord.model_validate_json((self._folder(name) / UP_TO_DATE).read_bytes())
         except (OSError, ValidationError):
             return None
 
     def remember(self, name: str, made_from: str, findings: tuple[str, ...]) -> None:
         """Write that nothing is left to do of a model. Raises AtlasError: the folder can't be written."""
         with _writing(self._folder(name)):
-            content = UpToDate(made_from=made_from, findings=findings).model_dump_json()
+            content = FingerprintRecord(made_from=made_from, findings=findings).model_dump_json()
             replace_file(self._folder(name) / UP_TO_DATE, content.encode())
 
     def _folder(self, name: str) -> Path:

@@ -1,16 +1,18 @@
 """The data files of the site: what pages show, for programs to read."""
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from generators.base.plain import as_compact_json, as_json
-from generators.base.text import as_csv
 from generators.compute.records import json_schema
 from generators.findings import FINDINGS
 from generators.site.pictures import Picture
 from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs cells that begin so
 DIGITS = 7  # of published numbers: those of float32
 
 
@@ -30,6 +32,22 @@ def write_model(page: ModelPage, staging: Staging) -> None:
     for section in page.sections:
         for name, table in section.record.tables.items():
             staging.write(f"{folder}/{section.finding.name}.{name}.csv", as_csv(table.columns, shortened(table.rows)))
+
+
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table as CSV; text that a spreadsheet would run as a formula is quoted with an apostrophe."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow(["" if cell is None else _inert(cell) for cell in row])
+    return buffer.getvalue()
+
+
+def _inert(cell: Any) -> Any:
+    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS):
+        return "'" + cell
+    return " ".join(map(str, cell)) if isinstance(cell, list | tuple) else cell
 
 
 def shortened(value: Any) -> Any:

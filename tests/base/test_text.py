@@ -1,13 +1,11 @@
 """Numbers and untrusted strings as they stand on a page."""
 
-import csv
-import io
 import re
 
 import markdown
 import pytest
 
-from generators.base.text import as_csv, formula, in_markdown, number
+from generators.base.text import formula, in_markdown, number
 from tests.conftest import ROOT
 
 HOSTILE = (
@@ -67,16 +65,6 @@ def _text_of(html: str) -> str:
 )
 def test_number(value: object, shown: str) -> None:
     assert number(value) == shown
-
-
-def test_csv_keeps_values_and_runs_no_formula() -> None:
-    text = as_csv(("a", "b"), [(1, '=HYPERLINK("x")'), (None, "plain, with comma"), ([1, 2], "+1")])
-    assert list(csv.reader(io.StringIO(text))) == [
-        ["a", "b"],
-        ["1", '\'=HYPERLINK("x")'],
-        ["", "plain, with comma"],
-        ["1 2", "'+1"],
-    ]
 
 
 def test_a_formula_is_mathml() -> None:

@@ -232,14 +232,14 @@ def test_counts_judge_the_clump_before_names_do(inside, outside, verdict, end):
 def test_the_page_tells_what_is_known_from_what_is_inferred(counted_too):
     E, ids = cloud(35)
     known = vocabulary({int(i): f"[unused{i}]" for i in ids[:20]})
-    said = shown(compute(E, known, counted(counts_with(ids[:50])) if counted_too else ()))
+    said = told(compute(E, known, counted(counts_with(ids[:50])) if counted_too else ()))
     if counted_too:
         assert "<em>Known:</em> 50, which the training text never has." in said
         assert "<em>Inferred</em> from where they lie: nothing, where tokens were counted." in said
     else:
         assert "<em>Known:</em> 20, whose names say that they are unused; 20 of them are in the clump." in said
         assert 'the other 40 of <a href="#outliers-members">the clump</a>' in said
-    assert "<em>Known:</em> none, for neither counts" in shown(compute(E))
+    assert "<em>Known:</em> none, for neither counts" in told(compute(E))
 
 
 def test_how_much_of_the_clump_lies_where_positions_do():
@@ -255,7 +255,7 @@ def test_how_much_of_the_clump_lies_where_positions_do():
     assert (found["k"], found["chance"]) == (10, 10 / D)
     assert found["members"] == pytest.approx(shares[ids].mean(), rel=1e-3)
     assert found["others"] == pytest.approx(np.delete(shares, ids).mean(), rel=1e-3)
-    assert f"Tokens of the clump have {100 * found['members']:.0f} % of their energy in P's top 10" in shown(result)
+    assert f"Tokens of the clump have {100 * found['members']:.0f} % of their energy in P's top 10" in told(result)
     assert compute(E).metrics["in_positions"] is None
     alike = synthetic.measure(OUTLIERS, {**weights, "position_embedding": np.zeros((100, D))}, architecture())
     assert alike.metrics["in_positions"] is None, "a table that is all alike has no directions"
@@ -409,7 +409,7 @@ def test_counts_of_the_training_text_judge_the_clump():
     assert column(result, "known_unused", "readable")[0] == "$x_1$"
     assert column(result, "known_unused", "in_clump") == np.isin(unused, ids).tolist()
     assert column(result, "candidates", "count") == counts[column(result, "candidates", "id")].tolist()
-    said = shown(result)
+    said = told(result)
     assert "The clump holds 57 of the 61 tokens that it never has (93.4 %); its 3 other tokens " in said
     assert "occur there at most 7 times each." in said
     json.dumps(result.metrics, allow_nan=False)
@@ -441,7 +441,7 @@ def test_the_page_says_how_the_clump_fares(clumped, unused_members, unused_other
     counts = counts_with([*ids[:unused_members], *others[:unused_others]])
     counts[ids[unused_members : unused_members + len(member_counts)]] = member_counts
     result = compute(E, frequencies=counted(counts))
-    assert sentence in shown(result)
+    assert sentence in told(result)
     assert ("known_unused" in result.tables) == bool(unused_members or unused_others)
     if not clumped:
         unused = {"count": unused_others, "in_clump": 0, "others_in_clump": 0, "largest_count_in_clump": None}
@@ -454,8 +454,8 @@ def test_without_counts_of_the_training_text_none_is_known_to_be_unused(frequenc
     assert result.metrics["known_unused"] is None
     assert "known_unused" not in result.tables
     assert "count" not in result.tables["candidates"].columns
-    assert "It has every token" not in shown(result)
-    assert "none, for neither counts of the training text nor names say so" in shown(result)
+    assert "It has every token" not in told(result)
+    assert "none, for neither counts of the training text nor names say so" in told(result)
 
 
 # Results

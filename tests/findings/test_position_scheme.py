@@ -58,19 +58,19 @@ def test_every_scheme_is_named(name):
     changed, table, schemes, sentence = SCHEMES[name]
     result = measured(replace(PLAIN, **changed), **({} if table is None else {"position_embedding": table}))
     assert result.metrics["schemes"] == schemes
-    assert sentence in reported(result)
+    assert sentence in told(result)
     assert len(FINDING.figures(result)) == (name in ("rotary", "alibi"))
 
 
 def test_an_encoder_without_positions_has_no_mask_to_tell_them_by():
-    assert "causal mask" in reported(measured(replace(PLAIN, positions="none")))
-    assert "causal mask" not in reported(measured(replace(PLAIN, positions="none", causal=False)))
+    assert "causal mask" in told(measured(replace(PLAIN, positions="none")))
+    assert "causal mask" not in told(measured(replace(PLAIN, positions="none", causal=False)))
 
 
 def test_windows_are_counted():
     result = measured(replace(PLAIN, windows=(None, 64, 64, None, 32, None)))
     assert result.metrics["windows"] == [{"width": 32, "layers": 1}, {"width": 64, "layers": 2}]
-    assert "In 1 of 6 layers a query sees 32 keys at most" in reported(result)
+    assert "In 1 of 6 layers a query sees 32 keys at most" in told(result)
 
 
 # Rotations
@@ -122,8 +122,8 @@ def test_part_of_a_head_and_some_layers():
     assert (rotation["layers"], rotation["dim"], rotation["share_of_head"]) == ([0, 1, 3, 4], 4, 0.25)
     assert (rotation["shortest"], rotation["longest"]) == pytest.approx((2 * math.pi, 20 * math.pi))
     assert set(result.tables["rotations"].column("layers")) == {"0-1, 3-4"}
-    assert "in 4 of 6 layers; the others are told nothing" in reported(result)
-    assert "4 of 16 channels of a head turn, in 2 pairs" in reported(result)
+    assert "in 4 of 6 layers; the others are told nothing" in told(result)
+    assert "4 of 16 channels of a head turn, in 2 pairs" in told(result)
 
 
 def test_layers_of_different_bases_and_windows_are_distinguished():
@@ -150,11 +150,11 @@ def test_half_distances_are_those_of_the_paper_s_slopes(heads):
         assert math.exp(-head["slope"] * head["half_distance"]) == pytest.approx(0.5)
     assert found["longest_half"] == pytest.approx(math.log(2) * 256)
     assert found["shortest_half"] == pytest.approx(math.log(2) / max(slopes))
-    assert "177 in the one that looks furthest" in reported(result)
+    assert "177 in the one that looks furthest" in told(result)
 
 
 def test_a_single_head_is_not_compared_with_itself():
-    text = reported(measured(replace(PLAIN, positions="alibi", n_head=1, slopes=(0.1,))))
+    text = told(measured(replace(PLAIN, positions="alibi", n_head=1, slopes=(0.1,))))
     assert "after 6.93 tokens in the head" in text
     assert "furthest" not in text
 
@@ -218,7 +218,7 @@ def test_planted_offsets_are_recovered():
         (0, 5, 0),
         (0, 0, 5),
     ]
-    text = reported(biased(table))
+    text = told(biased(table))
     for where in ("at the previous token in 1", "at the next token in 1", "at the token itself in 1"):
         assert where in text
 

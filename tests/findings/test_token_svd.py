@@ -187,7 +187,7 @@ def test_tokens_scaled_as_a_whole_are_more_extreme_than_length_implies():
     found = compute(E).metrics["extremes"]
     assert found["count"] == 40
     assert found["longest"]["value"] > found["longest"]["high"] + 0.5
-    assert "both are more extreme than that" in reported(compute(E))
+    assert "both are more extreme than that" in told(compute(E))
 
 
 def test_long_tokens_on_the_other_side_are_shown():
@@ -223,7 +223,7 @@ def test_whether_the_first_direction_separates_tokens_that_overlap_with_position
     assert found["k"] == 4
     assert (found["auc"]["value"] > 0.95) == together
     assert (found["rho_share"]["value"] > found["rho_share"]["high"]) == together
-    assert said in reported(result)
+    assert said in told(result)
     assert "svd-overlap" in {figure.name for figure in TOKEN_SVD.figures(result)}
 
 
@@ -247,7 +247,7 @@ def test_without_positions_nothing_is_said_of_them():
     for P in (None, np.zeros((100, E.shape[1]))):  # a table that is all alike has no directions
         result = compute(E, P=P)
         assert result.metrics["overlap"] is None
-        assert "overlap with positions" not in reported(result)
+        assert "overlap with positions" not in told(result)
 
 
 def test_what_the_pictures_show_is_told():

@@ -380,7 +380,7 @@ def test_layers_are_gone_through_with_a_slider(visit: Visit, address: str) -> No
     slider.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    settled(page, figure, "drawn.scene().lines[0].points[0].slice(0, 3)", data["rows"][2]["points"][0][:3])
+    wait_for(page, figure, "drawn.scene().lines[0].points[0].slice(0, 3)", data["rows"][2]["points"][0][:3])
     assert figure.locator(".slider-value").inner_text() == "into layer 2"
     numbers = dict(data["rows"][2]["numbers"])
     for number in numbers.values():
@@ -431,7 +431,7 @@ def test_a_head_that_is_chosen_shows_where_it_looks(visit: Visit, address: str) 
     assert weights[first] == max(weights), "the head that looks most at the previous token comes first"
     chosen.select_option(label="L1H11")
     lines = "drawn.lines().map(line => line.weights)"
-    settled(page, figure, lines, [line["weights"][23] for line in data["lines"]])
+    wait_for(page, figure, lines, [line["weights"][23] for line in data["lines"]])
     assert figure.locator("output.found").inner_text().startswith("L1H11 gives the previous token: on text 0.")
     plot.focus()
     page.keyboard.press("ArrowRight")
@@ -439,14 +439,14 @@ def test_a_head_that_is_chosen_shows_where_it_looks(visit: Visit, address: str) 
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowLeft")
     assert chosen.input_value() == str(2 * 12 + 10)
-    settled(page, figure, lines, [line["weights"][34] for line in data["lines"]])
+    wait_for(page, figure, lines, [line["weights"][34] for line in data["lines"]])
     grid, whole = of(figure, "drawn.grid()"), plot.bounding_box()
     assert whole
     page.evaluate(PICKED)
     across, down = grid["right"] - grid["left"], grid["bottom"] - grid["top"]
     page.mouse.click(whole["x"] + grid["left"] + across * 2.5 / 12, whole["y"] + grid["top"] + down * 0.5 / 6)
     assert page.evaluate("window.picked") == [{"kind": "head", "index": 2, "layer": 0, "head": 2}]
-    settled(page, figure, lines, [line["weights"][2] for line in data["lines"]])
+    wait_for(page, figure, lines, [line["weights"][2] for line in data["lines"]])
     assert chosen.input_value() == "2"
 
 
@@ -457,7 +457,7 @@ def test_the_grid_of_heads_can_be_coloured_otherwise(visit: Visit, address: str)
     names = [grid["name"] for grid in data["grids"]]
     assert colour.locator("option").all_inner_texts() == names
     colour.select_option(label=names[-1])
-    settled(page, figure, "drawn.chosen().grid", len(names) - 1)
+    wait_for(page, figure, "drawn.chosen().grid", len(names) - 1)
     assert names[-1] in of(figure, "drawn.csv().map(row => row[2]).join()")
 
 

@@ -1,5 +1,7 @@
 """`atlas render`: the whole site from stored results alone, and `atlas serve` shows it."""
 
+import csv
+import io
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +13,7 @@ from generators.checkpoint.sources import Places
 from generators.compute.results import Store
 from generators.compute.schedule import compute_model
 from generators.findings.gains import FINDING as GAINS
+from generators.site.data import as_csv
 from tests.checkpoints import write_checkpoint
 from tests.conftest import ROOT
 
@@ -84,3 +87,13 @@ def test_serve_without_a_site_says_what_to_do(atlas, project):
     run = atlas("serve")
     assert run.code == 2
     assert run.err == "atlas: There is no site in site/ yet; make it with: atlas build\n"
+
+
+def test_csv_keeps_values_and_runs_no_formula() -> None:
+    text = as_csv(("a", "b"), [(1, '=HYPERLINK("x")'), (None, "plain, with comma"), ([1, 2], "+1")])
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["a", "b"],
+        ["1", '\'=HYPERLINK("x")'],
+        ["", "plain, with comma"],
+        ["1 2", "'+1"],
+    ]
