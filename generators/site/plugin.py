@@ -20,7 +20,7 @@ from generators.site.navigation import NAVIGATION, read_navigation
 from generators.site.notebook_markup import as_theme_expects, with_downloads
 from generators.site.policy import scripts_of, with_policy
 from generators.site.previews import PREVIEWS, Preview, plain_text, preview_of, read_previews, tags
-from generators.site.search import ENTRIES, add_entries
+from generators.site.search import ENTRIES, add_entries, mend_lunr
 from generators.site.set_aside import put_back, set_aside
 
 # A link to a folder: relative, and ending there or before a query or fragment.
@@ -116,6 +116,7 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         """Add words of the glossary and entities to the index that the theme wrote, and write the feed."""
         add_entries(self._folder(config), Path(config.site_dir))
+        mend_lunr(Path(config.site_dir))
         feed.write_feed(self._folder(config), Path(config.site_dir), config.site_url or "")
 
     def _head(self, page: Any, config: MkDocsConfig) -> str:

@@ -30,9 +30,14 @@ FURTHER = 0.4  # of figures from 10 on: the theme looks for words that begin so,
 BOOST = 0.3  # of entities: a page about channels comes before the channels of fifty models
 ANSWERS = "search.yml"  # among templates
 BESIDE = {"notebooks/": 0.1, "add-a-model/": 0.3}  # boosts of pages that say how to do it oneself, by their address
-# Where the theme took out the border of two cells. Its search fails on words of which some end in such numbers.
+# Where the theme took out the border of two cells.
 GLUED = re.compile(r"(?<=[^\W\d_])(?=−?\d+\.\d)")
 CODE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
+WORKERS = "assets/javascripts/workers"  # in the built site
+# lunr tells the nodes of its automaton of words apart by each edge's letter and the number of the node it leads to,
+# written one after another. A letter that is a digit may be read as part of a number: two nodes are taken for one, the
+# automaton accepts words that the index lacks, and the search fails (github.com/olivernn/lunr.js/issues/503).
+AMBIGUOUS, APART = "e=e+s+o.id", 'e=e+s+o.id+","'
 
 
 def write_search(pages: Sequence[ModelPage], entities: Mapping[str, Iterable[Notable]], staging: Staging) -> None:
@@ -84,6 +89,19 @@ def add_entries(folder: Path, site: Path) -> None:
     others = [weighed(one, words) for one in content["docs"] if one["location"] not in taken]
     content["docs"] = [*others, *added]
     index.write_text(json.dumps(content, separators=(",", ":")), "utf-8")
+
+
+def mend_lunr(site: Path) -> None:
+    """Keep the nodes of lunr's automaton apart in a built site's search: `AMBIGUOUS` says what goes wrong.
+
+    Raises:
+        ValueError: the theme's search is written otherwise, so that one has to look whether it needs this still.
+    """
+    for worker in (site / WORKERS).glob("search.*.min.js"):
+        code = worker.read_text("utf-8")
+        if code.count(AMBIGUOUS) != 1:
+            raise ValueError(f"{worker} is another version of the theme's search: see mend_lunr.")
+        worker.write_text(code.replace(AMBIGUOUS, APART), "utf-8")
 
 
 def answers() -> dict[str, list[str]]:

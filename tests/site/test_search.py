@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from generators.findings import FINDINGS
-from generators.site.search import answers, weighed
+from generators.site.search import WORKERS, answers, mend_lunr, weighed
 from tests.site.conftest import Visit
 from tests.site.test_browser import WIDE
 
@@ -47,6 +47,17 @@ def test_words_and_numbers_of_cells_are_apart():
     text = "frequency ✗ fails0.541 ✓ holds−0.2 of L0H7 in gpt2, v1.5"
     made = weighed({"location": "a/", "title": "A", "text": text}, {})
     assert made["text"] == "frequency ✗ fails 0.541 ✓ holds −0.2 of L0H7 in gpt2, v 1.5"
+
+
+def test_lunr_in_another_version_is_looked_at_again(tmp_path):
+    worker = tmp_path / WORKERS / "search.0a1b.min.js"
+    worker.parent.mkdir(parents=True)
+    worker.write_text("var e;e=e+s+o.id;")
+    mend_lunr(tmp_path)
+    assert worker.read_text() == 'var e;e=e+s+o.id+",";'
+    worker.write_text("var id;")
+    with pytest.raises(ValueError, match="another version"):
+        mend_lunr(tmp_path)
 
 
 def test_answers_are_pages_that_there_are():
