@@ -4,11 +4,11 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from generators import options
+from generators import asked, options
 from generators.base import terminal
 from generators.base.errors import AtlasError, InputError
 from generators.base.progress import progress
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from generators.compute.results import Store
     from generators.compute.running import RunSettings
     from generators.compute.summary import Summary
-    from generators.findings.contract import Finding
 
 BAD_INPUT = 2
 SOME_FAILED = 1
@@ -45,7 +44,7 @@ MODEL is a name in models.yml (`gpt2`), a folder with config.json and model.safe
 def build(
     models: options.Models = None,
     models_dir: options.ModelsDir = None,
-    results: options.Results = options.DEFAULT_RESULTS,
+    results: options.Results = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
     site_src: options.SiteSource = options.DEFAULT_SOURCE,
     budget: options.Budget = options.DEFAULT_BUDGET,
@@ -58,28 +57,35 @@ def build(
     scheduler: options.Scheduler = None,
     memory: options.Memory = None,
 ) -> None:
-    """Compute what is not known yet, write the pages, and build the site into `site/`.
+    """Write the pages and build the site into `site/`, and compute what isn't known yet of models that are here.
 
-    A model that can't be had is listed as not computed yet; that is no error. Exit 1: something failed, and the rest
-    was built; exit 2: an input can't be used.
+    Nothing is downloaded unless a MODEL is named. The site comes first, from stored results, and is built again if
+    anything was computed. Exit 1: something failed, and the rest was built; exit 2: an input can't be used.
     """
-    known, settings = _registry(registry), _settings(budget, device, skip_runs)
-    choice, store = _choice(jobs, scheduler, memory), _store(results, wait)
-    chosen, places = _chosen(models, known, family), _places(models_dir, offline)
+    known, settings = asked.registry(registry), asked.run_settings(budget, device, skip_runs)
+    choice, store = asked.executors(jobs, scheduler, memory), asked.store(results, wait)
+    places = asked.places(models_dir, offline)
+    chosen = asked.named_models(models, known, family) if models else asked.models_here(known, places)
+    sentences = _make_site(registry, store, site_src) if not models else []
     summary = _compute(chosen, places, store, settings, choice, named=bool(models))
-    _exit(_code(summary), _make_site(registry, results, site_src, summary.unavailable))
+    if models or summary.has_news:
+        sentences = _make_site(registry, store, site_src, summary.unavailable)
+    _say_what_is_left(known, store, places, settings)
+    _exit(_code(summary), sentences)
 
 
 @app.command()
 def compute(
     models: options.Models = None,
     models_dir: options.ModelsDir = None,
-    results: options.Results = options.DEFAULT_RESULTS,
+    results: options.Results = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
     counts: Annotated[
         Path | None,
         typer.Option("--counts", metavar="FILE", help="Token counts, as `atlas count-tokens` writes them."),
     ] = None,
+    group: options.Group = None,
+    everything: options.All = False,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="FINDING", help="Compute this finding alone; repeatable.")
     ] = None,
@@ -93,25 +99,61 @@ def compute(
     scheduler: options.Scheduler = None,
     memory: options.Memory = None,
 ) -> None:
-    """Compute the findings of models and store them; what is stored already is not computed again."""
-    known, settings = _registry(registry, named=bool(models)), _settings(budget, device, skip_runs)
-    chosen, places = _chosen(models, known, family), _places(models_dir, offline)
-    choice = _choice(jobs, scheduler, memory)
+    """Compute the findings of models and store them; what is stored already is not computed again.
+
+    Nothing is downloaded unless a MODEL is named, or --group or --all; `atlas plan` says what that takes.
+    """
+    known, settings = asked.registry(registry, named=bool(models)), asked.run_settings(budget, device, skip_runs)
+    places = asked.places(models_dir, offline)
+    chosen = asked.asked_models(models, known, family, group, everything=everything) or asked.models_here(
+        known, places
+    )
+    choice = asked.executors(jobs, scheduler, memory)
     if counts is not None:
         if len(models or []) != 1:
             raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
         chosen = [chosen[0].model_copy(update={"counts": counts})]
-    _exit(_code(_compute(chosen, places, _store(results, wait), settings, choice, named=bool(models), only=only)))
+    _exit(
+        _code(_compute(chosen, places, asked.store(results, wait), settings, choice, named=bool(models), only=only))
+    )
 
 
 @app.command()
 def render(
-    results: options.Results = options.DEFAULT_RESULTS,
+    results: options.Results = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
     site_src: options.SiteSource = options.DEFAULT_SOURCE,
 ) -> None:
     """Build the site from stored results alone, which needs no weights."""
-    _exit(0, _make_site(registry, results, site_src, {}))
+    _exit(0, _make_site(registry, asked.store(results), site_src))
+
+
+@app.command()
+def plan(
+    models: options.Models = None,
+    models_dir: options.ModelsDir = None,
+    results: options.Results = None,
+    registry: options.RegistryFile = options.DEFAULT_REGISTRY,
+    budget: options.Budget = options.DEFAULT_BUDGET,
+    device: options.Device = options.DEFAULT_DEVICE,
+    skip_runs: options.SkipRuns = False,
+    family: options.Family = None,
+    group: options.Group = None,
+    offline: options.Offline = False,
+) -> None:
+    """Show what computing models takes: download, memory, time. Nothing but configs and headers is read for it."""
+    from generators.compute import costs
+
+    known, settings = asked.registry(registry, named=bool(models)), asked.run_settings(budget, device, skip_runs)
+    places, store = asked.places(models_dir, offline), asked.store(results)
+    chosen = asked.asked_models(models, known, family, group, everything=False) or known.models
+    with progress() as tell:
+        found = []
+        for number, cost in enumerate(costs.costs(chosen, places, settings), 1):
+            tell(f"asking the hub: {number} of {len(chosen)} models")
+            found.append(cost)
+    terminal.table(costs.COLUMNS, [costs.row(cost, asked.state(store, cost.model)) for cost in found])
+    terminal.line(f"Together: {costs.in_total(found)}.")
 
 
 @app.command()
@@ -131,10 +173,10 @@ def report(
     """Write a site of one model, with the findings' pages and its data, that opens from the disk without a server."""
     from generators.site.report import write_report
 
-    known = _registry(registry, named=True)
-    chosen, settings = _chosen([model], known, family)[0], _settings(budget, device, skip_runs)
+    known = asked.registry(registry, named=True)
+    chosen, settings = asked.named_models([model], known, family)[0], asked.run_settings(budget, device, skip_runs)
     with progress() as tell:
-        sentences = write_report(chosen, _places(models_dir, offline), output, tell, settings)
+        sentences = write_report(chosen, asked.places(models_dir, offline), output, tell, settings)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
     _exit(0, sentences)
 
@@ -163,7 +205,7 @@ def serve(port: Annotated[int, typer.Option(help="Port on this machine.", min=1,
 
 @app.command("models")
 def list_models(
-    results: options.Results = options.DEFAULT_RESULTS,
+    results: options.Results = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
     fields: Annotated[bool, typer.Option("--fields", help="Describe the fields of an entry in models.yml.")] = False,
 ) -> None:
@@ -173,10 +215,15 @@ def list_models(
 
         terminal.table(("field", "must it be there", "what it is for"), described())
         return
-    store = _store(results)
+    store = asked.store(results)
     rows = [
-        (model.name, model.title, " or ".join(source.in_words() for source in model.sources), _done(store, model))
-        for model in _registry(registry).models
+        (
+            model.name,
+            model.title,
+            " or ".join(source.in_words() for source in model.sources),
+            asked.state(store, model),
+        )
+        for model in asked.registry(registry).models
     ]
     terminal.table(("name", "title", "weights", "results"), rows)
 
@@ -185,14 +232,14 @@ def list_models(
 def show(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model with stored results.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print findings.json instead.")] = False,
-    results: options.Results = options.DEFAULT_RESULTS,
+    results: options.Results = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
 ) -> None:
     """Show what was found in a model: every claim, judged now, with its verdict and numbers."""
     from generators.compute.judged import judged_model
 
-    store = _store(results)
-    name = _stored_name(model, store, registry)
+    store = asked.store(results)
+    name = asked.stored_name(model, store, registry)
     judged = judged_model(store, name)
     if judged is None:
         raise InputError(f"{name} is not computed yet; do it with: atlas compute {name}")
@@ -204,27 +251,35 @@ def show(
 
 
 @app.command()
-def verify(results: options.Results = options.DEFAULT_RESULTS) -> None:
+def verify(results: options.Results = None) -> None:
     """Check that every stored result is what was stored. Exit 1: something isn't; says what."""
     from generators.compute.verify import verify as problems
 
-    _exit(0, [sentence for _, sentence in problems(_store(results))])
-    terminal.line(f"The results in {results}/ are what was stored.")
+    store = asked.store(results)
+    _exit(0, [sentence for _, sentence in problems(store)])
+    terminal.line(f"The results in {store.layers[-1].root}/ are what was stored.")
 
 
 @app.command()
 def adopt(
-    other: Annotated[Path, typer.Argument(metavar="DIR", help="Another folder of results, a cache for example.")],
-    results: options.Results = options.DEFAULT_RESULTS,
+    other: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="Another folder of results; none means results/local/.")
+    ] = None,
+    results: options.Results = None,
 ) -> None:
-    """Take over from another folder of results what is better there.
+    """Move what was computed here, results/local/, to the results that git tracks; or take over from another folder.
 
-    That is what is missing or damaged here, and what was measured by today's code there and by older code here.
+    From another folder comes what is better there, and it stays as it is: what is missing or damaged here, and what
+    was measured by today's code there and by older code here.
     """
+    from generators.compute.results import Store
     from generators.compute.verify import adopt as take_over
+    from generators.compute.verify import move
 
-    taken = take_over(_store(results), _store(other))
-    terminal.line(f"Taken over from {other}/: {', '.join(taken) or 'nothing'}")
+    into = Store(results or options.RESULTS)
+    taken = move(Store(options.LOCAL), into) if other is None else take_over(into, Store(other))
+    done = f"Moved from {options.LOCAL}/ to {into.root}/" if other is None else f"Taken over from {other}/"
+    terminal.line(f"{done}: {', '.join(taken) or 'nothing'}")
 
 
 @app.command("count-tokens")
@@ -257,7 +312,7 @@ def count_tokens(
     from generators.tokens import counting
     from generators.tokens.corpus import TextCorpus, open_sources
 
-    chosen, places = find_model(model, _registry(registry, named=True)), _places(models_dir, offline)
+    chosen, places = find_model(model, asked.registry(registry, named=True)), asked.places(models_dir, offline)
     files = locate(chosen, places.models_dirs, places.hub)
     tokenizer, size = counting.tokenizer_of(files), counting.vocabulary_size(files, chosen.family)
     text = TextCorpus(open_sources(corpus, offline=offline), tokenizer, size)
@@ -295,35 +350,10 @@ def _compute(
 ) -> "Summary":
     from generators.compute.schedule import compute_models
 
-    summary = compute_models(models, places, store, choice, settings, named=named, findings=_findings(only))
+    summary = compute_models(models, places, store, choice, settings, named=named, findings=asked.findings(only))
     for sentence in summary.sentences:
         terminal.sentence(sentence)
     return summary
-
-
-def _choice(jobs: int, scheduler: str | None, memory: float | None) -> "Choice":
-    from generators.compute.executors import chosen
-
-    return chosen(jobs, scheduler, memory)
-
-
-def _settings(budget: float, device: str, skip_runs: bool) -> "RunSettings":
-    from generators.compute import running
-
-    return running.chosen(budget, device, skip=skip_runs)
-
-
-def _findings(only: list[str] | None) -> "Sequence[Finding[Any]] | None":
-    """Return the findings that were asked for by name; None: all of them."""
-    if only is None:
-        return None
-    from generators.findings import FINDINGS
-
-    known = {finding.name: finding for finding in FINDINGS}
-    for name in only:
-        if name not in known:
-            raise InputError(f"There is no finding {name!r}; there are {', '.join(known)}.")
-    return [finding for name, finding in known.items() if name in only]
 
 
 def _code(summary: "Summary") -> int:
@@ -331,18 +361,21 @@ def _code(summary: "Summary") -> int:
     return BAD_INPUT if summary.bad_input else SOME_FAILED if summary.failed else 0
 
 
-def _make_site(registry: Path, results: Path, source: Path, unavailable: dict[str, str]) -> Sequence[str]:
+def _make_site(
+    registry: Path, store: "Store", source: Path, unavailable: dict[str, str] | None = None
+) -> Sequence[str]:
     """Make the site, or as much of it as isn't there yet; return what went wrong with results or notebooks."""
     from generators.site import build_cache
     from generators.site.locations import packaged
 
     workshop, sentences = build_cache.Workshop(source=source), list[str]()
-    given = build_cache.inputs(registry, results, workshop, packaged("templates"), unavailable)
+    folders = [layer.root for layer in store.layers]
+    given = build_cache.inputs(registry, folders, workshop, packaged("templates"), unavailable or {})
     if not build_cache.is_built("inputs", given, workshop):
         from generators.site.build import make_pages, run_mkdocs
 
         with progress() as tell:
-            made = make_pages(_registry(registry), _store(results), workshop, unavailable, tell)
+            made = make_pages(asked.registry(registry), store, workshop, unavailable, tell)
         sentences = list(made.sentences)
         pages = build_cache.pages(workshop)
         if not build_cache.is_built("pages", pages, workshop):
@@ -353,65 +386,26 @@ def _make_site(registry: Path, results: Path, source: Path, unavailable: dict[st
     return sentences
 
 
+def _say_what_is_left(registry: "Registry", store: "Store", places: "Places", settings: "RunSettings") -> None:
+    """Say which models aren't computed, and what they would take."""
+    left = [model for model in registry.models if not store.knows(model.name)]
+    if not left:
+        return
+    from generators.base.cache import Cache
+    from generators.compute.costs import said_of
+    from generators.site.build_cache import Workshop
+
+    with progress() as tell:
+        said = said_of(left, places, settings, Cache(Workshop().cache / "costs"), tell)
+    terminal.line(said)
+
+
 def _exit(code: int, sentences: Sequence[str] = ()) -> None:
     """Say what went wrong, and end with an exit code if that or anything else did."""
     for sentence in sentences:
         terminal.sentence(sentence)
     if code or sentences:
         raise typer.Exit(code or SOME_FAILED)
-
-
-def _registry(path: Path, *, named: bool = False) -> "Registry":
-    """Return the models of the registry; where a model is `named`, a folder or a hub id will do without one."""
-    from generators.checkpoint.registry import Registry, load_registry
-
-    without = named and path == options.DEFAULT_REGISTRY and not path.exists()
-    return Registry(models=()) if without else load_registry(path)
-
-
-def _store(root: Path, wait: float | None = None) -> "Store":
-    from generators.compute.results import Store
-
-    return Store(root, wait)
-
-
-def _chosen(specs: list[str] | None, registry: "Registry", family: str | None = None) -> "Sequence[Model]":
-    from generators.checkpoint.registry import find_model, find_models
-
-    if family is None:
-        return [model for spec in specs for model in find_models(spec, registry)] if specs else registry.models
-    if len(specs or []) != 1:
-        raise InputError("--family goes with exactly one MODEL: it is the table that this one is read by.")
-    return [find_model(spec, registry).model_copy(update={"family": family}) for spec in specs or ()]
-
-
-def _places(models_dir: list[Path] | None, offline: bool) -> "Places":
-    from generators.checkpoint.sources import Hub, Places
-
-    folders = models_dir or [Path(part) for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep) if part]
-    for folder in folders:
-        if not folder.is_dir():
-            raise InputError(f"The models folder {folder} isn't there.")
-    return Places(folders, Hub(offline=offline))
-
-
-def _stored_name(spec: str, store: "Store", registry: Path) -> str:
-    """Return the name of a model in the store: `spec` itself, or what was given to `atlas compute`."""
-    from generators.checkpoint.registry import SLUG
-
-    if SLUG.fullmatch(spec) and spec in store.names():
-        return spec
-    return _chosen([spec], _registry(registry, named=True))[0].name
-
-
-def _done(store: "Store", model: "Model") -> str:
-    try:
-        if store.model(model.name) is None:
-            return "not computed yet"
-        dates = store.dates(model.name)
-    except InputError:
-        return "damaged"
-    return f"computed {max(dates)}" if dates else "nothing could be computed"
 
 
 def _show(judged: "JudgedModel") -> None:

@@ -8,7 +8,8 @@ import typer
 Models = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[MODEL]...", help="Names (of models or series), folders or hub ids; none means all of models.yml."
+        metavar="[MODEL]...",
+        help="Names (of models or series), folders or hub ids; none means all whose weights are on this machine.",
     ),
 ]
 ModelsDir = Annotated[
@@ -21,7 +22,13 @@ ModelsDir = Annotated[
     ),
 ]
 Results = Annotated[
-    Path, typer.Option("--results", metavar="DIR", envvar="ATLAS_RESULTS", help="Where results are stored.")
+    Path | None,
+    typer.Option(
+        "--results",
+        metavar="DIR",
+        envvar="ATLAS_RESULTS",
+        help="Where results are stored. Default: results/local/, shown in place of what results/ has of a model.",
+    ),
 ]
 RegistryFile = Annotated[
     Path, typer.Option("--registry", metavar="FILE", envvar="ATLAS_REGISTRY", help="The registry of models.")
@@ -82,12 +89,15 @@ Family = Annotated[
         help="Read the checkpoint of the one MODEL by this family's table, whatever its config.json says it is.",
     ),
 ]
+Group = Annotated[str | None, typer.Option("--group", metavar="NAME", help="All models of a group of models.yml.")]
+All = Annotated[bool, typer.Option("--all", help="All models of models.yml, wherever their weights are.")]
 Offline = Annotated[
     bool, typer.Option("--offline", help="Ask the model hub for nothing; what was read from it before is used.")
 ]
 
 DEFAULT_BUDGET = 10.0  # minutes, the runner's own (a test sees to it), which can't be had without NumPy
 DEFAULT_DEVICE = "cpu"
-DEFAULT_RESULTS = Path("results")
+RESULTS = Path("results")  # as git tracks them
+LOCAL = RESULTS / "local"  # what is computed here, ignored by git
 DEFAULT_REGISTRY = Path("models.yml")
 DEFAULT_SOURCE = Path("site_src")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # several wait for one another wherever other work is going on
 
+os.environ["ATLAS_RESULTS"] = "results"  # one folder of results, where the test works
+
 ROOT = Path(__file__).parents[1]
 MODELS_DIRS = [Path(part).resolve() for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep) if part]
 if MODELS_DIRS:  # tests start commands in other folders
@@ -93,8 +95,9 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the developer's settings out of the tests."""
-    for name in ("ATLAS_MODELS", "ATLAS_RESULTS", "ATLAS_REGISTRY"):
+    for name in ("ATLAS_MODELS", "ATLAS_REGISTRY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ATLAS_RESULTS", "results")  # one folder of results, where the test works
 
 
 @pytest.fixture

@@ -272,7 +272,7 @@ def main() -> None:
     if only:
         record = json.loads(RESULTS.read_text("utf-8"))
         for null, claims in measured.items():
-            record["nulls"][null].update(claims)
+            record["nulls"].setdefault(null, {}).update(claims)
         record["renewed"] = renewed(record, only)
     else:
         record = {

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from generators import findings as all_findings
+from generators.base.errors import WeightsUnavailableError
 from generators.base.text import SYMBOLS
 from generators.checkpoint.registry import Model, Registry, load_registry
 from generators.compute.judged import judged_model
@@ -52,7 +53,8 @@ def one_good_model(tmp_path_factory) -> Path:
         entry.format("good", "Good model", "folder: good")
         + entry.format("away", "Away", "package: no-such-package-here")
     )
-    subprocess.run([ATLAS, "compute", "good"], cwd=project, check=True, capture_output=True)
+    command = [ATLAS, "compute", "--results", "results", "good"]
+    subprocess.run(command, cwd=project, check=True, capture_output=True)
     return project
 
 
@@ -143,8 +145,8 @@ def test_a_closed_pipe_is_no_traceback(project):
 def test_help_names_every_command(atlas):
     run = atlas("--help")
     assert run.code == 0
-    commands = ("build", "compute", "render", "report", "serve", "models", "show", "verify", "adopt", "count-tokens")
-    for command in commands:
+    commands = "build compute plan render report serve models show verify adopt count-tokens"
+    for command in commands.split():
         assert re.search(rf"\b{command}\b", run.out)
     assert run.out.count("MODEL")
 
@@ -277,9 +279,81 @@ def test_a_named_model_that_cannot_be_had_is_exit_1(atlas, unharmed):
 
 
 def test_all_models_where_one_cannot_be_had_is_no_error(atlas, project):
-    run = atlas("compute")
+    run = atlas("compute", "--all")
     assert run.code == 0
     assert "away: The package no-such-package-here isn't installed." in run.err
+
+
+REMOTE = "- name: remote\n  title: Remote\n  group: Far\n  sources: [{hub: owner/remote}]\n"
+
+
+@pytest.fixture
+def remote(project, monkeypatch) -> list[str]:
+    """Have a model on the hub in the registry; note what the hub is asked for."""
+    asked = []
+
+    def files(hub, source, older=False):
+        asked.append(source.hub)
+        raise WeightsUnavailableError("The hub is far away.")
+
+    with (project / "models.yml").open("a") as file:
+        file.write(REMOTE)
+    monkeypatch.setattr("generators.checkpoint.sources.hub.Hub.files", files)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_asked"),
+    [([], False), (["--all"], True), (["remote"], True), (["--group", "Far"], True), (["good"], False)],
+)
+def test_the_hub_is_asked_for_no_model_that_was_not_named(atlas, remote, arguments, is_asked):
+    run = atlas("compute", *arguments)
+    assert (remote == ["owner/remote"]) == is_asked
+    assert ("remote: The hub is far away." in run.err) == is_asked
+    assert run.code == (SOME_FAILED if "remote" in arguments else 0)
+
+
+@pytest.mark.parametrize("arguments", [["good", "--all"], ["good", "--group", "Far"], ["--group", "Near"]])
+def test_models_are_named_in_one_way(atlas, remote, arguments):
+    run = atlas("compute", *arguments)
+    assert run.code == BAD_INPUT
+    assert "Name models, or a --group, or --all" in run.err or "There is no group 'Near'; there are Far." in run.err
+
+
+def test_the_site_comes_first_and_again_only_if_anything_was_computed(atlas, remote, monkeypatch):
+    steps = []
+    monkeypatch.setattr("generators.cli._make_site", lambda *_: steps.append("site") or [])
+    run = atlas("build")
+    assert (run.code, steps) == (0, ["site"])
+    assert "2 models are not computed. What they take isn't known" in run.out
+    Path("results/good/gains.json").unlink()
+    atlas("build")
+    assert steps == ["site", "site", "site"]
+
+
+def test_a_plan_says_what_models_take(atlas, remote):
+    run = atlas("plan")
+    good, away, far, together = (line.split("\t") for line in run.out.splitlines())
+    assert good[:2] == ["good", "0 bytes"]
+    assert away[1:5] == ["?", "?", "?", "The package no-such-package-here isn't installed."]
+    assert far[1:6] == ["?", "?", "?", "The hub is far away.", "not computed yet"]
+    assert together[0].endswith("without 2 not known.")
+
+
+def test_results_of_ones_own_lie_over_the_tracked_ones_until_they_are_adopted(atlas, project, monkeypatch):
+    whole = results_of(project)
+    (project / "results" / "good" / "gains.json").unlink()
+    monkeypatch.delenv("ATLAS_RESULTS")
+    tracked = results_of(project)
+    assert "good: computed gains" in atlas("compute", "good").err
+    assert {name: data for name, data in results_of(project).items() if "local" not in name} == tracked
+    assert (project / "results" / "local" / "good" / "gains.json").is_file()
+    assert atlas("verify").code == 0
+    assert "gains: missing" not in atlas("show", "good").out
+    assert atlas("adopt").out == "Moved from results/local/ to results/: good/gains\n"
+    assert {name: data for name, data in results_of(project).items() if "/." not in name} == {
+        name: data for name, data in whole.items() if "/." not in name
+    }
 
 
 def test_stored_results_stand_in_for_weights_that_cannot_be_had(atlas, unharmed):

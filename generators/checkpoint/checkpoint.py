@@ -112,8 +112,15 @@ class Checkpoint(Mapping[str, Array]):
         Roles that the checkpoint lacks are left out. `whole`: files are needed as they are, for the model to be run.
         Raises InputError, WeightsUnavailableError: as for reading them.
         """
+        self._files.prefetch(self._stored_names(roles), report, whole=whole)
+
+    def to_come(self, roles: Iterable[str], *, whole: bool = False) -> int:
+        """Return how many bytes `prefetch` would bring here. Raises as it does."""
+        return self._files.to_come(self._stored_names(roles), whole=whole)
+
+    def _stored_names(self, roles: Iterable[str]) -> list[str]:
         slots = [self._slots[role] for role in roles if role in self._slots]
-        self._files.prefetch((slot.tensor for slot in slots if not slot.formula), report, whole=whole)
+        return [slot.tensor for slot in slots if not slot.formula]
 
     @property
     def traffic(self) -> Traffic | None:

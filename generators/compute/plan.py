@@ -150,13 +150,17 @@ def prefetch(findings: Sequence[Finding[Any]], opened: Opened, report: Report = 
     Raises:
         InputError, WeightsUnavailableError: as for making the plans.
     """
-    checkpoint = opened.checkpoint
+    read, whole = to_read(findings, opened)
+    opened.checkpoint.prefetch(read, report, whole=whole)
+
+
+def to_read(findings: Sequence[Finding[Any]], opened: Opened) -> tuple[list[str], bool]:
+    """Return the roles that the plans of findings read, and whether files are needed whole, for a run."""
     free = [finding for finding in findings if opened.reading(finding).reason is None]
     if any(RUN in finding.needs for finding in free) and not opened.why_no_run:
-        checkpoint.prefetch(checkpoint, report, whole=True)
-        return
+        return list(opened.checkpoint), True
     read = (role for finding in free if RUN not in finding.needs for role in opened.reading(finding).roles)
-    checkpoint.prefetch(dict.fromkeys(read), report)
+    return list(dict.fromkeys(read)), False
 
 
 def plan(finding: Finding[Any], opened: Opened) -> Plan:

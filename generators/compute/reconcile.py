@@ -51,7 +51,7 @@ def fingerprint(model: Model, files: Files, store: Store, settings: RunSettings)
         counts = "" if model.counts is None else digests.of_folder(model.counts)
         origin = astuple(files.origin)
         inputs = digests.of_words(_code(), model.model_dump(), *astuple(settings), *origin, given, counts)
-        return Fingerprint(model.name, inputs, digests.of_folder(store.root / model.name))
+        return Fingerprint(model.name, inputs, digests.of_folder(store.folder(model.name)))
     except (OSError, InputError):
         return None  # what is wrong is said where it is opened
 
@@ -64,7 +64,7 @@ def up_to_date(now: Fingerprint, store: Store) -> tuple[str, ...] | None:
 
 def remember(before: Fingerprint, computed: tuple[str, ...], store: Store, *, written: bool) -> None:
     """Remember that nothing is left to do; `written`: results were, since `before`, under the lock that is held."""
-    results = digests.of_folder(store.root / before.name) if written else before.results
+    results = digests.of_folder(store.folder(before.name)) if written else before.results
     with suppress(AtlasError):  # without it the checkpoint is opened once more
         store.remember(before.name, before.with_results(results), computed)
 

@@ -6,11 +6,13 @@
     results/<model>/.settled                    from what all of it was stored when nothing was left to do
     results/<model>/.lock, .holder              kept by the process that writes here, and who that is
     results/<model>/.unfinished/<finding>.<key>/  what a run of the model left when it was interrupted
+    results/local/<model>/                      the same, of models computed here, shown in place of what git tracks
 
 Arrays are written before the JSON that names them, under a name of their own; so whichever of the two a killed run
 got to, the JSON that is there finds its arrays.
 """
 
+import filecmp
 import hashlib
 import io
 import json
@@ -63,29 +65,45 @@ class FingerprintRecord(Record):
 
 
 class Store:
-    """A folder of results, one sub-folder per model.
+    """A folder of results, one sub-folder per model; nothing is written anywhere else.
 
-    `wait` is how many seconds to wait for another process that writes the same model's results; None: until it ends.
+    Args:
+        root: the folder.
+        wait: how many seconds to wait for another process that writes the same model's results; None: until it ends.
+        under: another folder of results, shown where this one has none of a model. Before the first result of such a
+            model is written here, all that is there is copied.
     """
 
-    def __init__(self, root: Path, wait: float | None = None) -> None:
-        self.root, self.wait = root, wait
+    def __init__(self, root: Path, wait: float | None = None, under: Path | None = None) -> None:
+        self.root, self.wait, self.under = root, wait, under
+
+    @property
+    def layers(self) -> "list[Store]":
+        """Return its folders, each as a store of its own: this one, then the one under it."""
+        return [Store(self.root), *([Store(self.under)] if self.under is not None else [])]
 
     def names(self) -> list[str]:
         """Return the models that have results here."""
-        found = (path.parent.name for path in self.root.glob(f"*/{MODEL}"))
-        return sorted(name for name in found if SLUG.fullmatch(name))
+        return self._named(f"*/{MODEL}")
 
     def folders(self) -> list[str]:
         """Return every folder of results, whatever is in it."""
-        found = (path.parent.name for path in self.root.glob("*/*.json"))
-        return sorted({name for name in found if SLUG.fullmatch(name)})
+        return self._named("*/*.json")
+
+    def _named(self, pattern: str) -> list[str]:
+        found = {path.parent.name for layer in self.layers for path in layer.root.glob(pattern)}
+        return sorted(name for name in found if SLUG.fullmatch(name))
+
+    def folder(self, name: str) -> Path:
+        """Return the folder that a model's results are read from."""
+        here = self._folder(name)
+        return here if self.under is None or (here / MODEL).exists() else self.under / name
 
     def model(self, name: str) -> ModelRecord | None:
         """Read what is known of a model, None where it has no results. Raises InputError: it is there but damaged."""
-        record = self._read(self._folder(name) / MODEL, ModelRecord)
+        record = self._read(self.folder(name) / MODEL, ModelRecord)
         if record is not None and record.name != name:
-            raise InputError(f"The stored results in {self._folder(name)} are those of {record.name!r}.")
+            raise InputError(f"The stored results in {self.folder(name)} are those of {record.name!r}.")
         return record
 
     def finding(self, name: str, finding: str) -> StoredFinding | None:
@@ -93,14 +111,14 @@ class Store:
 
         Raises InputError: it is there but damaged.
         """
-        record = self._read(self._folder(name) / f"{finding}.json", StoredFinding)
+        record = self._read(self.folder(name) / f"{finding}.json", StoredFinding)
         if record is not None and record.finding != finding:
-            raise InputError(f"The stored results {self._folder(name) / finding}.json are of another finding.")
+            raise InputError(f"The stored results {self.folder(name) / finding}.json are of another finding.")
         return record
 
     def finding_names(self, name: str) -> list[str]:
         """Return the findings of a model that have a file here, whatever is in it."""
-        return sorted(path.stem for path in self._folder(name).glob("*.json") if path.name != MODEL)
+        return sorted(path.stem for path in self.folder(name).glob("*.json") if path.name != MODEL)
 
     def dates(self, name: str) -> set[str]:
         """Return the days on which findings of a model were computed. Raises InputError: one of them is damaged."""
@@ -115,7 +133,7 @@ class Store:
         """
         if record.arrays_sha256 is None:
             return {}
-        path = self._arrays_path(name, record)
+        path = self.folder(name) / _arrays_file(record)
         try:
             data = path.read_bytes()
         except OSError as error:
@@ -173,7 +191,7 @@ class Store:
             data = _as_npz(arrays)
             record = record.model_copy(update={"arrays_sha256": hashlib.sha256(data).hexdigest()})
             with _writing(folder):
-                replace_file(self._arrays_path(name, record), data)
+                replace_file(folder / _arrays_file(record), data)
         self._write(folder / f"{record.finding}.json", record)
         self.drop_older_arrays(name, record)
         return record
@@ -181,7 +199,7 @@ class Store:
     def drop_older_arrays(self, name: str, record: StoredFinding) -> None:
         """Remove the arrays of what a stored result replaced; a killed run may not have got to it."""
         folder = self._folder(name)
-        current = self._arrays_path(name, record).name if record.arrays_sha256 else None
+        current = _arrays_file(record) if record.arrays_sha256 else None
         with _writing(folder):
             for path in folder.glob(f"{record.finding}.*.npz"):
                 if path.name != current:
@@ -191,6 +209,12 @@ class Store:
         """Remove what is stored of one finding: the atlas has no finding of that name any more."""
         with _writing(self._folder(name)):
             for path in (self._folder(name) / f"{finding}.json", *self._folder(name).glob(f"{finding}.*.npz")):
+                path.unlink(missing_ok=True)
+
+    def remove_model(self, name: str) -> None:
+        """Remove all that is stored of a model here, its own file first: without it a folder counts as empty."""
+        with _writing(self._folder(name)):
+            for path in sorted(self._folder(name).glob("[!.]*"), key=lambda path: path.name != MODEL):
                 path.unlink(missing_ok=True)
 
     def unfinished(self, name: str, finding: str, key: str | None) -> Path:
@@ -230,6 +254,7 @@ class Store:
         try:
             with _writing(folder):
                 sweep(folder)
+                self._copy_under(name)
                 (folder / HOLDER).write_text(
                     f"process {os.getpid()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
                 )
@@ -239,9 +264,28 @@ class Store:
                 with _writing(folder):
                     (folder / HOLDER).unlink(missing_ok=True)
             finally:
+                if self._is_copy(name):
+                    self.remove_model(name)
                 if not (folder / MODEL).exists():
                     shutil.rmtree(folder, ignore_errors=True)  # while locked: the next holder's files stay
                 lock.release()
+
+    def _copy_under(self, name: str) -> None:
+        """Copy what is stored of a model in the folder under this one, unless this one has results of it.
+
+        The model's own file comes last: without it a folder counts as empty.
+        """
+        if self.under is None or self.folder(name) == self._folder(name):
+            return
+        for path in sorted(self.folder(name).glob("[!.]*"), key=lambda path: path.name == MODEL):
+            replace_file(self._folder(name) / path.name, path.read_bytes())
+
+    def _is_copy(self, name: str) -> bool:
+        """Return whether a model's results are those in the folder under this one, with nothing new."""
+        if self.under is None:
+            return False
+        here, under = ({path.name for path in root.glob("[!.]*")} for root in (self._folder(name), self.under / name))
+        return here == under and not any(filecmp.cmpfiles(self._folder(name), self.under / name, here, False)[1:])
 
     def is_held(self, name: str) -> bool:
         """Return whether another process, or another part of this one, holds the lock of this model's results now."""
@@ -277,7 +321,7 @@ class Store:
 
     def state(self, name: str) -> object:
         """Return what changes whenever anything is written of a model; equal to nothing where it can't be told."""
-        folder = self._folder(name)
+        folder = self.folder(name)
         try:
             found = {path.name: path.stat() for path in folder.iterdir()} if folder.is_dir() else {}
         except OSError:
@@ -286,12 +330,12 @@ class Store:
 
     def is_tidy(self, name: str, records: Iterable[StoredFinding]) -> bool:
         """Return whether a model's folder holds these findings and nothing that a run would remove or go on with."""
-        folder = self._folder(name)
+        folder = self.folder(name)
         known = {MODEL, UP_TO_DATE, LOCK, HOLDER}
         for record in records:
             known.add(f"{record.finding}.json")
             if record.arrays_sha256:
-                known.add(self._arrays_path(name, record).name)
+                known.add(_arrays_file(record))
         return {path.name for path in folder.iterdir()} <= known if folder.is_dir() else False
 
     def up_to_date(self, name: str) -> FingerprintRecord | None:
@@ -311,9 +355,6 @@ class Store:
         if not SLUG.fullmatch(name):
             raise InputError(f"{name!r} can't name a folder of results.")
         return self.root / name
-
-    def _arrays_path(self, name: str, record: StoredFinding) -> Path:
-        return self._folder(name) / f"{record.finding}.{(record.key or '')[:KEY_LENGTH]}.npz"
 
     def _read(self, path: Path, kind: type[T]) -> T | None:
         try:
@@ -354,6 +395,10 @@ def _while_others_remove(folder: Path) -> Iterator[None]:
 
 def _no_number(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
+
+
+def _arrays_file(record: StoredFinding) -> str:
+    return f"{record.finding}.{(record.key or '')[:KEY_LENGTH]}.npz"
 
 
 def _as_npz(arrays: Mapping[str, Array]) -> bytes:

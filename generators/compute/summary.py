@@ -55,7 +55,7 @@ class Summary:
         self.bad_input: list[str] = []
         self.failed: list[str] = []
         self.sentences: list[str] = []
-        self._models, self._findings = 0, 0
+        self._models, self._findings, self._computed = 0, 0, 0
 
     def add(self, model: Model, end: End) -> None:
         """Write down, and report, what one model came to.
@@ -66,6 +66,7 @@ class Summary:
         self._models += 1
         if isinstance(end, Outcome):
             self._report(f"{model.name}: {end.in_words()}")
+            self._computed += len(end.computed) + len(end.failed)
             self._findings += len(end.computed) + len(end.stored)
             for finding, reason in end.failed.items():
                 self._fail(model, f"{finding} failed: {reason}")
@@ -82,6 +83,11 @@ class Summary:
             self.sentences.append(f"{model.name}: {end}")
         else:
             raise end
+
+    @property
+    def has_news(self) -> bool:
+        """Return whether anything was computed, failed, or could not be had: pages may say something else now."""
+        return self._computed > 0 or bool(self.unavailable or self.failed)
 
     def in_words(self) -> str:
         """Return the counts; what failed, and why, is said after it."""

@@ -9,7 +9,12 @@ from generators.findings import FINDINGS
 
 
 def verify(store: Store) -> Iterator[tuple[str, str]]:
-    """Yield (model, sentence) for everything in a store that isn't what was stored."""
+    """Yield (model, sentence) for everything in a store that isn't what was stored, also where it isn't shown."""
+    for layer in store.layers:
+        yield from _verify(layer)
+
+
+def _verify(store: Store) -> Iterator[tuple[str, str]]:
     for name in store.folders():
         try:
             if store.model(name) is None:
@@ -30,7 +35,7 @@ def adopt(store: Store, other: Store) -> list[str]:
     one that is kept was not, or is damaged.
     """
     taken = []
-    measured_by = {finding.name: code.digest(finding.measure.__module__) for finding in FINDINGS}
+    measured_by = _measured_by()
     for name in other.names():
         try:
             header = other.model(name)
@@ -46,3 +51,29 @@ def adopt(store: Store, other: Store) -> list[str]:
                     store.save_finding(name, *theirs)
                     taken.append(f"{name}/{finding}")
     return taken
+
+
+def move(local: Store, into: Store) -> list[str]:
+    """Move results computed here to the store that git tracks; return what it got of them, as "model/finding".
+
+    A result gives way only to one that was measured by today's code where it was not. What is damaged stays.
+    """
+    moved, measured_by = [], _measured_by()
+    for name in local.names():
+        with local.locked(name), into.locked(name):
+            header = local.model(name)
+            findings = {finding: local.whole(name, finding) for finding in local.finding_names(name)}
+            if header is not None and into.model(name) != header:
+                into.save_model(header)
+            for finding, mine in findings.items():
+                theirs, today = into.sound(name, finding), measured_by.get(finding)
+                is_older = mine is not None and theirs is not None and mine[0].code != today == theirs[0].code
+                if mine is not None and not is_older and (theirs is None or theirs[0] != mine[0]):
+                    into.save_finding(name, *mine)
+                    moved.append(f"{name}/{finding}")
+            local.remove_model(name)
+    return moved
+
+
+def _measured_by() -> dict[str, str]:
+    return {finding.name: code.digest(finding.measure.__module__) for finding in FINDINGS}

@@ -6,7 +6,7 @@ it is made again. A site that something went wrong with is not remembered.
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from glob import escape
@@ -35,11 +35,13 @@ class Workshop:
     site: Path = Path("site")
 
 
-def inputs(registry: Path, results: Path, workshop: Workshop, templates: Path, unavailable: Mapping[str, str]) -> str:
+def inputs(
+    registry: Path, results: Sequence[Path], workshop: Workshop, templates: Path, unavailable: Mapping[str, str]
+) -> str:
     """Return the digest of everything that a site is made from."""
     files = [path for path in (registry, registry.with_name(SERIES)) if path.is_file()]
     records = sorted(record for path in files for record in _training_records(path))
-    each = [digests.of_folder(path) for path in (*files, *records, results, templates)]
+    each = [digests.of_folder(path) for path in (*files, *records, *results, templates)]
     return digests.of_words(*records, *each, sorted(unavailable.items()), _around(workshop))
 
 

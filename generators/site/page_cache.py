@@ -62,7 +62,7 @@ class DrawnPage:
 class PagePlaces:
     """Where pages are drawn from and to, by this process or another."""
 
-    results: Path
+    results: Store
     folder: Path
     cache: Path
     whole: bool
@@ -103,9 +103,9 @@ def drawing(
     Names are made once, before: results that change meanwhile make other pages the next time.
     """
     names = {model.name: _name(model, store, whole=whole) for model in models}
-    places = PagePlaces(store.root, staging.folder, staging.cache.folder, whole)
+    places = PagePlaces(store, staging.folder, staging.cache.folder, whole)
     new = [model for model in models if _stored(names[model.name], staging.again()) is None]
-    there = [model for model in new if (store.root / model.name).is_dir()]
+    there = [model for model in new if store.folder(model.name).is_dir()]
     if len(there) < FEWEST_FOR_MORE_PROCESSES or processes < 2:
 
         def drawn(model: Model) -> str:
@@ -133,7 +133,7 @@ def draw(model: Model, name: str, places: PagePlaces, report: Report = silent) -
     Raises:
         InputError: what is stored of the model itself is damaged.
     """
-    store, staging = Store(places.results), Staging(places.folder, places.cache)
+    store, staging = places.results, Staging(places.folder, places.cache)
     page = model_page(model, store, staging, report)
     if page is None:
         return
@@ -148,7 +148,7 @@ def draw(model: Model, name: str, places: PagePlaces, report: Report = silent) -
 
 def _name(model: Model, store: Store, *, whole: bool) -> str:
     """Return the key of a model's page, made from its stored results, its entry in the registry, and all code."""
-    results = digests.of_folder(store.root / model.name)
+    results = digests.of_folder(store.folder(model.name))
     return f"{model.name}.{key(whole, model.model_dump_json(), _code(), results)}.page.json"
 
 

@@ -89,7 +89,7 @@ def render(
     if whole and registry.series:
         with_page = [page.name for page in (*rendered.pages, *rendered.in_series)]
         series = write_series(registry, store, staging, templates, with_page)
-    _write_pages(rendered, registry, staging, templates, listed, store.root, family_lessons(series or ()))
+    _write_pages(rendered, registry, staging, templates, listed, store.layers[-1].root, family_lessons(series or ()))
     write_navigation(staging, rendered.pages, listed, series, whole=whole)
     data.write(rendered.pages, staging)
     if whole:

@@ -35,8 +35,9 @@ GLUED = re.compile(r"(?<=[^\W\d_])(?=−?\d+\.\d)")
 CODE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 WORKERS = "assets/javascripts/workers"  # in the built site
 # lunr tells the nodes of its automaton of words apart by each edge's letter and the number of the node it leads to,
-# written one after another. A letter that is a digit may be read as part of a number: two nodes are taken for one, the
-# automaton accepts words that the index lacks, and the search fails (github.com/olivernn/lunr.js/issues/503).
+# written one after another. A letter that is a digit may be read as part of a number: then two nodes are taken for
+# one, the automaton accepts words that the index lacks, and the search fails:
+# https://github.com/olivernn/lunr.js/issues/503
 AMBIGUOUS, APART = "e=e+s+o.id", 'e=e+s+o.id+","'
 
 

@@ -13,7 +13,7 @@ from generators.checkpoint.sources.files import (
 )
 from generators.checkpoint.sources.hub import Hub
 from generators.checkpoint.sources.network import Traffic
-from generators.checkpoint.sources.places import Places, in_folder, locate, locate_here
+from generators.checkpoint.sources.places import Places, in_folder, is_here, locate, locate_here
 
 __all__ = [
     "CONFIG",
@@ -29,6 +29,7 @@ __all__ = [
     "Traffic",
     "check_size",
     "in_folder",
+    "is_here",
     "locate",
     "locate_here",
 ]

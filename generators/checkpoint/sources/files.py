@@ -46,6 +46,7 @@ class Files:
 
     `fetch` returns None for a file that isn't there. `stack` names one half where a checkpoint holds two models, an
     encoder and a decoder or two towers. `folder` holds all files if they are on this machine, else it is None.
+    `gated`: their owner grants access.
     """
 
     origin: Origin
@@ -53,6 +54,7 @@ class Files:
     stack: str | None = field(default=None, kw_only=True)
     traffic: Traffic | None = field(default=None, kw_only=True)
     folder: Path | None = field(default=None, kw_only=True)
+    gated: bool = field(default=False, kw_only=True)
 
     def names(self) -> list[str]:
         """Return the name of every tensor. Raises InputError: no weights, or a damaged file."""
@@ -92,6 +94,15 @@ class Files:
 
         `whole`: the files that hold them will be needed as they are, all of them.
         """
+
+    def to_come(self, names: Iterable[str], *, whole: bool = False) -> int:
+        """Return how many bytes `prefetch` would bring here: none where tensors lie on this machine."""
+        return 0
+
+    @property
+    def comes_whole(self) -> bool:
+        """Return whether nothing is known of tensors before their files have been downloaded whole."""
+        return False
 
     def content(self, name: str) -> bytes | None:
         """Return a small file's bytes, None if it isn't there. Raises InputError: it can't be read."""

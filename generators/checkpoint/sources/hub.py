@@ -82,6 +82,7 @@ class Hub:
             ranged=state.has_safetensors,
             here=partial(_is_here, source, state),
             traffic=traffic,
+            gated=state.gated,
         )
 
     def _state(self, source: HubSource) -> "_State":
@@ -96,7 +97,7 @@ class Hub:
         except Exception as error:  # whatever the network library of the day raises
             return self._after(error, source)
         names = frozenset(file.rfilename for file in info.siblings or ())
-        state = _State(source.revision, info.sha or source.revision, names or None)
+        state = _State(source.revision, info.sha or source.revision, names or None, gated=bool(info.gated))
         self.cache.store_note(state.as_note(), "revisions", source.hub, source.revision)
         return state
 
@@ -199,6 +200,7 @@ class _State:
     revision: str
     commit: str
     names: frozenset[str] | None = None
+    gated: bool = False
 
     @property
     def has_safetensors(self) -> bool:

@@ -44,6 +44,16 @@ def locate_here(model: Model, models_dirs: Sequence[Path]) -> Files | None:
     return None if found is None else replace(found, stack=model.stack)
 
 
+def is_here(model: Model, models_dirs: Sequence[Path]) -> bool:
+    """Return whether a model's files are on this machine; a named folder or package that is wrong counts as here."""
+    try:
+        return locate_here(model, models_dirs) is not None
+    except WeightsUnavailableError:
+        return False
+    except InputError:
+        return True
+
+
 def _in_models_dirs(model: Model, models_dirs: Sequence[Path]) -> Files | None:
     if isinstance(model.sources[0], FolderSource):
         return None

@@ -1,19 +1,22 @@
 """Safetensors files on the hub, of which only the headers and the requested tensors are read."""
 
 import json
+import shutil
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy import ndarray as Array
 
-from generators.base.errors import InputError
-from generators.base.progress import Report, silent, transfer
+from generators.base.errors import InputError, WeightsUnavailableError
+from generators.base.progress import Report, in_bytes, silent, transfer
+from generators.checkpoint.sources import pickled
 from generators.checkpoint.sources.files import (
     SHARD_INDEX,
     WEIGHTS,
@@ -32,6 +35,7 @@ IN_FLIGHT = 4
 SMALLEST_GAP = 1 << 10  # bytes between two tensors that are read through rather than left out by another request
 GAP_SHARE = 0.01  # likewise, of what is read with it
 LARGEST_READ = 1 << 28  # bytes in one request
+MUCH = 10**9  # bytes to download that are announced, if the disk has room for them
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "bfloat16"}
 N_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}  # of a number
 
@@ -116,16 +120,16 @@ class RangedFiles(Files):
         Raises:
             KeyError, InputError, WeightsUnavailableError: as for reading them.
         """
-        places = [place for name in dict.fromkeys(names) if (place := self._place(name)) is not None]
-        missing = [p for p in places if not self.cache.has_tensor(p.content, p.name)]
+        places, missing = self._places(names)
         if whole and missing:
             return self._fetch_whole(report)
         for place in places:
             self.traffic.was_needed(place.name, place.end - place.start)
         groups = joined(missing)
-        total = sum(group[-1].end - group[0].start for group in groups)
+        total = _length(groups)
         if not 0 < total <= capacity():
             return None
+        self._make_sure(total, self.cache.folder, report)
         with (
             transfer(report, f"{self.origin.place}: reading from the hub", total) as came,
             self.traffic.watched(came),
@@ -134,6 +138,56 @@ class RangedFiles(Files):
             for _ in pool.map(self._get, groups):
                 pass
         return self.cache.prune()
+
+    def to_come(self, names: Iterable[str], *, whole: bool = False) -> int:
+        """Return how many bytes `prefetch` would bring here, as far as headers say it.
+
+        Raises:
+            KeyError, InputError, WeightsUnavailableError: as for reading tensors.
+        """
+        if self.comes_whole:
+            return sum(self._size(file) for file in self._older_names() if not self.here(file))
+        _, missing = self._places(names)
+        if whole:
+            files = [file for file in self.weight_files() if not self.here(file)] if missing else []
+            return sum(self._size(file) for file in files)
+        return _length(joined(missing))
+
+    @property
+    def comes_whole(self) -> bool:
+        """Return whether nothing is known of tensors before their files have been downloaded whole."""
+        return not self.ranged and not all(map(self.here, self._older_names()))
+
+    def _older_names(self) -> list[str]:
+        index = self.content(pickled.PICKLED_INDEX)
+        named = None if index is None else weight_map(index, f"In the checkpoint {self.origin.place}, its index")
+        return [pickled.PICKLED] if named is None else sorted(set(named.values()))
+
+    def _size(self, file: str) -> int:
+        """Return the size of a whole file of weights, from its header or from the first byte of it."""
+        header = self._header(file)
+        if header is not None and header["size"]:
+            return int(header["size"])
+        remote = self._remote(file)
+        if remote.size is None:
+            remote.read(0, 1)
+        return remote.size or 0
+
+    def _places(self, names: Iterable[str]) -> tuple[list[Place], list[Place]]:
+        """Return where tensors lie whose files are read by ranges, and those of them that aren't cached."""
+        places = [place for name in dict.fromkeys(names) if (place := self._place(name)) is not None]
+        return places, [p for p in places if not self.cache.has_tensor(p.content, p.name)]
+
+    def _make_sure(self, total: int, folder: Path, report: Report) -> None:
+        """Say how much comes where that is much, and refuse what the disk has no room for."""
+        if total < MUCH:
+            return
+        report(f"{self.origin.place}: {in_bytes(total)} to download")
+        free = free_bytes(folder)
+        if total > free:
+            raise WeightsUnavailableError(
+                f"{self.origin.place} takes {in_bytes(total)}, and the disk of {folder} has {in_bytes(free)} free."
+            )
 
     def _whole_file(self, name: str) -> Iterator[Array]:
         """Hand out a tensor of a file that is on disk, or is downloaded for it."""
@@ -145,6 +199,7 @@ class RangedFiles(Files):
 
     def _fetch_whole(self, report: Report) -> None:
         """Have the hub's client download every file of tensors, and read them there from now on."""
+        self._make_sure(sum(self._size(f) for f in self.weight_files() if not self.here(f)), hub_folder(), report)
         for file in self.weight_files():
             if not self.here(file):
                 report(f"{self.origin.place}: getting {file}")
@@ -156,6 +211,8 @@ class RangedFiles(Files):
         index = self.content(SHARD_INDEX)
         if index is not None:
             return weight_map(index, f"In the checkpoint {self.origin.place}, {SHARD_INDEX}")
+        if self.comes_whole:
+            self._make_sure(self.to_come(()), hub_folder(), silent)
         header = self._header(WEIGHTS) if self.ranged else None
         if header is None:
             return super()._file_of
@@ -259,6 +316,23 @@ def parsed_header(header: bytes | bytearray, named: str, size: int | None) -> di
 def _placed(entry: Any, begin: int) -> Entry:
     first, last = (int(offset) for offset in entry["data_offsets"])
     return str(entry["dtype"]), [int(n) for n in entry["shape"]], begin + first, begin + last
+
+
+def _length(groups: Iterable[list[Place]]) -> int:
+    return sum(group[-1].end - group[0].start for group in groups)
+
+
+def hub_folder() -> Path:
+    """Return the folder where the hub's client keeps whole files."""
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    return Path(HF_HUB_CACHE)
+
+
+def free_bytes(folder: Path) -> int:
+    """Return how many bytes there is room for where a folder is, or would be."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    return shutil.disk_usage(there).free
 
 
 def joined(places: Iterable[Place]) -> list[list[Place]]:

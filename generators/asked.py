@@ -1,0 +1,125 @@
+"""What a command was asked for, from what was typed: models, where weights are, a store of results, settings."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from generators import options
+from generators.base.errors import InputError
+
+if TYPE_CHECKING:
+    from generators.checkpoint.registry import Model, Registry
+    from generators.checkpoint.sources import Places
+    from generators.compute.executors import Choice
+    from generators.compute.results import Store
+    from generators.compute.running import RunSettings
+    from generators.findings.contract import Finding
+
+
+def executors(jobs: int, scheduler: str | None, memory: float | None) -> "Choice":
+    """Return who does the jobs. Raises InputError: they can't."""
+    from generators.compute.executors import chosen
+
+    return chosen(jobs, scheduler, memory)
+
+
+def run_settings(budget: float, device: str, skip_runs: bool) -> "RunSettings":
+    """Return how models are run. Raises InputError: it makes no sense, or the device isn't here."""
+    from generators.compute import running
+
+    return running.chosen(budget, device, skip=skip_runs)
+
+
+def findings(only: list[str] | None) -> "Sequence[Finding[Any]] | None":
+    """Return the findings that were asked for by name; None: all of them. Raises InputError: there is none."""
+    if only is None:
+        return None
+    from generators.findings import FINDINGS
+
+    known = {finding.name: finding for finding in FINDINGS}
+    for name in only:
+        if name not in known:
+            raise InputError(f"There is no finding {name!r}; there are {', '.join(known)}.")
+    return [finding for name, finding in known.items() if name in only]
+
+
+def registry(path: Path, *, named: bool = False) -> "Registry":
+    """Return the models of the registry; where a model is `named`, a folder or a hub id will do without one."""
+    from generators.checkpoint.registry import Registry, load_registry
+
+    without = named and path == options.DEFAULT_REGISTRY and not path.exists()
+    return Registry(models=()) if without else load_registry(path)
+
+
+def store(root: Path | None, wait: float | None = None) -> "Store":
+    """Return the store to read and write: a folder that was named, or results of one's own over the tracked ones."""
+    from generators.compute.results import Store
+
+    return Store(options.LOCAL, wait, under=options.RESULTS) if root is None else Store(root, wait)
+
+
+def models_here(registry: "Registry", places: "Places") -> "Sequence[Model]":
+    """Return the models whose weights are on this machine, so that nothing is downloaded for them."""
+    from generators.checkpoint.sources import is_here
+
+    return [model for model in registry.models if is_here(model, places.models_dirs)]
+
+
+def asked_models(
+    specs: list[str] | None, registry: "Registry", family: str | None, group: str | None, *, everything: bool
+) -> "Sequence[Model]":
+    """Return the models that were asked for, by name, by group, or all of them; none if nothing was."""
+    if sum((bool(specs), group is not None, everything)) > 1:
+        raise InputError("Name models, or a --group, or --all: one of the three.")
+    if group is not None:
+        groups = dict.fromkeys(model.group for model in registry.models if model.group)
+        found = [model for model in registry.models if model.group == group]
+        if not found:
+            raise InputError(f"There is no group {group!r}; there are {'; '.join(groups)}.")
+        return found
+    if everything:
+        return registry.models
+    return named_models(specs, registry, family) if specs or family else ()
+
+
+def named_models(specs: list[str] | None, registry: "Registry", family: str | None = None) -> "Sequence[Model]":
+    """Return the models that were named, all of the registry if none was. Raises InputError: a name is none."""
+    from generators.checkpoint.registry import find_model, find_models
+
+    if family is None:
+        return [model for spec in specs for model in find_models(spec, registry)] if specs else registry.models
+    if len(specs or []) != 1:
+        raise InputError("--family goes with exactly one MODEL: it is the table that this one is read by.")
+    return [find_model(spec, registry).model_copy(update={"family": family}) for spec in specs or ()]
+
+
+def places(models_dir: list[Path] | None, offline: bool) -> "Places":
+    """Return where weights are looked for. Raises InputError: a folder isn't there."""
+    from generators.checkpoint.sources import Hub, Places
+
+    folders = models_dir or [Path(part) for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep) if part]
+    for folder in folders:
+        if not folder.is_dir():
+            raise InputError(f"The models folder {folder} isn't there.")
+    return Places(folders, Hub(offline=offline))
+
+
+def stored_name(spec: str, store: "Store", path: Path) -> str:
+    """Return the name of a model in the store: `spec` itself, or what was given to `atlas compute`."""
+    from generators.checkpoint.registry import SLUG
+
+    if SLUG.fullmatch(spec) and spec in store.names():
+        return spec
+    return named_models([spec], registry(path, named=True))[0].name
+
+
+def state(store: "Store", model: "Model") -> str:
+    """Return whether a model is computed, in words."""
+    try:
+        if store.model(model.name) is None:
+            return "not computed yet"
+        dates = store.dates(model.name)
+    except InputError:
+        return "damaged"
+    return f"computed {max(dates)}" if dates else "nothing could be computed"

@@ -1,0 +1,159 @@
+"""What computing models takes, before any weight is read: bytes to download, memory, time, and who grants access.
+
+All of it is known from config.json and from the headers of files of weights; of older files, which have no headers to
+be read by themselves, only their size. Memory is what the scheduler counts on (`compute/memory.py`). The time is a
+guess.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from math import prod
+
+from generators import findings as all_findings
+from generators.base.cache import Cache, key
+from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
+from generators.base.progress import Report, in_bytes, in_minutes
+from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.registry import Model
+from generators.checkpoint.sources import Files, Places, locate
+from generators.compute import memory
+from generators.compute.plan import Opened, to_read
+from generators.compute.running import THREADS, RunSettings
+from generators.findings.inputs import RUN
+from generators.runner.budget import assumed_speed
+
+AT_ONCE = 16  # models that the hub is asked about
+# Seconds of one thread that measuring weights takes: neighbors of tokens go with V^2 d, spectra and random rotations
+# of each block with d^3. Fitted to GPT-2's shape (50 s), of which the neighbors take 30 s.
+BASE_S, TOKENS_S, BLOCKS_S = 5.0, 1.5e-11, 3e-9
+HOURLY = "%Y-%m-%d %H"  # when a hub that did not answer is asked again
+HOUR_S, LONG_S = 3600.0, 2 * 3600.0
+FINDINGS = all_findings.FINDINGS
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What computing one model takes: bytes to download, bytes of memory, seconds; None where that isn't known.
+
+    `gated` says that the owner grants access, `trouble` why nothing more is known.
+    """
+
+    model: Model
+    download: int | None = None
+    memory: int | None = None
+    seconds: float | None = None
+    gated: bool = False
+    trouble: str | None = None
+
+
+def costs(models: Sequence[Model], places: Places, settings: RunSettings) -> Iterator[Cost]:
+    """Yield what each model takes, in order; the hub is asked about several at a time."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        try:
+            yield from pool.map(lambda model: cost_of(model, places, settings), models)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def cost_of(model: Model, places: Places, settings: RunSettings) -> Cost:
+    """Return what one model takes."""
+    cost = Cost(model)
+    try:
+        files = locate(model, places.models_dirs, places.hub)
+        cost = replace(cost, gated=files.gated)
+        if files.comes_whole:
+            return replace(cost, download=files.to_come((), whole=True))
+        return _by_headers(cost, Opened(model, files, open_checkpoint(files, model.family), settings))
+    except (InputError, WeightsUnavailableError) as error:
+        return replace(cost, trouble=str(error))
+
+
+def _by_headers(cost: Cost, opened: Opened) -> Cost:
+    checkpoint, runs = opened.checkpoint, opened.why_no_run is None
+    wanted, whole = to_read(FINDINGS, opened)
+    findings = [f for f in FINDINGS if opened.reading(f).reason is None and (runs or RUN not in f.needs)]
+    each = [memory.to_measure(finding, opened) for finding in findings]
+    return replace(
+        cost,
+        download=checkpoint.to_come(wanted, whole=whole),
+        memory=max([memory.to_plan(FINDINGS, opened), *each]),
+        seconds=_of_weights(opened) + (_of_runs(opened) if runs else 0),
+    )
+
+
+def _of_weights(opened: Opened) -> float:
+    a = opened.checkpoint.architecture
+    return BASE_S + TOKENS_S * (a.vocab_size or 0) ** 2 * a.d_model + BLOCKS_S * a.n_layer * a.d_model**3
+
+
+def _of_runs(opened: Opened) -> float:
+    """Return the seconds of all runs, at the speed that budgets count on; they end when the budget does."""
+    settings, passes = opened.settings, sum(finding.passes for finding in FINDINGS)
+    window = min(memory.WINDOW, opened.checkpoint.architecture.n_ctx or memory.WINDOW)
+    operations = 2 * window * _numbers(opened.files) * passes
+    return min(settings.budget_s, operations / assumed_speed(settings.device, THREADS))
+
+
+def _numbers(files: Files) -> int:
+    """Return how many numbers every token is multiplied by, as the runner counts them."""
+    return sum(prod(files.header(name).shape) for name in files.names() if "embed" not in name)
+
+
+# In words
+
+COLUMNS = ("model", "download", "memory", "time here", "access", "results")
+
+
+def row(cost: Cost, state: str) -> tuple[str, ...]:
+    """Return one model's line in the table of `atlas plan`; `state` says what is stored of it."""
+    access = "gated" if cost.gated else "open"
+    if cost.trouble is not None:
+        return cost.model.name, "?", "?", "?", f"{access}: {cost.trouble}" if cost.gated else cost.trouble, state
+    memory_needed = "?" if cost.memory is None else in_bytes(cost.memory)
+    took = "?" if cost.seconds is None else in_hours(cost.seconds)
+    return cost.model.name, in_bytes(cost.download or 0), memory_needed, took, access, state
+
+
+def in_total(found: Sequence[Cost]) -> str:
+    """Return what models take together, with how many aren't counted."""
+    known = [cost for cost in found if cost.trouble is None]
+    size, seconds = sum(cost.download or 0 for cost in known), sum(cost.seconds or 0 for cost in known)
+    said = f"about {in_bytes(size)} to download and {in_hours(seconds)} on this machine"
+    closed = sum(cost.gated for cost in found if cost.trouble is not None)
+    others = len(found) - len(known) - closed
+    parts = [f"{closed} that their owners give access to"] * bool(closed) + [f"{others} not known"] * bool(others)
+    return f"{said}; without {' and '.join(parts)}" if parts else said
+
+
+def said_of(models: Sequence[Model], places: Places, settings: RunSettings, cache: Cache, report: Report) -> str:
+    """Return what models that aren't computed take, in words. The hub is asked once; if it didn't answer, hourly."""
+    asked = [key(hour, settings, *map(repr, models)) for hour in ("", f"{datetime.now(UTC):{HOURLY}}")]
+    stored = next((said for name in asked if (said := cache.get(name)) is not None), None)
+    if stored is None:
+        report("asking the hub what the other models take")
+        found = list(costs(models, places, settings))
+        stored = what_is_left(found).encode()
+        with suppress(AtlasError):
+            cache.put(asked[all(cost.download is None for cost in found)], stored)
+    cache.drop_unused()
+    return stored.decode()
+
+
+def what_is_left(found: Sequence[Cost]) -> str:
+    """Return how many models aren't computed, what all of them take, and how to compute one."""
+    known = [cost for cost in found if cost.seconds is not None]
+    count = f"{len(found)} models are not computed." if len(found) > 1 else "One model is not computed."
+    if not known:
+        return f"{count} What they take isn't known: {found[0].trouble} One: `atlas compute {found[0].model.name}`"
+    one = known[0]
+    took = f"{in_bytes(one.download or 0)}, {in_hours(one.seconds or 0)}"
+    named = f"One: `atlas compute {one.model.name}` ({took}). Each: `atlas plan`."
+    return f"{count} All of them: {in_total(found)}. {named}"
+
+
+def in_hours(seconds: float) -> str:
+    """Return a time in words: to the minute, or to the hour."""
+    return in_minutes(seconds) if seconds < LONG_S else f"about {round(seconds / HOUR_S)} h"

@@ -1,0 +1,85 @@
+"""What a model takes is known before any weight comes, and is what then comes."""
+
+import pytest
+
+from generators.checkpoint.registry import HubSource, Model
+from generators.checkpoint.sources import Hub, Places
+from generators.compute import costs
+from generators.compute.results import Store
+from generators.compute.running import RunSettings
+from generators.compute.schedule import compute_model
+from tests.checkpoint.fake_hub import HubFault, at_hub, serving
+from tests.checkpoints import write_checkpoint
+
+SKIPPED = RunSettings(skip=True)
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    with serving(tmp_path / "hub") as server:
+        at_hub(server, tmp_path, monkeypatch)
+        yield server
+
+
+@pytest.fixture
+def published(fake) -> Model:
+    write_checkpoint(fake.repository("owner/model"))
+    return Model(name="model", title="Model", sources=(HubSource(hub="owner/model"),))
+
+
+def test_what_is_announced_is_what_comes(fake, published, tmp_path):
+    cost = costs.cost_of(published, Places(), SKIPPED)
+    assert cost.trouble is None
+    headers = fake.sent
+    assert 0 < headers < cost.download
+    compute_model(published, Places(), Store(tmp_path / "results"), settings=SKIPPED)
+    assert fake.sent - headers == cost.download
+    assert costs.cost_of(published, Places(), SKIPPED).download == 0
+
+
+def test_of_a_model_that_is_run_whole_files_come(fake, published, tmp_path):
+    whole = (fake.repository("owner/model") / "model.safetensors").stat().st_size
+    assert costs.cost_of(published, Places(), RunSettings()).download == whole
+
+
+def test_memory_and_time_are_more_where_the_model_is_run(published):
+    run, skipped = (costs.cost_of(published, Places(), settings) for settings in (RunSettings(), SKIPPED))
+    assert run.memory > skipped.memory
+    assert run.seconds > skipped.seconds
+
+
+def test_a_gated_model_is_named_as_such(fake, published):
+    fake.faults.append(HubFault("gated", "/resolve/", times=100))
+    cost = costs.cost_of(published, Places(), SKIPPED)
+    assert cost.download is None
+    assert "its owner grants access" in cost.trouble
+    assert costs.row(cost, "not computed yet")[1:4] == ("?", "?", "?")
+
+
+def test_sums_say_what_they_leave_out(published):
+    known = costs.Cost(published, 2_000_000_000, 10**9, 3 * 3600)
+    away = costs.Cost(published, trouble="The model hub can't be reached.")
+    gated = costs.Cost(published, gated=True, trouble="Its owner grants access.")
+    assert costs.in_total([known]) == "about 2.0 GB to download and about 3 h on this machine"
+    said = costs.in_total([known, away, gated])
+    assert said.endswith("; without 1 that their owners give access to and 1 not known")
+    assert costs.what_is_left([away]) == (
+        "One model is not computed. What they take isn't known: The model hub can't be reached. "
+        "One: `atlas compute model`"
+    )
+
+
+def test_the_hub_is_asked_once(fake, published, tmp_path):
+    cache, lines = costs.Cache(tmp_path / "costs"), []
+    first = costs.said_of([published], Places(), SKIPPED, cache, lines.append)
+    assert "One model is not computed." in first
+    asked = len(fake.asked)
+    assert costs.said_of([published], Places(), SKIPPED, costs.Cache(tmp_path / "costs"), lines.append) == first
+    assert (len(fake.asked), len(lines)) == (asked, 1)
+
+
+def test_a_hub_that_does_not_answer_is_asked_again_later(published, tmp_path, monkeypatch):
+    cache = costs.Cache(tmp_path / "costs")
+    assert "isn't known" in costs.said_of([published], Places(hub=Hub(offline=True)), SKIPPED, cache, print)
+    monkeypatch.setattr(costs, "HOURLY", "%d")
+    assert "to download" in costs.said_of([published], Places(), SKIPPED, costs.Cache(tmp_path / "costs"), print)
