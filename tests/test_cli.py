@@ -337,7 +337,7 @@ def test_a_plan_says_what_models_take(atlas, remote):
     assert good[:2] == ["good", "0 bytes"]
     assert away[1:5] == ["?", "?", "?", "The package no-such-package-here isn't installed."]
     assert far[1:6] == ["?", "?", "?", "The hub is far away.", "not computed yet"]
-    assert together[0].endswith("without 2 not known.")
+    assert together[0].endswith("not counting 2 that can't be had now.")
 
 
 def test_results_of_ones_own_lie_over_the_tracked_ones_until_they_are_adopted(atlas, project, monkeypatch):

@@ -13,10 +13,13 @@ from datetime import UTC, datetime
 from math import prod
 
 from generators import findings as all_findings
+from generators.base.architecture import Architecture
 from generators.base.cache import Cache, key
 from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
 from generators.base.progress import Report, in_bytes, in_minutes
 from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.families import choose_family
+from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files, Places, locate
 from generators.compute import memory
@@ -24,6 +27,7 @@ from generators.compute.plan import Opened, to_read
 from generators.compute.running import THREADS, RunSettings
 from generators.findings.inputs import RUN
 from generators.runner.budget import assumed_speed
+from generators.runner.opening import FLOAT_BYTES
 
 AT_ONCE = 16  # models that the hub is asked about
 # Seconds of one thread that measuring weights takes: neighbors of tokens go with V^2 d, spectra and random rotations
@@ -65,14 +69,23 @@ def cost_of(model: Model, places: Places, settings: RunSettings) -> Cost:
         files = locate(model, places.models_dirs, places.hub)
         cost = replace(cost, gated=files.gated)
         if files.comes_whole:
-            return replace(cost, download=files.to_come((), whole=True))
+            return _by_size(cost, files, settings)
         return _by_headers(cost, Opened(model, files, open_checkpoint(files, model.family), settings))
     except (InputError, WeightsUnavailableError) as error:
         return replace(cost, trouble=str(error))
 
 
+def _by_size(cost: Cost, files: Files, settings: RunSettings) -> Cost:
+    """Return what a model takes of whose files only the size is known; its numbers are taken for float32."""
+    size, config = files.to_come((), whole=True), files.config()
+    a = read_architecture(config, choose_family(config, cost.model.family, files.stack))
+    seconds = _of_weights(a) + (0 if settings.skip else _of_runs(a, size // FLOAT_BYTES, settings))
+    return replace(cost, download=size, seconds=seconds)
+
+
 def _by_headers(cost: Cost, opened: Opened) -> Cost:
     checkpoint, runs = opened.checkpoint, opened.why_no_run is None
+    a = checkpoint.architecture
     wanted, whole = to_read(FINDINGS, opened)
     findings = [f for f in FINDINGS if opened.reading(f).reason is None and (runs or RUN not in f.needs)]
     each = [memory.to_measure(finding, opened) for finding in findings]
@@ -80,20 +93,18 @@ def _by_headers(cost: Cost, opened: Opened) -> Cost:
         cost,
         download=checkpoint.to_come(wanted, whole=whole),
         memory=max([memory.to_plan(FINDINGS, opened), *each]),
-        seconds=_of_weights(opened) + (_of_runs(opened) if runs else 0),
+        seconds=_of_weights(a) + (_of_runs(a, _numbers(opened.files), opened.settings) if runs else 0),
     )
 
 
-def _of_weights(opened: Opened) -> float:
-    a = opened.checkpoint.architecture
+def _of_weights(a: Architecture) -> float:
     return BASE_S + TOKENS_S * (a.vocab_size or 0) ** 2 * a.d_model + BLOCKS_S * a.n_layer * a.d_model**3
 
 
-def _of_runs(opened: Opened) -> float:
+def _of_runs(a: Architecture, numbers: int, settings: RunSettings) -> float:
     """Return the seconds of all runs, at the speed that budgets count on; they end when the budget does."""
-    settings, passes = opened.settings, sum(finding.passes for finding in FINDINGS)
-    window = min(memory.WINDOW, opened.checkpoint.architecture.n_ctx or memory.WINDOW)
-    operations = 2 * window * _numbers(opened.files) * passes
+    window = min(memory.WINDOW, a.n_ctx or memory.WINDOW)
+    operations = 2 * window * numbers * sum(finding.passes for finding in FINDINGS)
     return min(settings.budget_s, operations / assumed_speed(settings.device, THREADS))
 
 
@@ -124,8 +135,8 @@ def in_total(found: Sequence[Cost]) -> str:
     said = f"about {in_bytes(size)} to download and {in_hours(seconds)} on this machine"
     closed = sum(cost.gated for cost in found if cost.trouble is not None)
     others = len(found) - len(known) - closed
-    parts = [f"{closed} that their owners give access to"] * bool(closed) + [f"{others} not known"] * bool(others)
-    return f"{said}; without {' and '.join(parts)}" if parts else said
+    parts = [f"{closed} gated"] * bool(closed) + [f"{others} that can't be had now"] * bool(others)
+    return f"{said}, not counting {' and '.join(parts)}" if parts else said
 
 
 def said_of(models: Sequence[Model], places: Places, settings: RunSettings, cache: Cache, report: Report) -> str:
@@ -150,8 +161,14 @@ def what_is_left(found: Sequence[Cost]) -> str:
         return f"{count} What they take isn't known: {found[0].trouble} One: `atlas compute {found[0].model.name}`"
     one = known[0]
     took = f"{in_bytes(one.download or 0)}, {in_hours(one.seconds or 0)}"
-    named = f"One: `atlas compute {one.model.name}` ({took}). Each: `atlas plan`."
-    return f"{count} All of them: {in_total(found)}. {named}"
+    return "\n".join(
+        [
+            f"{count} Nothing is downloaded unless you name a model.",
+            f"  one of them   {took}:  atlas compute {one.model.name}",
+            f"  all of them   {in_total(found)}:  atlas compute --all",
+            "  each of them  atlas plan",
+        ]
+    )
 
 
 def in_hours(seconds: float) -> str:

@@ -7,9 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
+from threading import get_ident
 from typing import Any, BinaryIO
-
-from generators.base.files import replace_file
 
 Bytes = bytes | bytearray | memoryview
 GIGABYTE = 10**9
@@ -73,7 +72,7 @@ class TensorCache:
 
     def store_note(self, content: dict[str, Any], *place: str) -> None:
         """Store a note under its place."""
-        replace_file(self._note(place), json.dumps(content).encode())
+        _put(self._note(place), json.dumps(content).encode())
 
     def prune(self) -> None:
         """Remove tensors, the least recently used first, until the rest fit in the cache."""
@@ -96,7 +95,7 @@ class TensorCache:
 def _put(path: Path, data: Bytes) -> None:
     """Write a file at once, without waiting for the disk: a file that isn't whole is noticed when it is read."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}.tmp")
     try:
         temporary.write_bytes(data)
         temporary.replace(path)
