@@ -2,8 +2,9 @@
 
 import pytest
 
+from generators.base.errors import WeightsUnavailableError
 from generators.checkpoint.registry import HubSource, Model
-from generators.checkpoint.sources import Hub, Places
+from generators.checkpoint.sources import Hub, Places, ranged
 from generators.compute import costs
 from generators.compute.results import Store
 from generators.compute.running import RunSettings
@@ -83,3 +84,29 @@ def test_a_hub_that_does_not_answer_is_asked_again_later(published, tmp_path, mo
     assert "isn't known" in costs.said_of([published], Places(hub=Hub(offline=True)), SKIPPED, cache, print)
     monkeypatch.setattr(costs, "HOURLY", "%d")
     assert "to download" in costs.said_of([published], Places(), SKIPPED, costs.Cache(tmp_path / "costs"), print)
+
+
+@pytest.mark.parametrize("settings", [SKIPPED, RunSettings()])
+def test_much_is_announced_and_refused_where_the_disk_is_short(published, tmp_path, monkeypatch, settings):
+    monkeypatch.setattr(ranged, "MUCH", 1)
+    monkeypatch.setattr(ranged, "free_bytes", lambda folder: 1000)
+    lines = []
+    with pytest.raises(
+        WeightsUnavailableError, match=r"owner/model takes [\d.]+ kB, and the disk of .* has 1.0 kB"
+    ):
+        compute_model(published, Places(), Store(tmp_path / "results"), lines.append, settings=settings)
+    assert any(line.startswith("owner/model: ") and line.endswith(" to download") for line in lines)
+
+
+def test_older_files_that_the_disk_has_no_room_for_are_not_begun(fake, tmp_path, monkeypatch):
+    folder = fake.repository("owner/older")
+    write_checkpoint(folder)
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    monkeypatch.setattr(ranged, "MUCH", 1)
+    monkeypatch.setattr(ranged, "free_bytes", lambda where: 1000)
+    model = Model(name="older", title="Older", sources=(HubSource(hub="owner/older"),))
+    size = (folder / "pytorch_model.bin").stat().st_size
+    assert costs.cost_of(model, Places(), SKIPPED).download == size
+    with pytest.raises(WeightsUnavailableError, match=r"has 1\.0 kB free"):
+        compute_model(model, Places(), Store(tmp_path / "results"), settings=SKIPPED)
+    assert fake.sent < size
