@@ -11,6 +11,7 @@ import typer
 from generators import options
 from generators.base import terminal
 from generators.base.errors import AtlasError, InputError
+from generators.base.nearest import nearest
 from generators.base.progress import progress
 from generators.base.text import number
 
@@ -322,7 +323,8 @@ def _findings(only: list[str] | None) -> "Sequence[Finding[Any]] | None":
     known = {finding.name: finding for finding in FINDINGS}
     for name in only:
         if name not in known:
-            raise InputError(f"There is no finding {name!r}; there are {', '.join(known)}.")
+            near = nearest(name, known) or f"; there are {', '.join(known)}"
+            raise InputError(f"There is no finding {name!r}{near}.")
     return [finding for name, finding in known.items() if name in only]
 
 
