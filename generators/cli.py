@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from generators import options
 from generators.base import terminal
@@ -27,8 +28,23 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 2
 SOME_FAILED = 1
+INTERRUPTED = 130
+
+
+class Commands(TyperGroup):
+    """All commands; Ctrl-C ends each with a sentence."""
+
+    def invoke(self, ctx: typer.Context) -> Any:
+        """Run the command that was typed."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            terminal.note(f"Stopped. {stop}".rstrip())
+            raise typer.Exit(INTERRUPTED) from None
+
 
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -123,19 +139,25 @@ def report(
     ] = Path("report"),
     models_dir: options.ModelsDir = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
-    budget: options.Budget = options.DEFAULT_BUDGET,
+    budget: options.Budget = options.DEFAULT_REPORT_BUDGET,
     device: options.Device = options.DEFAULT_DEVICE,
     skip_runs: options.SkipRuns = False,
     family: options.Family = None,
     offline: options.Offline = False,
 ) -> None:
-    """Write a site of one model, with the findings' pages and its data, that opens from the disk without a server."""
+    """Write a site of one model, with the findings' pages and its data, that opens from the disk without a server.
+
+    What is measured is stored inside the report: after Ctrl-C, or with a larger --budget, the same command goes on.
+    """
     from generators.site.report import write_report
 
     known = _registry(registry, named=True)
     chosen, settings = _chosen([model], known, family)[0], _settings(budget, device, skip_runs)
-    with progress() as tell:
-        sentences = write_report(chosen, _places(models_dir, offline), output, tell, settings)
+    if not skip_runs and budget == options.DEFAULT_REPORT_BUDGET:
+        terminal.note(
+            f"Running the model may take up to {budget:g} min; --budget 10 reads more text, --skip-runs none."
+        )
+    sentences = write_report(chosen, _places(models_dir, offline), output, settings)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
     _exit(0, sentences)
 
@@ -278,7 +300,7 @@ def main() -> None:
         terminal.sentence(error)
         sys.exit(SOME_FAILED)
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(SOME_FAILED)

@@ -87,6 +87,7 @@ Offline = Annotated[
 ]
 
 DEFAULT_BUDGET = 10.0  # minutes, the runner's own (a test sees to it), which can't be had without NumPy
+DEFAULT_REPORT_BUDGET = 1.0  # minutes: a report is soon there, and says how to have more text read
 DEFAULT_DEVICE = "cpu"
 DEFAULT_RESULTS = Path("results")
 DEFAULT_REGISTRY = Path("models.yml")

@@ -17,6 +17,11 @@ def line(text: str = "") -> None:
     typer.echo(printable(text))
 
 
+def note(text: str) -> None:
+    """Print what is no result, where progress goes."""
+    typer.echo(printable(text), err=True)
+
+
 def sentence(error: object) -> None:
     """Print what went wrong, where errors go."""
     typer.echo(typer.style("atlas: ", fg="red") + printable(str(error)), err=True)

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from generators.base.display import Display
 from generators.base.errors import AtlasError
 from generators.checkpoint.registry import Model, PackageSource
 from generators.checkpoint.sources import Places
@@ -249,7 +250,7 @@ def test_a_stored_result_stays_where_memory_is_short_now(models, store, monkeypa
     monkeypatch.setattr(running, "opened_model", short)
     monkeypatch.setattr(running, "depends_on", lambda files, checkpoint: {"weights": 2})  # it would be measured anew
     lines = []
-    outcome = compute_model(models[0], Places(), store, lines.append, findings)
+    outcome = compute_model(models[0], Places(), store, Display(lines.append), findings)
     assert outcome.stored == ("weights", "runs")
     assert stored(store.root) == before
     assert any("memory" in line and line.endswith("Its stored result stays.") for line in lines)
