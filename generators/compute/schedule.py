@@ -145,7 +145,7 @@ class Scheduler:
             there = set(run.done) if run.known is not None else set(self._store.finding_names(run.name))
             stored = sum(finding.name in there for finding in run.findings)
             parts.append(f"{stored} of {len(run.findings)} findings of {run.name}")
-        return f"{', '.join(parts)} are stored" if parts else ""
+        return f"{' and '.join(parts)} are stored" if parts else ""
 
     # Which job is next
 
