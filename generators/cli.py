@@ -34,7 +34,7 @@ INTERRUPTED = 130
 class Commands(TyperGroup):
     """All commands; Ctrl-C ends each with a sentence."""
 
-    def invoke(self, ctx: typer.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed."""
         try:
             return super().invoke(ctx)
@@ -153,11 +153,9 @@ def report(
 
     known = _registry(registry, named=True)
     chosen, settings = _chosen([model], known, family)[0], _settings(budget, device, skip_runs)
-    if not skip_runs and budget == options.DEFAULT_REPORT_BUDGET:
-        terminal.note(
-            f"Running the model may take up to {budget:g} min; --budget 10 reads more text, --skip-runs none."
-        )
-    sentences = write_report(chosen, _places(models_dir, offline), output, settings)
+    by_default = not skip_runs and budget == options.DEFAULT_REPORT_BUDGET
+    note = f"Running the model may take up to {budget:g} min; --budget 10 reads more text, --skip-runs none."
+    sentences = write_report(chosen, _places(models_dir, offline), output, settings, note if by_default else None)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
     _exit(0, sentences)
 

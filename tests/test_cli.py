@@ -820,12 +820,13 @@ def test_a_report_that_lacks_something_says_so_and_is_exit_1(atlas, project, onl
     assert run.out == "The report is in there/; open there/index.html in a browser.\n"
 
 
-def test_a_report_needs_no_registry_and_keeps_no_results(atlas, unharmed, only_computed):
+def test_a_report_needs_no_registry_and_keeps_its_results_to_itself(atlas, unharmed, only_computed):
     (unharmed / "models.yml").unlink()
     assert "report/" in atlas("report", "./good").out
     ((registry, root),) = only_computed
     assert [model.name for model in registry.models] == ["good"]
-    assert not root.exists(), "the results of a report are thrown away"
+    assert root == Path("report") / ".results"
+    assert sorted(path.name for path in (root / "good").glob("*.json")) == ["broken.json", "model.json", "whole.json"]
 
 
 # Are results what was stored?

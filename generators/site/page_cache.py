@@ -131,11 +131,13 @@ def drawing(
 
 @contextmanager
 def _drawing_processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool; where something goes wrong here, what it has not begun is never drawn."""
+    """Yield a pool; where something goes wrong here, Ctrl-C for one, its processes end at once."""
     with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
         try:
             yield pool
         except BaseException:
+            for process in pool._processes.values():
+                process.kill()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 

@@ -23,10 +23,13 @@ KEPT = ".results"  # in the report: what was measured, so that the next call mea
 STOPPED = "{}. The report shows them: open {} in a browser. The same command goes on."
 
 
-def write_report(model: Model, places: Places, output: Path, settings: RunSettings = AS_USUAL) -> list[str]:
+def write_report(
+    model: Model, places: Places, output: Path, settings: RunSettings = AS_USUAL, note: str | None = None
+) -> list[str]:
     """Compute what is not stored of a model, and write the site of it alone; return a sentence for all that failed.
 
     What is measured is stored inside the report. After Ctrl-C the report of what is stored is written all the same.
+    `note` is said before anything is computed.
 
     Raises:
         InputError: the checkpoint can't be used, or `output` is a file or holds something that is no report.
@@ -40,6 +43,8 @@ def write_report(model: Model, places: Places, output: Path, settings: RunSettin
     failed, stop = list[str](), None
     try:
         with display() as shown:
+            if note is not None:
+                shown.report(note)
             done = compute_model(model, places, store, shown, settings=settings)
         failed = [f"{finding} failed: {reason}" for finding, reason in done.failed.items()]
     except Stopped as stopped:

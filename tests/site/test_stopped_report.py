@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from generators import options
+from generators.base.errors import InputError
 from generators.compute import jobs
 from generators.findings import FINDINGS
 from generators.site import report as module
@@ -129,19 +130,22 @@ def test_a_checkpoint_that_cannot_be_used_leaves_no_folder(atlas, measured):
 @pytest.mark.parametrize(
     ("arguments", "budget_s", "said"),
     [
-        ([], 60.0, "Running the model may take up to 1 min; --budget 10 reads more text, --skip-runs none.\n"),
-        (["--budget", "10"], 600.0, ""),
-        (["--skip-runs"], 60.0, ""),
+        ([], 60.0, ["Running the model may take up to 1 min; --budget 10 reads more text, --skip-runs none."]),
+        (["--budget", "10"], 600.0, []),
+        (["--skip-runs"], 60.0, []),
     ],
 )
 def test_how_long_the_model_may_run_is_said_with_how_to_change_it(
     atlas, measured, monkeypatch, arguments, budget_s, said
 ):
     budgets = []
-    monkeypatch.setattr(
-        module, "write_report", lambda model, places, output, settings: budgets.append(settings) or []
-    )
+
+    def noted(*given, settings):
+        budgets.append(settings.budget_s)
+        raise InputError("Enough.")
+
+    monkeypatch.setattr(module, "compute_model", noted)
     run = atlas("report", "./my-model", *arguments)
-    assert (run.code, run.err) == (0, said)
-    assert [settings.budget_s for settings in budgets] == [budget_s]
+    assert (run.code, run.err.splitlines()) == (2, [*said, "atlas: Enough."])
+    assert budgets == [budget_s]
     assert options.DEFAULT_BUDGET == 10.0, "other commands have ten minutes, as before"
