@@ -138,7 +138,7 @@ def _drawing_processes(count: int) -> Iterator[ProcessPoolExecutor]:
         except BaseException:
             for process in pool._processes.values():
                 process.kill()
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
             raise
 
 
