@@ -152,7 +152,7 @@ class TableDisplay(Display):
         by_model = {id(row.tally): [one for one in rows if one.tally is row.tally] for row in rows}
         so_far = [f"{found[0].tally.name}{self._so_far(found)}" for found in by_model.values()]
         caption = Text(printable("\n".join(so_far)), justify="left")
-        table = Table("model", "finding", "state", "time", caption=caption)
+        table = Table("model", "finding", "state", "time", caption=caption, expand=True)
         for row in rows:
             state = row.said or ("computing" if row.measures else "at work")
             table.add_row(*(Text(printable(cell)) for cell in (row.tally.name, row.what, state, self._time_of(row))))
