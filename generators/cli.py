@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from generators import options
 from generators.base import terminal
@@ -28,23 +27,9 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 2
 SOME_FAILED = 1
-INTERRUPTED = 130
-
-
-class Commands(TyperGroup):
-    """All commands; Ctrl-C ends each with a sentence."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command that was typed."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt as stop:
-            terminal.note(f"Stopped. {stop}".rstrip())
-            raise typer.Exit(INTERRUPTED) from None
-
 
 app = typer.Typer(
-    cls=Commands,
+    cls=terminal.Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -298,7 +283,7 @@ def main() -> None:
         terminal.sentence(error)
         sys.exit(SOME_FAILED)
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(terminal.INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(SOME_FAILED)
