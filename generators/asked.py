@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from generators import options
 from generators.base.errors import InputError
+from generators.base.nearest import nearest
 
 if TYPE_CHECKING:
     from generators.checkpoint.registry import Model, Registry
@@ -40,7 +41,8 @@ def findings(only: list[str] | None) -> "Sequence[Finding[Any]] | None":
     known = {finding.name: finding for finding in FINDINGS}
     for name in only:
         if name not in known:
-            raise InputError(f"There is no finding {name!r}; there are {', '.join(known)}.")
+            near = nearest(name, known) or f"; there are {', '.join(known)}"
+            raise InputError(f"There is no finding {name!r}{near}.")
     return [finding for name, finding in known.items() if name in only]
 
 
@@ -76,7 +78,7 @@ def asked_models(
         groups = dict.fromkeys(model.group for model in registry.models if model.group)
         found = [model for model in registry.models if model.group == group]
         if not found:
-            raise InputError(f"There is no group {group!r}; there are {'; '.join(groups)}.")
+            raise InputError(f"There is no group {group!r}; there are: {'; '.join(groups)}.")
         return found
     if everything:
         return registry.models

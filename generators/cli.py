@@ -27,6 +27,7 @@ BAD_INPUT = 2
 SOME_FAILED = 1
 
 app = typer.Typer(
+    cls=terminal.Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -164,19 +165,24 @@ def report(
     ] = Path("report"),
     models_dir: options.ModelsDir = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
-    budget: options.Budget = options.DEFAULT_BUDGET,
+    budget: options.Budget = options.DEFAULT_REPORT_BUDGET,
     device: options.Device = options.DEFAULT_DEVICE,
     skip_runs: options.SkipRuns = False,
     family: options.Family = None,
     offline: options.Offline = False,
 ) -> None:
-    """Write a site of one model, with the findings' pages and its data, that opens from the disk without a server."""
+    """Write a site of one model, with the findings' pages and its data, that opens from the disk without a server.
+
+    What is measured is stored inside the report: after Ctrl-C, or with a larger --budget, the same command goes on.
+    """
     from generators.site.report import write_report
 
     known = asked.registry(registry, named=True)
     chosen, settings = asked.named_models([model], known, family)[0], asked.run_settings(budget, device, skip_runs)
-    with progress() as tell:
-        sentences = write_report(chosen, asked.places(models_dir, offline), output, tell, settings)
+    by_default = not skip_runs and budget == options.DEFAULT_REPORT_BUDGET
+    note = f"Running the model may take up to {budget:g} min; --budget 10 reads more text, --skip-runs none."
+    places = asked.places(models_dir, offline)
+    sentences = write_report(chosen, places, output, settings, note if by_default else None)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
     _exit(0, sentences)
 
@@ -332,7 +338,7 @@ def main() -> None:
         terminal.sentence(error)
         sys.exit(SOME_FAILED)
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(terminal.INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(SOME_FAILED)

@@ -209,6 +209,13 @@ def test_a_finding_that_the_atlas_has_not_is_a_sentence(atlas, unharmed):
     )
 
 
+def test_names_that_were_mistyped_are_refused_with_the_nearest(atlas, unharmed):
+    said = refused(atlas("compute", "good", "--only", "gain"))
+    assert said.startswith("atlas: There is no finding 'gain' (nearest: gains")
+    said = refused(atlas("compute", "goood"))
+    assert said.startswith("atlas: 'goood' is no model in models.yml (nearest: good)")
+
+
 def test_show_tells_every_claim(atlas, project):
     run = atlas("show", "good")
     assert run.code == 0
@@ -317,7 +324,7 @@ def test_the_hub_is_asked_for_no_model_that_was_not_named(atlas, remote, argumen
 def test_models_are_named_in_one_way(atlas, remote, arguments):
     run = atlas("compute", *arguments)
     assert run.code == BAD_INPUT
-    assert "Name models, or a --group, or --all" in run.err or "There is no group 'Near'; there are Far." in run.err
+    assert "Name models, or a --group, or --all" in run.err or "There is no group 'Near'; there are: Far." in run.err
 
 
 def test_the_site_comes_first_and_again_only_if_anything_was_computed(atlas, remote, monkeypatch):
@@ -715,7 +722,7 @@ def test_a_folder_needs_no_registry_unless_one_is_named(atlas, project):
     assert published(project, "own").findings["gains"].status == "computed"
     before = results_of(project)
     assert "The registry other.yml can't be read" in refused(atlas("compute", "./own", "--registry", "other.yml"))
-    assert "'nothing' is no model in models.yml (which names none), no folder" in refused(atlas("compute", "nothing"))
+    assert "'nothing' is no model in models.yml, no folder" in refused(atlas("compute", "nothing"))
     assert results_of(project) == before
 
 
@@ -738,13 +745,12 @@ def test_a_type_without_a_table_is_read_by_the_one_that_is_named(atlas, project)
 def test_a_family_that_does_not_fit_is_a_sentence(atlas, unharmed):
     for family, said in [
         ("bert", "gives None as num_hidden_layers"),
-        ("gpt", "'gpt' is unknown; the atlas knows gpt2"),
+        ("gpt", "There is no family 'gpt' (nearest: gpt2, "),
     ]:
         run = atlas("compute", "./good", "--family", family)
         assert run.code == BAD_INPUT
         assert is_a_sentence(run.err)
         assert said in run.err
-    assert "nearest by name: " in run.err
     for models in ([], ["./good", "away"]):
         assert "--family goes with exactly one MODEL" in refused(atlas("compute", *models, "--family", "gpt2"))
 
@@ -888,12 +894,13 @@ def test_a_report_that_lacks_something_says_so_and_is_exit_1(atlas, project, onl
     assert run.out == "The report is in there/; open there/index.html in a browser.\n"
 
 
-def test_a_report_needs_no_registry_and_keeps_no_results(atlas, unharmed, only_computed):
+def test_a_report_needs_no_registry_and_keeps_its_results_to_itself(atlas, unharmed, only_computed):
     (unharmed / "models.yml").unlink()
     assert "report/" in atlas("report", "./good").out
     ((registry, root),) = only_computed
     assert [model.name for model in registry.models] == ["good"]
-    assert not root.exists(), "the results of a report are thrown away"
+    assert root == Path("report") / ".results"
+    assert sorted(path.name for path in (root / "good").glob("*.json")) == ["broken.json", "model.json", "whole.json"]
 
 
 # Are results what was stored?

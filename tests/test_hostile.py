@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from generators import findings as all_findings
+from generators.base.display import Display
 from generators.base.errors import AtlasError, InputError
 from generators.base.plain import as_json, content_digest
 from generators.checkpoint import sources
@@ -185,7 +186,7 @@ def test_who_holds_the_lock_is_said_and_the_wait_ends(held, store, tmp_path, one
     reported = []
     began = time.monotonic()
     with pytest.raises(AtlasError, match=rf"process {held.pid}, since .* 0\.2 seconds of waiting were not enough"):
-        compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store, reported.append)
+        compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store, Display(reported.append))
     assert time.monotonic() - began < 20
     assert any(f"process {held.pid}" in line for line in reported)
 

@@ -1,59 +1,102 @@
-"""What workers are doing: a table or a bar on a terminal, plain lines elsewhere."""
+"""What workers are doing: a table on a terminal; elsewhere one plain line now and then."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from generators.base.progress import Progress, Report, in_minutes, printable, progress
+from generators.base.progress import REPORT_EVERY, Progress, Report, in_minutes, printable, to_stderr
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+FIRST_AFTER = 1.0  # seconds: the first line comes sooner than those that follow
+
+
+@dataclass
+class Tally:
+    """How far a model has come, the `number`-th of so many: how many of its findings are done, and what is left.
+
+    `left` has the seconds that each finding is likely to take, by name. `runs` are those that run the model: their
+    times say nothing about the others', and are mostly shorter than expected.
+    """
+
+    model: str
+    number: int = 1
+    of: int = 1
+    findings: int = 0
+    done: int = 0
+    left: dict[str, float] = field(default_factory=dict)
+    runs: frozenset[str] = frozenset()
+    _expected: dict[bool, float] = field(default_factory=lambda: {True: 0.0, False: 0.0})
+    _took: dict[bool, float] = field(default_factory=lambda: {True: 0.0, False: 0.0})
+
+    @property
+    def name(self) -> str:
+        """Return the model's name, and its number where there are several."""
+        return self.model if self.of == 1 else f"{self.model} ({self.number} of {self.of})"
+
+    def took(self, finding: str, seconds: float) -> None:
+        """Learn from a finding that is done how long the others will take."""
+        if finding in self.left:
+            self._expected[finding in self.runs] += self.left.pop(finding)
+            self._took[finding in self.runs] += seconds
+
+    def seconds_of(self, finding: str) -> float:
+        """Return how long a finding that is left is likely to take."""
+        kind = finding in self.runs
+        scale = self._took[kind] / self._expected[kind] if self._expected[kind] else 1.0
+        return scale * self.left.get(finding, 0.0)
+
 
 @dataclass
 class Row:
-    """One job that is being done."""
+    """One job that is being done; `said` is what it said last."""
 
-    model: str
+    tally: Tally
     what: str
     begun: float
-    state: str = "at work"
+    measures: bool = True
+    said: str = ""
     progress: Progress | None = None
+
+    @property
+    def doing(self) -> str:
+        """Return what is being done, in a few words."""
+        return self.said or self.what
 
 
 class Display:
-    """Shows who does what, in lines.
-
-    `total` is how many findings there are to look at, `done` how many were dealt with.
-    """
+    """Knows who does what, and says it in a line when asked."""
 
     def __init__(self, report: Report, clock: Callable[[], float] = time.monotonic) -> None:
-        self.report, self.total, self.done = report, 0, 0
+        self.report = report
         self.rows: dict[str, Row] = {}
-        self._clock, self._begun, self._waiting = clock, clock(), set[str]()
+        self._clock, self._waiting, self._last = clock, set[str](), ""
 
-    def begin(self, worker: str, model: str, what: str, *, measures: bool = True) -> None:
+    def begin(self, worker: str, tally: Tally, what: str, *, measures: bool = True) -> None:
         """A worker begins with something of a model: it measures a finding, or opens or reads files."""
-        self.rows[worker] = Row(model, what, self._clock(), "computing" if measures else "at work")
-        if measures:
-            self._line(f"{model}: computing {what}")
+        self.rows[worker] = Row(tally, what, self._clock(), measures)
 
     def say(self, worker: str, line: str) -> None:
-        """A worker says what it does."""
-        self.report(line)
+        """A worker says what it does; more than a line is reported at once."""
+        if "\n" in line:
+            self.report(line)
+        elif worker in self.rows:
+            self.rows[worker].said = line
 
     def advance(self, worker: str, done: Progress) -> None:
         """A worker gets on with its job."""
-        row = self.rows[worker]
-        row.progress = done
-        self._line(f"{row.model}: computing {row.what}, {in_minutes(done.seconds_left)} left")
+        self.rows[worker].progress = done
 
     def end(self, worker: str) -> None:
         """A worker is done with its job, well or not."""
-        self.rows.pop(worker, None)
+        row = self.rows.pop(worker, None)
+        if row is not None and row.measures:
+            row.tally.took(row.what, self._clock() - row.begun)
 
     def wait_for(self, model: str, holder: str) -> None:
         """A model waits until another run has written its results; that is said once."""
@@ -61,70 +104,103 @@ class Display:
             self._waiting.add(model)
             self.report(f"{model}: waiting for another run to finish with its results ({holder})")
 
-    def draw(self) -> None:
-        """Show the state of all jobs; lines have said it."""
-
     def in_words(self) -> str:
-        """Return how much is done, and how long the rest takes at the rate so far."""
-        said = f"{self.done} of {self.total} findings"
-        if not 0 < self.done < self.total:
-            return said
-        rest = (self._clock() - self._begun) * (self.total - self.done) / self.done
-        return f"{said}, {in_minutes(rest)} left"
+        """Return in one line what is being done, model by model."""
+        by_model: dict[int, list[Row]] = {}
+        for row in list(self.rows.values()):  # another thread adds rows and takes them away
+            by_model.setdefault(id(row.tally), []).append(row)
+        return "; ".join(
+            f"{rows[0].tally.name}: {', '.join(row.doing for row in rows)}{self._so_far(rows)}"
+            for rows in by_model.values()
+        )
 
-    def time_of(self, row: Row) -> str:
+    def tell(self) -> None:
+        """Report what is being done, unless that was just what was reported before."""
+        line = self.in_words()
+        if line and line != self._last:
+            self.report(line)
+        self._last = line
+
+    def _so_far(self, rows: list[Row]) -> str:
+        """Return how many findings of a model are done and how long the others take, once that is known."""
+        tally = rows[0].tally
+        if not tally.findings:
+            return ""
+        return f", {tally.done} of {tally.findings} findings, {in_minutes(self._seconds_left(tally, rows))} left"
+
+    def _seconds_left(self, tally: Tally, rows: list[Row]) -> float:
+        at_work = {row.what: row for row in rows if row.measures}
+        waiting = sum(tally.seconds_of(finding) for finding in list(tally.left) if finding not in at_work)
+        now = [self._seconds_of(row) for row in at_work.values()]
+        return max([waiting / max(1, len(rows)) + sum(now) / max(1, len(now)), *now])
+
+    def _seconds_of(self, row: Row) -> float:
+        if row.progress is not None:
+            return row.progress.seconds_left
+        return max(0.0, row.tally.seconds_of(row.what) - (self._clock() - row.begun))
+
+
+class TableDisplay(Display):
+    """A table on a terminal, which is drawn anew by whoever shows it."""
+
+    def table(self) -> "Table":
+        """Return what is being done, a row for each worker; below, how far each model is."""
+        from rich.table import Table
+        from rich.text import Text
+
+        rows = list(self.rows.values())
+        by_model = {id(row.tally): [one for one in rows if one.tally is row.tally] for row in rows}
+        so_far = [f"{found[0].tally.name}{self._so_far(found)}" for found in by_model.values()]
+        caption = Text(printable("\n".join(so_far)), justify="left")
+        table = Table("model", "finding", "state", "time", caption=caption, expand=True)
+        for row in rows:
+            state = row.said or ("computing" if row.measures else "at work")
+            table.add_row(*(Text(printable(cell)) for cell in (row.tally.name, row.what, state, self._time_of(row))))
+        return table
+
+    def _time_of(self, row: Row) -> str:
         """Return how long a job still takes, or where it doesn't say, how long it took so far."""
         if row.progress is None:
             return f"{self._clock() - row.begun:.0f} s so far"
         return f"{in_minutes(row.progress.seconds_left)} left"
 
-    def _line(self, line: str) -> None:
-        """Report what a table shows in a row."""
-        self.report(line)
-
-
-class TableDisplay(Display):
-    """A table on a terminal; texts of several lines are printed above it."""
-
-    def __init__(self, report: Report, show: Callable[["Table"], None]) -> None:
-        super().__init__(report)
-        self._show = show
-
-    def say(self, worker: str, line: str) -> None:
-        """Show a line as the state of the worker's job; more than a line is printed."""
-        if "\n" in line:
-            self.report(line)
-        else:
-            self.rows[worker].state = line
-
-    def draw(self) -> None:
-        """Draw the table anew."""
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table("model", "finding", "state", "time", caption=self.in_words(), caption_justify="left")
-        for row in self.rows.values():
-            table.add_row(*(Text(printable(cell)) for cell in (row.model, row.what, row.state, self.time_of(row))))
-        self._show(table)
-
-    def _line(self, line: str) -> None:
-        """The row shows it."""
-
 
 @contextmanager
-def display(*, table: bool) -> Iterator[Display]:
-    """Yield a display on the error stream: of several workers in a table, of one in a bar."""
-    if not table or not sys.stderr.isatty():
-        with progress() as report:
-            yield Display(report)
+def display() -> Iterator[Display]:
+    """Yield a display on the error stream: a table on a terminal; elsewhere a line, every ten seconds at most."""
+    if not sys.stderr.isatty():
+        shown = Display(to_stderr)
+        with _every(REPORT_EVERY, shown.tell):
+            yield shown
         return
     from rich.console import Console
     from rich.live import Live
 
     console = Console(stderr=True)
-    with Live(console=console, transient=True, refresh_per_second=4) as live:
 
-        def above(line: str) -> None:
-            console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+    def above(line: str) -> None:
+        console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
-        yield TableDisplay(above, live.update)
+    table = TableDisplay(above)
+    with Live(console=console, transient=True, refresh_per_second=4, get_renderable=table.table):
+        yield table
+
+
+@contextmanager
+def _every(seconds: float, tell: Callable[[], None]) -> Iterator[None]:
+    """Tell every so many seconds meanwhile, in a thread: what is being done may say nothing for minutes."""
+    over = threading.Event()
+
+    def tell_until_over() -> None:
+        pause = FIRST_AFTER
+        while not over.wait(pause):
+            tell()
+            pause = seconds
+
+    thread = threading.Thread(target=tell_until_over, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -1,4 +1,4 @@
-"""Lines on the progress: a bar on a terminal, plain lines elsewhere."""
+"""Lines on the progress: beside a spinner on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
 Report = Callable[[str], None]
 REPORT_EVERY = 10.0  # seconds
+SHOW_EVERY = 1.0
 MINUTE = 60.0
 
 
@@ -66,61 +66,57 @@ def in_minutes(seconds: float) -> str:
 
 
 class _OnTerminal:
-    """Reports in a bar: the first line of a text stands in it, more than that is printed in full above."""
+    """Reports beside a spinner: the first line of a text stands there, more than that is printed in full above."""
 
     def __init__(self, bar: "Bars", task: "TaskID") -> None:
-        self.bar, self._task = bar, task
+        self._bar, self._task = bar, task
 
     def __call__(self, line: str) -> None:
         from rich.markup import escape
 
         first, *rest = printable(line).splitlines() or [""]
-        self.bar.update(self._task, description=escape(first))
+        self._bar.update(self._task, description=escape(first))
         if rest:
-            self.bar.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+            self._bar.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
 
-class _Lines:
-    """Reports how many bytes have come, a line now and then."""
+class _Bytes:
+    """Reports how many bytes have come, and how long the rest takes: often, for whoever shows it to be up to date."""
 
     def __init__(self, report: Report, what: str, total: int | None, clock: Callable[[], float]) -> None:
         self._report, self._what, self._total, self._clock = report, what, total, clock
-        self._come, self._last = 0, clock()
+        self._every = REPORT_EVERY if report is to_stderr else SHOW_EVERY  # printed lines stay
+        self._come, self._begun = 0, clock()
+        self._last = self._begun
         if total is not None:
             report(f"{what}: {in_bytes(total)}")
 
     def __call__(self, count: int) -> None:
         self._come += count
         now = self._clock()
-        if now - self._last >= REPORT_EVERY and (self._total is None or self._come < self._total):
-            self._last = now
-            of_all = "" if self._total is None else f" of {in_bytes(self._total)}"
-            self._report(f"{self._what}: {in_bytes(self._come)}{of_all}")
+        if now - self._last < self._every or (self._total is not None and self._come >= self._total):
+            return
+        self._last = now
+        if self._total is None:
+            self._report(f"{self._what}: {in_bytes(self._come)}")
+            return
+        left = (now - self._begun) * (self._total - self._come) / max(1, self._come)
+        self._report(f"{self._what}: {in_bytes(self._come)} of {in_bytes(self._total)}, {in_minutes(left)} left")
 
 
 @contextmanager
 def transfer(
     report: Report, what: str, total: int | None, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[int], None]]:
-    """Yield how to tell that so many bytes more have come: a bar of `total` bytes on a terminal, lines elsewhere.
+    """Yield how to tell that so many bytes more have come.
 
     Args:
-        report: as `progress` yields it, or any other, which gets lines.
+        report: gets a line every second, which a display shows in the place of the one before; printed, every ten.
         what: what is on its way.
         total: how many bytes will come, None where that isn't known.
         clock: gives seconds.
     """
-    if not isinstance(report, _OnTerminal):
-        yield _Lines(report, what, total, clock)
-        return
-    from rich.markup import escape
-
-    bar = report.bar
-    task = bar.add_task(escape(printable(what)), total=total, in_bytes=True)
-    try:
-        yield lambda count: bar.advance(task, count)
-    finally:
-        bar.remove_task(task)
+    yield _Bytes(report, what, total, clock)
 
 
 def in_bytes(count: int) -> str:
@@ -130,40 +126,21 @@ def in_bytes(count: int) -> str:
     return decimal(count)
 
 
+def to_stderr(line: str) -> None:
+    """Print a line where errors go, at once: another thread may print too."""
+    sys.stderr.write(f"{printable(line)}\n")
+    sys.stderr.flush()
+
+
 @contextmanager
 def progress() -> Iterator[Report]:
     """Yield how to report a line."""
     if not sys.stderr.isatty():
-        yield lambda line: print(printable(line), file=sys.stderr, flush=True)
+        yield to_stderr
         return
     from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    with _two_kinds_of_bars(Console(stderr=True)) as bar:
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True)) as bar:
         yield _OnTerminal(bar, bar.add_task("", total=None))
-
-
-def _two_kinds_of_bars(console: "Console") -> "Bars":
-    """Return bars of which those of bytes say how many came, how fast, and how long the rest takes."""
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
-
-    words = TextColumn("{task.description}")
-    of_bytes = words, BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
-
-    class TwoKinds(Progress):
-        def get_renderables(self) -> "Iterator[RenderableType]":
-            of_work = self.columns
-            yield self.make_tasks_table([task for task in self.tasks if "in_bytes" not in task.fields])
-            self.columns = of_bytes
-            yield self.make_tasks_table([task for task in self.tasks if "in_bytes" in task.fields])
-            self.columns = of_work
-
-    return TwoKinds(SpinnerColumn(), words, TimeElapsedColumn(), console=console)

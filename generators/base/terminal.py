@@ -2,12 +2,15 @@
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from generators.base.progress import printable
 from generators.base.text import SYMBOLS
 
+INTERRUPTED = 130  # the exit code after Ctrl-C
 # Red is for errors: that a claim fails is a result.
 COLOURS = {"holds": "green", "partly": "yellow", "fails": "magenta"}
 
@@ -15,6 +18,11 @@ COLOURS = {"holds": "green", "partly": "yellow", "fails": "magenta"}
 def line(text: str = "") -> None:
     """Print a line."""
     typer.echo(printable(text))
+
+
+def note(text: str) -> None:
+    """Print what is no result, where progress goes."""
+    typer.echo(printable(text), err=True)
 
 
 def sentence(error: object) -> None:
@@ -43,3 +51,15 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         drawn.add_row(*(Text(printable(cell)) for cell in row))
     Console().print(drawn)
+
+
+class Commands(TyperGroup):
+    """All commands; Ctrl-C ends each with a sentence."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was typed."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            note(f"Stopped. {stop}".rstrip())
+            raise typer.Exit(INTERRUPTED) from None

@@ -1,6 +1,7 @@
 """The models the atlas covers (`models.yml` -> `Model`) and the series that they form (`series.yml`)."""
 
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -8,7 +9,9 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from generators.base.errors import InputError
+from generators.base.nearest import nearest
 from generators.base.progress import all_shown
+from generators.checkpoint.single_files import what_to_name
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w-]*(\.[\w-]+)*/[A-Za-z0-9][\w-]*(\.[\w-]+)*")
@@ -214,8 +217,13 @@ class Registry(Entry):
 
     def find(self, name: str) -> Model | None:
         """Return the model called `name`, of a series or not, or None."""
-        known = (*self.models, *(model for one in self.series if one.own for _, model in self.members(one)))
-        return next((model for model in known if model.name == name), None)
+        return next((model for model in self.known() if model.name == name), None)
+
+    def known(self) -> Iterator[Model]:
+        """Yield all models that have a name: entries, then those that only a series has."""
+        yield from self.models
+        for one in self.series:
+            yield from (model for _, model in self.members(one) if one.own)
 
     def find_series(self, name: str) -> Series | None:
         """Return the series called `name`, or None."""
@@ -297,23 +305,30 @@ def find_model(spec: str, registry: Registry) -> Model:
     Of a checkpoint that holds two models each is meant by its ending: `owner/whisper--encoder`.
 
     Raises:
-        InputError: it is none of the three.
+        InputError: it is none of the three; names the nearest, and what a file is that was named.
     """
-    model = _as_typed(spec, registry)
-    if model is None:
-        whole, stack = _halved(spec)
-        of_pair = _as_typed(whole, registry) if stack else None
-        model = None if of_pair is None else half(of_pair, stack)
-    if model is not None:
-        return model
-    names = ", ".join(model.name for model in registry.models) or "which names none"
-    raise InputError(f"{spec!r} is no model in models.yml ({names}), no folder, and no hub id such as 'owner/model'.")
+    return _found(spec, registry, [model.name for model in registry.known()])
 
 
 def find_models(spec: str, registry: Registry) -> list[Model]:
     """Turn what the user typed into models: all of a series, or one. Raises InputError: it is neither."""
     series = registry.find_series(spec)
-    return [find_model(spec, registry)] if series is None else [model for _, model in registry.members(series)]
+    if series is not None:
+        return [model for _, model in registry.members(series)]
+    names = [model.name for model in registry.known()]
+    return [_found(spec, registry, [*names, *(one.name for one in registry.series)])]
+
+
+def _found(spec: str, registry: Registry, names: Sequence[str]) -> Model:
+    model = _as_typed(spec, registry)
+    if model is None:
+        whole, stack = _halved(spec)
+        of_pair = _as_typed(whole, registry) if stack else None
+        model = None if of_pair is None else half(of_pair, stack)
+    if model is None:
+        near = nearest(spec, names)
+        raise InputError(f"{spec!r} is no model in models.yml{near}, no folder, and no hub id such as 'owner/model'.")
+    return model
 
 
 def half(model: Model, stack: Stack | None) -> Model:
@@ -330,6 +345,7 @@ def _as_typed(spec: str, registry: Registry) -> Model | None:
     folder = _folder(spec)
     if folder is not None:
         return _model_in(folder)
+    _refuse_file(spec)
     if HUB_ID.fullmatch(spec) and len(spec) <= LONGEST_NAME and _halved(spec)[1] is None:
         return Model(name=slug(spec.replace("/", "--")), title=spec, sources=(HubSource(hub=spec),))
     return None
@@ -370,6 +386,17 @@ def _folder(spec: str) -> Path | None:
         return path.resolve() if spec and path.is_dir() else None
     except (OSError, ValueError, RuntimeError):
         return None
+
+
+def _refuse_file(spec: str) -> None:
+    """Raise InputError: what was typed is a file, which may look like a hub id."""
+    try:
+        path = Path(spec).expanduser()
+        is_file = path.is_file()
+    except (OSError, ValueError, RuntimeError):
+        return
+    if is_file:
+        raise InputError(what_to_name(path.absolute(), spec))
 
 
 def _model_in(folder: Path) -> Model:

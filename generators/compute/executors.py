@@ -7,14 +7,13 @@ worker's next job can be of the model that it has open. Results are the same who
 import ctypes
 import os
 import re
-import signal
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import cache, partial
 from multiprocessing import Pipe
@@ -25,6 +24,7 @@ from uuid import uuid4
 
 from generators.base.display import Display
 from generators.base.errors import InputError
+from generators.base.interrupts import ctrl_c_deferred
 from generators.base.progress import Progress
 from generators.compute.jobs import Answer, Died, Failed, Job, WorkerContext
 
@@ -155,7 +155,8 @@ class Inline(Workers):
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
         """Do a job at once; the future is done."""
         future: Future[Answer] = Future()
-        future.set_result(self._context.perform(job, self._display.report, partial(self._display.advance, worker)))
+        say, advance = (partial(tell, worker) for tell in (self._display.say, self._display.advance))
+        future.set_result(self._context.perform(job, say, advance))
         return future
 
     def close(self) -> None:
@@ -198,7 +199,7 @@ class Processes(Workers):
             1, initializer=_start_worker, initargs=(speaking, os.getpid()), env=self._environment
         )
         self._here[worker] = executor, listening
-        with _ctrl_c_blocked():
+        with ctrl_c_deferred():
             executor.submit(_nothing)  # which starts the process
         speaking.close()  # the process has its own: reading ends where that ends
 
@@ -236,19 +237,6 @@ def threads_of(jobs: int, cores: int) -> int:
     What is measured is measured with one in any case, so that results are the same to the last bit.
     """
     return max(1, cores // jobs)
-
-
-@contextmanager
-def _ctrl_c_blocked() -> Iterator[None]:
-    """Start a process to which Ctrl-C means nothing: the terminal sends it to all, and this one ends the others."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _speaking: Connection | None = None  # in a process: to the one that started it

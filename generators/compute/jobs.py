@@ -231,15 +231,19 @@ def _inputs(finding: Finding[Any], opened: Opened) -> Any:
         raise CannotRunError("The model can't be run here: there was not enough memory to open it.") from error
 
 
-def _begin(finding: Finding[Any], opened: Opened, unfinished: Path, watch: Watch) -> None:
-    """Give a finding that runs the model its part of the budget, and have the time that it still takes reported.
+def part_of_budget(finding: Finding[Any]) -> float:
+    """Return which part of the time for running a model a finding gets.
 
     Parts go by what all findings of the atlas would run of the model, so that none reads another number of windows
     when it is computed alone.
     """
     whole = sum(each.passes for each in all_findings.FINDINGS) or finding.passes
-    part = finding.passes / whole if whole else 1.0
-    opened.run.begin(opened.settings.budget_s * part, TimeLeft(watch), unfinished)
+    return finding.passes / whole if whole else 1.0
+
+
+def _begin(finding: Finding[Any], opened: Opened, unfinished: Path, watch: Watch) -> None:
+    """Give a finding that runs the model its part of the budget, and have the time that it still takes reported."""
+    opened.run.begin(opened.settings.budget_s * part_of_budget(finding), TimeLeft(watch), unfinished)
 
 
 def _record_of(opened: Opened) -> dict[str, str]:

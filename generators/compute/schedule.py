@@ -9,19 +9,32 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
 from generators import findings as all_findings
-from generators.base.display import Display, display
+from generators.base.display import Display, Tally, display
 from generators.base.errors import AtlasError
-from generators.base.progress import Report, silent
+from generators.base.interrupts import Stopped
+from generators.base.progress import silent
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Places, locate_here
 from generators.compute import reconcile
 from generators.compute.executors import Choice, Inline, Workers
-from generators.compute.jobs import Answer, Died, Failed, Job, Look, Measure, Measured, MemoryNeeds, Prepare, Request
+from generators.compute.jobs import (
+    Answer,
+    Died,
+    Failed,
+    Job,
+    Look,
+    Measure,
+    Measured,
+    MemoryNeeds,
+    Prepare,
+    Request,
+    part_of_budget,
+)
 from generators.compute.plan import Prepared
 from generators.compute.records import StoredFinding
 from generators.compute.results import ResultsHeldError, Store
@@ -33,6 +46,8 @@ from generators.findings.inputs import RUN
 TRIES = 2  # of a job whose worker ends
 PATIENCE_S = 0.2  # after which what workers say is shown, and locks that others held are tried again
 HERE = Choice()
+WITHOUT_RUN_S = 3.0  # what a finding that doesn't run the model is taken to last until one is done
+AND_NOW = "{} same command goes on. `make render` builds the site from what is stored."
 Findings = Sequence[Finding[Any]]
 
 
@@ -52,8 +67,14 @@ class ModelRun:
     held_since: float | None = None
     done: dict[str, tuple[StoredFinding, bool]] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
+    tally: Tally = field(init=False)
     is_complete: bool = True  # as far as is known, nothing will be left to do
     trouble: AtlasError | Failed | None = None
+    number: InitVar[tuple[int, int]] = (1, 1)  # the how manieth of how many
+
+    def __post_init__(self, number: tuple[int, int]) -> None:
+        """Begin to count."""
+        self.tally = Tally(self.name, *number)
 
     @property
     def name(self) -> str:
@@ -79,7 +100,6 @@ class Scheduler:
         self._under_way: list[ModelRun] = []
         self._held: list[ModelRun] = []  # prepared; they go on once no other run writes their results
         self._at_work: dict[str, tuple[ModelRun, Job]] = {}  # by worker
-        self._counted = 0  # findings of models that are not up to date
         self._last: dict[str, ModelRun] = {}  # whose files a worker has open
 
     def compute(
@@ -91,14 +111,16 @@ class Scheduler:
         that runs the model, one run over its text.
 
         `ended` is called when a model comes to its end, with what it came to; without `findings` it is all of them.
-        Raises AtlasError: results can't be written.
+        Raises AtlasError: results can't be written. Stopped: by Ctrl-C; says how much is stored of which model.
         """
         self._findings, self._ended, session = findings, ended, uuid4().hex
         requests = (Request(session, model, self._places, self._settings) for model in models)
-        self._waiting.extend(ModelRun(request) for request in requests)
+        self._waiting.extend(ModelRun(each, number=(i, len(models))) for i, each in enumerate(requests, 1))
         try:
             while self._waiting or self._under_way or self._held:
                 self._step()
+        except KeyboardInterrupt:
+            raise Stopped(self._stored_so_far()) from None
         finally:
             self._workers.close()
             for run in (*self._under_way, *self._held):
@@ -115,7 +137,15 @@ class Scheduler:
         has_work = self._at_work or self._waiting or self._under_way or self._held
         for worker, answer in self._workers.answers(PATIENCE_S) if has_work else ():
             self._answered(worker, answer)
-        self._display.draw()
+
+    def _stored_so_far(self) -> str:
+        """Return how many findings are stored of the models that are on their way; empty where none is."""
+        parts = []
+        for run in (*self._under_way, *self._held):
+            there = set(run.done) if run.known is not None else set(self._store.finding_names(run.name))
+            stored = sum(finding.name in there for finding in run.findings)
+            parts.append(f"{stored} of {len(run.findings)} findings of {run.name}")
+        return f"{' and '.join(parts)} are stored" if parts else ""
 
     # Which job is next
 
@@ -129,8 +159,6 @@ class Scheduler:
                 self._ended(run.request.model, Outcome(run.name, (), stored, {}))
                 continue
             run.findings = self._chosen(run.name)
-            self._counted += len(run.findings)
-            self._display.total = self._counted + len(run.findings) * (len(self._waiting) - 1)  # likely as many each
             run.ready.append(Look(run.request, run.findings))
 
     def _up_to_date(self, run: ModelRun) -> tuple[str, ...] | None:
@@ -167,7 +195,7 @@ class Scheduler:
             self._under_way.append(self._waiting.popleft())
         run.at_work += 1
         self._at_work[worker], self._last[worker] = (run, job), run
-        self._display.begin(worker, run.name, job.what, measures=isinstance(job, Measure))
+        self._display.begin(worker, run.tally, job.what, measures=isinstance(job, Measure))
         self._workers.begin(worker, job)
 
     # What comes of it
@@ -255,7 +283,11 @@ class Scheduler:
         return True
 
     def _plan(self, run: ModelRun) -> None:
-        """Make a job of each finding that isn't stored; those that run the model first, as they take longest."""
+        """Make a job of each finding that isn't stored.
+
+        Those that run the model take longest. They come first where others can be done beside them; where one worker
+        does all, they come last, so that a run that is stopped soon has something to show.
+        """
         assert run.prepared is not None and run.known is not None and run.needs is not None
         if self._store.state(run.name) != run.known.state:  # another run has written since
             run.known = reconcile.reconcile(run.prepared, self._settings, self._store)
@@ -276,19 +308,26 @@ class Scheduler:
             unfinished = self._store.unfinished(run.name, name, planned.key).resolve()
             here = unfinished if self._workers.writes_here else None
             run.ready.append(Measure(run.request, planned, run.needs.to_measure[name], here))
-        run.ready = deque(
-            sorted(
-                run.ready,
-                key=lambda job: (not (isinstance(job, Measure) and RUN in job.planned.finding.needs), -job.need),
-            )
-        )
+        alone = len(self._workers.names()) == 1
+        run.ready = deque(sorted(run.ready, key=lambda job: (_runs(job) == alone, -job.need)))
+        self._expect(run, [planned.finding for planned in known.left if planned.key is not None])
+
+    def _expect(self, run: ModelRun, left: Findings) -> None:
+        """Have it shown how many findings a model has, and how long those take that are left."""
+        runs = frozenset(finding.name for finding in left if RUN in finding.needs)
+        budget = self._settings.budget_s
+        run.tally.findings, run.tally.runs = len(run.findings), runs
+        run.tally.left = {
+            finding.name: budget * part_of_budget(finding) if finding.name in runs else WITHOUT_RUN_S
+            for finding in left
+        }
 
     def _take_stored(self, run: ModelRun, known: reconcile.Reconciled) -> None:
         for name, record in known.stored.items():
             run.done[name] = record, False
             if not known.is_done:
                 self._store.drop_older_arrays(run.name, record)
-        self._display.done += len(known.stored)
+        run.tally.done = len(run.done)
 
     def _measured(self, run: ModelRun, finding: str, measured: Measured) -> None:
         """Store what was measured; but where this machine can't run the model now, a stored result stays."""
@@ -301,14 +340,14 @@ class Scheduler:
             return
         self._report(f"{run.name}: {finding}: {measured.record.reason} Its stored result stays.")
         run.done[finding] = stored, False
-        self._display.done += 1
+        run.tally.done = len(run.done)
 
     def _save(self, run: ModelRun, measured: Measured) -> None:
         record = self._store.save_finding(run.name, measured.record, measured.arrays)
         self._store.drop_unfinished(run.name, record.finding)
         run.is_complete &= record.status != "failed"
         run.done[record.finding] = record, True
-        self._display.done += 1
+        run.tally.done = len(run.done)
 
     def _ended_perhaps(self, run: ModelRun) -> None:
         """Say what a model came to when nothing of it is left to do."""
@@ -331,6 +370,10 @@ class Scheduler:
             reconcile.remember(run.before, computed, self._store, written=not run.known.is_done)
 
 
+def _runs(job: Job) -> bool:
+    return isinstance(job, Measure) and RUN in job.planned.finding.needs
+
+
 def compute_models(
     models: Sequence[Model],
     places: Places,
@@ -344,11 +387,15 @@ def compute_models(
     """Compute every finding (or `findings`) of every model that is not stored yet, and show how that goes.
 
     `named` says that the user named these models, so that one whose weights are unavailable is a failure.
-    Raises InputError: the cluster can't be used. AtlasError: results can't be written.
+    Raises InputError: the cluster can't be used. AtlasError: results can't be written. Stopped: by Ctrl-C; says what
+    is stored and how to go on.
     """
-    with display(table=not choice.is_inline) as shown:
+    with display() as shown:
         summary = Summary(store, shown.report, named=named)
-        Scheduler(places, store, choice.workers(shown), shown, settings).compute(models, findings, summary.add)
+        try:
+            Scheduler(places, store, choice.workers(shown), shown, settings).compute(models, findings, summary.add)
+        except Stopped as stop:
+            raise Stopped(AND_NOW.format(f"{stop}; the" if str(stop) else "The")) from None
         if len(models) > 1:
             shown.report(summary.in_words())
     return summary
@@ -358,17 +405,17 @@ def compute_model(
     model: Model,
     places: Places,
     store: Store,
-    report: Report = silent,
+    shown: Display | None = None,
     findings: Findings | None = None,
     settings: RunSettings = AS_USUAL,
 ) -> Outcome:
     """Compute every finding of one model that is not stored yet, in this process.
 
     Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be had now. AtlasError: results
-    can't be written.
+    can't be written. Stopped: by Ctrl-C.
     """
     ends: list[End] = []
-    shown = Display(report)
+    shown = shown or Display(silent)
     scheduler = Scheduler(places, store, Inline(shown), shown, settings)
     chosen = all_findings.FINDINGS if findings is None else findings  # by name, it is opened even if up to date
     scheduler.compute([model], chosen, lambda _, end: ends.append(end))

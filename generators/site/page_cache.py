@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from generators.base import digests
 from generators.base.cache import key
+from generators.base.interrupts import ctrl_c_deferred
 from generators.base.progress import Report, silent
 from generators.checkpoint.registry import Model
 from generators.compute.records import ModelFindings
@@ -115,8 +116,9 @@ def drawing(
 
         yield drawn
         return
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        begun = {model.name: pool.submit(draw, model, names[model.name], places) for model in there}
+    with _drawing_processes(processes) as pool:
+        with ctrl_c_deferred():
+            begun = {model.name: pool.submit(draw, model, names[model.name], places) for model in there}
 
         def drawn_apart(model: Model) -> str:
             if model.name in begun:
@@ -125,6 +127,19 @@ def drawing(
             return names[model.name]
 
         yield drawn_apart
+
+
+@contextmanager
+def _drawing_processes(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Yield a pool; where something goes wrong here, Ctrl-C for one, its processes end at once."""
+    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+        try:
+            yield pool
+        except BaseException:
+            for process in pool._processes.values():
+                process.kill()
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def draw(model: Model, name: str, places: PagePlaces, report: Report = silent) -> None:

@@ -1,10 +1,15 @@
 """A site of one model that opens from the disk, without a server and without the network."""
 
+import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
-from generators.base.errors import InputError
-from generators.base.progress import Report
+from generators.base.display import display
+from generators.base.errors import AtlasError, InputError
+from generators.base.files import swap_folder
+from generators.base.interrupts import Stopped
+from generators.base.progress import progress
 from generators.checkpoint.registry import Model, Registry
 from generators.checkpoint.sources import Places
 from generators.compute.results import Store
@@ -14,26 +19,84 @@ from generators.site.build import make_pages, run_mkdocs
 from generators.site.build_cache import Workshop
 from generators.site.locations import packaged
 
+KEPT = ".results"  # in the report: what was measured, so that the next call measures only what is left
+STOPPED = "{}. The report shows them: open {} in a browser. The same command goes on."
+
 
 def write_report(
-    model: Model, places: Places, output: Path, report: Report, settings: RunSettings = AS_USUAL
+    model: Model, places: Places, output: Path, settings: RunSettings = AS_USUAL, note: str | None = None
 ) -> list[str]:
-    """Compute a model and write the site of it alone; return a sentence for everything that failed.
+    """Compute what is not stored of a model, and write the site of it alone; return a sentence for all that failed.
+
+    What is measured is stored inside the report. After Ctrl-C the report of what is stored is written all the same.
+    `note` is said before anything is computed.
 
     Raises:
         InputError: the checkpoint can't be used, or `output` is a file or holds something that is no report.
         WeightsUnavailableError: the weights can't be had now.
+        Stopped: by Ctrl-C; says what is stored and how to go on.
     """
-    if output.exists() and not (output.is_dir() and (not any(output.iterdir()) or (output / "index.html").is_file())):
+    if output.exists() and not _is_report(output):
         raise InputError(f"{output} is there and is no report; name another place with --output.")
-    with tempfile.TemporaryDirectory() as folder:
+    store = Store(output / KEPT)
+    _drop_others(model, store)
+    failed, stop = list[str](), None
+    try:
+        with display() as shown:
+            if note is not None:
+                shown.report(note)
+            done = compute_model(model, places, store, shown, settings=settings)
+        failed = [f"{finding} failed: {reason}" for finding, reason in done.failed.items()]
+    except Stopped as stopped:
+        if not store.finding_names(model.name):
+            raise Stopped("Nothing was measured yet.") from None
+        stop = stopped
+    finally:
+        _drop_empty(output)
+    sentences = _write_pages(model, store, output, stopped=stop is not None)
+    if stop is not None:
+        raise Stopped(STOPPED.format(stop, output / "index.html"))
+    return [*failed, *sentences]
+
+
+def _write_pages(model: Model, store: Store, output: Path, *, stopped: bool) -> list[str]:
+    """Write the site from what is stored. The old one stays until it is whole, and what is stored stays in any case.
+
+    Raises AtlasError: it can't be written.
+    """
+    with tempfile.TemporaryDirectory() as folder, progress() as report:
+        if stopped:
+            report("Stopped. The report of what is stored is written; Ctrl-C again leaves that.")
         place = Path(folder)
-        store = Store(place / "results")
-        done = compute_model(model, places, store, report, settings=settings)
         workshop = Workshop(
-            packaged("site_src"), packaged("mkdocs.yml"), place / "pages", place / "cache", output.resolve()
+            packaged("site_src"), packaged("mkdocs.yml"), place / "pages", place / "cache", place / "site"
         )
         made = make_pages(Registry(models=(model,)), store, workshop, report=report, whole=False)
         run_mkdocs(workshop, from_disk=True)
-    failed = [f"{finding} failed: {reason}" for finding, reason in done.failed.items()]
-    return [*failed, *made.sentences]
+        try:
+            shutil.copytree(store.root, workshop.site / KEPT)
+            swap_folder(workshop.site, output.resolve())
+        except OSError as error:
+            raise AtlasError(f"The report can't be written to {output}: {error}.") from error
+    return made.sentences
+
+
+def _is_report(folder: Path) -> bool:
+    """Return whether a folder is a report, one that was begun, or empty."""
+    if not folder.is_dir():
+        return False
+    return (folder / "index.html").is_file() or {path.name for path in folder.iterdir()} <= {KEPT}
+
+
+def _drop_others(model: Model, store: Store) -> None:
+    """Remove what is stored of other models: a report is of one."""
+    for other in store.folders():
+        if other != model.name:
+            shutil.rmtree(store.root / other, ignore_errors=True)
+
+
+def _drop_empty(output: Path) -> None:
+    """Leave no folder where nothing was stored."""
+    with suppress(OSError):
+        (output / KEPT).rmdir()
+        output.rmdir()

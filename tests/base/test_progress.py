@@ -77,33 +77,26 @@ def test_what_goes_wrong_inside_comes_out(on_a_terminal):
     assert "\x1b[?25h" in on_a_terminal()
 
 
-def test_bytes_are_shown_now_and_then_in_lines():
+def test_bytes_are_told_every_second_with_the_time_that_is_left():
     now, reported = [0.0], []
     with transfer(reported.append, "owner/tiny: reading", 10_000_000, clock=lambda: now[0]) as came:
-        for second in (3, 11, 12, 25, 40):
+        for second in (0.3, 30, 30.5, 60, 120):
             now[0] = second
             came(2_000_000)
     assert reported == [
         "owner/tiny: reading: 10.0 MB",
-        "owner/tiny: reading: 4.0 MB of 10.0 MB",
-        "owner/tiny: reading: 8.0 MB of 10.0 MB",
+        "owner/tiny: reading: 4.0 MB of 10.0 MB, less than a minute left",
+        "owner/tiny: reading: 8.0 MB of 10.0 MB, less than a minute left",
     ]
 
 
-def test_on_a_terminal_bytes_have_a_bar_of_their_own(on_a_terminal):
-    with progress() as report:
-        report("tiny")
-        with transfer(report, "reading [bold]tiny[/bold]" + ESCAPES, 4_000_000) as came:
-            came(3_000_000)
-            report.bar.refresh()
-            shown = on_a_terminal()
-        report("computing")
-    assert "3.0/4.0 MB" in shown
-    assert "[bold]tiny[/bold]" in shown
-    assert "\x07" not in shown
-    last = on_a_terminal()
-    assert "computing" in last
-    assert "MB" not in last.rsplit("computing", 1)[1]
+def test_printed_bytes_are_told_every_ten_seconds(capsys):
+    now = [0.0]
+    with progress() as report, transfer(report, "reading", None, clock=lambda: now[0]) as came:
+        for second in (3, 11, 12, 25, 26):
+            now[0] = second
+            came(2_000_000)
+    assert capsys.readouterr().err.splitlines() == ["reading: 4.0 MB", "reading: 8.0 MB"]
 
 
 def test_the_time_left_is_shown_now_and_then_as_numbers():

@@ -78,5 +78,10 @@ def test_a_config_without_model_type_is_refused_with_the_families_there_are():
 
 
 def test_an_unknown_family_in_the_registry_is_refused_though_the_config_knows_one():
-    with pytest.raises(InputError, match="'rwkv' is unknown"):
+    with pytest.raises(InputError, match="There is no family 'rwkv'; the atlas knows gpt2, openai-gpt, bert"):
         choose_family({"model_type": "gpt2"}, "rwkv")
+
+
+def test_a_family_that_was_mistyped_is_refused_with_the_nearest():
+    with pytest.raises(InputError, match=r"There is no family 'lama' \(nearest: llama, [\w, -]+\); the atlas knows"):
+        choose_family({"model_type": "gpt2"}, "lama")

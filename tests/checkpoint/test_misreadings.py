@@ -116,7 +116,7 @@ def test_without_a_table_what_halves_share_is_read_once(tmp_path):
 
 def test_a_family_that_was_named_is_not_guessed(tmp_path):
     write_checkpoint(tmp_path)
-    with pytest.raises(InputError, match=r"'mambo' is unknown.*--family NAME"):
+    with pytest.raises(InputError, match=r"There is no family 'mambo'"):
         open_checkpoint(in_folder(tmp_path), "mambo")
 
 

@@ -16,6 +16,7 @@ from generators.checkpoint.registry import (
     PackageSource,
     Registry,
     find_model,
+    find_models,
     load_registry,
     slug,
 )
@@ -274,8 +275,82 @@ def test_a_hub_id_is_a_model_of_both_its_parts(registry):
     ],
 )
 def test_nonsense_is_refused_with_what_would_do(registry, typed):
-    with pytest.raises(InputError, match=r"is no model in models\.yml \(tiny\), no folder, and no hub id"):
+    with pytest.raises(InputError, match=r"is no model in models\.yml, no folder, and no hub id"):
         find_model(typed, registry)
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [
+        ("gtp2", "gpt2, gpt2-xl"),
+        ("GPT2", "gpt2, gpt2-medium, gpt2-large"),
+        ("bert-base", "bert-base-uncased, roberta-base, camembert-base"),
+        ("pythia70m", "pythia-410m, pythia-160m, pythia-14m"),
+        ("stdlib-seed", "stdlib-seeds, stdlib-learned, stdlib-none"),
+    ],
+)
+def test_a_name_that_was_mistyped_gets_the_three_nearest(typed, near):
+    whole = load_registry(ROOT / "models.yml")
+    with pytest.raises(InputError) as refusal:
+        find_models(typed, whole)
+    found = f"{typed!r} is no model in models.yml (nearest: {near}), no folder, and no hub id such as 'owner/model'."
+    assert str(refusal.value) == found
+
+
+CANNOT = (
+    "which the atlas can't read. The atlas reads folders with config.json and model.safetensors or pytorch_model.bin"
+    ": save_pretrained of transformers writes one."
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("model.gguf", b"GGUF\x03", "a GGUF file"),
+        ("model.bin", b"GGUF\x03", "a GGUF file"),
+        ("ckpt.pt", b"PK\x03\x04", "a PyTorch file"),
+        ("old.ckpt", b"\x80\x02", "a PyTorch file"),
+        ("model.bin", b"", "a PyTorch file"),
+        ("model.onnx", b"\x08\x07", "an ONNX file"),
+        ("tf_model.h5", b"\x89HDF\r\n", "a Keras or TensorFlow file (HDF5)"),
+        ("flax_model.msgpack", b"\xdf", "a Flax file"),
+        ("README.md", b"# Model", "a file of a format that it doesn't know"),
+    ],
+)
+def test_a_file_is_recognised_as_one(registry, tmp_path, monkeypatch, name, content, kind):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / name).write_bytes(content)
+    with pytest.raises(InputError) as refusal:
+        find_model(f"mine/{name}", registry)  # it looks like a hub id
+    assert str(refusal.value) == f"'mine/{name}' is {kind}, {CANNOT}"
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "pytorch_model.bin", "tokenizer.json"])
+def test_of_a_file_in_a_folder_that_can_be_read_the_folder_is_named(registry, tmp_path, monkeypatch, name):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for file in ("config.json", name):
+        (folder / file).write_text("{}")
+    for place, typed, told in (
+        (tmp_path, f"mine/{name}", "./mine"),
+        (folder, name, "."),
+        (tmp_path, str(folder / name), str(folder)),
+    ):
+        monkeypatch.chdir(place)
+        with pytest.raises(InputError) as refusal:
+            find_model(typed, registry)
+        assert str(refusal.value) == f"{typed!r} is a file: name its folder, {told!r}."
+        find_model(told, registry)
+
+
+def test_weights_without_a_config_beside_them_are_no_folder_to_name(registry, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(
+        InputError, match=r"is a file, and there is no config\.json beside it\. The atlas reads folders"
+    ):
+        find_model("model.safetensors", registry)
 
 
 @pytest.mark.parametrize(

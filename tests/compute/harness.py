@@ -31,6 +31,21 @@ FINDINGS = (
 MEASURED = [finding.name for finding in FINDINGS[:3]]
 REAL = ("channels", "gains", "position_scheme")  # processes find these by name
 ATLAS = [sys.executable, "-c", "from generators.cli import main; main()"]
+# The command, saying when each finding is begun: what it says to a person comes every ten seconds.
+SAYING = """
+from generators.base.display import Display
+from generators.cli import main
+
+begin = Display.begin
+
+def saying(self, worker, tally, what, *, measures=True):
+    if measures:
+        self.report(f"{tally.model}: computing {what}")
+    begin(self, worker, tally, what, measures=measures)
+
+Display.begin = saying
+main()
+"""
 ONLY = [part for name in REAL for part in ("--only", name)]
 SIZES = Sizes(n_layer=2, n_head=2, d_model=48, n_ctx=256)
 
@@ -128,7 +143,7 @@ def stored(root: Path) -> dict[str, bytes]:
 def started(place: Path, results: str, *options: str) -> "subprocess.Popen[str]":
     """Start computing a project's models, in a session of its own."""
     return subprocess.Popen(
-        [*ATLAS, "compute", *ONLY, "--results", results, *options],
+        [sys.executable, "-c", SAYING, "compute", *ONLY, "--results", results, *options],
         cwd=place,
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,

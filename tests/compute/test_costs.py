@@ -91,9 +91,7 @@ def test_much_is_announced_and_refused_where_the_disk_is_short(published, tmp_pa
     monkeypatch.setattr(ranged, "MUCH", 1)
     monkeypatch.setattr(ranged, "free_bytes", lambda folder: 1000)
     lines = []
-    with pytest.raises(
-        WeightsUnavailableError, match=r"owner/model takes [\d.]+ kB, and the disk of .* has 1.0 kB"
-    ):
+    with pytest.raises(WeightsUnavailableError, match=r"owner/model takes [\d.]+ kB, and the disk of .* has 1.0 kB"):
         compute_model(published, Places(), Store(tmp_path / "results"), lines.append, settings=settings)
     assert any(line.startswith("owner/model: ") and line.endswith(" to download") for line in lines)
 

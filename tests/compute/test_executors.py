@@ -3,6 +3,8 @@
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -17,7 +19,7 @@ from generators.compute import executors
 from generators.compute.executors import Processes, threads_of
 from generators.compute.results import Store
 from generators.compute.verify import verify
-from tests.compute.harness import started, stored, with_expected
+from tests.compute.harness import ONLY, heeding_ctrl_c, started, stored, with_expected
 
 MEASURING = re.compile(r"computing (\w+)$")
 
@@ -93,7 +95,13 @@ def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(long_place):
     place, results = long_place, "interrupted"
     process, workers, rest = interrupted(place, results)
     assert process.returncode == 130
-    assert "Traceback" not in rest
+    *others, said = rest.splitlines()
+    assert re.fullmatch(
+        r"Stopped\. (\d of 3 findings of model-\d+( and )?){1,2} are stored; the same command goes on\. "
+        r"`make render` builds the site from what is stored\.",
+        said,
+    )
+    assert all(re.match(r"model-\d+[: ]", line) for line in others), others
     _, alive = psutil.wait_procs(workers, timeout=10)
     assert alive == []
     store = Store(place / results)
@@ -102,6 +110,66 @@ def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(long_place):
     left = stored(place / results)
     assert all(whole[name] == data for name, data in left.items())
     assert sum(len(store.finding_names(name)) for name in store.names()) >= 2  # 4 begun, one at most lost by each
+
+
+# Presses Ctrl-C when the first process was started and not yet told what to do.
+AT_THE_START = """
+import os, signal, sys, time
+from joblib.externals.loky.backend import fork_exec as module
+from generators.cli import main
+
+fork_exec = module.fork_exec
+
+def interrupted(command, *given, **named):
+    process = fork_exec(command, *given, **named)
+    if any("popen_loky" in part for part in command):
+        os.killpg(0, signal.SIGINT)
+        time.sleep(1)
+        print("handed over", file=sys.stderr)
+    return process
+
+module.fork_exec = interrupted
+main()
+"""
+
+
+def test_ctrl_c_while_the_first_process_starts_waits_until_it_has(place):
+    command = [sys.executable, "-c", AT_THE_START, "compute", *ONLY, "--results", "at-the-start", "--jobs", "2"]
+    run = subprocess.run(
+        command,
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,
+        preexec_fn=heeding_ctrl_c,
+    )
+    assert run.returncode == 130
+    assert run.stdout == ""
+    *before, said = run.stderr.splitlines()
+    assert [line for line in before if ": opening" not in line] == ["handed over"]
+    assert said == (
+        "Stopped. 0 of 3 findings of model-0 are stored; the same command goes on. "
+        "`make render` builds the site from what is stored."
+    )
+
+
+FIRST_PROCESS = """
+import signal
+from generators.base.display import Display
+from generators.base.progress import silent
+from generators.compute.executors import Processes
+
+workers = Processes(Display(silent), 1)
+workers._start("1")
+print(*workers._here["1"][0].submit(signal.pthread_sigmask, signal.SIG_BLOCK, []).result())
+workers.close()
+"""
+
+
+def test_ctrl_c_means_nothing_to_the_first_process():
+    run = subprocess.run([sys.executable, "-c", FIRST_PROCESS], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == [str(signal.SIGINT)]
 
 
 def test_processes_end_with_the_one_that_started_them(place):

@@ -11,6 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+from generators.base.display import Display
 from generators.base.errors import AtlasError, InputError
 from generators.base.plain import content_digest, plain
 from generators.checkpoint.registry import FolderSource, Model
@@ -393,7 +394,7 @@ def run(folder: Path, store: Store, findings=None, **model):
     """Compute a checkpoint as the model `tiny`, and return the outcome and the lines it reported."""
     lines: list[str] = []
     tiny = Model(name="tiny", title="Tiny", sources=(FolderSource(folder=folder),), **model)
-    return compute_model(tiny, Places(), store, lines.append, findings), lines
+    return compute_model(tiny, Places(), store, Display(lines.append), findings), lines
 
 
 def test_no_nan_reaches_a_stored_result(store, tmp_path):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from generators import findings as all_findings
+from generators.base.display import Display
 from generators.base.errors import AtlasError, InputError
 from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.registry import FolderSource, Model
@@ -195,7 +196,7 @@ def test_a_finding_that_breaks_costs_no_other(tmp_path, store, findings):
     findings(toy("one"), toy("broken", measure=breaking), toy("two"))
     lines = []
     model = Model(name="tiny", title="t", sources=(FolderSource(folder=write_checkpoint(tmp_path / "tiny")),))
-    outcome = compute_model(model, Places(), store, lines.append)
+    outcome = compute_model(model, Places(), store, Display(lines.append))
     reason = "ZeroDivisionError: a bug in a finding"
     assert outcome == Outcome("tiny", ("one", "two"), (), {"broken": reason})
     assert statuses(store) == {"one": "computed", "broken": "failed", "two": "computed"}

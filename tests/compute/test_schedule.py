@@ -5,13 +5,15 @@ from collections import Counter
 
 import pytest
 
+from generators.base.display import Display
 from generators.base.errors import AtlasError
+from generators.base.interrupts import Stopped
 from generators.checkpoint.registry import Model, PackageSource
 from generators.checkpoint.sources import Places
 from generators.compute import jobs, running
 from generators.compute.jobs import Measure, Prepare
 from generators.compute.results import Store
-from generators.compute.schedule import compute_model, compute_models
+from generators.compute.schedule import Scheduler, compute_model, compute_models
 from generators.compute.verify import verify
 from generators.findings.inputs import RUN
 from generators.runner import CannotRunError
@@ -225,6 +227,40 @@ def test_an_error_that_nobody_foresaw_costs_its_model_alone(models, expected, st
     assert stored(store.root) == {name: data for name, data in expected.items() if not name.startswith("model-1/")}
 
 
+@pytest.mark.parametrize(
+    ("count", "at", "said"),
+    [
+        (1, 0, "0 of 4 findings of model-0 are stored"),
+        (1, 3, "3 of 4 findings of model-0 are stored"),  # one of them says that it can't be measured
+        (1, 6, "2 of 4 findings of model-1 are stored"),
+        (2, 4, "2 of 4 findings of model-0 and 2 of 4 findings of model-1 are stored"),
+    ],
+)
+def test_ctrl_c_says_what_is_stored_and_the_next_run_goes_on(models, expected, store, count, at, said):
+    class Pressed(Recorded):
+        def answers(self, seconds):
+            yield from super().answers(seconds)
+            if sum(len(store.finding_names(model.name)) for model in models) == at:
+                raise KeyboardInterrupt
+
+    with pytest.raises(Stopped) as stop:
+        computed(models, store, Pressed(count))
+    assert str(stop.value) == said
+    assert not any(store.is_held(model.name) for model in models)
+    computed(models, store, Recorded(1))
+    assert stored(store.root) == expected
+
+
+def test_ctrl_c_between_models_names_none(models, store, monkeypatch):
+    def pressed(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Scheduler, "_step", pressed)
+    with pytest.raises(Stopped) as stop:
+        compute_models(models, Places(), store, named=True, findings=FINDINGS)
+    assert str(stop.value) == "The same command goes on. `make render` builds the site from what is stored."
+
+
 class ConnectError(Exception):
     """As that of httpx: it can be pickled, and what is pickled can't be read."""
 
@@ -249,7 +285,7 @@ def test_a_stored_result_stays_where_memory_is_short_now(models, store, monkeypa
     monkeypatch.setattr(running, "opened_model", short)
     monkeypatch.setattr(running, "depends_on", lambda files, checkpoint: {"weights": 2})  # it would be measured anew
     lines = []
-    outcome = compute_model(models[0], Places(), store, lines.append, findings)
+    outcome = compute_model(models[0], Places(), store, Display(lines.append), findings)
     assert outcome.stored == ("weights", "runs")
     assert stored(store.root) == before
     assert any("memory" in line and line.endswith("Its stored result stays.") for line in lines)

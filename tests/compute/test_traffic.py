@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from generators import findings as all_findings
+from generators.base.display import Display
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Hub, Places
@@ -44,13 +45,20 @@ def fake(tmp_path, monkeypatch):
         yield server
 
 
+class SaysAll(Display):
+    """Reports each line that a worker says, and not only the last one when it is time to."""
+
+    def say(self, worker: str, line: str) -> None:
+        self.report(line)
+
+
 def computed(store: Store, *findings: Finding, lines: list[str] | None = None, **settings) -> Outcome:
     model = Model(name="tiny", title="tiny", sources=(HubSource(hub="owner/tiny"),))
     return compute_model(
         model,
         Places(hub=Hub()),
         store,
-        (lines if lines is not None else []).append,
+        SaysAll((lines if lines is not None else []).append),
         findings or None,
         running.RunSettings(**{"skip": True, **settings}),
     )

@@ -357,5 +357,6 @@ def test_progress_in_lines(model: Path, texts: list[Path], monkeypatch: pytest.M
     total = f"{texts[0].stat().st_size / 1e3:.1f} kB"
     lines = ["going on after 3.0 kB", "counting: 5.0 kB", "counting: 7.0 kB"]
     if known:
-        lines = [f"counting: {total}", lines[0], *(f"{line} of {total}" for line in lines[1:])]
+        so_far = [f"{line} of {total}, about {left} min left" for line, left in zip(lines[1:], (1, 2), strict=True)]
+        lines = [f"counting: {total}", lines[0], *so_far]
     assert capsys.readouterr().err.splitlines() == lines

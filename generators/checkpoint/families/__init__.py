@@ -14,6 +14,7 @@ from typing import Any
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
+from generators.base.nearest import nearest
 from generators.checkpoint.config import MOST_LAYERS, ModelConfig
 from generators.checkpoint.roles import Family, Slot
 from generators.checkpoint.sources import Files
@@ -68,6 +69,8 @@ def choose_family(config: Mapping[str, Any], family: str | None, stack: str | No
     named = [known for known in families() if wanted == known.name]
     typed = [known for known in families() if isinstance(wanted, str) and wanted in known.model_types]
     fitting = named or typed
+    if not fitting and family is not None:
+        raise InputError(_no_table_called(family))
     if not fitting:
         raise UnknownFamilyError(_unknown(wanted))
     if stack is None and len(fitting) > 1:
@@ -80,16 +83,25 @@ def choose_family(config: Mapping[str, Any], family: str | None, stack: str | No
 
 
 def _unknown(wanted: object) -> str:
-    names = [known.name for known in families()]
-    first = ", ".join(name for name in FIRST_NAMED if name in names)
-    more = len(names) - len(FIRST_NAMED)
-    known = f"{first} and {more} more" if more > 0 else first
     if wanted is None:
-        return f"config.json has no model_type; the atlas knows the families {known}."
-    sentence = f"The architecture family {wanted!r} is unknown; the atlas knows {known}"
+        return f"config.json has no model_type; the atlas knows the families {_first_names()}."
+    sentence = f"The architecture family {wanted!r} is unknown; the atlas knows {_first_names()}"
+    names = [known.name for known in families()]
     near = difflib.get_close_matches(wanted.lower(), names, NEAR, cutoff=0.5) if isinstance(wanted, str) else []
     hint = f"; nearest by name: {', '.join(near)}" if near else ""
     return f"{sentence}{hint}. --family NAME reads it by the table of one of them."
+
+
+def _no_table_called(family: str) -> str:
+    near = nearest(family, [known.name for known in families()])
+    return f"There is no family {family!r}{near}; the atlas knows {_first_names()}."
+
+
+def _first_names() -> str:
+    names = [known.name for known in families()]
+    more = len(names) - len(FIRST_NAMED)
+    first = ", ".join(name for name in FIRST_NAMED if name in names)
+    return f"{first} and {more} more" if more > 0 else first
 
 
 # Without a table

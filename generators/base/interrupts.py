@@ -1,0 +1,47 @@
+"""Ctrl-C: the terminal sends it to every process in front, but only the first one may act on it."""
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C was pressed; what was done until then, and what to do next."""
+
+
+@contextmanager
+def ctrl_c_deferred() -> Iterator[None]:
+    """Let Ctrl-C wait while processes are started, and mean nothing to those processes.
+
+    A process that is interrupted while it starts, or whose parent is while it hands over what to do, prints a
+    traceback. Blocking the signal isn't enough: other threads of this process get it then, and it interrupts this
+    one all the same. Starting a resource tracker unblocks it, so they are started before.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    came: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        _start_trackers()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if came:
+        signal.raise_signal(signal.SIGINT)
+
+
+def _start_trackers() -> None:
+    """Start the trackers of shared resources, Python's own and loky's, which each start with the first process."""
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()
+    of_loky = sys.modules.get("joblib.externals.loky.backend.resource_tracker")
+    if of_loky is not None:
+        of_loky.ensure_running()

@@ -1,0 +1,39 @@
+"""Processes that draw pages end with the command that started them, and say nothing of it."""
+
+import multiprocessing
+import signal
+import time
+
+import pytest
+
+from generators.base.interrupts import ctrl_c_deferred
+from generators.site.page_cache import _drawing_processes
+
+
+def test_ctrl_c_ends_what_is_drawn_at_once():
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), _drawing_processes(2) as pool:
+        with ctrl_c_deferred():
+            drawn = [pool.submit(time.sleep, 120) for _ in range(4)]
+        while not any(future.running() for future in drawn):
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    assert time.monotonic() - begin < 60
+    assert multiprocessing.active_children() == []
+
+
+def test_ctrl_c_means_nothing_to_them():
+    with _drawing_processes(1) as pool:
+        with ctrl_c_deferred():
+            asked = pool.submit(signal.pthread_sigmask, signal.SIG_BLOCK, [])
+        assert asked.result() == {signal.SIGINT}
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == set()
+
+
+def test_ctrl_c_that_was_deferred_comes_after_what_it_must_not_interrupt():
+    done = []
+    with pytest.raises(KeyboardInterrupt), ctrl_c_deferred():
+        signal.raise_signal(signal.SIGINT)
+        done.append("started")
+    assert done == ["started"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

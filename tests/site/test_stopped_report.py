@@ -1,0 +1,151 @@
+"""`atlas report` that was stopped: what it measured is stored in the report, shown, and not measured again."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from generators import options
+from generators.base.errors import InputError
+from generators.compute import jobs
+from generators.findings import FINDINGS
+from generators.site import report as module
+from tests.checkpoints import write_checkpoint
+
+GO_ON = "The same command goes on."
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """Return the findings that are measured, in order; `stop_at` presses Ctrl-C at the n-th."""
+    monkeypatch.chdir(tmp_path)
+    write_checkpoint(tmp_path / "my-model")
+    measure = jobs.measure
+
+    class Measured(list):
+        stop_at = None
+
+        def __call__(self, planned, *given):
+            if len(self) == self.stop_at:
+                raise KeyboardInterrupt
+            self.append(planned.finding.name)
+            return measure(planned, *given)
+
+    found = Measured()
+    monkeypatch.setattr(jobs, "measure", found)
+    return found
+
+
+def not_measured(report: Path) -> list[str]:
+    """Return the findings of which the report's first page says that they were not measured."""
+    page = re.sub(r"<[^>]*>", "", (report / "index.html").read_text("utf-8"))
+    if "This report isn't finished" not in page:
+        assert "were not measured" not in page
+        return []
+    said = page.split("findings were not measured: ")[1].split(". The same atlas report command goes on")[0]
+    titles = {finding.title: finding.name for finding in FINDINGS}
+    return [titles[title] for title in said.split(", ")]
+
+
+def statuses(report: Path) -> dict[str, str]:
+    document = json.loads((report / "data" / "my-model" / "findings.json").read_text())
+    return {name: record["status"] for name, record in document["findings"].items()}
+
+
+def test_a_page_of_what_is_done_and_the_next_call_goes_on(atlas, measured):
+    measured.stop_at = 3
+    run = atlas("report", "./my-model", "--skip-runs")
+    assert run.code == 130
+    assert run.out == ""
+    *_, said = run.err.splitlines()
+    store = module.Store(Path("report") / module.KEPT)
+    stored = store.finding_names("my-model")
+    assert said == (
+        f"Stopped. {len(stored)} of {len(FINDINGS)} findings of my-model are stored. The report shows them: "
+        f"open report/index.html in a browser. {GO_ON}"
+    )
+    left = not_measured(Path("report"))
+    assert sorted([*stored, *left]) == sorted(finding.name for finding in FINDINGS)
+    assert len(left) > 3 and not {*left} & {*measured[:3]}
+    assert "This report isn't finished" in (Path("report") / "models" / "my-model" / "index.html").read_text("utf-8")
+    first, measured.stop_at = list(measured), None
+    run = atlas("report", "./my-model", "--skip-runs")
+    assert run.code == 0
+    assert run.out == "The report is in report/; open report/index.html in a browser.\n"
+    assert measured[:3] == first and len(set(measured)) == len(measured)
+    assert not_measured(Path("report")) == []
+    assert "computed" in statuses(Path("report")).values()
+    assert atlas("report", "./my-model", "--skip-runs").code == 0
+    assert len(set(measured)) == len(measured)
+
+
+def test_stopped_before_anything_was_measured_nothing_is_left(atlas, measured, monkeypatch):
+    def pressed(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(jobs, "open_model", pressed)
+    run = atlas("report", "./my-model", "--skip-runs")
+    assert (run.code, run.err) == (130, "Stopped. Nothing was measured yet.\n")
+    assert not Path("report").exists()
+
+
+def test_stopped_again_while_the_page_is_written_what_is_stored_stays(atlas, measured, monkeypatch):
+    def pressed(*given, **named):
+        raise KeyboardInterrupt
+
+    measured.stop_at = 2
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "make_pages", pressed)
+        assert atlas("report", "./my-model", "--skip-runs").code == 130
+    assert not Path("report/index.html").exists()
+    before, measured.stop_at = list(measured), None
+    assert atlas("report", "./my-model", "--skip-runs").code == 0
+    assert measured[:2] == before and len(set(measured)) == len(measured)
+
+
+def test_a_report_of_another_model_takes_its_place(atlas, measured):
+    write_checkpoint(Path("other"), seed=5)
+    assert atlas("report", "./my-model", "--skip-runs").code == 0
+    assert atlas("report", "./other", "--skip-runs").code == 0
+    assert [path.name for path in Path("report/models").iterdir()] == ["other"]
+    assert module.Store(Path("report") / module.KEPT).folders() == ["other"]
+
+
+def test_a_folder_that_is_no_report_stays(atlas, measured):
+    Path("report").mkdir()
+    Path("report/notes.txt").write_text("mine")
+    run = atlas("report", "./my-model", "--skip-runs")
+    assert run.code == 2
+    assert run.err.splitlines()[-1] == "atlas: report is there and is no report; name another place with --output."
+    assert [path.name for path in Path("report").iterdir()] == ["notes.txt"]
+
+
+def test_a_checkpoint_that_cannot_be_used_leaves_no_folder(atlas, measured):
+    Path("my-model/config.json").write_text("{")
+    assert atlas("report", "./my-model", "--skip-runs").code == 2
+    assert not Path("report").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "budget_s", "said"),
+    [
+        ([], 60.0, ["Running the model may take up to 1 min; --budget 10 reads more text, --skip-runs none."]),
+        (["--budget", "10"], 600.0, []),
+        (["--skip-runs"], 60.0, []),
+    ],
+)
+def test_how_long_the_model_may_run_is_said_with_how_to_change_it(
+    atlas, measured, monkeypatch, arguments, budget_s, said
+):
+    budgets = []
+
+    def noted(*given, settings):
+        budgets.append(settings.budget_s)
+        raise InputError("Enough.")
+
+    monkeypatch.setattr(module, "compute_model", noted)
+    run = atlas("report", "./my-model", *arguments)
+    assert (run.code, run.err.splitlines()) == (2, [*said, "atlas: Enough."])
+    assert budgets == [budget_s]
+    assert options.DEFAULT_BUDGET == 10.0, "other commands have ten minutes, as before"
