@@ -92,6 +92,7 @@ def compute(
     jobs: options.Jobs = 1,
     scheduler: options.Scheduler = None,
     memory: options.Memory = None,
+    summary_file: options.SummaryFile = None,
 ) -> None:
     """Compute the findings of models and store them; what is stored already is not computed again."""
     known, settings = _registry(registry, named=bool(models)), _settings(budget, device, skip_runs)
@@ -101,7 +102,10 @@ def compute(
         if len(models or []) != 1:
             raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
         chosen = [chosen[0].model_copy(update={"counts": counts})]
-    _exit(_code(_compute(chosen, places, _store(results, wait), settings, choice, named=bool(models), only=only)))
+    summary = _compute(chosen, places, _store(results, wait), settings, choice, named=bool(models), only=only)
+    if summary_file is not None:
+        summary_file.write_text(summary.as_json(), "utf-8")
+    _exit(_code(summary))
 
 
 @app.command()

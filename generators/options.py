@@ -82,6 +82,10 @@ Family = Annotated[
         help="Read the checkpoint of the one MODEL by this family's table, whatever its config.json says it is.",
     ),
 ]
+SummaryFile = Annotated[
+    Path | None,
+    typer.Option("--summary", metavar="FILE", help="Where it is written, as JSON, which models were skipped or failed."),
+]
 Offline = Annotated[
     bool, typer.Option("--offline", help="Ask the model hub for nothing; what was read from it before is used.")
 ]

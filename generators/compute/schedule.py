@@ -18,14 +18,14 @@ from generators.base.display import Display, display
 from generators.base.errors import AtlasError
 from generators.base.progress import Report, silent
 from generators.checkpoint.registry import Model
-from generators.checkpoint.sources import Places, locate_here
+from generators.checkpoint.sources import Origin, Places, locate, locate_here
 from generators.compute import reconcile
 from generators.compute.executors import Choice, Inline, Workers
 from generators.compute.jobs import Answer, Died, Failed, Job, Look, Measure, Measured, MemoryNeeds, Prepare, Request
 from generators.compute.plan import Prepared
 from generators.compute.records import StoredFinding
 from generators.compute.results import ResultsHeldError, Store
-from generators.compute.running import AS_USUAL, RunSettings
+from generators.compute.running import AS_USUAL, NOW_FREE, RunSettings
 from generators.compute.summary import End, Outcome, Summary, outcome_of
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
@@ -138,6 +138,8 @@ class Scheduler:
         model = run.request.model
         try:
             files = locate_here(model, self._places.models_dirs)
+            if files is None and self._store.up_to_date(run.name) is not None:
+                files = locate(model, self._places.models_dirs, self._places.hub)  # one request
             if files is not None:
                 run.before = reconcile.fingerprint(model, files, self._store, self._settings)
             return None if run.before is None else reconcile.up_to_date(run.before, self._store)
@@ -217,7 +219,8 @@ class Scheduler:
 
     def _prepared(self, run: ModelRun, prepared: Prepared) -> None:
         """Go on with a model whose findings are planned; or don't, where all of it is stored."""
-        run.prepared = prepared
+        run.prepared, origin = prepared, Origin(**prepared.record.source.model_dump())
+        run.before = reconcile.at_commit(run.request.model, origin, self._store, self._settings) or run.before
         run.known = reconcile.reconcile(prepared, self._settings, self._store)
         if run.known.is_done:
             self._take_stored(run, run.known)
@@ -324,6 +327,8 @@ class Scheduler:
         """Remember that nothing is left to do of a model, if that is so; its lock is held where it was written."""
         assert run.known is not None
         if run.before is None or not run.is_complete or sorted(run.done) != self._store.finding_names(run.name):
+            return
+        if any((record.reason or "").endswith(NOW_FREE) for record, _ in run.records()):
             return
         records = [record for record, _ in run.records()]
         if self._store.is_tidy(run.name, records):
