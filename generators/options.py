@@ -84,7 +84,9 @@ Family = Annotated[
 ]
 SummaryFile = Annotated[
     Path | None,
-    typer.Option("--summary", metavar="FILE", help="Where it is written, as JSON, which models were skipped or failed."),
+    typer.Option(
+        "--summary", metavar="FILE", help="Where it is written, as JSON, which models were skipped or failed."
+    ),
 ]
 Offline = Annotated[
     bool, typer.Option("--offline", help="Ask the model hub for nothing; what was read from it before is used.")

@@ -54,7 +54,10 @@ def test_only_the_step_that_downloads_models_has_their_token():
     assert [path.name for path in WORKFLOWS if "secrets." in path.read_text("utf-8")] == ["publish.yml"]
     jobs = yaml.safe_load((GITHUB / "workflows" / "publish.yml").read_text("utf-8"))["jobs"]
     with_token = [
-        (name, step["name"]) for name, job in jobs.items() for step in job["steps"] if "HF_TOKEN" in step.get("env", {})
+        (name, step["name"])
+        for name, job in jobs.items()
+        for step in job["steps"]
+        if "HF_TOKEN" in step.get("env", {})
     ]
     assert with_token == [("compute", "Compute what is not known yet")]
     assert "HF_TOKEN" not in str([job.get("env") for job in jobs.values()])

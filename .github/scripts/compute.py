@@ -1,7 +1,7 @@
 """Compute models one after another on a machine with little disk, and put their results in a folder of their own.
 
-The hub client's cache of whole files is removed after each model if less than `--spare` GB are free. A model that can't
-be had, read, or held by this machine is skipped: a notice says why. Exit 1: something failed, which is a bug;
+The hub client's cache of whole files is removed after each model if less than `--spare` GB are free. A model that
+can't be had, read, or held by this machine is skipped: a notice says why. Exit 1: something failed, which is a bug;
 everything computed until then is stored.
 """
 
@@ -31,7 +31,7 @@ def hub_cache() -> Path:
 def compute(
     models: list[str], results: Path, apart: Path, spare_gb: float, options: list[str]
 ) -> tuple[list[str], dict[str, str]]:
-    """Compute models into `results`, copy theirs into `apart`; return those that failed, and why others were skipped."""
+    """Compute models into `results`, copy theirs into `apart`; return which failed, and why others were skipped."""
     failed, skipped = [], {}
     for name in models:
         code, why = _compute(name, results, options)

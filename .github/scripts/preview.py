@@ -1,7 +1,7 @@
 """Write a report of each model that a pull request adds to the registry, or changes there.
 
-A model that can't be had or read is skipped: a notice says why. Exit 1: a report failed, or there are more models than
-a preview takes; what could be written is there.
+A model that can't be had or read is skipped: a notice says why. Exit 1: a report failed, or there are more models
+than a preview takes; what could be written is there.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def _place(source: object, registry: Registry) -> object:
 
 
 def why_not(model: Model) -> str | None:
-    """Return why a model can't be had or read, as far as its config and the headers of its files say it; else None."""
+    """Return why a model can't be had or read, as far as its config and headers say it; else None."""
     try:
         open_model(model, Places())
     except (InputError, WeightsUnavailableError) as error:

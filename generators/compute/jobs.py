@@ -100,10 +100,14 @@ class Look:
         """Read the headers of its files. Raises WeightsUnavailableError: measuring weights is beyond this machine."""
         each = {finding.name: memory.to_measure(finding, opened) for finding in self.findings}
         needs = MemoryNeeds(memory.to_plan(self.findings, opened), each)
-        largest = max(needs.to_plan, *(each[finding.name] for finding in self.findings if RUN not in finding.needs), 0)
+        largest = max(
+            needs.to_plan, *(each[finding.name] for finding in self.findings if RUN not in finding.needs), 0
+        )
         if largest > memory.of_machine():
             needed, there = largest / GIB, memory.of_machine() / GIB
-            raise WeightsUnavailableError(f"It needs {needed:.1f} GiB of memory, and this machine has {there:.1f} GiB.")
+            raise WeightsUnavailableError(
+                f"It needs {needed:.1f} GiB of memory, and this machine has {there:.1f} GiB."
+            )
         return needs
 
 

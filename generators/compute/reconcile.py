@@ -2,9 +2,9 @@
 
 Before any of that, and without a finding being imported: whether a model is as it was when nothing was left to do.
 That is remembered beside its results: a digest of all that they depend on (weights and the other files of the
-checkpoint, what the registry says, settings, the atlas's code, what is installed) and of themselves. Of a model on the
-hub, the repository's commit stands for its files, so that one request says that nothing has to come; and of the code
-only what plans and measures counts, as its weights would have to come again for any other.
+checkpoint, what the registry says, settings, the atlas's code, what is installed) and of themselves. Of a model on
+the hub, the repository's commit stands for its files, so that one request says that nothing has to come. Of the code
+only what plans and measures counts there: where anything counts that changed, all weights come again.
 """
 
 from collections.abc import Iterator
@@ -67,9 +67,7 @@ def at_commit(model: Model, origin: Origin, store: Store, settings: RunSettings)
     return None
 
 
-def _fingerprint(
-    model: Model, origin: Origin, store: Store, settings: RunSettings, *made_from: str
-) -> Fingerprint:
+def _fingerprint(model: Model, origin: Origin, store: Store, settings: RunSettings, *made_from: str) -> Fingerprint:
     counts = "" if model.counts is None else digests.of_folder(model.counts)
     inputs = digests.of_words(*made_from, model.model_dump(), *astuple(settings), *astuple(origin), counts)
     return Fingerprint(model.name, inputs, digests.of_folder(store.root / model.name))

@@ -25,7 +25,7 @@ from generators.compute.jobs import Answer, Died, Failed, Job, Look, Measure, Me
 from generators.compute.plan import Prepared
 from generators.compute.records import StoredFinding
 from generators.compute.results import ResultsHeldError, Store
-from generators.compute.running import AS_USUAL, NOW_FREE, RunSettings
+from generators.compute.running import AS_USUAL, NOT_INSTALLED, NOW_FREE, RunSettings
 from generators.compute.summary import End, Outcome, Summary, outcome_of
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
@@ -221,6 +221,8 @@ class Scheduler:
         """Go on with a model whose findings are planned; or don't, where all of it is stored."""
         run.prepared, origin = prepared, Origin(**prepared.record.source.model_dump())
         run.before = reconcile.at_commit(run.request.model, origin, self._store, self._settings) or run.before
+        if any(planned.reason == NOT_INSTALLED for planned in prepared.plans):
+            self._report(f"{run.name}: {NOT_INSTALLED}")
         run.known = reconcile.reconcile(prepared, self._settings, self._store)
         if run.known.is_done:
             self._take_stored(run, run.known)
