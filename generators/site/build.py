@@ -105,7 +105,7 @@ def _config(workshop: Workshop, new: Path, from_disk: bool) -> Any:
     from mkdocs.config import load_config
     from mkdocs.utils.yaml import yaml_load
 
-    settings = {}
+    settings: dict[str, Any] = {}
     if from_disk:
         with workshop.settings.open("rb") as file:
             settings["plugins"] = [each for each in yaml_load(file)["plugins"] if OF_NOTEBOOKS not in each]
