@@ -32,7 +32,7 @@ DEVICES = ("cpu", "cuda", "auto")
 THREADS = 1
 GIB = 1 << 30
 NOT_INSTALLED = "Running a model needs PyTorch and transformers: pip install 'helix-atlas[run]'."
-NOW_FREE = "more than is free."  # a little later it may be
+FOR_EVER = "more than this machine has."
 SKIPPED = "It runs the model, which was left out (--skip-runs)."
 CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows for want of time
 
@@ -104,8 +104,13 @@ def _too_large(files: Files) -> str | None:
     needed, memory = MEMORY_FACTOR * FLOAT_BYTES * numbers, psutil.virtual_memory()
     if needed <= memory.available:
         return None
-    beyond = NOW_FREE if needed <= memory.total else "more than this machine has."
+    beyond = "more than is free." if needed <= memory.total else FOR_EVER
     return f"The model can't be run here: it needs about {needed / GIB:.1f} GiB of memory, {beyond}"
+
+
+def may_pass(reason: str | None) -> bool:
+    """Return whether a model that can't be run here may be a little later, for no other reason than free memory."""
+    return reason is not None and "memory" in reason and not reason.endswith(FOR_EVER)
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from generators.compute.jobs import Answer, Died, Failed, Job, Look, Measure, Me
 from generators.compute.plan import Prepared
 from generators.compute.records import StoredFinding
 from generators.compute.results import ResultsHeldError, Store
-from generators.compute.running import AS_USUAL, NOT_INSTALLED, NOW_FREE, RunSettings
+from generators.compute.running import AS_USUAL, NOT_INSTALLED, RunSettings, may_pass
 from generators.compute.summary import End, Outcome, Summary, outcome_of
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
@@ -221,6 +221,7 @@ class Scheduler:
         """Go on with a model whose findings are planned; or don't, where all of it is stored."""
         run.prepared, origin = prepared, Origin(**prepared.record.source.model_dump())
         run.before = reconcile.at_commit(run.request.model, origin, self._store, self._settings) or run.before
+        run.is_complete = not any(planned.here and may_pass(planned.reason) for planned in prepared.plans)
         if any(planned.reason == NOT_INSTALLED for planned in prepared.plans):
             self._report(f"{run.name}: {NOT_INSTALLED}")
         run.known = reconcile.reconcile(prepared, self._settings, self._store)
@@ -300,7 +301,7 @@ class Scheduler:
         whole = self._store.sound(run.name, finding) if measured.here else None
         stored = whole[0] if whole is not None and whole[0].status == "computed" else None
         if measured.here:
-            run.is_complete = False
+            run.is_complete &= stored is None and not may_pass(measured.record.reason)
         if stored is None:
             self._save(run, measured)
             return
@@ -329,8 +330,6 @@ class Scheduler:
         """Remember that nothing is left to do of a model, if that is so; its lock is held where it was written."""
         assert run.known is not None
         if run.before is None or not run.is_complete or sorted(run.done) != self._store.finding_names(run.name):
-            return
-        if any((record.reason or "").endswith(NOW_FREE) for record, _ in run.records()):
             return
         records = [record for record, _ in run.records()]
         if self._store.is_tidy(run.name, records):

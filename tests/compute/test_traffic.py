@@ -252,6 +252,26 @@ def test_what_does_not_fit_the_memory_that_is_free_now_is_tried_again(fake, stor
     assert (store.up_to_date("tiny") is not None) == is_settled
 
 
+def test_what_cannot_be_run_whatever_is_free_is_not_downloaded_again(fake, store, monkeypatch):
+    write_checkpoint(fake.repository("owner/tiny"))  # whose tokenizer knows no text
+    monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
+    computed(store, skip=False)
+    assert "has only 0 tokens" in store.finding("tiny", "stream").reason
+    assert store.up_to_date("tiny") is not None
+
+
+def test_what_there_was_no_memory_for_is_tried_again(fake, store, monkeypatch):
+    def no_memory(*_):
+        raise MemoryError
+
+    write_checkpoint(fake.repository("owner/tiny"))
+    monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
+    monkeypatch.setattr(running, "opened_model", no_memory)
+    computed(store, skip=False)
+    assert "not enough memory" in store.finding("tiny", "stream").reason
+    assert store.up_to_date("tiny") is None
+
+
 def test_a_model_that_this_machine_cannot_hold_is_refused_before_its_weights_come(fake, store, monkeypatch):
     write_checkpoint(fake.repository("owner/tiny"))
     monkeypatch.setattr("generators.compute.memory.of_machine", lambda: 1 << 28)
