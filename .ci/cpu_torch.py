@@ -40,7 +40,7 @@ def main() -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     command = [*pip, "install", "--no-deps", "--index-url", index, pin]
     if not answers(f"{index}/torch/") or subprocess.run(command, check=False).returncode:
-        print(f"{pin} can't be had from {index}: pip installs the build that the package index has.", flush=True)
+        print(f"{index} doesn't offer {pin} now: pip installs the package index's build.", flush=True)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ Family = Annotated[
 SummaryFile = Annotated[
     Path | None,
     typer.Option(
-        "--summary", metavar="FILE", help="Where it is written, as JSON, which models were skipped or failed."
+        "--summary", metavar="FILE", help="Write here, as JSON, which models were skipped, and why, and which failed."
     ),
 ]
 Offline = Annotated[
