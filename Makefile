@@ -13,6 +13,10 @@ CLUSTER := .venv-cluster
 KEEP_MEMORY := MALLOC_MMAP_THRESHOLD_=1000000000 MALLOC_TRIM_THRESHOLD_=4000000000
 NPM := npm install --silent --no-audit --no-fund --no-save --no-package-lock
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# PyTorch comes in its build for CPUs, from PyTorch's own index if that answers within 3 s. TORCH=cuda: the build for GPUs.
+TORCH ?= cpu
+TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
+cpu_torch = $(if $(filter cuda,$(TORCH)),,$(1)/bin/python .ci/cpu_torch.py $(TORCH_CPU_INDEX))
 
 .PHONY: site render test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted oracle fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
 
@@ -97,10 +101,12 @@ serve: ## look at the built site
 
 pins: $(VENV)/.dev ## choose the pinned versions anew
 	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-header --no-annotate --no-emit-index-url \
-	  --no-emit-find-links --no-emit-trusted-host -o requirements.txt pyproject.toml
+	  --no-emit-find-links --no-emit-trusted-host --extra run --extra notebooks -o requirements.txt pyproject.toml
 	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-header --no-annotate --no-emit-index-url \
-	  --no-emit-find-links --no-emit-trusted-host --extra dev -c requirements.txt -o requirements-dev.txt pyproject.toml
-	sed -i 's/^\(torch==[0-9.]*\)+.*/\1/' requirements.txt requirements-dev.txt # builds are called +cpu only here and there
+	  --no-emit-find-links --no-emit-trusted-host --extra run --extra notebooks --extra dev -c requirements.txt \
+	  -o requirements-dev.txt pyproject.toml
+	# the build for CPUs is called +cpu only here and there, and the build for GPUs needs more
+	sed -i -e 's/^\(torch==[0-9.]*\)+.*/\1/' -e '/^\(nvidia-\|cuda-\|triton==\)/d' requirements.txt requirements-dev.txt
 	$(BIN)/python .ci/hooks.py
 
 clean: ## remove what was made here, but neither results nor .venv
@@ -108,6 +114,7 @@ clean: ## remove what was made here, but neither results nor .venv
 
 $(VENV)/.site: requirements.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(call cpu_torch,$(VENV))
 	$(PIP) install -r requirements.txt
 	$(PIP) install --no-deps -e .
 	touch $@
@@ -119,12 +126,14 @@ $(VENV)/.dev: $(VENV)/.site requirements-dev.txt requirements-models.txt
 
 $(TRAIN)/.train: requirements.txt requirements-dev.txt requirements-train.txt pyproject.toml
 	test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
+	$(call cpu_torch,$(TRAIN))
 	$(TRAIN)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-train.txt
 	$(TRAIN)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
 	touch $@
 
 $(CLUSTER)/.cluster: requirements.txt requirements-dev.txt requirements-cluster.txt pyproject.toml
 	test -x $(CLUSTER)/bin/python || $(PYTHON) -m venv $(CLUSTER)
+	$(call cpu_torch,$(CLUSTER))
 	$(CLUSTER)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-cluster.txt
 	$(CLUSTER)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
 	touch $@

@@ -99,6 +99,7 @@ def compute(
     jobs: options.Jobs = 1,
     scheduler: options.Scheduler = None,
     memory: options.Memory = None,
+    summary_file: options.SummaryFile = None,
 ) -> None:
     """Compute the findings of models and store them; what is stored already is not computed again.
 
@@ -114,9 +115,11 @@ def compute(
         if len(models or []) != 1:
             raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
         chosen = [chosen[0].model_copy(update={"counts": counts})]
-    _exit(
-        _code(_compute(chosen, places, asked.store(results, wait), settings, choice, named=bool(models), only=only))
-    )
+    store = asked.store(results, wait)
+    summary = _compute(chosen, places, store, settings, choice, named=bool(models), only=only)
+    if summary_file is not None:
+        summary_file.write_text(summary.as_json(), "utf-8")
+    _exit(_code(summary))
 
 
 @app.command()

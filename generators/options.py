@@ -91,6 +91,12 @@ Family = Annotated[
 ]
 Group = Annotated[str | None, typer.Option("--group", metavar="NAME", help="All models of a group of models.yml.")]
 All = Annotated[bool, typer.Option("--all", help="All models of models.yml, wherever their weights are.")]
+SummaryFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--summary", metavar="FILE", help="Write here, as JSON, which models were skipped, and why, and which failed."
+    ),
+]
 Offline = Annotated[
     bool, typer.Option("--offline", help="Ask the model hub for nothing; what was read from it before is used.")
 ]

@@ -5,13 +5,21 @@ import re
 import sys
 import tomllib
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["cluster"]]
+BASE, EXTRAS = PROJECT["dependencies"], PROJECT["optional-dependencies"]
+# What may import from an extra. All else must do with what is always installed.
+USES = {
+    "run": ("runner", "checkpoint/sources/pickled.py"),
+    "notebooks": ("site/notebooks.py", "site/results_table.py"),
+    "cluster": ("compute/executors.py",),
+}
+DECLARED = [*BASE, *(one for extra in USES for one in EXTRAS[extra])]
 OPTIONAL = {"distributed"}  # of the extra `cluster`, which may not be installed
 ASKED_FOR = {"datasets"}  # only to count a dataset of the hub; where it is missing, a sentence names it
 
@@ -21,26 +29,37 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def imported() -> set[str]:
-    """Return the top-level modules of others that the package imports, wherever in it."""
+def imported(path: Path) -> set[str]:
+    """Return the top-level modules of others that a file imports, wherever in it."""
     found = set()
-    for path in (ROOT / "generators").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Import):
-                found |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found.add(node.module.split(".")[0])
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.split(".")[0])
     return found - set(sys.stdlib_module_names) - {"generators"} - ASKED_FOR
 
 
-def test_every_import_is_declared():
-    declared = {normal(re.match(r"[\w.-]+", one)[0]) for one in DECLARED}
-    known = metadata.packages_distributions()
-    missing = {
-        module for module in imported() if not {normal(name) for name in known.get(module, [module])} & declared
-    }
-    assert len(imported()) > 20
-    assert missing == set()
+def names(requirements: list[str]) -> set[str]:
+    return {normal(re.match(r"[\w.-]+", one)[0]) for one in requirements}
+
+
+def test_every_import_is_declared_by_the_base_or_by_the_extra_that_it_is_for():
+    known, wrong, seen = metadata.packages_distributions(), [], set()
+    for path in (ROOT / "generators").rglob("*.py"):
+        where = path.relative_to(ROOT / "generators").as_posix()
+        extras = [extra for extra, places in USES.items() if where.startswith(places)]
+        declared = names([*BASE, *(one for extra in extras for one in EXTRAS[extra])])
+        for module in imported(path):
+            distributions = {normal(name) for name in known.get(module, [module])}
+            wrong += [] if distributions & declared else [(where, module)]
+            seen |= distributions
+    assert wrong == []
+    assert len(seen & names(DECLARED)) > 30
+
+
+def test_no_package_is_declared_twice():
+    assert not names(BASE) & names([one for extra in EXTRAS.values() for one in extra])
 
 
 @pytest.mark.parametrize("requirement", DECLARED)

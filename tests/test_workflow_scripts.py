@@ -22,6 +22,13 @@ REGISTRY = load_registry(ROOT / "models.yml")
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 FREE_JOBS = 20  # that run at a time on a free account
 HOURS = 6  # that one may take
+AWAY = {"name": "away", "title": "Away", "sources": [{"hub": "owner/away"}]}
+
+
+@pytest.fixture(autouse=True)
+def _beside_each_other(monkeypatch):
+    """Let scripts import each other, as they do where they are run."""
+    monkeypatch.syspath_prepend(SCRIPTS)
 
 
 def script(name):
@@ -42,7 +49,14 @@ def test_workflows_call_every_script_and_no_other():
     called = {
         name for path in WORKFLOWS.glob("*.yml") for name in re.findall(r"scripts/(\w+\.py)", path.read_text("utf-8"))
     }
-    assert called == {path.name for path in SCRIPTS.glob("*.py")}
+    imported = {
+        f"{name}.py"
+        for path in SCRIPTS.glob("*.py")
+        for name in re.findall(r"^from (\w+) import", path.read_text("utf-8"), re.MULTILINE)
+    }
+    scripts = {path.name for path in SCRIPTS.glob("*.py")}
+    assert called | (imported & scripts) == scripts
+    assert called <= scripts
 
 
 @pytest.mark.parametrize("path", sorted(WORKFLOWS.glob("*.yml")), ids=lambda path: path.name)
@@ -112,6 +126,42 @@ def test_results_are_laid_apart_and_a_failure_costs_no_other(project):
     assert not list((project / "apart").rglob(".lock"))
 
 
+def test_a_model_that_cannot_be_had_is_skipped_and_said(project):
+    entries = [*yaml.safe_load((project / "models.yml").read_text())[:1], AWAY]
+    (project / "models.yml").write_text(yaml.safe_dump(entries))
+    summary = project / "summary.md"
+    given = ("away one", "--apart", "apart", "--only", "gains")
+    done = run("compute", *given, cwd=project, PYTHONPATH=str(ROOT), GITHUB_STEP_SUMMARY=str(summary))
+    assert done.returncode == 0, done.stderr
+    why = "The model hub can't be reached and owner/away isn't in its local cache."
+    assert done.stdout.splitlines()[-1] == f"::notice title=Skipped: away::{why}"
+    assert summary.read_text() == f"| skipped | why |\n| --- | --- |\n| away | {why} |\n\n"
+    assert (project / "apart" / "one" / "gains.json").is_file()
+    assert not (project / "apart" / "away").exists()
+
+
+def test_what_is_remembered_of_a_model_is_laid_apart_too(project):
+    done = run("compute", "one", "--apart", "apart", "--skip-runs", cwd=project, PYTHONPATH=str(ROOT))
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (project / "apart" / "one").glob(".*")} == {".settled"}
+
+
+@pytest.mark.parametrize("given", ["nonsense", "one --budget=-1"])
+def test_what_is_wrong_here_is_never_skipped(project, given):
+    done = run("compute", *given.split(), "--apart", "apart", cwd=project, PYTHONPATH=str(ROOT))
+    assert done.returncode == 1
+    assert "::notice" not in done.stdout
+    assert done.stderr.splitlines()[-1] == f"Something failed in: {given.split()[0]}"
+
+
+def test_why_a_model_was_skipped_is_text_and_nothing_else(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    script("skipping").say({"a": "100%\n::error::<b>x</b> | [y](z) `w`"})
+    assert capsys.readouterr().out == "::notice title=Skipped: a::100%25 ::error::<b>x</b> | [y](z) `w`\n"
+    *_, row, _ = (tmp_path / "summary.md").read_text().splitlines()
+    assert row == r"| a | 100% ::error::&lt;b&gt;x&lt;/b&gt; \| \[y\](z) \`w\` |"
+
+
 @pytest.mark.parametrize(("spare", "kept"), [(0.0, True), (1e9, False)])
 def test_whole_files_of_the_hub_go_where_the_disk_is_short(project, monkeypatch, spare, kept):
     cache = project / "hub"
@@ -119,7 +169,7 @@ def test_whole_files_of_the_hub_go_where_the_disk_is_short(project, monkeypatch,
     monkeypatch.setenv("HF_HUB_CACHE", str(cache))
     monkeypatch.chdir(project)
     compute = script("compute")
-    assert compute.compute(["one"], project / "results", project / "apart", spare, ["--only", "gains"]) == []
+    assert compute.compute(["one"], project / "results", project / "apart", spare, ["--only", "gains"]) == ([], {})
     assert (cache / "models--a--b").exists() == kept
 
 
@@ -141,7 +191,7 @@ def test_models_that_are_new_or_changed_are_previewed(project):
     assert preview.added(before, load_registry(other / "models.yml")) == ["one", "two", "new"]
 
 
-def test_a_preview_is_made_of_so_many_models_and_tells_what_failed(project, monkeypatch):
+def test_a_preview_is_made_of_so_many_models_and_tells_what_failed(project, monkeypatch, capsys):
     preview, asked = script("preview"), []
     entries = [{"name": f"m{i}", "title": "M", "sources": [{"hub": "a/b"}]} for i in range(6)]
     (project / "now.yml").write_text(yaml.safe_dump(entries))
@@ -152,20 +202,23 @@ def test_a_preview_is_made_of_so_many_models_and_tells_what_failed(project, monk
         return subprocess.CompletedProcess(command, int(command[-1] == "m2"))
 
     monkeypatch.setattr(preview.subprocess, "run", report)
+    monkeypatch.setattr(preview, "why_not", lambda model: "Its owner grants access." if model.name == "m1" else None)
     monkeypatch.setattr(sys, "argv", ["preview", *(str(project / n) for n in ("before.yml", "now.yml", "out"))])
     with pytest.raises(SystemExit, match="failed in: m2"):
         preview.main()
-    assert [command[-1] for command in asked] == ["m0", "m1", "m2", "m3"]
+    assert [command[-1] for command in asked] == ["m0", "m2", "m3"]
+    assert capsys.readouterr().out == "::notice title=Skipped: m1::Its owner grants access.\n"
     assert all("report" in command for command in asked)
 
 
-def test_a_preview_writes_a_report(project):
+def test_a_preview_writes_a_report_of_what_can_be_had(project):
     (project / "before.yml").write_text("[]")
-    entries = yaml.safe_load((project / "models.yml").read_text())[:1]
+    entries = [AWAY, *yaml.safe_load((project / "models.yml").read_text())[:1]]
     (project / "now.yml").write_text(yaml.safe_dump(entries))
     done = run("preview", "before.yml", "now.yml", "out", "--skip-runs", cwd=project, PYTHONPATH=str(ROOT))
     assert done.returncode == 0, done.stderr
     assert (project / "out" / "one" / "index.html").is_file()
+    assert done.stdout.startswith("::notice title=Skipped: away::The model hub can't be reached")
 
 
 # request.py

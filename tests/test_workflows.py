@@ -7,6 +7,8 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+import yaml
+from huggingface_hub.utils import build_hf_headers
 
 ROOT = Path(__file__).parents[1]
 GITHUB = ROOT / ".github"
@@ -46,3 +48,22 @@ def test_every_action_is_pinned_by_commit(workflow):
 
 def test_publish_never_runs_for_pull_requests():
     assert "pull_request" not in (GITHUB / "workflows" / "publish.yml").read_text()
+
+
+def test_only_the_step_that_downloads_models_has_their_token():
+    assert [path.name for path in WORKFLOWS if "secrets." in path.read_text("utf-8")] == ["publish.yml"]
+    jobs = yaml.safe_load((GITHUB / "workflows" / "publish.yml").read_text("utf-8"))["jobs"]
+    with_token = [
+        (name, step["name"])
+        for name, job in jobs.items()
+        for step in job["steps"]
+        if "HF_TOKEN" in step.get("env", {})
+    ]
+    assert with_token == [("compute", "Compute what is not known yet")]
+    assert "HF_TOKEN" not in str([job.get("env") for job in jobs.values()])
+
+
+def test_without_a_secret_the_hub_is_asked_without_a_token(monkeypatch, tmp_path):
+    monkeypatch.setenv("HF_TOKEN", "")  # as a secret that isn't there reaches a step
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
+    assert "authorization" not in build_hf_headers()

@@ -1,6 +1,7 @@
 """Write a report of each model that a pull request adds to the registry, or changes there.
 
-Exit 1: a model can't be computed, or there are more than a preview takes; what could be written is there.
+A model that can't be had or read is skipped: a notice says why. Exit 1: a report failed, or there are more models
+than a preview takes; what could be written is there.
 """
 
 import argparse
@@ -8,7 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from generators.checkpoint.registry import Registry, load_registry
+from skipping import say
+
+from generators.base.errors import InputError, WeightsUnavailableError
+from generators.checkpoint.registry import Model, Registry, load_registry
+from generators.checkpoint.sources import Places
+from generators.compute.plan import open_model
 
 ATLAS = [sys.executable, "-c", "from generators.cli import main; main()"]
 MOST = 4  # models: a preview is no way to have the whole atlas computed
@@ -32,6 +38,15 @@ def _place(source: object, registry: Registry) -> object:
     return source if folder is None else str(folder.relative_to(registry.root))
 
 
+def why_not(model: Model) -> str | None:
+    """Return why a model can't be had or read, as far as its config and headers say it; else None."""
+    try:
+        open_model(model, Places())
+    except (InputError, WeightsUnavailableError) as error:
+        return str(error)
+    return None
+
+
 def main() -> None:
     """Do what the command line asks."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -39,9 +54,12 @@ def main() -> None:
     parser.add_argument("now", type=Path, help="the registry of the pull request")
     parser.add_argument("output", type=Path, help="a folder for the reports")
     given, options = parser.parse_known_args()
-    names = added(load_registry(given.before), load_registry(given.now))
+    now = load_registry(given.now)
+    names = added(load_registry(given.before), now)
+    skipped = {name: why for name in names[:MOST] if (why := why_not(now.find(name))) is not None}
+    say(skipped)
     failed = []
-    for name in names[:MOST]:
+    for name in (name for name in names[:MOST] if name not in skipped):
         command = [*ATLAS, "report", "--registry", str(given.now), "--output", str(given.output / name)]
         if subprocess.run([*command, "--budget", MINUTES, *options, "--", name], check=False).returncode:
             failed.append(name)

@@ -16,7 +16,7 @@ from numpy import ndarray as Array
 from threadpoolctl import threadpool_limits
 
 from generators import findings as all_findings
-from generators.base.errors import AtlasError, InputError
+from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
 from generators.base.plain import plain
 from generators.base.progress import Progress, Report, TimeLeft
 from generators.checkpoint.registry import Model
@@ -24,7 +24,7 @@ from generators.checkpoint.sources import Places
 from generators.compute import code, memory
 from generators.compute.plan import Opened, Plan, Prepared, inputs, open_model, prepare
 from generators.compute.records import StoredFinding, table_records
-from generators.compute.running import CUT_TO, RunSettings
+from generators.compute.running import CUT_TO, GIB, RunSettings
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN, NotApplicableError
 from generators.runner import CannotRunError
@@ -97,9 +97,18 @@ class Look:
     what: str = field(default="opening", init=False)
 
     def perform(self, opened: Opened, report: Report, watch: Watch) -> MemoryNeeds:
-        """Read the headers of its files."""
+        """Read the headers of its files. Raises WeightsUnavailableError: measuring weights is beyond this machine."""
         each = {finding.name: memory.to_measure(finding, opened) for finding in self.findings}
-        return MemoryNeeds(memory.to_plan(self.findings, opened), each)
+        needs = MemoryNeeds(memory.to_plan(self.findings, opened), each)
+        largest = max(
+            needs.to_plan, *(each[finding.name] for finding in self.findings if RUN not in finding.needs), 0
+        )
+        if largest > memory.of_machine():
+            needed, there = largest / GIB, memory.of_machine() / GIB
+            raise WeightsUnavailableError(
+                f"It needs {needed:.1f} GiB of memory, and this machine has {there:.1f} GiB."
+            )
+        return needs
 
 
 @dataclass(frozen=True, eq=False)

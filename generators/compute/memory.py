@@ -58,6 +58,13 @@ def to_plan(findings: Iterable[Finding[Any]], opened: Opened) -> int:
     return BASE + _of_tensors(list(wanted), checkpoint, 1)
 
 
+def of_machine() -> int:
+    """Return how many bytes of memory this machine has."""
+    import psutil
+
+    return int(psutil.virtual_memory().total)
+
+
 def _of_tensors(roles: Iterable[str], checkpoint: Checkpoint, at_once: int) -> int:
     """Return the bytes that the largest tensors take while they are measured, with what is made of them."""
     sizes = dict(checkpoint.size(role) for role in roles)

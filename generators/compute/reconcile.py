@@ -2,14 +2,16 @@
 
 Before any of that, and without a finding being imported: whether a model is as it was when nothing was left to do.
 That is remembered beside its results: a digest of all that they depend on (weights and the other files of the
-checkpoint, what the registry says, settings, the atlas's code, what is installed) and of themselves. Files that come
-from a hub are not looked through; there the checkpoint is opened each time.
+checkpoint, what the registry says, settings, the atlas's code, what is installed) and of themselves. Of a model on
+the hub, the repository's commit stands for its files, so that one request says that nothing has to come. Of the code
+only what plans and measures counts there: where anything counts that changed, all weights come again.
 """
 
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +19,16 @@ from generators import findings as all_findings
 from generators.base import digests
 from generators.base.errors import AtlasError, InputError
 from generators.checkpoint.registry import Model
-from generators.checkpoint.sources import LARGEST_TEXT, Files
+from generators.checkpoint.sources import LARGEST_TEXT, Files, Origin
+from generators.compute import code, memory
 from generators.compute.records import ModelRecord, StoredFinding
 from generators.compute.results import Store
-from generators.compute.running import RunSettings, has_time_for_more
+from generators.compute.running import GIB, LIBRARIES, ROOM, RunSettings, has_time_for_more
 
 if TYPE_CHECKING:
     from generators.compute.plan import Plan, Prepared
+
+FINDINGS = Path(all_findings.__file__).parent
 
 
 # Up to date?
@@ -43,17 +48,29 @@ class Fingerprint:
 
 
 def fingerprint(model: Model, files: Files, store: Store, settings: RunSettings) -> Fingerprint | None:
-    """Return a model as it is now; None where its files are not on this machine, or can't be read."""
+    """Return a model as it is now; None where its files are neither on this machine nor at a commit of the hub."""
     if files.folder is None:
-        return None
+        return at_commit(model, files.origin, store, settings)
     try:
         given = digests.of_files(_read(files, files.folder), files.folder)
-        counts = "" if model.counts is None else digests.of_folder(model.counts)
-        origin = astuple(files.origin)
-        inputs = digests.of_words(_code(), model.model_dump(), *astuple(settings), *origin, given, counts)
-        return Fingerprint(model.name, inputs, digests.of_folder(store.folder(model.name)))
+        return _fingerprint(model, files.origin, store, settings, _code(), given)
     except (OSError, InputError):
         return None  # what is wrong is said where it is opened
+
+
+def at_commit(model: Model, origin: Origin, store: Store, settings: RunSettings) -> Fingerprint | None:
+    """Return a model as it is at a commit of the hub; None where it comes from elsewhere."""
+    if origin.kind != "hub" or origin.commit is None:
+        return None
+    with suppress(OSError):
+        return _fingerprint(model, origin, store, settings, _code_for_hub())
+    return None
+
+
+def _fingerprint(model: Model, origin: Origin, store: Store, settings: RunSettings, *made_from: str) -> Fingerprint:
+    counts = "" if model.counts is None else digests.of_folder(model.counts)
+    inputs = digests.of_words(*made_from, model.model_dump(), *astuple(settings), *astuple(origin), counts)
+    return Fingerprint(model.name, inputs, digests.of_folder(store.folder(model.name)))
 
 
 def up_to_date(now: Fingerprint, store: Store) -> tuple[str, ...] | None:
@@ -80,6 +97,23 @@ def _read(files: Files, folder: Path) -> Iterator[Path]:
 @cache
 def _code() -> str:
     return digests.of_code()
+
+
+@cache
+def _code_for_hub() -> str:
+    """Return the digest of the code that plans and measures, and of what decides whether a model can be run here."""
+    folders = sorted(path.parent for path in FINDINGS.glob("*/measure.py"))
+    declared = [code.said((folder / "__init__.py").read_bytes()) for folder in folders]
+    measured_by = [f"generators.findings.{folder.name}.measure" for folder in folders]
+    digest_of = map(code.digest, ("generators.compute.plan", *measured_by, *ROOM))
+    versions = map(_version, (*LIBRARIES, "wordfreq"))
+    return digests.of_words(*declared, *digest_of, *versions, memory.of_machine() // GIB)
+
+
+def _version(name: str) -> str | None:
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(name)
+    return None
 
 
 # Stored against planned

@@ -31,6 +31,8 @@ ROOM = tuple(
 DEVICES = ("cpu", "cuda", "auto")
 THREADS = 1
 GIB = 1 << 30
+NOT_INSTALLED = "Running a model needs PyTorch and transformers: pip install 'helix-atlas[run]'."
+FOR_EVER = "more than this machine has."
 SKIPPED = "It runs the model, which was left out (--skip-runs)."
 CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows for want of time
 
@@ -81,9 +83,8 @@ def why_not(files: Files, checkpoint: Checkpoint, device: str = "cpu") -> str | 
 
     Of a model on the hub that includes whether it fits into memory, so that no file of it comes in vain.
     """
-    absent = [name for name in LIBRARIES if find_spec(name) is None]
-    if absent:
-        return f"The model can't be run here: {' and '.join(absent)} isn't installed."
+    if any(find_spec(name) is None for name in LIBRARIES):
+        return NOT_INSTALLED
     if files.stack is not None:
         return "The model can't be run here: it is one half of a checkpoint that holds two."
     n_layer = checkpoint.architecture.n_layer
@@ -100,10 +101,16 @@ def _too_large(files: Files) -> str | None:
     import psutil
 
     numbers = sum(prod(files.header(name).shape) for name in files.names())
-    needed = MEMORY_FACTOR * FLOAT_BYTES * numbers
-    if needed <= psutil.virtual_memory().available:
+    needed, memory = MEMORY_FACTOR * FLOAT_BYTES * numbers, psutil.virtual_memory()
+    if needed <= memory.available:
         return None
-    return f"The model can't be run here: it needs about {needed / GIB:.1f} GiB of memory, more than is free."
+    beyond = "more than is free." if needed <= memory.total else FOR_EVER
+    return f"The model can't be run here: it needs about {needed / GIB:.1f} GiB of memory, {beyond}"
+
+
+def may_pass(reason: str | None) -> bool:
+    """Return whether a model that can't be run here may be a little later, for no other reason than free memory."""
+    return reason is not None and "memory" in reason and not reason.endswith(FOR_EVER)
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from generators.base.errors import AtlasError
 from generators.base.interrupts import Stopped
 from generators.base.progress import silent
 from generators.checkpoint.registry import Model
-from generators.checkpoint.sources import Places, locate_here
+from generators.checkpoint.sources import Origin, Places, locate, locate_here
 from generators.compute import reconcile
 from generators.compute.executors import Choice, Inline, Workers
 from generators.compute.jobs import (
@@ -38,7 +38,7 @@ from generators.compute.jobs import (
 from generators.compute.plan import Prepared
 from generators.compute.records import StoredFinding
 from generators.compute.results import ResultsHeldError, Store
-from generators.compute.running import AS_USUAL, RunSettings
+from generators.compute.running import AS_USUAL, NOT_INSTALLED, RunSettings, may_pass
 from generators.compute.summary import End, Outcome, Summary, outcome_of
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
@@ -166,6 +166,8 @@ class Scheduler:
         model = run.request.model
         try:
             files = locate_here(model, self._places.models_dirs)
+            if files is None and self._store.up_to_date(run.name) is not None:
+                files = locate(model, self._places.models_dirs, self._places.hub)  # one request
             if files is not None:
                 run.before = reconcile.fingerprint(model, files, self._store, self._settings)
             return None if run.before is None else reconcile.up_to_date(run.before, self._store)
@@ -245,7 +247,11 @@ class Scheduler:
 
     def _prepared(self, run: ModelRun, prepared: Prepared) -> None:
         """Go on with a model whose findings are planned; or don't, where all of it is stored."""
-        run.prepared = prepared
+        run.prepared, origin = prepared, Origin(**prepared.record.source.model_dump())
+        run.before = reconcile.at_commit(run.request.model, origin, self._store, self._settings) or run.before
+        run.is_complete = not any(planned.here and may_pass(planned.reason) for planned in prepared.plans)
+        if any(planned.reason == NOT_INSTALLED for planned in prepared.plans):
+            self._report(f"{run.name}: {NOT_INSTALLED}")
         run.known = reconcile.reconcile(prepared, self._settings, self._store)
         if run.known.is_done:
             self._take_stored(run, run.known)
@@ -334,7 +340,7 @@ class Scheduler:
         whole = self._store.sound(run.name, finding) if measured.here else None
         stored = whole[0] if whole is not None and whole[0].status == "computed" else None
         if measured.here:
-            run.is_complete = False
+            run.is_complete &= stored is None and not may_pass(measured.record.reason)
         if stored is None:
             self._save(run, measured)
             return

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
+from generators.base.plain import as_json
 from generators.base.progress import Report
-from generators.checkpoint.registry import Model
+from generators.checkpoint.registry import HubSource, Model
 from generators.compute.jobs import Failed
 from generators.compute.records import StoredFinding
 from generators.compute.results import ResultsHeldError, Store
@@ -41,7 +42,8 @@ class Summary:
     """What computing several models came to, reported model by model.
 
     `unavailable` says why a model's weights could not be had or used, by name; `bad_input` and `failed` are names,
-    `sentences` what to tell the user about them.
+    `sentences` what to tell the user about them. `skipped` are those of the unavailable where nothing is wrong here:
+    weights that can't be had now, or that no table reads.
 
     Args:
         store: where results are.
@@ -52,6 +54,7 @@ class Summary:
     def __init__(self, store: Store, report: Report, *, named: bool) -> None:
         self._store, self._report, self._named = store, report, named
         self.unavailable: dict[str, str] = {}
+        self.skipped: dict[str, str] = {}
         self.bad_input: list[str] = []
         self.failed: list[str] = []
         self.sentences: list[str] = []
@@ -80,6 +83,8 @@ class Summary:
         elif isinstance(end, InputError):
             (self.bad_input if self._named else self.failed).append(model.name)
             self.unavailable[model.name] = str(end)
+            if any(isinstance(source, HubSource) for source in model.sources) and not self._store.knows(model.name):
+                self.skipped[model.name] = str(end)
             self.sentences.append(f"{model.name}: {end}")
         else:
             raise end
@@ -97,12 +102,17 @@ class Summary:
         said = f"{self._findings} findings of {self._models} models are stored"
         return f"{said}; models: {', '.join(parts)}" if parts else said
 
+    def as_json(self) -> str:
+        """Return which models were skipped and why, and which failed, for programs."""
+        failed = sorted({*self.failed, *self.bad_input} - {*self.skipped})
+        return as_json({"skipped": self.skipped, "failed": failed})
+
     def _fail(self, model: Model, sentence: str) -> None:
         self.failed.append(model.name)
         self.sentences.append(f"{model.name}: {sentence}")
 
     def _add_unavailable(self, model: Model, error: WeightsUnavailableError) -> None:
-        self.unavailable[model.name] = str(error)
+        self.unavailable[model.name] = self.skipped[model.name] = str(error)
         has_results = self._store.knows(model.name)
         self._report(f"{model.name}: {error} {'Its stored results stay.' if has_results else ''}".rstrip())
         if self._named and not has_results:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from generators.base.errors import InputError
 from generators.compute import code
+from generators.compute.records import ModelRecord, StoredFinding
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 
@@ -31,8 +32,9 @@ def _verify(store: Store) -> Iterator[tuple[str, str]]:
 def adopt(store: Store, other: Store) -> list[str]:
     """Take over from another store what is better there; return what was taken, as "model/finding".
 
-    Nothing damaged is taken. A result that both stores have is taken only if it was measured by today's code and the
-    one that is kept was not, or is damaged.
+    Nothing damaged is taken. A result that both stores have is taken only if it was measured by today's code, and the
+    one that is kept was not, or is damaged, or was made from other weights on an earlier day. Where the results of a
+    model are the same in both, it is taken over, too, that nothing is left to do of it.
     """
     taken = []
     measured_by = _measured_by()
@@ -47,9 +49,11 @@ def adopt(store: Store, other: Store) -> list[str]:
             for finding in other.finding_names(name):
                 theirs, ours = other.sound(name, finding), store.sound(name, finding)
                 today = measured_by.get(finding)
-                if theirs is not None and (ours is None or (theirs[0].code == today != ours[0].code)):
+                if theirs is not None and (ours is None or _is_better(theirs[0], ours[0], today)):
                     store.save_finding(name, *theirs)
                     taken.append(f"{name}/{finding}")
+            if header is not None and _digests(store, name) == _digests(other, name):
+                _take_what_is_remembered(store, other, header)
     return taken
 
 
@@ -77,3 +81,23 @@ def move(local: Store, into: Store) -> list[str]:
 
 def _measured_by() -> dict[str, str]:
     return {finding.name: code.digest(finding.measure.__module__) for finding in FINDINGS}
+
+
+def _is_better(theirs: StoredFinding, ours: StoredFinding, today: str | None) -> bool:
+    if theirs.key is None and ours.key is None:
+        return theirs != ours  # why nothing was measured, in today's words
+    is_later = theirs.key != ours.key and (theirs.computed_on or "") > (ours.computed_on or "")
+    return theirs.code == today and (ours.code != today or is_later)
+
+
+def _digests(store: Store, name: str) -> dict[str, str | None]:
+    """Return the digest of each finding that is stored of a model, None of what is damaged."""
+    found = {finding: store.sound(name, finding) for finding in store.finding_names(name)}
+    return {finding: None if whole is None else whole[0].digest() for finding, whole in found.items()}
+
+
+def _take_what_is_remembered(store: Store, other: Store, header: ModelRecord) -> None:
+    remembered = other.up_to_date(header.name)
+    if remembered is not None:
+        store.save_model(header)
+        store.remember(header.name, remembered.made_from, remembered.findings)

@@ -16,10 +16,11 @@ from generators.base.progress import Report, silent
 from generators.checkpoint.registry import Registry
 from generators.compute.results import Store
 from generators.site.build_cache import Workshop
-from generators.site.notebooks import write_notebooks
+from generators.site.notebooks import check_installed, write_notebooks
 from generators.site.pages import Rendered, render
 from generators.site.staging import Staging
 
+OF_NOTEBOOKS = "mkdocs-jupyter"  # the plugin that makes pages of them; a report has none
 FOR_SERVERS = ("404.html", "sitemap.xml", "sitemap.xml.gz")  # files that only a server has a use for
 
 
@@ -48,7 +49,10 @@ def make_pages(
     """Write every generated page, figure and data file, and execute the notebooks, which read them.
 
     Without `whole`, a report on these models: no notebooks, and no pages about the atlas.
+    Raises InputError: something isn't installed that a whole site needs.
     """
+    if whole:
+        check_installed()
     staging = Staging(workshop.pages, workshop.cache / "figures")
     rendered = render(registry, store, staging, workshop.source, unavailable, report, whole=whole)
     failures = []
@@ -99,12 +103,18 @@ def run_mkdocs(workshop: Workshop, *, from_disk: bool = False) -> None:
 
 def _config(workshop: Workshop, new: Path, from_disk: bool) -> Any:
     from mkdocs.config import load_config
+    from mkdocs.utils.yaml import yaml_load
 
+    settings: dict[str, Any] = {}
+    if from_disk:
+        with workshop.settings.open("rb") as file:
+            settings["plugins"] = [each for each in yaml_load(file)["plugins"] if OF_NOTEBOOKS not in each]
     config = load_config(
         str(workshop.settings.resolve()),
         strict=True,
         docs_dir=str(workshop.source.resolve()),
         site_dir=str(new.resolve()),
+        **settings,
     )
     pages = config.plugins["atlas-pages"].config
     pages.folder, pages.from_disk = str(workshop.pages.resolve()), from_disk

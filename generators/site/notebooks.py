@@ -19,12 +19,13 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from generators.base import digests
 from generators.base.cache import Cache, key
-from generators.base.errors import AtlasError
+from generators.base.errors import AtlasError, InputError
 from generators.base.progress import Report, silent
 from generators.site.staging import Staging
 
@@ -33,6 +34,8 @@ LIBRARIES = (
     *("ipykernel", "ipython", "jupytext", "nbclient"),
     *("matplotlib", "matplotlib-inline", "numpy", "pandas", "pyarrow", "safetensors"),
 )
+# Of the extra `notebooks`: what executes them, what shows them as pages, and what writes the table that they read.
+NEEDED = ("ipykernel", "jupyter_client", "jupytext", "mkdocs_jupyter", "nbclient", "nbformat", "pandas", "pyarrow")
 LONGEST_CELL = 300  # seconds; one that takes longer hangs
 TITLE = re.compile(r"^# # (.+)$", re.MULTILINE)
 UNTOLD = "What the code above shows"
@@ -86,6 +89,12 @@ class NotebookNeeds:
     def files(self, folder: Path) -> set[Path]:
         """Return every file that is read."""
         return {path for pattern in self.reads for path in folder.glob(pattern)}
+
+
+def check_installed() -> None:
+    """Raise InputError unless everything is installed that a site with notebooks needs."""
+    if any(find_spec(name) is None for name in NEEDED):
+        raise InputError("Building the whole site needs Jupyter and pyarrow: pip install 'helix-atlas[notebooks]'.")
 
 
 def listed(site_source: Path) -> list[Notebook]:

@@ -533,6 +533,30 @@ def test_what_is_missing_or_older_is_taken_over(store, other, ours, theirs, take
     assert list(verify(store)) == []
 
 
+@pytest.mark.parametrize(
+    ("key", "day", "taken"),
+    [(NEW, "2026-01-03", True), (NEW, "2026-01-02", False), (NEW, "2026-01-01", False), (OLD, "2026-01-03", False)],
+)
+def test_of_two_results_by_the_same_code_the_later_one_is_taken_if_it_is_of_other_weights(
+    store, other, key, day, taken
+):
+    store.save_model(TINY)
+    store.save_finding("tiny", record_of(OLD, code=CODE), MEASURED.arrays)
+    theirs = record_of(key, code=CODE).model_copy(update={"computed_on": day})
+    other.save_finding("tiny", theirs, MEASURED.arrays)
+    assert adopt(store, other) == ["tiny/toy"] * taken
+
+
+def test_why_nothing_was_measured_is_taken_over_in_the_words_of_the_other(store, other):
+    for where, reason in ((store, "It was too large."), (other, "It is too large.")):
+        where.save_model(TINY)
+        where.save_finding("tiny", StoredFinding(finding="toy", status="missing", reason=reason), {})
+    assert adopt(store, other) == ["tiny/toy"]
+    assert adopt(store, other) == []
+    other.save_finding("tiny", record_of(OLD, code=OLDER_CODE), MEASURED.arrays)
+    assert adopt(store, other) == []
+
+
 def test_a_damaged_result_is_replaced_and_never_taken(store, other):
     for where, key in ((store, OLD), (other, NEW)):
         where.save_model(TINY)

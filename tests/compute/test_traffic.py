@@ -1,6 +1,7 @@
 """What comes over the network for a model's results: just what its findings read, counted in bytes, and once."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,11 +11,13 @@ from generators.base.display import Display
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Hub, Places
-from generators.compute import running
-from generators.compute.records import ModelRecord
-from generators.compute.results import Store
+from generators.checkpoint.sources.files import WEIGHTS
+from generators.compute import reconcile, running
+from generators.compute.records import ModelRecord, SourceRecord
+from generators.compute.results import UP_TO_DATE, Store
 from generators.compute.schedule import compute_model, compute_models
 from generators.compute.summary import Outcome
+from generators.compute.verify import adopt
 from generators.findings.attention import FINDING as ATTENTION
 from generators.findings.contract import Finding
 from generators.findings.gains import FINDING as GAINS
@@ -175,6 +178,116 @@ def test_a_tensor_that_is_damaged_is_still_a_sentence(fake: HubServer, store):
         computed(store)
 
 
+# Nothing is left to do
+
+
+@pytest.fixture
+def remembered(fake: HubServer, store, tmp_path, monkeypatch) -> HubServer:
+    """Compute a model, forget all requests, and all caches: a machine that has the results and nothing else."""
+    write_checkpoint(fake.repository("owner/tiny"))
+    computed_all(store)
+    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "none"))
+    fake.asked.clear()
+    fake.sent = 0
+    return fake
+
+
+def computed_all(store: Store, **fields) -> dict[str, str]:
+    """Compute the model, and return why it could not be used."""
+    model = Model(name="tiny", title="tiny", sources=(HubSource(hub="owner/tiny"),), **fields)
+    settings = running.RunSettings(skip=True)
+    return compute_models([model], Places(hub=Hub()), store, settings=settings, named=True).unavailable
+
+
+def test_of_a_model_that_is_as_it_was_the_commit_is_asked_for_and_nothing_else(remembered, store, tmp_path):
+    before = results_of(tmp_path)
+    assert computed_all(store) == {}
+    assert [asked.path for asked in remembered.asked] == ["/api/models/owner/tiny/revision/main"]
+    assert remembered.sent == 0
+    assert results_of(tmp_path) == before
+
+
+def test_what_is_remembered_goes_with_results_that_another_store_takes_over(remembered, store, tmp_path):
+    other = Store(tmp_path / "other")
+    assert adopt(other, store) == ["tiny/attention", "tiny/gains"]
+    assert adopt(other, store) == []
+    computed_all(other)
+    assert len(remembered.asked) == 1
+
+
+def test_in_a_store_whose_results_are_the_same_but_from_a_folder_that_is_remembered_too(remembered, store, tmp_path):
+    other, model = Store(tmp_path / "other"), record(store)
+    adopt(other, store)
+    (other.root / "tiny" / UP_TO_DATE).unlink()
+    other.save_model(model.model_copy(update={"source": SourceRecord(kind="folder", place="tiny")}))
+    assert adopt(other, store) == []
+    assert other.model("tiny") == model
+    computed_all(other)
+    assert len(remembered.asked) == 1
+
+
+@pytest.mark.parametrize("change", ["commit", "entry", "code", "library", "memory", "result"])
+def test_where_anything_changed_it_is_opened(remembered, store, monkeypatch, change):
+    fields = {}
+    if change == "commit":
+        monkeypatch.setattr("tests.checkpoint.fake_hub.COMMIT", "0ddba11" * 5 + "0ddba")
+    elif change == "entry":
+        fields = {"notes": "What else is known."}
+    elif change == "result":
+        store.remove_finding("tiny", "gains")
+    else:
+        reconcile._code_for_hub.cache_clear()
+        digest = reconcile.code.digest
+        place, other = {
+            "code": ("generators.compute.code.digest", lambda name: f"{digest(name)}, changed"),
+            "library": ("generators.compute.reconcile._version", lambda name: "0"),
+            "memory": ("generators.compute.memory.of_machine", lambda: 1 << 40),
+        }[change]
+        monkeypatch.setattr(place, other)
+    computed_all(store, **fields)
+    reconcile._code_for_hub.cache_clear()
+    assert any(asked.path.endswith(WEIGHTS) for asked in remembered.asked)
+
+
+@pytest.mark.parametrize(("total", "is_settled"), [(20_000_000, False), (2_000, True)])
+def test_what_does_not_fit_the_memory_that_is_free_now_is_tried_again(fake, store, monkeypatch, total, is_settled):
+    write_checkpoint(fake.repository("owner/tiny"))
+    monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=1_000, total=total))
+    monkeypatch.setattr("generators.compute.memory.of_machine", lambda: 1 << 40)
+    computed(store, skip=False)
+    assert store.finding("tiny", "stream").status == "missing"
+    assert (store.up_to_date("tiny") is not None) == is_settled
+
+
+def test_what_cannot_be_run_whatever_is_free_is_not_downloaded_again(fake, store, monkeypatch):
+    write_checkpoint(fake.repository("owner/tiny"))  # whose tokenizer knows no text
+    monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
+    computed(store, skip=False)
+    assert "has only 0 tokens" in store.finding("tiny", "stream").reason
+    assert store.up_to_date("tiny") is not None
+
+
+def test_what_there_was_no_memory_for_is_tried_again(fake, store, monkeypatch):
+    def no_memory(*_):
+        raise MemoryError
+
+    write_checkpoint(fake.repository("owner/tiny"))
+    monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
+    monkeypatch.setattr(running, "opened_model", no_memory)
+    computed(store, skip=False)
+    assert "not enough memory" in store.finding("tiny", "stream").reason
+    assert store.up_to_date("tiny") is None
+
+
+def test_a_model_that_this_machine_cannot_hold_is_refused_before_its_weights_come(fake, store, monkeypatch):
+    write_checkpoint(fake.repository("owner/tiny"))
+    monkeypatch.setattr("generators.compute.memory.of_machine", lambda: 1 << 28)
+    reason = "It needs 0.3 GiB of memory, and this machine has 0.2 GiB."
+    assert computed_all(store) == {"tiny": reason}
+    assert fake.sent < 10_000
+
+
 # Runs
 
 
@@ -190,7 +303,7 @@ def test_for_a_run_files_come_whole_and_once(fake: HubServer, store, monkeypatch
 def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake: HubServer, store, monkeypatch):
     write_checkpoint(fake.repository("owner/tiny"))
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
-    monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 10_000}))
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=10_000, total=16 << 30))
     computed(store, skip=False)
     stored, traffic = store.finding("tiny", "stream"), record(store).traffic
     assert stored is not None and traffic is not None
