@@ -135,32 +135,25 @@ class Prepared:
 def prepare(opened: Opened, findings: Sequence[Finding[Any]], report: Report = silent) -> Prepared:
     """Plan findings of a model, which reads and checks every tensor that they read.
 
+    Where tensors come from elsewhere, all of them come first, together.
     Raises InputError, WeightsUnavailableError: as for making the plans.
     """
-    prefetch(findings, opened, report)
+    read, whole = to_read(findings, opened)
+    opened.checkpoint.prefetch(read, report, whole=whole)
     plans = tuple(plan(finding, opened) for finding in findings)
     return Prepared(_describe(opened.model, opened.checkpoint), plans)
 
 
-def prefetch(findings: Sequence[Finding[Any]], opened: Opened, report: Report = silent) -> None:
-    """Have all tensors that the plans of findings will read come at once, where they come from elsewhere.
-
-    Where a finding runs the model, all files come, which then hold every tensor.
-
-    Raises:
-        InputError, WeightsUnavailableError: as for making the plans.
-    """
-    read, whole = to_read(findings, opened)
-    opened.checkpoint.prefetch(read, report, whole=whole)
-
-
 def to_read(findings: Sequence[Finding[Any]], opened: Opened) -> tuple[list[str], bool]:
-    """Return the roles that the plans of findings read, and whether files are needed whole, for a run."""
-    free = [finding for finding in findings if opened.reading(finding).reason is None]
-    if any(RUN in finding.needs for finding in free) and not opened.why_no_run:
+    """Return the roles that the plans of findings read, and whether files are needed whole, for a run.
+
+    Whole files hold every tensor.
+    """
+    free = [(finding, read) for finding in findings if (read := opened.reading(finding)).reason is None]
+    if any(RUN in finding.needs for finding, _ in free) and not opened.why_no_run:
         return list(opened.checkpoint), True
-    read = (role for finding in free if RUN not in finding.needs for role in opened.reading(finding).roles)
-    return list(dict.fromkeys(read)), False
+    roles_read = (role for finding, read in free if RUN not in finding.needs for role in read.roles)
+    return list(dict.fromkeys(roles_read)), False
 
 
 def plan(finding: Finding[Any], opened: Opened) -> Plan:
@@ -201,31 +194,23 @@ def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
 
 def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
     """Return what a finding reads here: what is there, with the norms and biases that belong to it."""
-    wanted = roles((*finding.needs, *finding.uses), checkpoint.architecture.n_layer)
-    there = tuple(role for role in wanted if not checkpoint.missing_for(role))
-    status, reason = _blocked(finding, checkpoint) or ("computed", None)
-    return Reading(there, status, reason)
-
-
-def _blocked(finding: Finding[Any], checkpoint: Checkpoint) -> tuple[Status, str] | None:
-    """Return why a finding can't be measured in this checkpoint, None if it can."""
-    if not finding.needs and isinstance(checkpoint.family.without, NoRoles):
-        return "not_applicable", checkpoint.family.without["*"]  # what the table alone would tell
-    n_layer = checkpoint.architecture.n_layer
-    of_family = dict(checkpoint.family.roles(n_layer))
+    family, n_layer = checkpoint.family, checkpoint.architecture.n_layer
+    wanted = {pattern: roles((pattern,), n_layer) for pattern in (*finding.needs, *finding.uses)}
+    absent = {role: checkpoint.missing_for(role) for each in wanted.values() for role in each}
+    there = tuple(role for role, lacking in absent.items() if not lacking)
+    if not finding.needs and isinstance(family.without, NoRoles):
+        return Reading(there, "not_applicable", family.without["*"])  # what the table alone would tell
+    of_family = dict(family.roles(n_layer))
     for pattern in finding.needs:
-        wanted = roles((pattern,), n_layer)
-        there = [role for role in wanted if role in of_family]
-        if wanted and not there:
-            name = checkpoint.family.name
-            return "not_applicable", checkpoint.family.without.get(
-                pattern, f"The {name} architecture has no {pattern}."
-            )
-        absent = list(dict.fromkeys(lacking for role in there for lacking in checkpoint.missing_for(role)))
-        if absent:
-            more = f" and {len(absent) - 1} more like it" if len(absent) > 1 else ""
-            return "missing", f"The checkpoint lacks {checkpoint.lacking(absent[0])}{more}."
-    return None
+        known = [role for role in wanted[pattern] if role in of_family]
+        if wanted[pattern] and not known:
+            reason = family.without.get(pattern, f"The {family.name} architecture has no {pattern}.")
+            return Reading(there, "not_applicable", reason)
+        lacking = list(dict.fromkeys(one for role in known for one in absent[role]))
+        if lacking:
+            more = f" and {len(lacking) - 1} more like it" if len(lacking) > 1 else ""
+            return Reading(there, "missing", f"The checkpoint lacks {checkpoint.lacking(lacking[0])}{more}.")
+    return Reading(there)
 
 
 class _Declared(Mapping[str, Array]):

@@ -23,15 +23,27 @@ def write(pages: Sequence[ModelPage], staging: Staging) -> None:
     staging.write("data/models.json", as_json([model_entry(page) for page in pages]))
 
 
-def write_model(page: ModelPage, staging: Staging) -> None:
-    """Write the data files of one model."""
+def model_files(page: ModelPage) -> dict[str, str]:
+    """Return the data files of one model, by their paths."""
     folder = f"data/{page.name}"
     document = page.findings.model_dump(mode="json")
     document["findings"] = shortened(document["findings"])  # claims keep every digit that they were judged by
-    staging.write(f"{folder}/findings.json", as_compact_json(document))
-    for section in page.sections:
-        for name, table in section.record.tables.items():
-            staging.write(f"{folder}/{section.finding.name}.{name}.csv", as_csv(table.columns, shortened(table.rows)))
+    tables = {
+        f"{folder}/{section.finding.name}.{name}.csv": as_csv(table.columns, shortened(table.rows))
+        for section in page.sections
+        for name, table in section.record.tables.items()
+    }
+    return {f"{folder}/findings.json": as_compact_json(document), **tables}
+
+
+def script_files(page: ModelPage) -> dict[str, str]:
+    """Return what findings have for scripts of a model's page, by path."""
+    return {
+        f"data/{page.name}/{path}.json": as_compact_json(content)
+        for section in page.sections
+        if section.finding.facts.files is not None and section.measured is not None
+        for path, content in section.finding.facts.files(section.measured).items()
+    }
 
 
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

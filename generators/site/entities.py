@@ -26,7 +26,6 @@ from generators.findings.facts import (
 )
 from generators.findings.judging import NotMeasuredError
 from generators.site.addresses import query, query_of_head
-from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
 LISTED: tuple[EntityKind, ...] = ("channel", "head", "token")  # of which those that results name are listed on pages
@@ -155,25 +154,14 @@ def entities(page: ModelPage, kind: EntityKind) -> Entities:
     return made
 
 
-def write_entities(page: ModelPage, staging: Staging) -> list[Notable]:
-    """Write what is known of a model's entities, for panels to fetch; return those that results name."""
+def entity_files(page: ModelPage) -> tuple[dict[str, str], list[Notable]]:
+    """Return what is known of a model's entities, as files for panels to fetch, and those that results name."""
     found = {kind: entities(page, kind) for kind in get_args(EntityKind)}
     plain = {kind: one.as_json() for kind, one in found.items()}
     tokens = {"token": plain.pop("token")}
-    for file, content in (
-        ("things", {"model": _model(page), "findings": _findings(page), **plain}),
-        ("things-tokens", tokens),
-    ):
-        staging.write(f"data/{page.name}/{file}.json", as_compact_json(content))
-    return [one for kind in LISTED for one in _notable(kind, found[kind], page.findings.model.n_head)]
-
-
-def write_files(page: ModelPage, staging: Staging) -> None:
-    """Write what else findings have for scripts of a model's page."""
-    for section in page.sections:
-        if section.finding.facts.files is not None and section.measured is not None:
-            for path, content in section.finding.facts.files(section.measured).items():
-                staging.write(f"data/{page.name}/{path}.json", as_compact_json(content))
+    files = {"things": {"model": _model(page), "findings": _findings(page), **plain}, "things-tokens": tokens}
+    named = [one for kind in LISTED for one in _notable(kind, found[kind], page.findings.model.n_head)]
+    return {f"data/{page.name}/{file}.json": as_compact_json(content) for file, content in files.items()}, named
 
 
 def _named_in_tables(page: ModelPage) -> Iterator[tuple[int, str]]:

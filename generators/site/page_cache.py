@@ -26,10 +26,10 @@ from generators.compute.records import ModelFindings
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site import data
-from generators.site.entities import Notable, write_entities, write_files
+from generators.site.entities import Notable, entity_files
 from generators.site.locations import packaged
 from generators.site.pictures import Picture
-from generators.site.previews import write_model_preview
+from generators.site.previews import model_preview
 from generators.site.staging import Staging
 from generators.site.view import ModelPage, Section, claims_about, model_page, titled
 from generators.site.words import Caption
@@ -152,12 +152,13 @@ def draw(model: Model, name: str, places: PagePlaces, report: Report = silent) -
     page = model_page(model, store, staging, report)
     if page is None:
         return
-    data.write_model(page, staging)
+    files: dict[str, str | bytes] = {**data.model_files(page)}
     entities: list[Notable] = []
     if places.whole:
-        entities = write_entities(page, staging)
-        write_files(page, staging)
-        write_model_preview(page, staging)
+        known, entities = entity_files(page)
+        files |= {**known, **data.script_files(page), **model_preview(page, staging)}
+    for path, content in files.items():
+        staging.write(path, content)
     staging.cache.put(name, _to_store(page, entities, staging).model_dump_json().encode())
 
 

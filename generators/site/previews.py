@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from generators.base import digests
-from generators.base.cache import key
+from generators.base.cache import Cache, key
 from generators.base.plain import as_json, canonical_json
 from generators.base.sentences import many
 from generators.compute import code
@@ -38,11 +38,11 @@ class Preview:
     alt: str
 
 
-def write_model_preview(page: ModelPage, staging: Staging) -> None:
-    """Write the picture of a model's page; its figure is drawn only if the cache has no such picture."""
-    picture = _picture(page)
-    made_from = "" if picture is None else digests.of_folder(staging.folder / picture.light)
-    _write(_of_model(page.name), model_card(page), staging, _figure(page), made_from)
+def model_preview(page: ModelPage, staging: Staging) -> dict[str, bytes]:
+    """Return the picture of a model's page, by its path; it is drawn only if the cache has no such picture."""
+    card, figure, picture = model_card(page), _figure(page), _picture(page)
+    shown = None if picture is None else staging.folder / picture.light
+    return {_of_model(page.name): _drawn(card, staging.cache, figure, shown)}
 
 
 def write_previews(pages: Sequence[ModelPage], in_series: Sequence[ModelPage], staging: Staging) -> None:
@@ -50,10 +50,10 @@ def write_previews(pages: Sequence[ModelPage], in_series: Sequence[ModelPage], s
     made = {f"models/{page.name}": _preview(_of_model(page.name), model_card(page)) for page in (*pages, *in_series)}
     for finding in FINDINGS:
         path, card = f"{FOLDER}/findings/{finding.name}.png", finding_card(finding, pages)
-        _write(path, card, staging)
+        staging.write(path, _drawn(card, staging.cache))
         made[f"findings/{finding.name}"] = _preview(path, card)
     site = site_card(pages)
-    _write(f"{FOLDER}/atlas.png", site, staging)
+    staging.write(f"{FOLDER}/atlas.png", _drawn(site, staging.cache))
     made[OTHERS] = _preview(f"{FOLDER}/atlas.png", site)
     staging.write(PREVIEWS, as_json({page: asdict(one) for page, one in made.items()}))
 
@@ -152,11 +152,11 @@ def _figure(page: ModelPage) -> Figure | None:
     return next(one for one in section.finding.figures(section.measured) if one.name == section.finding.signature)
 
 
-def _write(path: str, card: Card, staging: Staging, figure: Figure | None = None, made_from: str = "") -> None:
-    """Write a card's picture; `made_from` is its figure as the page has it, by which a changed one is known."""
-    name = key(canonical_json(asdict(card)), code.digest(cards.__name__), made_from, ending=".png")
-    draw = None if figure is None else figure.draw
-    staging.write(path, staging.cache.get_or_make(name, lambda: cards.png(card, draw)))
+def _drawn(card: Card, cache: Cache, figure: Figure | None = None, shown: Path | None = None) -> bytes:
+    """Return a card's picture; `shown` is its figure as the page has it, by which a changed one is known."""
+    of_figure = "" if shown is None else digests.of_folder(shown)
+    name = key(canonical_json(asdict(card)), code.digest(cards.__name__), of_figure, ending=".png")
+    return cache.get_or_make(name, lambda: cards.png(card, None if figure is None else figure.draw))
 
 
 def _preview(path: str, card: Card) -> Preview:

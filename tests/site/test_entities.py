@@ -12,7 +12,7 @@ from generators.findings import FINDINGS
 from generators.findings.facts import EntityKind
 from generators.findings.measured import Measurements, Table
 from generators.site.addresses import linked
-from generators.site.entities import Entities, Notable, entities, write_entities
+from generators.site.entities import Entities, Notable, entities, entity_files
 from generators.site.search import ENTRIES, INDEX, add_entries, entries_of_glossary, entries_of_model, write_search
 from generators.site.staging import Staging
 from generators.site.words import environment
@@ -227,18 +227,18 @@ def test_of_a_model_without_results_every_finding_says_why(kind):
     json.dumps(found.as_json(), allow_nan=False)
 
 
-def test_entities_that_results_name_are_listed_with_their_addresses(tmp_path):
-    named = write_entities(page(), Staging(tmp_path, tmp_path / "cache"))
+def test_entities_that_results_name_are_listed_with_their_addresses():
+    files, named = entity_files(page())
     assert [(one.called, one.address) for one in named] == [
         ("Channel 1", "?channel=1#things"),
         ("Channel 2", "?channel=2#things"),
         ("Head L0H1", "?head=0.1#things"),
         ("Token 7 c", "?token=7#things"),
     ]
-    known = json.loads((tmp_path / "data/planted/things.json").read_text())
+    known = json.loads(files["data/planted/things.json"])
     assert set(known) == {"model", "findings", "channel", "head", "position"}
     assert known["channel"]["notes"]["2"][0]["finding"] == "gains"
-    written = json.loads((tmp_path / "data/planted/things-tokens.json").read_text())["token"]
+    written = json.loads(files["data/planted/things-tokens.json"])["token"]
     assert written["names"][written["ids"].index(5)] == HOSTILE
     ids = written["id_lists"][next(c["ids"] for c in written["columns"] if c["says"].startswith("norm of its"))]
     assert ids == [0, 4, 7]

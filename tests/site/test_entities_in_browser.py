@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from generators.site.entities import write_entities
+from generators.site.entities import entity_files
 from generators.site.staging import Staging
 from generators.site.words import environment
 from tests.site.conftest import Visit, served_section
@@ -32,7 +32,9 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def serving(site: Path, model: Any) -> AbstractContextManager[str]:
-    named = write_entities(model, Staging(site, site / "cache"))
+    files, named = entity_files(model)
+    for path, content in files.items():
+        Staging(site, site / "cache").write(path, content)
     return served_section(site, environment().from_string(SECTION).render(page=model, entities=named, root="../../"))
 
 

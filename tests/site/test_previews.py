@@ -17,10 +17,10 @@ from generators.site.previews import (
     PREVIEWS,
     finding_card,
     model_card,
+    model_preview,
     preview_of,
     read_previews,
     site_card,
-    write_model_preview,
     write_previews,
 )
 from generators.site.staging import Staging
@@ -45,7 +45,8 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[ModelPage], St
         model = Model(name=name, title=f"Model {name}", sources=(FolderSource(folder=place),))
         page = model_page(model, store, staging, lambda _: None)
         assert page is not None
-        write_model_preview(page, staging)
+        for path, picture in model_preview(page, staging).items():
+            staging.write(path, picture)
         pages.append(page)
     write_previews(pages, [], staging)
     write_entries(pages, staging)
@@ -99,7 +100,7 @@ def test_what_is_unchanged_is_not_drawn_again(drawn, monkeypatch):
     asked = []
     monkeypatch.setattr(cards, "png", lambda card, _: asked.append(card.title) or b"drawn")
     apart = staging.again()
-    write_model_preview(one, apart)
+    model_preview(one, apart)
     write_previews([one, two], [], apart)
     assert asked == []
     write_previews([one, one], [], Staging(staging.folder.parent / "other", staging.cache.folder))
@@ -112,7 +113,7 @@ def test_a_figure_that_is_drawn_otherwise_makes_another_picture(drawn, monkeypat
     monkeypatch.setattr(cards, "png", lambda card, _: asked.append(card.title) or b"drawn")
     otherwise = Staging(tmp_path, staging.cache.folder)
     otherwise.write(next(section.signature for section in one.sections if section.signature).light, b"<svg/>")
-    write_model_preview(one, otherwise)
+    model_preview(one, otherwise)
     assert asked == ["Model one"]
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,7 @@ from generators.findings import plantings
 from generators.findings.blurred import FINDING
 from generators.findings.blurred.measure import GROUP, in_groups, looks
 from generators.findings.positional import queries_and_keys, scoring, stream_of
-from generators.site.entities import write_files
+from generators.site.data import script_files
 from generators.site.staging import Staging
 from generators.site.words import environment
 from tests import synthetic
@@ -44,7 +45,8 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve a page with the box of a planted model."""
     site = tmp_path_factory.mktemp("site")
     page = page_of(synthetic.measure(FINDING, WEIGHTS, ARCH))
-    write_files(page, Staging(site, site / "cache"))
+    for path, content in script_files(page).items():
+        Staging(site, site / "cache").write(path, content)
     section = environment().from_string(SECTION).render(page=page, root="../../")
     with served_section(site, section) as address:
         yield address
@@ -128,20 +130,18 @@ def test_what_can_not_be_fetched_is_said(browser: Browser, trial: str) -> None:
     page.close()
 
 
-def test_of_the_largest_model_that_is_kept_a_reader_fetches_little(tmp_path):
+def test_of_the_largest_model_that_is_kept_a_reader_fetches_little():
     """GPT-2 124M: what is fetched at first, and with every other layer."""
     from generators.compute.judged import judged_finding
     from generators.compute.results import Store
 
     measured = judged_finding(Store(ROOT / "results"), "gpt2", FINDING).measured
     page = page_of(measured)
-    write_files(page, Staging(tmp_path, tmp_path / "cache"))
-    sizes = {path.name: path.stat().st_size for path in (tmp_path / "data" / "planted").iterdir()}
+    sizes = {Path(path).name: len(content.encode()) for path, content in script_files(page).items()}
     assert len(sizes) == 13
     assert sizes["trial.json"] + sizes["trial-0.json"] < MOST_BYTES / 2
     assert sum(sizes.values()) < 400_000
 
 
-def test_a_model_without_a_reduction_has_no_files(tmp_path):
-    write_files(page_of(None), Staging(tmp_path, tmp_path / "cache"))
-    assert list(tmp_path.iterdir()) == []
+def test_a_model_without_a_reduction_has_no_files():
+    assert script_files(page_of(None)) == {}
