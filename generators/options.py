@@ -86,6 +86,19 @@ Offline = Annotated[
     bool, typer.Option("--offline", help="Ask the model hub for nothing; what was read from it before is used.")
 ]
 
+Prune = Annotated[
+    str | None,
+    typer.Option(
+        "--prune", metavar="SIZE", help="Remove tensors that were unused longest, down to a size as `20GB`."
+    ),
+]
+HubToo = Annotated[
+    bool,
+    typer.Option(
+        "--hub", help="With --prune: the hub client's cache counts, too; models go from it that others may use."
+    ),
+]
+
 DEFAULT_BUDGET = 10.0  # minutes, the runner's own (a test sees to it), which can't be had without NumPy
 DEFAULT_DEVICE = "cpu"
 DEFAULT_RESULTS = Path("results")

@@ -24,7 +24,7 @@ from generators.checkpoint.sources.files import (
     weight_map,
 )
 from generators.checkpoint.sources.network import NoRangesError, RemoteFile, Traffic
-from generators.checkpoint.sources.tensor_cache import TensorCache, capacity
+from generators.checkpoint.sources.tensor_cache import TensorCache
 
 LENGTH = 8  # bytes before the header, which say how long it is
 LONGEST_HEADER = 100_000_000  # bytes; the format allows no more
@@ -124,7 +124,7 @@ class RangedFiles(Files):
             self.traffic.was_needed(place.name, place.end - place.start)
         groups = joined(missing)
         total = sum(group[-1].end - group[0].start for group in groups)
-        if not 0 < total <= capacity():
+        if total == 0 or not self.cache.has_room(total):
             return None
         with (
             transfer(report, f"{self.origin.place}: reading from the hub", total) as came,
