@@ -7,6 +7,7 @@ elsewhere. What goes wrong is planned: `hub.faults.append(HubFault("cut", "model
 import hashlib
 import json
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -288,12 +289,20 @@ def at_hub(server: HubServer, folder, monkeypatch) -> None:
     monkeypatch.setattr(patience, "FIRST_WAIT_S", 0.01)
 
 
+class QuietServer(ThreadingHTTPServer):
+    """A server to which clients that hang up are nothing special."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
 def serving(root: Path) -> Iterator[HubServer]:
     """Serve the repositories under a folder."""
     hub = HubServer(root)
     handler = type("OwnHandler", (Handler,), {"hub": hub})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = QuietServer(("127.0.0.1", 0), handler)
     hub.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()

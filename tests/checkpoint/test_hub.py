@@ -98,6 +98,16 @@ def test_files_that_are_needed_whole_come_whole_and_are_counted(fake):
     assert fake.sent == sent
 
 
+def test_whole_files_report_their_bytes_while_they_come(fake, monkeypatch):
+    published(fake)
+    monkeypatch.setattr("generators.base.progress.REPORT_EVERY", 0.0)
+    lines: list[str] = []
+    checkpoint = opened()
+    checkpoint.prefetch(list(checkpoint), lines.append, whole=True)
+    assert lines[0] == "owner/tiny: getting model.safetensors"
+    assert lines[-1].startswith("owner/tiny: getting model.safetensors: ") and lines[-1].endswith("B")
+
+
 def test_what_would_not_fit_in_the_cache_is_not_fetched_beforehand(fake, monkeypatch):
     published(fake)
     monkeypatch.setenv("ATLAS_CACHE_GB", "0")

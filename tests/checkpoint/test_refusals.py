@@ -72,8 +72,8 @@ def test_a_token_in_the_environment_is_named_as_it_comes_first(fake, monkeypatch
     monkeypatch.setenv("HF_TOKEN", "hf_old")
     assert said(fake, "bad-token") == (
         "The hub doesn't accept the token in HF_TOKEN: it is wrong or has expired, so https://huggingface.co/owner/"
-        "tiny can't be read. Make a new one at https://huggingface.co/settings/tokens and set HF_TOKEN to it, or "
-        "unset HF_TOKEN and run `hf auth login`."
+        "tiny can't be read. Make a new one at https://huggingface.co/settings/tokens and set HF_TOKEN anew, or "
+        "unset it and run `hf auth login`."
     )
 
 

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from generators.base.errors import InputError
@@ -117,12 +117,15 @@ def prune(most: int, *, hub: bool = False) -> Iterator[str]:
         total -= entry.size
     tensors = [entry for entry in chosen if isinstance(entry, CachedFile)]
     models = [entry for entry in chosen if isinstance(entry, CachedModel)]
-    yield f"Removing {len(tensors)} tensors ({_size(tensors)}) from {cache.folder}"
+    if tensors:
+        yield f"Removing from {cache.folder}: {len(tensors)} tensor{'s' * (len(tensors) > 1)}, {_size(tensors)}"
     for file in (*tensors, *(cache.notes() if most == 0 else ())):
         _remove(file.path, cache.folder)
     for model in models:
         yield f"Removing from {hub_folder()}: {model.in_words()}"
         _remove_model(model)
+    if not chosen:
+        yield f"Nothing is removed: {in_bytes(total)} are no more than {in_bytes(most)}"
 
 
 def _remove(path: Path, root: Path) -> None:
@@ -139,9 +142,12 @@ def _remove(path: Path, root: Path) -> None:
 
 
 def _remove_model(model: CachedModel) -> None:
+    """Remove all revisions of a model, and of no other that a commit of the same name could belong to."""
     from huggingface_hub import scan_cache_dir
 
-    scan_cache_dir(hub_folder()).delete_revisions(*model.revisions).execute()
+    found = scan_cache_dir(hub_folder())
+    of_model = frozenset(repo for repo in found.repos if (repo.repo_type, repo.repo_id) == ("model", model.name))
+    replace(found, repos=of_model).delete_revisions(*model.revisions).execute()
 
 
 def _size(entries: list[CachedFile] | list[CachedModel]) -> str:

@@ -151,14 +151,7 @@ class Hub:
         return _State(source.revision, Path(path).parent.name)  # .../snapshots/<commit>/config.json
 
     def _fetched(self, source: HubSource, state: "_State", traffic: Traffic, name: str) -> Path | None:
-        """Return a file that is on the disk from now on, and count what came if it holds weights."""
-        comes = name.endswith(OF_WEIGHTS) and not _is_here(source, state, name)
-        path = self._download(source, state, name)
-        if comes and path is not None:
-            traffic.came(path.stat().st_size)
-        return path
-
-    def _download(self, source: HubSource, state: "_State", name: str) -> Path | None:
+        """Return a file that is on the disk from now on, and count what comes if it holds weights."""
         from huggingface_hub import constants, hf_hub_download
         from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
@@ -166,6 +159,8 @@ class Hub:
             return None
         offline, file = self.is_out_of_reach, f"{name} of {_named(source)}"
         download = partial(hf_hub_download, source.hub, name, revision=state.commit, local_files_only=offline)
+        if name.endswith(OF_WEIGHTS):
+            download = partial(download, tqdm_class=_counting(traffic))
         try:
             try:
                 return Path(download())
@@ -273,6 +268,22 @@ def _conversion(repo: str, commit: str) -> _State | None:
             info = api.model_info(repo, revision=commits[0])
             return _State(revision, commits[0], frozenset(file.rfilename for file in info.siblings or ()))
     return None
+
+
+def _counting(traffic: Traffic) -> Any:
+    """Return what takes the place of the bars that the hub's client draws: it draws none, and counts what comes."""
+    from huggingface_hub.utils import tqdm
+
+    class Counting(tqdm):  # type: ignore[type-arg]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **{**options, "disable": True})
+
+        def update_transfer(self, count: int) -> None:  # bytes on the network; `update` is for those on the disk
+            traffic.came(count)
+
+        def set_transfer_postfix_str(self, *arguments: Any, **options: Any) -> None: ...
+
+    return Counting
 
 
 def _is_here(source: HubSource, state: _State, name: str) -> bool:

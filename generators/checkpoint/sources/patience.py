@@ -113,11 +113,11 @@ def install() -> None:
     import warnings
 
     from huggingface_hub import set_client_factory
-    from huggingface_hub.utils import disable_progress_bars, logging
+    from huggingface_hub.utils import disable_progress_bars, logging  # type: ignore[attr-defined]  # but lazily
 
     with warnings.catch_warnings(action="ignore"):  # a variable of the environment may ask for bars
         disable_progress_bars()
-    logging.set_verbosity_error()
+    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     warnings.filterwarnings("ignore", message="Not enough free disk space")  # where the disk is full, we say so
     set_client_factory(_made)
 

@@ -147,8 +147,10 @@ class RangedFiles(Files):
         """Have the hub's client download every file of tensors, and read them there from now on."""
         for file in self.weight_files():
             if not self.here(file):
-                report(f"{self.origin.place}: getting {file}")
-                self.fetch(file)
+                getting = f"{self.origin.place}: getting {file}"
+                report(getting)
+                with transfer(report, getting, None) as came, self.traffic.watched(came):
+                    self.fetch(file)
             self._whole.add(file)
 
     @cached_property

@@ -60,8 +60,4 @@ def _token() -> str:
 
 def _log_in() -> str:
     """Return how to use another token; one in the environment comes before the one that is logged in with."""
-    return (
-        "set HF_TOKEN to it, or unset HF_TOKEN and run `hf auth login`"
-        if _is_in_environment()
-        else "run `hf auth login`"
-    )
+    return "set HF_TOKEN anew, or unset it and run `hf auth login`" if _is_in_environment() else "run `hf auth login`"
