@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from generators.base import notices
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.sources import Hub, caches
 from generators.checkpoint.sources.tensor_cache import TensorCache
@@ -19,14 +18,6 @@ from tests.checkpoints import WEIGHTS, tensors_of
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 READ_ONLY = OSError(errno.EROFS, "Read-only file system")
-
-
-@pytest.fixture
-def lines():
-    """Return a list of what is said meanwhile."""
-    heard: list[str] = []
-    with notices.heard_by(heard.append):
-        yield heard
 
 
 def refuse_to_write(monkeypatch, under: Path, error: OSError) -> None:

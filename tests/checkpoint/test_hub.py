@@ -18,15 +18,6 @@ from tests.checkpoint.fake_hub import COMMIT, HubFault
 from tests.checkpoints import WEIGHTS, edit_header, tensors_of, write_checkpoint
 
 
-@pytest.fixture
-def waits(monkeypatch):
-    """Return a list of how long was waited, by a clock that only waiting moves on."""
-    waited: list[float] = []
-    monkeypatch.setattr(patience, "sleep", waited.append)
-    monkeypatch.setattr(patience, "clock", lambda: sum(waited))
-    return waited
-
-
 def opened(repo="owner/tiny", revision="main", hub=None):
     source = HubSource(hub=repo, revision=revision)
     return open_checkpoint(locate(Model(name="tiny", title="tiny", sources=(source,)), (), hub or Hub()))

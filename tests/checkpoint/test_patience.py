@@ -6,22 +6,11 @@ import httpx2
 import numpy as np
 import pytest
 
-from generators.base import notices
 from generators.base.errors import WeightsUnavailableError
 from generators.checkpoint.sources import Hub, patience
 from tests.checkpoint.fake_hub import HubFault
-from tests.checkpoint.test_hub import opened, published, waits
+from tests.checkpoint.test_hub import opened, published
 from tests.checkpoints import tensors_of
-
-__all__ = ["waits"]
-
-
-@pytest.fixture
-def lines():
-    """Return a list of what is said meanwhile."""
-    heard: list[str] = []
-    with notices.heard_by(heard.append):
-        yield heard
 
 
 def is_whole(checkpoint) -> None:

@@ -272,11 +272,11 @@ def _conversion(repo: str, commit: str) -> _State | None:
 
 def _counting(traffic: Traffic) -> Any:
     """Return what takes the place of the bars that the hub's client draws: it draws none, and counts what comes."""
-    from huggingface_hub.utils import tqdm
+    from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]  # exported, but lazily
 
-    class Counting(tqdm):  # type: ignore[type-arg]
+    class Counting(tqdm):
         def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **{**options, "disable": True})
+            super().__init__(*arguments, **{**options, "disable": True})  # type: ignore[no-untyped-call]
 
         def update_transfer(self, count: int) -> None:  # bytes on the network; `update` is for those on the disk
             traffic.came(count)
