@@ -1,11 +1,14 @@
 """How long servers of the hub are waited for, and what is remembered of one that doesn't answer."""
 
+import signal
+import threading
 import time
 
 import httpx2
 import numpy as np
 import pytest
 
+from generators.base import notices
 from generators.base.errors import WeightsUnavailableError
 from generators.checkpoint.sources import Hub, patience
 from tests.checkpoint.fake_hub import HubFault
@@ -173,6 +176,23 @@ def test_what_is_on_the_way_of_a_run_is_known_in_each_process(fake, monkeypatch)
         with pytest.raises(WeightsUnavailableError, match="can't be reached"):
             opened(hub=pickle.loads(pickle.dumps(hub)))
     assert len(asked) == 1
+
+
+def test_ctrl_c_ends_threads_that_wait_or_read(fake, monkeypatch):
+    published(fake)
+    checkpoint = opened()
+    fake.faults.append(HubFault("429", "/cdn/", times=99, rate_limit='"resolvers";r=0;t=60'))
+
+    def pressed(sentence):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    began = time.monotonic()
+    with notices.heard_by(pressed), pytest.raises(KeyboardInterrupt):
+        checkpoint.prefetch(list(checkpoint))
+    assert time.monotonic() - began < 10
+    fake.faults.clear()
+    monkeypatch.setattr(patience, "_servers", {})
+    is_whole(checkpoint)
 
 
 # The hub client's own habits

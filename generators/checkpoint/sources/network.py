@@ -119,6 +119,7 @@ class RemoteFile:
                 self._check(response, start)
                 for chunk in response.iter_raw():
                     self.traffic.came(len(chunk))
+                    patience.go_on()
                     yield chunk
         except NoAnswerError as error:
             raise WeightsUnavailableError(f"{self.named} can't be downloaded: {error}.") from error

@@ -6,11 +6,12 @@ where a server is down. Here one place decides for all requests, and remembers f
 
 import contextvars
 import time
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any, TypeVar
 
 from generators.base import notices
@@ -25,11 +26,35 @@ WINDOW_S = 300.0  # of the hub's rate limits
 MOST_WINDOWS = 5
 TOO_MANY = 429
 RETRIED = (408, TOO_MANY, 500, 502, 503, 504)  # HTTP statuses that may pass
-clock, sleep = time.monotonic, time.sleep
+clock = time.monotonic
+_stopped = Event()
 
 
 class NoAnswerError(Exception):
     """A server can't be reached, or gives no answer that can be used; says which and why."""
+
+
+def go_on(after: float = 0.0) -> None:
+    """Wait for so many seconds. Raises NoAnswerError: `threads` are to end."""
+    if _stopped.wait(after):
+        raise NoAnswerError("reading was stopped")
+
+
+sleep = go_on
+
+
+@contextmanager
+def threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Yield threads that end soon, and don't wait for a server to the end, once one fails or Ctrl-C is pressed."""
+    try:
+        with ThreadPoolExecutor(count) as pool:
+            try:
+                yield pool
+            except BaseException:
+                _stopped.set()
+                raise
+    finally:
+        _stopped.clear()
 
 
 @dataclass

@@ -3,7 +3,6 @@
 import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -14,6 +13,7 @@ from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.base.progress import Report, silent, transfer
+from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.files import (
     SHARD_INDEX,
     WEIGHTS,
@@ -129,7 +129,7 @@ class RangedFiles(Files):
         with (
             transfer(report, f"{self.origin.place}: reading from the hub", total) as came,
             self.traffic.watched(came),
-            ThreadPoolExecutor(IN_FLIGHT) as pool,
+            patience.threads(IN_FLIGHT) as pool,
         ):
             for _ in pool.map(self._get, groups):
                 pass
