@@ -291,6 +291,20 @@ def adopt(
     terminal.line(f"{done}: {', '.join(taken) or 'nothing'}")
 
 
+@app.command()
+def cache(prune: options.Prune = None, hub: options.HubToo = False) -> None:
+    """Show where downloaded weights are cached, how big that is, and how to empty it."""
+    from generators.checkpoint.sources import caches
+
+    if hub and prune is None:
+        raise InputError("--hub goes with --prune SIZE.")
+    for line in () if prune is None else caches.prune(caches.parsed_size(prune), hub=hub):
+        terminal.line(line)
+    terminal.table(caches.COLUMNS, caches.overview())
+    for line in caches.advice():
+        terminal.line(line)
+
+
 @app.command("count-tokens")
 def count_tokens(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model with a tokenizer.json.")],

@@ -101,6 +101,19 @@ Offline = Annotated[
     bool, typer.Option("--offline", help="Ask the model hub for nothing; what was read from it before is used.")
 ]
 
+Prune = Annotated[
+    str | None,
+    typer.Option(
+        "--prune", metavar="SIZE", help="Remove tensors that were unused longest, down to a size as `20GB`."
+    ),
+]
+HubToo = Annotated[
+    bool,
+    typer.Option(
+        "--hub", help="With --prune: the hub client's cache counts, too; models go from it that others may use."
+    ),
+]
+
 DEFAULT_BUDGET = 10.0  # minutes, the runner's own (a test sees to it), which can't be had without NumPy
 DEFAULT_REPORT_BUDGET = 1.0  # minutes: a report is soon there, and says how to have more text read
 DEFAULT_DEVICE = "cpu"

@@ -16,6 +16,7 @@ from numpy import ndarray as Array
 from threadpoolctl import threadpool_limits
 
 from generators import findings as all_findings
+from generators.base import notices
 from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
 from generators.base.plain import plain
 from generators.base.progress import Progress, Report, TimeLeft
@@ -173,6 +174,10 @@ class WorkerContext:
 
     def perform(self, job: Job, report: Report, watch: Watch) -> Answer:
         """Do a job. What goes wrong is its answer too: not every exception survives the way to another process."""
+        with notices.heard_by(report):
+            return self._perform(job, report, watch)
+
+    def _perform(self, job: Job, report: Report, watch: Watch) -> Answer:
         try:
             opened = self._opened(job.request)
             try:

@@ -7,6 +7,7 @@ elsewhere. What goes wrong is planned: `hub.faults.append(HubFault("cut", "model
 import hashlib
 import json
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,23 +18,36 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from generators.checkpoint.sources import network
+from generators.checkpoint.sources import patience
 
 COMMIT = "c0ffee" * 6 + "c0ff"
 DATE = "2023-03-01T00:00:00.000Z"
 LARGE = (".safetensors", ".bin")
-ERRORS = {"gated": (403, "GatedRepo"), "absent": (404, "RepoNotFound"), "private": (401, "RepoNotFound")}
+RESTRICTED = "Access to model is restricted"
+ERRORS = {  # status, X-Error-Code, X-Error-Message
+    "gated": (401, "GatedRepo", f"{RESTRICTED}. You must have access to it and be authenticated to access it."),
+    "no-access": (403, "GatedRepo", f"{RESTRICTED} and you are not in the authorized list."),
+    "fine-grained": (
+        403,
+        "",
+        "Please enable access to public gated repositories in your fine-grained token settings.",
+    ),
+    "bad-token": (401, "", "Invalid credentials in Authorization header"),
+    "absent": (404, "RepoNotFound", "Repository not found"),
+    "private": (401, "RepoNotFound", "Repository not found"),
+}
 
 
 @dataclass
 class HubFault:
     """What goes wrong: with which addresses, how often, and what is done first."""
 
-    kind: str  # a status, "cut", "html", "stall", "shift", "whole", "changed", "gated", "absent", "private"
+    kind: str  # a status, "cut", "html", "stall", "shift", "whole", "changed", or one of ERRORS
     where: str = ""
     times: int = 1
     after: int = 0  # requests that go well first
     retry_after: str | None = None
+    rate_limit: str | None = None  # the header RateLimit
 
 
 @dataclass
@@ -70,6 +84,7 @@ class HubServer:
     asked: list[Asked] = field(default_factory=list)
     sent: int = 0  # bytes of weights
     pulls: dict[str, list[Pull]] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
     url: str = ""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -123,6 +138,9 @@ class Handler(BaseHTTPRequestHandler):
         fault = self.hub.fault(path, *ERRORS, *map(str, (403, 408, 429, 500, 502, 503, 504)), "html", "stall")
         if fault is not None:
             return self.fail(fault)
+        for old, new in self.hub.renamed.items():
+            if f"/{old}/" in path:
+                return self.send(307, b"", {"Location": self.path.replace(f"/{old}/", f"/{new}/")})
         if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?", path):
             return self.model(match[1], match[2])
         if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)/discussions", path):
@@ -142,9 +160,10 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(1.5)
             self.close_connection = True
             return None
-        status, code = ERRORS[fault.kind] if fault.kind in ERRORS else (int(fault.kind), "")
-        more = {"Retry-After": fault.retry_after} if fault.retry_after else {}
-        return self.send(status, b"{}", {**more, **({"X-Error-Code": code} if code else {})})
+        status, code, message = ERRORS[fault.kind] if fault.kind in ERRORS else (int(fault.kind), "", "")
+        names = ("Retry-After", "RateLimit", "X-Error-Code", "X-Error-Message")
+        values = (fault.retry_after, fault.rate_limit, code, message)
+        return self.send(status, b"{}", {name: value for name, value in zip(names, values, strict=True) if value})
 
     def discussions(self, repo: str) -> None:
         """Answer in pages of one, so that there is more than one page."""
@@ -264,8 +283,18 @@ def at_hub(server: HubServer, folder, monkeypatch) -> None:
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     monkeypatch.setattr("huggingface_hub.file_download.HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "client-cache"))
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(folder / "token"))
+    monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.setenv("ATLAS_CACHE", str(folder / "cache"))
-    monkeypatch.setattr(network, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(patience, "FIRST_WAIT_S", 0.01)
+
+
+class QuietServer(ThreadingHTTPServer):
+    """A server to which clients that hang up are nothing special."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 @contextmanager
@@ -273,7 +302,7 @@ def serving(root: Path) -> Iterator[HubServer]:
     """Serve the repositories under a folder."""
     hub = HubServer(root)
     handler = type("OwnHandler", (Handler,), {"hub": hub})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = QuietServer(("127.0.0.1", 0), handler)
     hub.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()

@@ -34,7 +34,7 @@ def test_when_no_source_has_them_each_says_why(fake):
         locate(model(*sources), (), Hub())
     assert str(error.value) == (
         "The package no-such-package-here isn't installed. owner/empty on the hub has no safetensors (no weights). "
-        "The hub refuses owner/none: there is no such repository, or it is private and needs a token in HF_TOKEN."
+        f"There is no model at {fake.url}/owner/none, or it is private: log in with `hf auth login`."
     )
 
 

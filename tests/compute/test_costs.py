@@ -86,13 +86,12 @@ def test_a_hub_that_does_not_answer_is_asked_again_later(published, tmp_path, mo
     assert "to download" in costs.said_of([published], Places(), SKIPPED, costs.Cache(tmp_path / "costs"), print)
 
 
-@pytest.mark.parametrize("settings", [SKIPPED, RunSettings()])
-def test_much_is_announced_and_refused_where_the_disk_is_short(published, tmp_path, monkeypatch, settings):
+def test_much_is_announced_and_whole_files_refused_where_the_disk_is_short(published, tmp_path, monkeypatch):
     monkeypatch.setattr(ranged, "MUCH", 1)
     monkeypatch.setattr(ranged, "free_bytes", lambda folder: 1000)
     lines = []
     with pytest.raises(WeightsUnavailableError, match=r"owner/model takes [\d.]+ kB, and the disk of .* has 1.0 kB"):
-        compute_model(published, Places(), Store(tmp_path / "results"), lines.append, settings=settings)
+        compute_model(published, Places(), Store(tmp_path / "results"), lines.append)
     assert any(line.startswith("owner/model: ") and line.endswith(" to download") for line in lines)
 
 

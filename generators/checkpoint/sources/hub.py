@@ -1,26 +1,24 @@
 """A checkpoint on a model hub: small files whole, tensors by byte ranges."""
 
+import tempfile
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+from generators.base import notices
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import HubSource
+from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Origin
-from generators.checkpoint.sources.network import (
-    RemoteFile,
-    Traffic,
-    first_line,
-    is_no_route,
-    patiently,
-    refusal,
-    timeout,
-)
+from generators.checkpoint.sources.network import RemoteFile, Traffic, answer_in
+from generators.checkpoint.sources.patience import first_line
 from generators.checkpoint.sources.pickled import PICKLED, PICKLED_INDEX
 from generators.checkpoint.sources.ranged import RangedFiles
+from generators.checkpoint.sources.refusals import refusal
 from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
 
 HUB_TIMEOUT_S = 10.0
@@ -29,7 +27,7 @@ TITLE = "Adding `safetensors` variant of this model"
 BOT = "SFconvertbot"  # anyone may open a pull request of that title, with any weights
 MOST_LOOKED_AT = 20  # pull requests: the bot opens one per state of the files
 OF_WEIGHTS = (".safetensors", ".bin")
-REFUSED = 400  # HTTP statuses from here on are refusals
+OUT_OF_REACH = "The model hub can't be reached"
 
 
 class OlderFilesError(WeightsUnavailableError):
@@ -43,15 +41,25 @@ class Hub:
     Args:
         offline: don't ask it; what is cached is used.
         cache: of tensors that were read.
+        run: names a run of the command, through which each process remembers which servers can't be reached.
     """
 
     offline: bool = False
     cache: TensorCache = field(default_factory=lambda: TensorCache(default_folder()))
-    unreachable: str | None = field(default=None, init=False)
+    run: str = field(default_factory=lambda: uuid4().hex)
 
-    def __post_init__(self) -> None:
-        if self.offline:
-            self.unreachable = "it may not be asked"
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Return whether it may not be asked, or is known not to answer."""
+        from huggingface_hub import constants
+
+        return self.offline or constants.is_offline_mode() or patience.server(constants.ENDPOINT).is_down
+
+    def _why(self) -> str:
+        from huggingface_hub import constants
+
+        server = patience.server(constants.ENDPOINT)
+        return f"{OUT_OF_REACH} ({server.cause})" if server.is_down else OUT_OF_REACH
 
     def files(self, source: HubSource, older: bool = False) -> Files:
         """Return the files of a hub repository at the commit that its revision means now.
@@ -65,6 +73,8 @@ class Hub:
             WeightsUnavailableError: hub out of reach and nothing in its local cache, or no such repository.
         """
         _check_id(source.hub)
+        patience.install()
+        patience.begin(self.run)
         state = self._state(source)
         if state.has_older_only:
             state = self._converted(source, state) or state
@@ -87,13 +97,12 @@ class Hub:
 
     def _state(self, source: HubSource) -> "_State":
         """Return what a revision means now, or what it meant when the hub could be asked last."""
-        if self.unreachable is not None:
-            return self._known_state(source, "The model hub can't be reached")
+        if self.is_out_of_reach:
+            return self._known_state(source, self._why())
         from huggingface_hub import HfApi
 
         try:
-            wait = timeout(HUB_TIMEOUT_S)
-            info = patiently(lambda: HfApi().model_info(source.hub, revision=source.revision, timeout=wait))
+            info = HfApi().model_info(source.hub, revision=source.revision, timeout=HUB_TIMEOUT_S)
         except Exception as error:  # whatever the network library of the day raises
             return self._after(error, source)
         names = frozenset(file.rfilename for file in info.siblings or ())
@@ -106,7 +115,7 @@ class Hub:
         note = self.cache.note("conversions", source.hub, older.commit)
         if note is not None:
             return _State.from_note(note)
-        if self.unreachable is not None or source.revision != MAIN:
+        if self.is_out_of_reach or source.revision != MAIN:
             return None
         try:
             state = _conversion(source.hub, older.commit)
@@ -119,15 +128,14 @@ class Hub:
 
     def _after(self, error: Exception, source: HubSource) -> "_State":
         """Return the last known state after the hub failed to say what it is now; or say why there is none."""
-        response = getattr(error, "response", None)
-        status = getattr(response, "status_code", None)
-        if status is not None and REFUSED <= status < 500 and status != 429:
-            raise WeightsUnavailableError(f"The hub refuses {_named(source)}: {refusal(response)}") from error
-        if is_no_route(error):
-            self.unreachable = f"{type(error).__name__}: {first_line(error)}"
-            return self._known_state(source, "The model hub can't be reached")
-        why = f"The model hub can't say now what {_named(source)} is ({first_line(error)})"
-        return self._known_state(source, why)
+        response = answer_in(error)
+        if response is not None:
+            raise WeightsUnavailableError(refusal(response, source.hub, _named(source))) from error
+        if self.is_out_of_reach:
+            return self._known_state(source, self._why())
+        return self._known_state(
+            source, f"The model hub can't say now what {_named(source)} is ({first_line(error)})"
+        )
 
     def _known_state(self, source: HubSource, why: str) -> "_State":
         """Return what a revision meant when last asked for, by the atlas or by the hub's own client."""
@@ -144,53 +152,68 @@ class Hub:
         return _State(source.revision, Path(path).parent.name)  # .../snapshots/<commit>/config.json
 
     def _fetched(self, source: HubSource, state: "_State", traffic: Traffic, name: str) -> Path | None:
-        """Return a file that is on the disk from now on, and count what came if it holds weights."""
-        comes = name.endswith(OF_WEIGHTS) and not _is_here(source, state, name)
-        path = self._download(source, state, name)
-        if comes and path is not None:
-            traffic.came(path.stat().st_size)
-        return path
-
-    def _download(self, source: HubSource, state: "_State", name: str) -> Path | None:
-        from huggingface_hub import hf_hub_download
-        from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+        """Return a file that is on the disk from now on, and count what comes if it holds weights."""
+        from huggingface_hub import constants, hf_hub_download
+        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
         if state.names is not None and name not in state.names:
             return None
-        offline = self.unreachable is not None
+        offline, file = self.is_out_of_reach, f"{name} of {_named(source)}"
+        download = partial(hf_hub_download, source.hub, name, revision=state.commit, local_files_only=offline)
+        if name.endswith(OF_WEIGHTS):
+            download = partial(download, tqdm_class=_counting(traffic))
         try:
-            return Path(
-                patiently(lambda: hf_hub_download(source.hub, name, revision=state.commit, local_files_only=offline))
-            )
+            try:
+                return Path(download())
+            except OSError as error:
+                if not _is_disk(error) or name.endswith(OF_WEIGHTS):
+                    raise
+                notices.say_once(
+                    f"The hub client's cache {constants.HF_HUB_CACHE} can't be written ({error.strerror}); small "
+                    "files are kept for this run only."
+                )
+                return Path(download(cache_dir=_for_this_run().name))
         except LocalEntryNotFoundError as error:
             if offline and not name.endswith(".safetensors"):  # most repositories have no shard index
                 return None
-            why = (
-                "isn't in the local cache, and the model hub can't be reached"
-                if offline
-                else "can't be downloaded now"
-            )
-            raise WeightsUnavailableError(f"{name} of {_named(source)} {why}.") from error
+            raise self._not_downloaded(error, source, file, offline=offline) from error
         except EntryNotFoundError:
             return None
         except Exception as error:  # the disk, or network failures part way through a download
-            response: Any = getattr(error, "response", None)
-            if response is not None:
-                said = f"{name} of {_named(source)} can't be downloaded: {refusal(response)}"
-                raise WeightsUnavailableError(said) from error
-            on_disk = isinstance(error, OSError) and not isinstance(error, HfHubHTTPError | ConnectionError)
-            raise WeightsUnavailableError(
-                f"{name} of {_named(source)} can't be {'stored' if on_disk else 'downloaded'}: {first_line(error)}"
-            ) from error
+            raise self._not_downloaded(error, source, file) from error
+
+    def _not_downloaded(
+        self, error: Exception, source: HubSource, file: str, *, offline: bool = False
+    ) -> WeightsUnavailableError:
+        """Return why there is no file, and what to do about it."""
+        from huggingface_hub import constants
+        from huggingface_hub.errors import LocalEntryNotFoundError
+
+        if offline:
+            said = f"{file} isn't in the local cache, and the model hub can't be reached."
+        elif (response := answer_in(error)) is not None:
+            said = refusal(response, source.hub, file)
+        elif _is_disk(error):
+            said = (
+                f"{file} can't be stored in {constants.HF_HUB_CACHE} ({getattr(error, 'strerror', '')}). "
+                "`atlas cache` shows what can be removed; HF_HOME can name a folder on another disk."
+            )
+        elif isinstance(error, LocalEntryNotFoundError):
+            said = f"{file} can't be downloaded now."
+        else:
+            said = f"{file} can't be downloaded: {first_line(error)}."
+        return WeightsUnavailableError(said)
 
     def _remote(self, source: HubSource, commit: str, name: str, traffic: Traffic) -> RemoteFile:
         from huggingface_hub import hf_hub_url
         from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]  # exported, but lazily
 
         named = f"{name} of {_named(source)}"
-        if self.unreachable is not None:
+        if self.is_out_of_reach:
             raise WeightsUnavailableError(f"{named} isn't in the local cache, and the model hub can't be reached.")
-        return RemoteFile(hf_hub_url(source.hub, name, revision=commit), named, traffic, build_hf_headers())
+        return RemoteFile(
+            hf_hub_url(source.hub, name, revision=commit), source.hub, named, traffic, build_hf_headers()
+        )
 
 
 @dataclass(frozen=True)
@@ -249,11 +272,42 @@ def _conversion(repo: str, commit: str) -> _State | None:
     return None
 
 
+def _counting(traffic: Traffic) -> Any:
+    """Return what takes the place of the bars that the hub's client draws: it draws none, and counts what comes."""
+    from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]  # exported, but lazily
+
+    class Counting(tqdm):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **{**options, "disable": True})  # type: ignore[no-untyped-call]
+
+        def update_transfer(self, count: int) -> None:  # bytes on the network; `update` is for those on the disk
+            traffic.came(count)
+
+        def set_transfer_postfix_str(self, *arguments: Any, **options: Any) -> None: ...
+
+    return Counting
+
+
 def _is_here(source: HubSource, state: _State, name: str) -> bool:
     """Return whether the hub's own client has a whole file in its cache."""
     from huggingface_hub import try_to_load_from_cache
 
     return isinstance(try_to_load_from_cache(source.hub, name, revision=state.commit), str)
+
+
+@cache
+def _for_this_run() -> "tempfile.TemporaryDirectory[str]":
+    """Return a folder for files that can't be stored where they should be; it goes when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="atlas-")
+
+
+def _is_disk(error: Exception) -> bool:
+    """Return whether an error is of the disk; the hub client's own are OSErrors too."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    return (
+        isinstance(error, OSError) and bool(error.errno) and not isinstance(error, HfHubHTTPError | ConnectionError)
+    )
 
 
 def _named(source: HubSource) -> str:

@@ -4,7 +4,6 @@ import json
 import shutil
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -16,7 +15,7 @@ from numpy import ndarray as Array
 
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.base.progress import Report, in_bytes, silent, transfer
-from generators.checkpoint.sources import pickled
+from generators.checkpoint.sources import patience, pickled
 from generators.checkpoint.sources.files import (
     SHARD_INDEX,
     WEIGHTS,
@@ -27,7 +26,7 @@ from generators.checkpoint.sources.files import (
     weight_map,
 )
 from generators.checkpoint.sources.network import NoRangesError, RemoteFile, Traffic
-from generators.checkpoint.sources.tensor_cache import TensorCache, capacity
+from generators.checkpoint.sources.tensor_cache import TensorCache
 
 LENGTH = 8  # bytes before the header, which say how long it is
 LONGEST_HEADER = 100_000_000  # bytes; the format allows no more
@@ -127,13 +126,13 @@ class RangedFiles(Files):
             self.traffic.was_needed(place.name, place.end - place.start)
         groups = joined(missing)
         total = _length(groups)
-        if not 0 < total <= capacity():
+        self._announce(total, report)
+        if total == 0 or not self.cache.has_room(total):
             return None
-        self._make_sure(total, self.cache.folder, report)
         with (
             transfer(report, f"{self.origin.place}: reading from the hub", total) as came,
             self.traffic.watched(came),
-            ThreadPoolExecutor(IN_FLIGHT) as pool,
+            patience.threads(IN_FLIGHT) as pool,
         ):
             for _ in pool.map(self._get, groups):
                 pass
@@ -178,11 +177,13 @@ class RangedFiles(Files):
         places = [place for name in dict.fromkeys(names) if (place := self._place(name)) is not None]
         return places, [p for p in places if not self.cache.has_tensor(p.content, p.name)]
 
-    def _make_sure(self, total: int, folder: Path, report: Report) -> None:
-        """Say how much comes where that is much, and refuse what the disk has no room for."""
-        if total < MUCH:
-            return
-        report(f"{self.origin.place}: {in_bytes(total)} to download")
+    def _announce(self, total: int, report: Report) -> None:
+        if total >= MUCH:
+            report(f"{self.origin.place}: {in_bytes(total)} to download")
+
+    def _make_sure(self, total: int) -> None:
+        """Refuse whole files that the disk has no room for."""
+        folder = hub_folder()
         free = free_bytes(folder)
         if total > free:
             raise WeightsUnavailableError(
@@ -199,11 +200,15 @@ class RangedFiles(Files):
 
     def _fetch_whole(self, report: Report) -> None:
         """Have the hub's client download every file of tensors, and read them there from now on."""
-        self._make_sure(sum(self._size(f) for f in self.weight_files() if not self.here(f)), hub_folder(), report)
+        total = sum(self._size(file) for file in self.weight_files() if not self.here(file))
+        self._announce(total, report)
+        self._make_sure(total)
         for file in self.weight_files():
             if not self.here(file):
-                report(f"{self.origin.place}: getting {file}")
-                self.fetch(file)
+                getting = f"{self.origin.place}: getting {file}"
+                report(getting)
+                with transfer(report, getting, None) as came, self.traffic.watched(came):
+                    self.fetch(file)
             self._whole.add(file)
 
     @cached_property
@@ -212,7 +217,7 @@ class RangedFiles(Files):
         if index is not None:
             return weight_map(index, f"In the checkpoint {self.origin.place}, {SHARD_INDEX}")
         if self.comes_whole:
-            self._make_sure(self.to_come(()), hub_folder(), silent)
+            self._make_sure(self.to_come(()))
         header = self._header(WEIGHTS) if self.ranged else None
         if header is None:
             return super()._file_of

@@ -4,11 +4,16 @@ import hashlib
 import json
 import os
 import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 from threading import get_ident
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
+
+from generators.base import notices
 
 Bytes = bytes | bytearray | memoryview
 GIGABYTE = 10**9
@@ -31,9 +36,20 @@ def capacity() -> int:
         return int(DEFAULT_GB * GIGABYTE)
 
 
+class CachedFile(NamedTuple):
+    """A file in the cache: when it was last used (seconds since 1970), its size in bytes, and its path."""
+
+    used: float
+    size: int
+    path: Path
+
+
 @dataclass(frozen=True)
 class TensorCache:
-    """A folder of tensors and headers. A tensor's file is named by its SHA-256, which is checked when it is read."""
+    """A folder of tensors and headers. A tensor's file is named by its SHA-256, which is checked when it is read.
+
+    Where it can't be written, that is said once, and what isn't stored is read from the hub again.
+    """
 
     folder: Path
 
@@ -45,11 +61,13 @@ class TensorCache:
             except OSError:
                 continue
             if hashlib.file_digest(cached, "sha256").hexdigest() == path.name:
-                os.utime(path)  # the most recently used is removed last
+                with suppress(OSError):  # a folder that can only be read
+                    os.utime(path)  # the most recently used is removed last
                 cached.seek(0)
                 return cached
             cached.close()
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
         return None
 
     def has_tensor(self, file: str, name: str) -> bool:
@@ -60,7 +78,8 @@ class TensorCache:
         """Store a tensor's bytes, unless they alone are too many. `prune` makes room by removing others."""
         if len(data) > capacity():
             return
-        _put(self._tensors(file, name) / hashlib.sha256(data).hexdigest(), data)
+        with self._as_far_as_it_goes():
+            _put(self._tensors(file, name) / hashlib.sha256(data).hexdigest(), data)
 
     def note(self, *place: str) -> dict[str, Any] | None:
         """Return a note (a file's header, the commit of a branch), None if there is none that can be read."""
@@ -72,18 +91,46 @@ class TensorCache:
 
     def store_note(self, content: dict[str, Any], *place: str) -> None:
         """Store a note under its place."""
-        _put(self._note(place), json.dumps(content).encode())
+        with self._as_far_as_it_goes():
+            _put(self._note(place), json.dumps(content).encode())
+
+    def has_room(self, count: int) -> bool:
+        """Return whether so many bytes of tensors could all be stored: in the limit, and on the disk."""
+        there = next((folder for folder in (self.folder, *self.folder.parents) if folder.is_dir()), self.folder)
+        try:
+            return count <= min(capacity(), shutil.disk_usage(there).free) and os.access(there, os.W_OK)
+        except OSError:
+            return False
+
+    def tensors(self) -> list[CachedFile]:
+        """Return the files of tensors, the least recently used first."""
+        return _files(self.folder / "tensors")
+
+    def notes(self) -> list[CachedFile]:
+        """Return all other files, the oldest first."""
+        return _files(self.folder / "notes")
 
     def prune(self) -> None:
         """Remove tensors, the least recently used first, until the rest fit in the cache."""
-        most = capacity()
-        files = [found for path in (self.folder / "tensors").rglob("*") if (found := _size_and_use(path)) is not None]
-        total = sum(size for _, size, _ in files)
-        for _, size, path in sorted(files):
+        most, files = capacity(), self.tensors()
+        total = sum(file.size for file in files)
+        for file in files:
             if total <= most:
                 return
-            path.unlink(missing_ok=True)
-            total -= size
+            with self._as_far_as_it_goes():
+                file.path.unlink(missing_ok=True)
+            total -= file.size
+
+    @contextmanager
+    def _as_far_as_it_goes(self) -> Iterator[None]:
+        """Change the cache; where that is impossible, say so once and go on."""
+        try:
+            yield
+        except OSError as error:
+            notices.say_once(
+                f"The cache {self.folder} can't be written ({error.strerror or error}); what it can't store is read "
+                "from the hub each time."
+            )
 
     def _tensors(self, file: str, name: str) -> Path:
         return self.folder / "tensors" / _as_name(file) / hashlib.sha256(name.encode()).hexdigest()[:32]
@@ -103,13 +150,17 @@ def _put(path: Path, data: Bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _size_and_use(path: Path) -> tuple[int, int, Path] | None:
-    """Return when a file was last used, its size, and its path; None if it is gone or isn't a file."""
+def _files(folder: Path) -> list[CachedFile]:
+    return sorted(found for path in folder.rglob("*") if (found := _cached_file(path)) is not None)
+
+
+def _cached_file(path: Path) -> CachedFile | None:
+    """Describe a file; None if it is gone or isn't a file."""
     try:
         stat = path.stat()
     except OSError:
         return None
-    return (stat.st_mtime_ns, stat.st_size, path) if S_ISREG(stat.st_mode) else None
+    return CachedFile(stat.st_mtime, stat.st_size, path) if S_ISREG(stat.st_mode) else None
 
 
 def _as_name(text: str) -> str:

@@ -1,0 +1,42 @@
+"""Sentences about a whole run that come up deep inside it, such as that a cache can't be written."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from generators.base.progress import Report, printable
+
+
+def _on_stderr(line: str) -> None:
+    print(printable(line), file=sys.stderr, flush=True)
+
+
+_listeners: list[Report] = [_on_stderr]
+_said: set[str] = set()
+
+
+@contextmanager
+def heard_by(report: Report) -> Iterator[None]:
+    """Have `report` get these sentences meanwhile, whichever thread says them."""
+    _listeners.append(report)
+    try:
+        yield
+    finally:
+        _listeners.remove(report)
+
+
+def say(sentence: str) -> None:
+    """Say a sentence to whoever listens."""
+    _listeners[-1](sentence)
+
+
+def say_once(sentence: str) -> None:
+    """Say a sentence, unless this run of the command has said it already."""
+    if sentence not in _said:
+        _said.add(sentence)
+        say(sentence)
+
+
+def forget() -> None:
+    """Begin another run: what was said once may be said once more."""
+    _said.clear()
