@@ -321,4 +321,4 @@ def _check_id(hub_id: str) -> None:
     try:
         validate_repo_id(hub_id)
     except HFValidationError as error:
-        raise InputError(f"{hub_id!r} can't be a hub id: {first_line(error)}") from error
+        raise InputError(f"{hub_id!r} can't be a hub id: {first_line(error)}.") from error

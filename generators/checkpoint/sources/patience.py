@@ -21,7 +21,8 @@ CONNECT_S = 5.0  # for each address that a server has
 START_S = 8.0  # how long a server is tried that hasn't answered yet
 OUTAGE_S = 100.0  # and one that has
 ASK_AGAIN_S = 60.0  # until a server is tried again that went down
-FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
+FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 15.0
+LONGEST_ASKED_S = 60.0  # where a server that is in trouble says how long to wait
 WINDOW_S = 300.0  # of the hub's rate limits
 MOST_WINDOWS = 5
 TOO_MANY = 429
@@ -246,7 +247,9 @@ def _limit_connecting(request: Any) -> None:
 
 def waiting(failures: int, asked: float | None = None) -> float:
     """Return how many seconds to wait after that many failures: as asked, otherwise twice as long each time."""
-    return min(asked if asked is not None else FIRST_WAIT_S * 2 ** (failures - 1), LONGEST_WAIT_S)
+    if asked is not None:
+        return min(asked, LONGEST_ASKED_S)
+    return min(FIRST_WAIT_S * 2 ** (failures - 1), LONGEST_WAIT_S)
 
 
 def asked_wait(response: Any) -> float | None:
@@ -271,5 +274,5 @@ def asked_wait(response: Any) -> float | None:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its kind."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    """Return the first line of an error's message without its full stop, or its kind."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
