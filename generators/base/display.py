@@ -82,9 +82,9 @@ class Display:
         self.rows[worker] = Row(tally, what, self._clock(), measures)
 
     def say(self, worker: str, line: str) -> None:
-        """A worker says what it does; more than a line is reported at once."""
+        """A worker says what it does; a line with its end, or more than one, is reported at once."""
         if "\n" in line:
-            self.report(line)
+            self.report(line.rstrip("\n"))
         elif worker in self.rows:
             self.rows[worker].said = line
 

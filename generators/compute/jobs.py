@@ -174,7 +174,7 @@ class WorkerContext:
 
     def perform(self, job: Job, report: Report, watch: Watch) -> Answer:
         """Do a job. What goes wrong is its answer too: not every exception survives the way to another process."""
-        with notices.heard_by(report):
+        with notices.heard_by(lambda sentence: report(f"{sentence}\n")):
             return self._perform(job, report, watch)
 
     def _perform(self, job: Job, report: Report, watch: Watch) -> Answer:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from generators.base.display import Display
 from generators.base.errors import WeightsUnavailableError
 from generators.checkpoint.registry import HubSource, Model
 from generators.checkpoint.sources import Hub, Places, ranged
@@ -53,7 +54,7 @@ def test_a_gated_model_is_named_as_such(fake, published):
     fake.faults.append(HubFault("gated", "/resolve/", times=100))
     cost = costs.cost_of(published, Places(), SKIPPED)
     assert cost.download is None
-    assert "its owner grants access" in cost.trouble
+    assert "is gated. Ask for access on that page" in cost.trouble
     assert costs.row(cost, "not computed yet")[1:4] == ("?", "?", "?")
 
 
@@ -91,7 +92,7 @@ def test_much_is_announced_and_whole_files_refused_where_the_disk_is_short(publi
     monkeypatch.setattr(ranged, "free_bytes", lambda folder: 1000)
     lines = []
     with pytest.raises(WeightsUnavailableError, match=r"owner/model takes [\d.]+ kB, and the disk of .* has 1.0 kB"):
-        compute_model(published, Places(), Store(tmp_path / "results"), lines.append)
+        compute_model(published, Places(), Store(tmp_path / "results"), Display(lines.append))
     assert any(line.startswith("owner/model: ") and line.endswith(" to download") for line in lines)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy import ndarray as Array
 
+from generators.base import notices
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.base.progress import Report, in_bytes, silent, transfer
 from generators.checkpoint.sources import patience, pickled
@@ -126,7 +127,7 @@ class RangedFiles(Files):
             self.traffic.was_needed(place.name, place.end - place.start)
         groups = joined(missing)
         total = _length(groups)
-        self._announce(total, report)
+        self._announce(total)
         if total == 0 or not self.cache.has_room(total):
             return None
         with (
@@ -177,9 +178,10 @@ class RangedFiles(Files):
         places = [place for name in dict.fromkeys(names) if (place := self._place(name)) is not None]
         return places, [p for p in places if not self.cache.has_tensor(p.content, p.name)]
 
-    def _announce(self, total: int, report: Report) -> None:
+    def _announce(self, total: int) -> None:
+        """Say how much is on its way, where that is much."""
         if total >= MUCH:
-            report(f"{self.origin.place}: {in_bytes(total)} to download")
+            notices.say_once(f"{self.origin.place}: {in_bytes(total)} to download")
 
     def _make_sure(self, total: int) -> None:
         """Refuse whole files that the disk has no room for."""
@@ -201,7 +203,7 @@ class RangedFiles(Files):
     def _fetch_whole(self, report: Report) -> None:
         """Have the hub's client download every file of tensors, and read them there from now on."""
         total = sum(self._size(file) for file in self.weight_files() if not self.here(file))
-        self._announce(total, report)
+        self._announce(total)
         self._make_sure(total)
         for file in self.weight_files():
             if not self.here(file):
@@ -217,7 +219,9 @@ class RangedFiles(Files):
         if index is not None:
             return weight_map(index, f"In the checkpoint {self.origin.place}, {SHARD_INDEX}")
         if self.comes_whole:
-            self._make_sure(self.to_come(()))
+            total = self.to_come(())
+            self._announce(total)
+            self._make_sure(total)
         header = self._header(WEIGHTS) if self.ranged else None
         if header is None:
             return super()._file_of
