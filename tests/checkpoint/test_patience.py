@@ -62,13 +62,16 @@ def test_several_windows_of_a_rate_limit_pass_but_not_any_number(fake, waits):
         _ = opened()["token_embedding"]
 
 
-def test_threads_wait_for_one_window_together(fake, waits, lines):
-    published(fake)
-    checkpoint = opened()
-    fake.faults.append(HubFault("429", "/cdn/", times=3, rate_limit='"resolvers";r=0;t=60'))
-    checkpoint.prefetch(list(checkpoint), lambda line: None)
-    assert len(lines) == len(waits) or len(lines) < 3
-    is_whole(checkpoint)
+def test_threads_wait_for_one_window_together(waits, lines):
+    server = patience.Server("hub")
+    for _ in range(4):  # four requests were under way
+        server.pause(60)
+    assert lines == ["The hub asks to wait 60 s (rate limit)."]
+    server.admit()
+    server.admit()
+    assert waits == [60]
+    server.pause(60)
+    assert len(lines) == 2
 
 
 def test_a_date_to_wait_for_is_understood():
@@ -94,20 +97,22 @@ def test_a_hub_that_never_answers_costs_little_and_once(fake, monkeypatch):
     assert asked == [1] and time.monotonic() - began < 2
 
 
-def test_a_hub_that_was_reached_before_is_waited_for(fake, monkeypatch, waits):
+def test_a_hub_that_was_reached_before_is_waited_for(fake, monkeypatch, waits, lines):
     """It is down for a minute in the middle of a run."""
+    monkeypatch.setattr(patience, "FIRST_WAIT_S", 1.0)
     published(fake)
     checkpoint = opened()
     real = httpx2.HTTPTransport.handle_request
 
     def down(transport, request):
         if sum(waits) < 60:
-            raise httpx2.ConnectError("refused")
+            raise httpx2.ConnectError("refused", request=request)
         return real(transport, request)
 
     monkeypatch.setattr("httpx2.HTTPTransport.handle_request", down)
     np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
     assert 60 <= sum(waits) < patience.OUTAGE_S
+    assert lines == [f"{fake.url.removeprefix('http://')} doesn't answer; it is waited for 100 s at most."]
 
 
 def test_a_hub_that_went_down_is_asked_again_later(fake, monkeypatch, waits):

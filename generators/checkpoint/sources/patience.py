@@ -20,6 +20,7 @@ T = TypeVar("T")
 CONNECT_S = 5.0  # for each address that a server has
 START_S = 8.0  # how long a server is tried that hasn't answered yet
 OUTAGE_S = 100.0  # and one that has
+SILENT_S = 3.0  # longer waits in an outage are said
 ASK_AGAIN_S = 60.0  # until a server is tried again that went down
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 15.0
 LONGEST_ASKED_S = 60.0  # where a server that is in trouble says how long to wait
@@ -212,6 +213,8 @@ def _wait_after(error: Any, request: Any, failures: int, began: float) -> float:
     if clock() + wait - began > patience:
         what, cause = "can't be reached" if no_route else "gives no answer", first_line(error)
         raise failing.give_up(f"{what} ({cause})", began, cause) from error
+    if wait > SILENT_S:
+        notices.say_once(f"{failing.name} doesn't answer; it is waited for {patience:.0f} s at most.")
     return wait
 
 
