@@ -17,6 +17,7 @@ from generators.base import notices
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.base.progress import Report, in_bytes, silent, transfer
 from generators.checkpoint.sources import patience, pickled
+from generators.checkpoint.sources.caches import hub_folder
 from generators.checkpoint.sources.files import (
     SHARD_INDEX,
     WEIGHTS,
@@ -329,13 +330,6 @@ def _placed(entry: Any, begin: int) -> Entry:
 
 def _length(groups: Iterable[list[Place]]) -> int:
     return sum(group[-1].end - group[0].start for group in groups)
-
-
-def hub_folder() -> Path:
-    """Return the folder where the hub's client keeps whole files."""
-    from huggingface_hub.constants import HF_HUB_CACHE
-
-    return Path(HF_HUB_CACHE)
 
 
 def free_bytes(folder: Path) -> int:
