@@ -333,7 +333,7 @@ def test_the_site_comes_first_and_again_only_if_anything_was_computed(atlas, rem
     monkeypatch.setattr("generators.cli._make_site", lambda *_: steps.append("site") or [])
     run = atlas("build")
     assert (run.code, steps) == (0, ["site"])
-    assert "2 models are not computed. What they take isn't known" in run.out
+    assert "2 models are not computed. What that takes isn't known now: " in run.out
     Path("results/good/gains.json").unlink()
     atlas("build")
     assert steps == ["site", "site", "site"]

@@ -146,19 +146,20 @@ def said_of(models: Sequence[Model], places: Places, settings: RunSettings, cach
     if stored is None:
         report("asking the hub what the other models take")
         found = list(costs(models, places, settings))
-        stored = what_is_left(found).encode()
+        stored = what_is_left(found, places.hub.why() if places.hub.is_out_of_reach else None).encode()
         with suppress(AtlasError):
             cache.put(asked[all(cost.download is None for cost in found)], stored)
     cache.drop_unused()
     return stored.decode()
 
 
-def what_is_left(found: Sequence[Cost]) -> str:
+def what_is_left(found: Sequence[Cost], unreachable: str | None = None) -> str:
     """Return how many models aren't computed, what all of them take, and how to compute one."""
     known = [cost for cost in found if cost.seconds is not None]
     count = f"{len(found)} models are not computed." if len(found) > 1 else "One model is not computed."
     if not known:
-        return f"{count} What they take isn't known: {found[0].trouble} One: `atlas compute {found[0].model.name}`"
+        why = unreachable or (found[0].trouble or "").rstrip(".")
+        return f"{count} What that takes isn't known now: {why}.\n  one of them   atlas compute {found[0].model.name}"
     one = known[0]
     took = f"{in_bytes(one.download or 0)}, {in_hours(one.seconds or 0)}"
     return "\n".join(

@@ -81,7 +81,7 @@ def has_time_for_more(settings: RunSettings, record: Mapping[str, str] | None) -
 def why_not(files: Files, checkpoint: Checkpoint, device: str = "cpu") -> str | None:
     """Return why a model can't be run here, as far as that can be said without opening it; else None.
 
-    Of a model on the hub that includes whether it fits into memory, so that no file of it comes in vain.
+    Of a model on the hub that includes whether it fits into memory and on the disk, so that no file comes in vain.
     """
     if any(find_spec(name) is None for name in LIBRARIES):
         return NOT_INSTALLED
@@ -92,9 +92,10 @@ def why_not(files: Files, checkpoint: Checkpoint, device: str = "cpu") -> str | 
     if lacking:
         more = f" and {len(lacking) - 1} more tensors" if len(lacking) > 1 else ""
         return f"The model can't be run: the checkpoint lacks {checkpoint.lacking(lacking[0])}{more}."
-    if files.traffic is not None and device == "cpu":
-        return _too_large(files)
-    return None
+    too_large = _too_large(files) if files.traffic is not None and device == "cpu" else None
+    if too_large is None and (no_room := files.no_room()) is not None:
+        return f"The model can't be run here: {no_room}"
+    return too_large
 
 
 def _too_large(files: Files) -> str | None:
@@ -109,8 +110,8 @@ def _too_large(files: Files) -> str | None:
 
 
 def may_pass(reason: str | None) -> bool:
-    """Return whether a model that can't be run here may be a little later, for no other reason than free memory."""
-    return reason is not None and "memory" in reason and not reason.endswith(FOR_EVER)
+    """Return whether a model that can't be run here may be a little later: memory or a disk has too little free."""
+    return reason is not None and ("memory" in reason or "disk" in reason) and not reason.endswith(FOR_EVER)
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """What a model takes is known before any weight comes, and is what then comes."""
 
+import re
+
 import pytest
 
 from generators.base.display import Display
@@ -66,8 +68,8 @@ def test_sums_say_what_they_leave_out(published):
     said = costs.in_total([known, away, gated])
     assert said.endswith(", not counting 1 gated and 1 that can't be had now")
     assert costs.what_is_left([away]) == (
-        "One model is not computed. What they take isn't known: The model hub can't be reached. "
-        "One: `atlas compute model`"
+        "One model is not computed. What that takes isn't known now: The model hub can't be reached.\n"
+        "  one of them   atlas compute model"
     )
 
 
@@ -82,18 +84,26 @@ def test_the_hub_is_asked_once(fake, published, tmp_path):
 
 def test_a_hub_that_does_not_answer_is_asked_again_later(published, tmp_path, monkeypatch):
     cache = costs.Cache(tmp_path / "costs")
-    assert "isn't known" in costs.said_of([published], Places(hub=Hub(offline=True)), SKIPPED, cache, print)
+    said = costs.said_of([published], Places(hub=Hub(offline=True)), SKIPPED, cache, print)
+    assert "isn't known now: The model hub can't be reached.\n" in said
     monkeypatch.setattr(costs, "HOURLY", "%d")
     assert "to download" in costs.said_of([published], Places(), SKIPPED, costs.Cache(tmp_path / "costs"), print)
 
 
-def test_much_is_announced_and_whole_files_refused_where_the_disk_is_short(published, tmp_path, monkeypatch):
+def test_much_is_announced_and_not_run_where_the_disk_is_short(fake, published, tmp_path, monkeypatch):
     monkeypatch.setattr(ranged, "MUCH", 1)
     monkeypatch.setattr(ranged, "free_bytes", lambda folder: 1000)
-    lines = []
-    with pytest.raises(WeightsUnavailableError, match=r"owner/model takes [\d.]+ kB, and the disk of .* has 1.0 kB"):
-        compute_model(published, Places(), Store(tmp_path / "results"), Display(lines.append))
+    store, lines = Store(tmp_path / "results"), []
+    done = compute_model(published, Places(), store, Display(lines.append))
     assert any(line.startswith("owner/model: ") and line.endswith(" to download") for line in lines)
+    assert "helix" in done.computed
+    reason = store.finding("model", "stream").reason
+    assert re.fullmatch(
+        r"The model can't be run here: its files take .* kB, and the disk of .* has 1.0 kB free.", reason
+    )
+    assert fake.sent < (fake.repository("owner/model") / "model.safetensors").stat().st_size
+    monkeypatch.setattr(ranged, "free_bytes", lambda folder: 10**12)
+    assert costs.cost_of(published, Places(), RunSettings()).download > 0
 
 
 def test_older_files_that_the_disk_has_no_room_for_are_not_begun(fake, tmp_path, monkeypatch):

@@ -99,6 +99,10 @@ class Files:
         """Return how many bytes `prefetch` would bring here: none where tensors lie on this machine."""
         return 0
 
+    def no_room(self) -> str | None:
+        """Return why whole files can't be stored here, as half a sentence; None where they are, or can be."""
+        return None
+
     @property
     def comes_whole(self) -> bool:
         """Return whether nothing is known of tensors before their files have been downloaded whole."""

@@ -55,7 +55,8 @@ class Hub:
 
         return self.offline or constants.is_offline_mode() or patience.server(constants.ENDPOINT).is_down
 
-    def _why(self) -> str:
+    def why(self) -> str:
+        """Return that it can't be reached, and why if that is known."""
         from huggingface_hub import constants
 
         server = patience.server(constants.ENDPOINT)
@@ -98,7 +99,7 @@ class Hub:
     def _state(self, source: HubSource) -> "_State":
         """Return what a revision means now, or what it meant when the hub could be asked last."""
         if self.is_out_of_reach:
-            return self._known_state(source, self._why())
+            return self._known_state(source, self.why())
         from huggingface_hub import HfApi
 
         try:
@@ -132,7 +133,7 @@ class Hub:
         if response is not None:
             raise WeightsUnavailableError(refusal(response, source.hub, _named(source))) from error
         if self.is_out_of_reach:
-            return self._known_state(source, self._why())
+            return self._known_state(source, self.why())
         return self._known_state(
             source, f"The model hub can't say now what {_named(source)} is ({first_line(error)})"
         )

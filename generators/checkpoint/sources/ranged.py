@@ -184,14 +184,16 @@ class RangedFiles(Files):
         if total >= MUCH:
             notices.say_once(f"{self.origin.place}: {in_bytes(total)} to download")
 
-    def _make_sure(self, total: int) -> None:
-        """Refuse whole files that the disk has no room for."""
-        folder = hub_folder()
+    def no_room(self) -> str | None:
+        """Return why whole files can't be stored, as half a sentence; None where the disk has room for them.
+
+        Raises InputError, WeightsUnavailableError: as for reading tensors.
+        """
+        total, folder = self.to_come(() if self.comes_whole else self.names(), whole=True), hub_folder()
         free = free_bytes(folder)
-        if total > free:
-            raise WeightsUnavailableError(
-                f"{self.origin.place} takes {in_bytes(total)}, and the disk of {folder} has {in_bytes(free)} free."
-            )
+        if total <= free:
+            return None
+        return f"its files take {in_bytes(total)}, and the disk of {folder} has {in_bytes(free)} free."
 
     def _whole_file(self, name: str) -> Iterator[Array]:
         """Hand out a tensor of a file that is on disk, or is downloaded for it."""
@@ -203,9 +205,7 @@ class RangedFiles(Files):
 
     def _fetch_whole(self, report: Report) -> None:
         """Have the hub's client download every file of tensors, and read them there from now on."""
-        total = sum(self._size(file) for file in self.weight_files() if not self.here(file))
-        self._announce(total)
-        self._make_sure(total)
+        self._announce(sum(self._size(file) for file in self.weight_files() if not self.here(file)))
         for file in self.weight_files():
             if not self.here(file):
                 getting = f"{self.origin.place}: getting {file}"
@@ -220,9 +220,9 @@ class RangedFiles(Files):
         if index is not None:
             return weight_map(index, f"In the checkpoint {self.origin.place}, {SHARD_INDEX}")
         if self.comes_whole:
-            total = self.to_come(())
-            self._announce(total)
-            self._make_sure(total)
+            self._announce(self.to_come(()))
+            if (lacking := self.no_room()) is not None:
+                raise WeightsUnavailableError(f"{self.origin.place} can't be downloaded: {lacking}")
         header = self._header(WEIGHTS) if self.ranged else None
         if header is None:
             return super()._file_of
