@@ -28,7 +28,7 @@ def workshop(tmp_path: Path) -> Workshop:
 
 def given(workshop: Workshop, unavailable: dict[str, str] | None = None) -> str:
     folder = workshop.site.parent
-    inputs = folder / "models.yml", folder / "results"
+    inputs = folder / "models.yml", [folder / "results"]
     return build_cache.inputs(*inputs, workshop, folder / "templates", unavailable or {})
 
 
