@@ -91,7 +91,7 @@ def test_files_that_are_needed_whole_come_whole_and_are_counted(fake):
 
 def test_whole_files_report_their_bytes_while_they_come(fake, monkeypatch):
     published(fake)
-    monkeypatch.setattr("generators.base.progress.REPORT_EVERY", 0.0)
+    monkeypatch.setattr("generators.base.progress.SHOW_EVERY", 0.0)
     lines: list[str] = []
     checkpoint = opened()
     checkpoint.prefetch(list(checkpoint), lines.append, whole=True)

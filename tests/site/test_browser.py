@@ -21,6 +21,9 @@ ONLY_VIOLATIONS = {"resultTypes": ["violations"]}  # what passes isn't gathered,
 WCAG = {**ONLY_VIOLATIONS, "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 
 
+ONE_OF_A_KIND = ("models/stdlib-gpt2/", "models/stdlib-rotary/")
+
+
 def addresses(site: Path) -> list[str]:
     return sorted(path.relative_to(site).as_posix().removesuffix("index.html") for path in site.rglob("index.html"))
 
@@ -65,7 +68,9 @@ def test_every_page_is_sound(browser: Browser, address: str, built_site: Path) -
             assert broken_pictures(page) == [], path
             nameless = "all => all.filter(i => i.getAttribute('alt') === null).length"
             assert page.eval_on_selector_all("img", nameless) == 0
-            assert violations(page) == [], path
+            # In the dark, pages of the other models of series have the colors that these have.
+            if scheme == "light" or not path.startswith("models/stdlib-") or path.startswith(ONE_OF_A_KIND):
+                assert violations(page) == [], path
             for viewport in (PHONE, WIDE):
                 page.set_viewport_size(viewport)
                 width = page.evaluate("document.documentElement.scrollWidth")

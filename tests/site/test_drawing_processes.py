@@ -10,6 +10,14 @@ from generators.base.interrupts import ctrl_c_deferred
 from generators.site.page_cache import _drawing_processes
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c():
+    """Have Ctrl-C raise KeyboardInterrupt: it is ignored in commands that a shell runs in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_ctrl_c_ends_what_is_drawn_at_once():
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt), _drawing_processes(2) as pool:
