@@ -146,7 +146,7 @@ def plan(
     offline: options.Offline = False,
 ) -> None:
     """Show what computing models takes: download, memory, time. Nothing but configs and headers is read for it."""
-    from generators.compute import costs
+    from generators import costs
 
     known, settings = asked.registry(registry, named=bool(models)), asked.run_settings(budget, device, skip_runs)
     places, store = asked.places(models_dir, offline), asked.store(results)
@@ -415,7 +415,7 @@ def _say_what_is_left(registry: "Registry", store: "Store", places: "Places", se
     if not left:
         return
     from generators.base.cache import Cache
-    from generators.compute.costs import said_of
+    from generators.costs import said_of
     from generators.site.build_cache import Workshop
 
     with progress() as tell:

@@ -8,7 +8,7 @@ from generators.base.display import Display
 from generators.base.errors import WeightsUnavailableError
 from generators.checkpoint.registry import HubSource, Model
 from generators.checkpoint.sources import Hub, Places, ranged
-from generators.compute import costs
+from generators import costs
 from generators.compute.results import Store
 from generators.compute.running import RunSettings
 from generators.compute.schedule import compute_model
