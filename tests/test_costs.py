@@ -4,11 +4,11 @@ import re
 
 import pytest
 
+from generators import costs
 from generators.base.display import Display
 from generators.base.errors import WeightsUnavailableError
 from generators.checkpoint.registry import HubSource, Model
 from generators.checkpoint.sources import Hub, Places, ranged
-from generators import costs
 from generators.compute.results import Store
 from generators.compute.running import RunSettings
 from generators.compute.schedule import compute_model
