@@ -9,7 +9,8 @@ from generators.base.files import replace_file
 from tests import crash
 from tests.faults import FAULTS, FailingDisk, Fault
 
-EVERY = 37
+EVERY = 89  # coprime to the number of faults: each kind is met
+EVERY_KILL = 4
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +26,11 @@ def test_nothing_is_lost(world, before):
     assert {"killed", "sentence"} <= found
 
 
-def test_a_kill_before_each_replacement_and_removal_of_a_file_loses_nothing(world):
+def test_a_kill_before_a_replacement_or_removal_of_a_file_loses_nothing(world):
     before = next(iter(crash.BEFORE))
     moments = [at for at, kind in enumerate(world.steps(before), 1) if kind in ("replace", "unlink")]
     assert len(moments) > 2 * len(crash.NAMES)
-    assert {crash.outcome(world, before, at, "killed before") for at in moments} == {"killed"}
+    assert {crash.outcome(world, before, at, "killed before") for at in moments[::EVERY_KILL]} == {"killed"}
 
 
 @pytest.mark.parametrize("fault", [name for name in FAULTS if not name.startswith("killed")])

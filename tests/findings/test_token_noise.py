@@ -1,4 +1,4 @@
-"""On embeddings without any structure nothing of the token side is found: 100 seeds over three kinds of noise."""
+"""On embeddings without any structure nothing of the token side is found: 36 seeds over three kinds of noise."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests import synthetic
 
 V, D, N = 1200, 40, 256
 TOKEN_SIDE = [finding for finding in FINDINGS if "token_embedding" in finding.needs and RUN not in finding.needs]
-SEEDS = {"gaussian": range(34), "log-normal norms": range(100, 133), "power-law spectrum": range(200, 233)}
+SEEDS = {"gaussian": range(12), "log-normal norms": range(100, 112), "power-law spectrum": range(200, 212)}
 
 
 def embedding(kind: str, rng: np.random.Generator) -> np.ndarray:
