@@ -6,7 +6,16 @@ from typing import Any
 from generators.base.architecture import Rotary
 from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.roles import SIZES, Family, Slot, fused, like, linear, linears, norm, part_of
-from generators.checkpoint.rotation import FULL, SLIDING, Fields, rotation, same_in_all_layers, windows, windows_above
+from generators.checkpoint.rotation import (
+    FULL,
+    SLIDING,
+    Fields,
+    part_of_each_head,
+    rotation,
+    same_in_all_layers,
+    windows,
+    windows_above,
+)
 
 ROTATES = "Positions enter as rotations inside attention: this architecture has no position embedding to look at."
 ROUTES = "Each token is sent to a few of several MLPs: there is no one matrix that every token's MLP reads with."
@@ -63,6 +72,14 @@ LLAMA = Family(
     defaults={"max_position_embeddings": 2048, "rms_norm_eps": 1e-6},
     without={"position_embedding": ROTATES},
     extra=same_in_all_layers,
+)
+
+EUROBERT = like(
+    LLAMA,
+    "eurobert",
+    slots={"unembedding.bias": Slot("lm_head.bias", "V", when="mlp_bias")},
+    causal=False,
+    defaults={"max_position_embeddings": 8192, "rms_norm_eps": 1e-5},
 )
 
 MISTRAL = like(
@@ -172,6 +189,7 @@ PHI3 = like(
         "rms_norm_eps": 1e-5,
         "original_max_position_embeddings": 4096,
     },
+    extra=part_of_each_head,
 )
 
 OLMO = like(
@@ -238,4 +256,4 @@ GPT_OSS = like(
     extra=_gpt_oss,
 )
 
-FAMILIES = (LLAMA, MISTRAL, MIXTRAL, QWEN2, QWEN3, QWEN3_MOE, SMOLLM3, GRANITE, PHI3, OLMO, OLMO2, GPT_OSS)
+FAMILIES = (LLAMA, EUROBERT, MISTRAL, MIXTRAL, QWEN2, QWEN3, QWEN3_MOE, SMOLLM3, GRANITE, PHI3, OLMO, OLMO2, GPT_OSS)
