@@ -108,7 +108,7 @@ def test_without_a_table_one_matrix_alone_must_fit(tmp_path, names):
 def test_without_a_table_what_halves_share_is_read_once(tmp_path):
     E = noise(V, D)
     names = ("model.encoder.embed_tokens.weight", "model.shared.weight", "model.decoder.embed_tokens.weight")
-    config = {"model_type": "mbart", "encoder_layers": 3, "decoder_layers": 2, "vocab_size": V}
+    config = {"model_type": "blenderbot", "encoder_layers": 3, "decoder_layers": 2, "vocab_size": V}
     checkpoint = opened(tmp_path, config, dict.fromkeys(names, E))
     assert checkpoint.record("token_embedding").name == "model.shared.weight"
     assert checkpoint.architecture.n_layer == 3
