@@ -122,6 +122,11 @@ WRONG: dict[str, tuple[str, Mapping[str, Slot], Mapping[str, Any]]] = {
     "DeBERTa without the norm of its convolution": ("deberta-v2 (convolution)", {}, {"unconvolved": True}),
     "RoBERTa from the first row": ("roberta", {}, {"unskipped": True}),
     "ViT with its class as a position": ("vit", {}, {"unskipped": True}),
+    "ViT MAE with its class as a position": ("vit_mae", {}, {"unskipped": True}),
+    "GLM turned by halves": ("glm", {}, {"halves": True}),
+    "OLMo 3 without windows": ("olmo3", {}, {"windows": ()}),
+    "EuroBERT with only what came before in sight": ("eurobert", {}, {"causal": True}),
+    "Gemma 3 with a cap": ("gemma3_text (cap)", {}, {"score_cap": 0.5}),
     "Llama's embeddings scaled": ("llama", {}, {"embedding_scale": 2.0}),
 }
 

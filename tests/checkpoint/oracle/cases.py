@@ -192,7 +192,7 @@ CASES = (
     OracleCase("gemma"),
     OracleCase("gemma2", config={"query_pre_attn_scalar": 9, "attn_logit_softcapping": 2.0}),
     OracleCase("gemma3_text", config={"sliding_window_pattern": 3}),
-    OracleCase("gemma3_text", note="cap", config={"sliding_window_pattern": 3, "attn_logit_softcapping": 2.0}),
+    OracleCase("gemma3_text", note="cap", config={"query_pre_attn_scalar": 9, "attn_logit_softcapping": 0.5}),
     OracleCase("gemma3", config={"text_config": {"sliding_window_pattern": 3}}),
     OracleCase("bert"),
     OracleCase("bert", note="decoder", config={"is_decoder": True}),
