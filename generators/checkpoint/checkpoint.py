@@ -167,6 +167,8 @@ class Checkpoint(Mapping[str, Array]):
         slot = dict(self.family.roles(self.architecture.n_layer)).get(role)
         if slot is None:
             return role
+        if slot.through is not None and self._found(slot) is not None:
+            slot = slot.through  # then it is this one that isn't there
         quantised = " as numbers that can be read: it is quantised" if self._quantised and slot.shape != "d" else ""
         return f"{self.family.called(slot.tensor)} ({role}){quantised}"
 

@@ -181,6 +181,7 @@ def test_without_its_projection_a_narrow_embedding_is_missing(tmp_path):
     del tensors["model.decoder.project_in.weight"]
     checkpoint = opened(tmp_path, OPT_350M, tensors)
     assert "token_embedding" not in checkpoint
+    assert checkpoint.lacking("token_embedding") == "project_in.weight (token_embedding)"
     assert "unembedding" in checkpoint
 
 
