@@ -13,6 +13,7 @@ from numpy import ndarray as Array
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
 from generators.base.progress import Report, silent
+from generators.checkpoint import lookalikes
 from generators.checkpoint.families import UnknownFamilyError, choose_family, without_a_table
 from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
@@ -231,7 +232,9 @@ def open_checkpoint(files: Files, family: str | None = None) -> Checkpoint:
         if found is None:
             raise
         return Checkpoint(files, *found)
-    return Checkpoint(files, *understood(config, table), quantised=bool(config.get("quantization_config")))
+    known, architecture = understood(config, table)
+    lookalikes.check(files, config, known, architecture)
+    return Checkpoint(files, known, architecture, quantised=bool(config.get("quantization_config")))
 
 
 def _times(sizes: Sequence[int | None]) -> str:

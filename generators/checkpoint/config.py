@@ -35,6 +35,16 @@ HARMLESS = frozenset(
     }
 )
 
+# Settings that change no tensor's meaning in any family: training, tokens, outputs, and sizes that tensors have.
+CHANGES_NOTHING = re.compile(
+    r"dropout|pdrop|layerdrop|_drop$|initializer|init_std|^_|dtype|use_cache|^output_|return_dict|architectures|"
+    r"transformers_version|auto_map|label|task_specific|problem_type|chunk_size_feed_forward|_token_ids?$|^vocab|"
+    r"^model_type$|^summary_|_loss|loss_coef|tokenizer|attn_implementation|gradient_checkpointing|intermediate_size$|"
+    r"ffn_dim$|^ffn_hidden_size$|^n_inner$|^d_ff$|^dff$|^(hidden_act|hidden_activation|activation_function|"
+    r"activation|act_fn|afn|act)$|type_vocab_size|^tie_|num_logits_to_keep|max_length|^pruned_heads$|classifier_|"
+    r"^add_cross_attention$|^max_position_embeddings$|^use_bfloat16$|^torchscript$"
+)
+
 
 def parse_object(content: bytes, place: str) -> dict[str, Any]:
     """Return a JSON object from the bytes of a file that is called `place`. Raises InputError: it is none."""
@@ -125,15 +135,20 @@ class ModelConfig:
         """Mark settings as known, and as changing nothing that a table describes."""
         self._asked.update(keys)
 
-    def refuse_unread(self, family: str) -> None:
+    def refuse_unread(self, family: str, *, strictly: bool = False) -> None:
         """Refuse switches that nothing read, though they may change how positions are read or scores scaled.
+
+        Args:
+            strictly: any other setting may, too, unless it is known to change nothing.
 
         Raises:
             InputError: there is one that is on.
         """
         for key, value in self._settings.items():
             off = value is None or value is False or value == "" or value == [] or value == {}
-            if off or key in self._asked or key in HARMLESS or not DECIDING.search(key):
+            if off or key in self._asked or key in HARMLESS:
+                continue
+            if not DECIDING.search(key) and not (strictly and not CHANGES_NOTHING.search(key)):
                 continue
             raise InputError(
                 f"config.json sets {key} to {_short(value)}, which the table of the family {family!r} does not know; "

@@ -20,8 +20,13 @@ def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture
     return understood(config, family)[1]
 
 
-def understood(config: Mapping[str, Any], family: Family) -> tuple[Family, Architecture]:
+def understood(
+    config: Mapping[str, Any], family: Family, *, strictly: bool = False
+) -> tuple[Family, Architecture]:
     """Return the family's table as this config alters it, and the architecture.
+
+    Args:
+        strictly: refuse every setting that the table doesn't know, unless it can change nothing in any family.
 
     Raises:
         InputError: as for `read_architecture`.
@@ -41,7 +46,7 @@ def understood(config: Mapping[str, Any], family: Family) -> tuple[Family, Archi
     if chosen.extra is not None:
         fields |= chosen.extra(settings, fields)
     settings.ignore(*chosen.ignores)
-    settings.refuse_unread(family.name)
+    settings.refuse_unread(family.name, strictly=strictly)
     architecture = Architecture(
         family=family.name,
         causal=chosen.causal,

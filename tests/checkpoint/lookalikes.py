@@ -1,0 +1,174 @@
+"""`make lookalikes`: read models of every type by the tables of other families, write results/lookalikes.json.
+
+A pair of a model and a table (`--family`) is *refused* with a sentence, *right* where everything that the oracle
+compares agrees with the model as transformers runs it, and *wrong* otherwise. There must be no wrong pair.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from generators.base.errors import InputError
+from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.families import families
+from generators.checkpoint.sources import in_folder
+from tests.checkpoint.oracle.cases import CASES, SMALL, OracleCase
+from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
+from tests.checkpoint.oracle.model import build
+from tests.checkpoint.oracle.table import table_row
+
+RESULTS = Path(__file__).parents[2] / "results" / "lookalikes.json"
+MOST_NUMBERS = 3_000_000  # of a small model; a type that stays larger has sizes that the small config doesn't name
+ACTIVATIONS = ("hidden_activation", "hidden_act", "activation_function", "activation", "dense_act_fn", "afn")
+NO_TYPE = "(no type)"
+
+
+@dataclass
+class Outcome:
+    """What came of one model, read by every other table."""
+
+    case: OracleCase
+    right: list[str] = field(default_factory=list)
+    wrong: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+def without_tables() -> list[OracleCase]:
+    """Return a case for each type of language model in transformers that no table of ours names."""
+    from transformers.models.auto import modeling_auto as auto
+
+    known = {kind for family in families() for kind in family.model_types}
+    found = {
+        *auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        *auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+        *auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+    }
+    return [OracleCase(NO_TYPE, kind, config=_usual_heads(kind)) for kind in sorted(found - known)]
+
+
+def _usual_heads(kind: str) -> dict[str, int]:
+    """Return heads that share the stream's width: other widths would have tables refuse a model by its shapes."""
+    from transformers import CONFIG_MAPPING
+
+    try:
+        return {"head_dim": SMALL["hidden_size"] // SMALL["num_attention_heads"]} if CONFIG_MAPPING[kind]().head_dim else {}
+    except Exception:  # as for building it
+        return {}
+
+
+def can_be_built(case: OracleCase) -> bool:
+    """Return whether the type can be made small with the sizes that the oracle uses."""
+    import torch
+
+    from tests.checkpoint.oracle.model import small_config
+
+    try:
+        from transformers import AutoModel
+
+        with torch.device("meta"):
+            model = AutoModel.from_config(small_config(case))
+        return sum(one.numel() for one in model.parameters()) <= MOST_NUMBERS
+    except Exception:  # whatever a config of such sizes makes transformers raise
+        return False
+
+
+def outcome(case: OracleCase, tables: Iterable[str]) -> Outcome:
+    """Read one model by tables, and compare what is read with what the model does."""
+    found, compared = Outcome(case), {}
+    with tempfile.TemporaryDirectory() as folder:
+        model = build(case)
+        model.save_pretrained(folder)
+        for table in tables:
+            try:
+                checkpoint = open_checkpoint(in_folder(Path(folder)), table)
+                reading = _reading(checkpoint)
+                if reading not in compared:
+                    {role: checkpoint[role] for role in checkpoint}
+            except InputError as error:
+                found.refused[table] = str(error)
+                continue
+            if reading not in compared:
+                compared[reading] = _differs(_read_as(case, table, model), table)
+            if compared[reading]:
+                found.wrong[table] = compared[reading]
+            else:
+                found.right.append(table)
+    return found
+
+
+def _reading(checkpoint: Checkpoint) -> str:
+    """Return all that distinguishes one reading of a checkpoint from another."""
+    bare = checkpoint.family.bare_norms
+    return repr((replace(checkpoint.architecture, family=""), sorted(checkpoint._slots.items()), bare))
+
+
+def _read_as(case: OracleCase, table: str, model: Any) -> OracleCase:
+    config = getattr(model.config, "text_config", model.config)
+    act = next((key for key in ACTIVATIONS if hasattr(config, key)), case.act)
+    return replace(case, family=table, model_type=case.type, act=act)
+
+
+def _differs(case: OracleCase, table: str) -> str:
+    """Return what differs from the model or can't be compared; empty where all agrees."""
+    try:
+        oracle = ModelOracle(case, lambda folder: open_checkpoint(in_folder(folder), table))
+        found = oracle.compare()
+        row = table_row(case, found, oracle)
+    except Exception as error:  # the oracle can't follow such a model: what isn't shown to be right isn't right
+        return f"can't be compared: {type(error).__name__} {error}"
+    off = {what: worst for what, worst in found.worst.items() if worst > TOLERANCE}
+    if off:
+        what = max(off, key=lambda name: off[name])
+        return f"{what}: {off[what]:.2g}"
+    needed = {"attn.q", "attn.k", "attn.o", "positions", "ln2"} | ({"attn.v"} if case.scores else set())
+    routes = "blocks.*.mlp.in" in oracle.family.without
+    needed |= set() if routes else {"mlp.in", "mlp.out"}
+    unseen = sorted(column for column in needed if not row[column])
+    return f"not compared: {', '.join(unseen)}" if unseen else ""
+
+
+def chosen(only: Iterable[str]) -> Iterator[OracleCase]:
+    """Yield the models that are read: every case of the oracle, and every type without a table that can be made."""
+    wanted = set(only)
+    for case in CASES:
+        if not wanted or case.type in wanted:
+            yield case
+    for case in without_tables():
+        if (not wanted or case.type in wanted) and can_be_built(case):
+            yield case
+
+
+def main() -> int:
+    import torch
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    torch.set_num_threads(1)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", default=[], metavar="TYPE", help="print what comes of these types")
+    only = parser.parse_args().only
+    tables = [family.name for family in families()]
+    outcomes = []
+    for case in chosen(only):
+        try:
+            found = outcome(case, [name for name in tables if name != case.family])
+        except Exception as error:  # noqa: BLE001
+            print(f"{case.name} can't be built: {type(error).__name__} {str(error)[:80]}", file=sys.stderr)
+            continue
+        outcomes.append(found)
+        print(f"{case.name}: {len(found.right)} right, {len(found.refused)} refused, wrong {found.wrong}", flush=True)
+    right, refused, wrong = (sum(len(getattr(o, k)) for o in outcomes) for k in ("right", "refused", "wrong"))
+    print(f"{len(outcomes)} models, {len(tables)} tables: {right} right, {refused} refused, {wrong} wrong")
+    Path("/tmp/look/outcomes.json").write_text(
+        json.dumps([{"name": o.case.name, "right": o.right, "wrong": o.wrong, "refused": o.refused} for o in outcomes], indent=1)
+    )
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
