@@ -135,6 +135,24 @@ class ModelConfig:
         """Mark settings as known, and as changing nothing that a table describes."""
         self._asked.update(keys)
 
+    def refuse_silence(self, family: str) -> None:
+        """Refuse a file that doesn't say a number for which a family's own software has a default.
+
+        Raises:
+            InputError: there is such a number.
+        """
+        for key in sorted(self._asked & self._defaults.keys()):
+            number = isinstance(self._defaults[key], int | float) and not isinstance(self._defaults[key], bool)
+            if (
+                number
+                and _at(self._settings, key) is SILENT
+                and _at(self._settings, self._second_names.get(key, key)) is SILENT
+            ):
+                raise InputError(
+                    f"config.json gives no {key}; {self._defaults[key]!r}, which models of the family {family!r} "
+                    "have then, can't be assumed for a model of another type, so it is not read."
+                )
+
     def refuse_unread(self, family: str, *, strictly: bool = False) -> None:
         """Refuse switches that nothing read, though they may change how positions are read or scores scaled.
 

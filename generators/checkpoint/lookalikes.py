@@ -7,6 +7,7 @@ table must know every setting and every tensor, and find all that it expects in 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from math import isclose
 from types import MappingProxyType
 from typing import Any
 
@@ -59,31 +60,47 @@ def check(files: Files, config: Mapping[str, Any], family: Family, architecture:
         raise InputError(
             f"The table of the family {family.name!r} would read a model of type {kind!r} wrongly: {IN_CODE[kind]}."
         )
-    understood(config, family_named(family.name), strictly=True)
+    if assumed := _assumed(config, family, architecture):
+        raise InputError(
+            f"The table of the family {family.name!r} {assumed}. Nothing in {files.origin.place} shows that models of "
+            f"type {kind!r} do so, too: the model is not read."
+        )
+    understood(config, _named(family.name), strictly=True)
     _check_tensors(files, family, architecture)
 
 
-def family_named(name: str) -> Family:
+def _named(name: str) -> Family:
     """Return the table of this name, as it is before a config alters it."""
     return next(table for table in families() if table.name == name)
 
 
-def _same(
-    files: Files, config: Mapping[str, Any], own: Family, family: Family, architecture: Architecture
-) -> bool:
+def _same(files: Files, config: Mapping[str, Any], own: Family, family: Family, architecture: Architecture) -> bool:
     """Return whether a type's own table reads these files as another does."""
     try:
         known, wanted = understood(config, own)
     except InputError:
         return False
-    return replace(wanted, family="") == replace(architecture, family="") and _found(files, known, wanted) == _found(
-        files, family, architecture
-    )
+    return replace(wanted, family="") == replace(architecture, family="") and dict(
+        _roles(files, known, wanted)
+    ) == dict(_roles(files, family, architecture))
 
 
-def _found(files: Files, family: Family, architecture: Architecture) -> dict[str, Slot]:
-    """Return the roles that are there, with the names that their tensors have in these files."""
-    return {role: slot for role, slot in _roles(files, family, architecture) if slot is not None}
+def _assumed(config: Mapping[str, Any], family: Family, a: Architecture) -> str:
+    """Return what a table says of a model that neither its config nor its tensors show; empty without any such thing."""
+    slots = dict(family.roles(a.n_layer)).values()
+    if any(slot.plus for slot in slots):
+        return "adds 1 to the gains of norms"
+    if any(slot.formula for slot in slots):
+        return "computes positions by a formula"
+    if a.slopes and not config.get("alibi"):
+        return "lowers scores with distance (ALiBi)"
+    if any(turns is not None and turns.adjacent for turns in a.rotary):
+        return "rotates neighboring channels together"
+    if any(turns is None for turns in a.rotary):
+        return "rotates in some layers only"
+    if isclose(a.embedding_scale, a.d_model**0.5) and not config.get("scale_embedding"):
+        return "multiplies embeddings by the square root of their width"
+    return "doesn't scale attention scores" if a.score_scale == 1 else ""
 
 
 def _roles(files: Files, family: Family, architecture: Architecture) -> Iterator[tuple[str, Slot | None]]:
