@@ -73,7 +73,7 @@ class Slot:
     """Where a role lives: a tensor name with {i} (this layer) or {j} (the layer before), and its layout.
 
     `shape` names the axes of what is handed out: n positions, V tokens, d stream width, e embedding width, a
-    attention width, b attention width of keys and values, c width of a head, h heads, f MLP width.
+    attention width, b attention width of keys and values, c width of a head, h heads, f MLP width, s any length.
 
     Args:
         transposed: the file stores it the other way round.

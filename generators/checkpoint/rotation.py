@@ -9,13 +9,21 @@ from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.positions import BASE, rotary
 
 FULL, SLIDING = "full_attention", "sliding_attention"
+PART = "partial_rotary_factor"
 Fields = Mapping[str, Any]  # of Architecture, as far as they are read
 
 
-def same_in_all_layers(settings: ModelConfig, fields: Fields, adjacent: bool = False) -> Mapping[str, Any]:
+def same_in_all_layers(
+    settings: ModelConfig, fields: Fields, adjacent: bool = False, part_key: str | None = None
+) -> Mapping[str, Any]:
     """Return the rotation that every layer makes, and the windows of a model that may have them."""
-    turns = rotation(settings, fields, adjacent=adjacent)
+    turns = rotation(settings, fields, adjacent=adjacent, part_key=part_key)
     return {"rotary": (turns,) * fields["n_layer"], "windows": windows(settings, fields["n_layer"])}
+
+
+def part_of_each_head(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+    """Return the same for a model that turns only the first channels of a head."""
+    return same_in_all_layers(settings, fields, part_key=PART)
 
 
 def rotation(
@@ -24,14 +32,15 @@ def rotation(
     *,
     kind: str | None = None,
     base_key: str = "rope_theta",
-    part_key: str = "partial_rotary_factor",
+    part_key: str | None = None,
     scaled: bool = True,
     adjacent: bool = False,
 ) -> Rotary:
     """Return the rotation that config.json describes, under `rope_parameters` (of a kind of layer) or at the top.
 
     Args:
-        base_key, part_key: what older files call the base and the share of a head's channels that turn.
+        base_key, part_key: what older files call the base and the share of a head's channels that turn. Without a
+            `part_key`, all of them turn: the software of such a family never reads a share.
         scaled: whether `rope_scaling` is meant for this kind of layer.
     """
     rules = _rules(settings, kind)
@@ -40,23 +49,38 @@ def rotation(
         rules = old_scaling
     rules = dict(rules or {})
     base = rules.get("rope_theta") or settings.get(base_key) or BASE
-    part = rules.get("partial_rotary_factor") or settings.get(part_key) or 1.0
-    settings.ignore("rope_theta", "partial_rotary_factor", "original_max_position_embeddings")
+    part = rules.get(PART) or settings.get(part_key or PART) or 1.0
+    settings.ignore("rope_theta", PART, "original_max_position_embeddings")
     original = settings.get("original_max_position_embeddings")
     if original is not None:
         rules.setdefault("original_max_position_embeddings", original)
     if not _is_number(base) or not _is_number(part) or not 0 < part <= 1:
         raise InputError(f"config.json says that {part!r} of a head's channels turn, with base {base!r}.")
+    if part_key is None and part != 1:
+        part = _all_turn(part, rules)
     return rotary(int(fields["d_head"] * part), float(base), fields["n_ctx"], rules, adjacent)
+
+
+def _all_turn(part: float, rules: Mapping[str, Any]) -> float:
+    """Return the share of a head's channels that turn in a family whose software ignores the share in config.json.
+
+    Raises InputError: that software follows it in part, when rotations are scaled, and then fails.
+    """
+    if rules.get("rope_type", rules.get("type", "default")) == "default":
+        return 1.0
+    raise InputError(
+        f"config.json says that {part!r} of a head's channels turn, with scaled rotations; transformers can't run "
+        "models of this family like that, so the model is not read."
+    )
 
 
 def _rules(settings: ModelConfig, kind: str | None) -> Mapping[str, Any] | None:
     rules = settings.get("rope_parameters")
     if rules is None:
         return None
-    if kind is not None and isinstance(rules, Mapping):
-        rules = rules.get(kind, rules)
-    if not isinstance(rules, Mapping) or FULL in rules:
+    if kind is not None and isinstance(rules, Mapping) and {FULL, SLIDING} & {*rules}:
+        return rules.get(kind) or {}
+    if kind is not None or not isinstance(rules, Mapping) or FULL in rules:
         raise InputError("config.json gives rope_parameters that the atlas can't read.")
     return rules
 

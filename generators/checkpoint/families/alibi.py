@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
-from generators.checkpoint.families.llama import ROTATES
+from generators.checkpoint.families.llama import ROTATES, unclipped
 from generators.checkpoint.families.neox import NEOX
 from generators.checkpoint.positions import alibi_slopes
 from generators.checkpoint.roles import Family, Slot, changed, fused, like, linear, linears, norm
 from generators.checkpoint.rotation import Fields, rotation
+
+STEEPEST = 8  # MPT's slopes end at 2^-8
 
 FALLS = (
     "Positions enter as a penalty on distance inside attention (ALiBi): this architecture has no position "
@@ -51,10 +54,18 @@ def _mpt(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     settings.must_be("attn_config.alibi", True)
     settings.must_be("attn_config.qk_ln", False, None)
     settings.must_be("attn_config.prefix_lm", False, None)
+    if settings.get("attn_config.clip_qkv"):
+        unclipped(settings, "attn_config.clip_qkv")
     settings.ignore("learned_pos_emb", "logit_scale", "attn_config")  # no table is added where slopes are used
+    steepest = settings.get("attn_config.alibi_bias_max")
+    if steepest != STEEPEST:
+        raise InputError(
+            f"config.json gives {steepest!r} as attn_config.alibi_bias_max; transformers computes with {STEEPEST} "
+            "whatever it says, so the model isn't read."
+        )
     scale = settings.get("attn_config.softmax_scale")
     return {
-        "slopes": alibi_slopes(fields["n_head"], settings.number("attn_config.alibi_bias_max")),
+        "slopes": alibi_slopes(fields["n_head"]),
         "score_scale": None if scale is None else settings.number("attn_config.softmax_scale"),
     }
 
@@ -79,7 +90,7 @@ MPT = like(
         **linear("attn.o", "blocks.{i}.attn.out_proj", bias=False),
         **linears("blocks.{i}.ffn", {"mlp.in": "up_proj", "mlp.out": "down_proj"}, bias=False),
     },
-    defaults={"attn_config.alibi": True, "attn_config.alibi_bias_max": 8, "layer_norm_epsilon": 1e-5},
+    defaults={"attn_config.alibi": True, "attn_config.alibi_bias_max": STEEPEST, "layer_norm_epsilon": 1e-5},
     extra=_mpt,
 )
 

@@ -76,12 +76,47 @@ def positions_after_padding(settings: ModelConfig, fields: Fields) -> Mapping[st
 ROBERTA = like(
     BERT,
     "roberta",
-    model_types=("roberta", "xlm-roberta", "camembert"),
-    prefixes=("", "roberta."),
+    model_types=("roberta", "xlm-roberta", "camembert", "data2vec-text"),
+    prefixes=("", "roberta.", "data2vec_text."),
     defaults={"pad_token_id": 1},
     variant=_padded,
     extra=positions_after_padding,
 )
+
+PRE_NORM = {
+    **norm("ln1", f"{LAYER}.attention.self_attn_layer_norm"),
+    **norm("ln2", f"{LAYER}.LayerNorm"),
+}
+
+XLM_ROBERTA_XL = like(
+    ROBERTA,
+    "xlm-roberta-xl",
+    slots=norm("final_norm", "encoder.LayerNorm"),
+    block_slots=PRE_NORM,
+    first_block_slots={role: slot for role, slot in PRE_NORM.items() if role.startswith("ln1")},
+    post_norm=False,
+    defaults={"layer_norm_eps": 1e-5},
+)
+
+MEGATRON_NORMS = {**norm("ln1", f"{LAYER}.attention.ln"), **norm("ln2", f"{LAYER}.ln")}
+
+MEGATRON = like(
+    BERT,
+    "megatron-bert",
+    slots=norm("final_norm", "encoder.ln"),
+    block_slots=MEGATRON_NORMS,
+    first_block_slots={role: slot for role, slot in MEGATRON_NORMS.items() if role.startswith("ln1")},
+    post_norm=False,
+)
+
+
+def _without_tasks(family: Family, settings: ModelConfig) -> Family:
+    """Return the table for a model that adds no embedding of the task."""
+    settings.must_be("use_task_id", False, None)
+    return _as_set(family, settings)
+
+
+ERNIE = like(BERT, "ernie", prefixes=("", "ernie."), variant=_without_tasks)
 
 NO_TYPES = {"token_type_embedding": None}
 DISTILBERT_LAYER = "transformer.layer.{i}"
@@ -308,4 +343,4 @@ DEBERTA = like(
     extra=_deberta_numbers,
 )
 
-FAMILIES = (BERT, ROBERTA, DISTILBERT, ALBERT, ELECTRA, MPNET, ESM, DEBERTA)
+FAMILIES = (BERT, ROBERTA, XLM_ROBERTA_XL, MEGATRON, ERNIE, DISTILBERT, ALBERT, ELECTRA, MPNET, ESM, DEBERTA)

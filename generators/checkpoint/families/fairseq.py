@@ -1,4 +1,4 @@
-"""Models that come from fairseq: BART, Marian, Whisper, and decoders alone (OPT, XGLM, BioGPT)."""
+"""Models from fairseq: BART, mBART, Pegasus, M2M-100, Marian, Whisper, and decoders alone (OPT, XGLM, BioGPT)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -235,12 +235,55 @@ WHISPER_DECODER = like(
     ignores=("max_source_positions",),
 )
 
+
+def _normed_before(stack: str) -> dict[str, Any]:
+    """Return what differs where norms come before attention and MLP, and a last one behind all blocks."""
+    layer = f"{stack}.layers.{{i}}"
+    ln1 = norm("ln1", f"{layer}.self_attn_layer_norm")
+    return {
+        "slots": norm("final_norm", f"{stack}.layer_norm"),
+        "block_slots": {**ln1, **norm("ln2", f"{layer}.final_layer_norm")},
+        "first_block_slots": ln1,
+        "post_norm": False,
+    }
+
+
+def _pre_norm_pair(kind: str, positions: str | None = None, extra: Any = _scaled) -> tuple[Family, Family]:
+    """Return the tables of both stacks of such a model; `positions` is the formula that computes them."""
+
+    def stack(base: Family) -> Family:
+        chosen = like(base, f"{kind}--{base.stack}", model_types=(kind,), extra=extra, **_normed_before(base.stack))
+        if positions is None:
+            return changed(chosen, slots=norm("embedding_norm", f"{base.stack}.layernorm_embedding"))
+        return changed(
+            chosen, slots={"position_embedding": Slot("(computed)", "n d", formula=positions)}, positions="formula"
+        )
+
+    return stack(BART_ENCODER), stack(BART_DECODER)
+
+
+def _after_one_padding(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+    """Check the padding token, from whose id positions are counted: the formula begins at 2."""
+    settings.must_be("pad_token_id", 1)
+    return _scaled(settings, fields)
+
+
+MBART = _pre_norm_pair("mbart")
+PEGASUS = _pre_norm_pair("pegasus", "split")
+M2M_100 = tuple(
+    changed(family, defaults={"scale_embedding": True, "pad_token_id": 1})
+    for family in _pre_norm_pair("m2m_100", "fairseq", _after_one_padding)
+)
+
 FAMILIES = (
     BIOGPT,
     XGLM,
     OPT,
     BART_ENCODER,
     BART_DECODER,
+    *MBART,
+    *PEGASUS,
+    *M2M_100,
     MARIAN_ENCODER,
     MARIAN_DECODER,
     WHISPER_ENCODER,

@@ -92,6 +92,7 @@ def _gemma3(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
     }
     return {
         **_capped(settings, fields),
+        "score_cap": None,  # its software never reads the setting
         "rotary": tuple(turns[kind] for kind in kinds),
         "windows": windows(settings, n_layer, kinds),
     }

@@ -4,9 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from generators.base.architecture import Rotary
+from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.roles import SIZES, Family, Slot, fused, like, linear, linears, norm, part_of
-from generators.checkpoint.rotation import FULL, SLIDING, Fields, rotation, same_in_all_layers, windows, windows_above
+from generators.checkpoint.rotation import (
+    FULL,
+    SLIDING,
+    Fields,
+    part_of_each_head,
+    rotation,
+    same_in_all_layers,
+    windows,
+    windows_above,
+)
 
 ROTATES = "Positions enter as rotations inside attention: this architecture has no position embedding to look at."
 ROUTES = "Each token is sent to a few of several MLPs: there is no one matrix that every token's MLP reads with."
@@ -39,6 +49,16 @@ def head_norms(width: str = "c", plus: float = 0.0) -> dict[str, Slot]:
     }
 
 
+def unclipped(settings: ModelConfig, key: str) -> None:
+    """Refuse a model that clips queries, keys and values: their scores are no products of weights."""
+    limit = settings.get(key)
+    if limit is not None:
+        raise InputError(
+            f"config.json gives {limit!r} as {key}: queries, keys and values are clipped, which no table describes, "
+            "so the model isn't read."
+        )
+
+
 NO_MLP = dict.fromkeys(("mlp.in", "mlp.gate", "mlp.out", "mlp.in.bias", "mlp.gate.bias", "mlp.out.bias"))
 
 LLAMA = Family(
@@ -63,6 +83,56 @@ LLAMA = Family(
     defaults={"max_position_embeddings": 2048, "rms_norm_eps": 1e-6},
     without={"position_embedding": ROTATES},
     extra=same_in_all_layers,
+)
+
+SEED_OSS = like(
+    LLAMA,
+    "seed_oss",
+    block_slots=attention(BIASED, "attention_out_bias"),
+    defaults={BIASED: True, "head_dim": 128, "num_key_value_heads": 8, "max_position_embeddings": 524288},
+)
+
+_NO_GATE = dict.fromkeys(("mlp.gate", "mlp.gate.bias", "mlp.in.bias", "mlp.out.bias"))
+_APERTUS_SCALING = {
+    "rope_type": "llama3",
+    "rope_theta": 12_000_000.0,
+    "factor": 8.0,
+    "original_max_position_embeddings": 8192,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+}
+
+
+def _learned_activation() -> dict[str, Slot]:
+    """Return the numbers of Apertus's activation (xIELU), of which two are trained."""
+    shapes = {"alpha_p": "s", "alpha_n": "s", "beta": "", "eps": ""}
+    return {f"mlp.act.{name}": Slot(f"{MLP}.act_fn.{name}", shape) for name, shape in shapes.items()}
+
+
+APERTUS = like(
+    LLAMA,
+    "apertus",
+    block_slots={
+        **norm("ln1", "layers.{i}.attention_layernorm", bias=False),
+        **norm("ln2", "layers.{i}.feedforward_layernorm", bias=False),
+        **head_norms(),
+        **_NO_GATE,
+        **_learned_activation(),
+    },
+    defaults={
+        "rope_theta": 12_000_000.0,
+        "rope_parameters": _APERTUS_SCALING,
+        "max_position_embeddings": 65536,
+        "rms_norm_eps": 1e-5,
+    },
+)
+
+EUROBERT = like(
+    LLAMA,
+    "eurobert",
+    slots={"unembedding.bias": Slot("lm_head.bias", "V", when="mlp_bias")},
+    causal=False,
+    defaults={"max_position_embeddings": 8192, "rms_norm_eps": 1e-5},
 )
 
 MISTRAL = like(
@@ -172,38 +242,7 @@ PHI3 = like(
         "rms_norm_eps": 1e-5,
         "original_max_position_embeddings": 4096,
     },
-)
-
-OLMO = like(
-    LLAMA,
-    "olmo",
-    slots={"final_norm.gain": None},
-    block_slots={"ln1.gain": None, "ln2.gain": None, **dict.fromkeys(gated(True)), **gated()},
-    norm="layer",
-    without={
-        "blocks.*.ln1.gain": "The layer norms of OLMo have no gains or biases: they only centre and scale.",
-        "blocks.*.ln2.gain": "The layer norms of OLMo have no gains or biases: they only centre and scale.",
-    },
-    bare_norms=True,
-)
-
-
-NORMS_OUTPUTS = "OLMo 2 normalises what attention and MLP put out: they read the residual stream as it is."
-
-OLMO2 = like(
-    LLAMA,
-    "olmo2",
-    block_slots={
-        "ln1.gain": None,
-        "ln2.gain": None,
-        "attn.out_norm.gain": Slot("layers.{i}.post_attention_layernorm.weight", "d"),
-        "mlp.out_norm.gain": Slot("layers.{i}.post_feedforward_layernorm.weight", "d"),
-        **head_norms("a"),
-        **dict.fromkeys(gated(True)),
-        **gated(),
-    },
-    without={"blocks.*.ln1.gain": NORMS_OUTPUTS, "blocks.*.ln2.gain": NORMS_OUTPUTS},
-    defaults={"rms_norm_eps": 1e-5},
+    extra=part_of_each_head,
 )
 
 
@@ -238,4 +277,18 @@ GPT_OSS = like(
     extra=_gpt_oss,
 )
 
-FAMILIES = (LLAMA, MISTRAL, MIXTRAL, QWEN2, QWEN3, QWEN3_MOE, SMOLLM3, GRANITE, PHI3, OLMO, OLMO2, GPT_OSS)
+FAMILIES = (
+    LLAMA,
+    SEED_OSS,
+    APERTUS,
+    EUROBERT,
+    MISTRAL,
+    MIXTRAL,
+    QWEN2,
+    QWEN3,
+    QWEN3_MOE,
+    SMOLLM3,
+    GRANITE,
+    PHI3,
+    GPT_OSS,
+)

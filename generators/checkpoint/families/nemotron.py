@@ -2,6 +2,7 @@
 
 from generators.checkpoint.families.llama import LLAMA
 from generators.checkpoint.roles import like, norm
+from generators.checkpoint.rotation import part_of_each_head
 
 ONE = 1.0  # added to every gain
 
@@ -18,6 +19,7 @@ NEMOTRON = like(
     },
     norm="layer",
     defaults={"partial_rotary_factor": 0.5, "norm_eps": 1e-5, "max_position_embeddings": 4096},
+    extra=part_of_each_head,
 )
 
 FAMILIES = (NEMOTRON,)

@@ -9,7 +9,7 @@ from generators.checkpoint.families.gpt2 import GPT_CONFIG
 from generators.checkpoint.families.llama import ATTN, BIASED, LLAMA, MLP, ROTATES, attention, gated
 from generators.checkpoint.positions import BASE, rotary
 from generators.checkpoint.roles import SIZES, Family, Slot, changed, fused, like, linear, linears, norm
-from generators.checkpoint.rotation import Fields, rotation, same_in_all_layers
+from generators.checkpoint.rotation import Fields, part_of_each_head, rotation, same_in_all_layers
 
 NO_TABLE = {"position_embedding": ROTATES}
 
@@ -106,6 +106,7 @@ PHI = like(
     },
     norm="layer",
     defaults={"partial_rotary_factor": 0.5, "layer_norm_eps": 1e-5},
+    extra=part_of_each_head,
 )
 
 
@@ -132,6 +133,7 @@ STABLELM = like(
     },
     norm="layer",
     defaults={"partial_rotary_factor": 0.25, "layer_norm_eps": 1e-5, "max_position_embeddings": 4096},
+    extra=part_of_each_head,
     variant=_stablelm,
 )
 

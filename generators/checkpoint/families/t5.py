@@ -1,4 +1,4 @@
-"""T5: scores get a bias by head and distance, from one table for all layers of a stack, and are not scaled."""
+"""T5, mT5 and UMT5: unscaled scores get a bias by head and distance, from one table for a stack or a layer."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -106,4 +106,19 @@ T5_DECODER = like(
     extra=lambda settings, fields: _numbers(settings, fields, both_ways=False),
 )
 
-FAMILIES = (T5_ENCODER, T5_DECODER)
+GATED = {"feed_forward_proj": "gated-gelu"}
+
+MT5_ENCODER = like(T5_ENCODER, "mt5--encoder", model_types=("mt5",), defaults=GATED)
+MT5_DECODER = like(T5_DECODER, "mt5--decoder", model_types=("mt5",), defaults=GATED)
+
+
+def _own_biases(stack: str) -> dict[str, Slot]:
+    """Return the table of biases that every layer has for itself."""
+    attention = f"{stack}.block.{{i}}.layer.0.SelfAttention"
+    return {"attn.relative_bias": Slot(f"{attention}.relative_attention_bias.weight", "r h")}
+
+
+UMT5_ENCODER = like(MT5_ENCODER, "umt5--encoder", model_types=("umt5",), block_slots=_own_biases("encoder"))
+UMT5_DECODER = like(MT5_DECODER, "umt5--decoder", model_types=("umt5",), block_slots=_own_biases("decoder"))
+
+FAMILIES = (T5_ENCODER, T5_DECODER, MT5_ENCODER, MT5_DECODER, UMT5_ENCODER, UMT5_DECODER)

@@ -1,4 +1,4 @@
-"""Towers: encoders of images (ViT, DeiT, DINOv2) and the two halves of CLIP and SigLIP."""
+"""Towers: encoders of images (ViT, DeiT, DINOv2) and the two halves of CLIP and SigLIP, together or alone."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -80,6 +80,17 @@ DINOV2 = like(
     variant=_plain_mlp,
 )
 
+DINOV2_WITH_REGISTERS = like(
+    DINOV2,
+    "dinov2_with_registers",
+    prefixes=("dinov2_with_registers.", ""),
+    defaults={"patch_size": 16},
+    ignores=(*DINOV2.ignores, "num_register_tokens"),  # they come behind the class token and have no position
+)
+
+VIT_MAE = like(VIT, "vit_mae", positions="formula")  # sines, stored in the file
+VIT_MSN = like(VIT, "vit_msn", defaults={"layer_norm_eps": 1e-6})
+
 TOWER = "encoder.layers.{i}"
 
 CLIP_TEXT = Family(
@@ -158,4 +169,45 @@ SIGLIP_VISION = like(
     defaults={"patch_size": 16, "layer_norm_eps": 1e-6},
 )
 
-FAMILIES = (VIT, DEIT, DINOV2, CLIP_TEXT, CLIP_VISION, SIGLIP_TEXT, SIGLIP_VISION)
+
+def _grid(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+    """Return the number of positions: of the square of patches that is stretched to every image's shape."""
+    return {"n_ctx": settings.size("num_patches"), "tied": False}
+
+
+SIGLIP2_TEXT = like(SIGLIP_TEXT, "siglip2--text", model_types=("siglip2",))
+SIGLIP2_VISION = like(
+    SIGLIP_VISION, "siglip2--vision", model_types=("siglip2",), defaults={"num_patches": 256}, extra=_grid
+)
+
+
+def _alone(half: Family, *kinds: str) -> Family:
+    """Return the table of one half that is a model of its own."""
+    return like(half, kinds[0], model_types=kinds, at="", stack="")
+
+
+CLIP_TEXT_ALONE = _alone(CLIP_TEXT, "clip_text_model")
+CLIP_VISION_ALONE = _alone(CLIP_VISION, "clip_vision_model")
+SIGLIP_TEXT_ALONE = _alone(SIGLIP_TEXT, "siglip_text_model", "siglip2_text_model")
+SIGLIP_VISION_ALONE = _alone(SIGLIP_VISION, "siglip_vision_model")
+SIGLIP2_VISION_ALONE = _alone(SIGLIP2_VISION, "siglip2_vision_model")
+
+FAMILIES = (
+    VIT,
+    DEIT,
+    DINOV2,
+    DINOV2_WITH_REGISTERS,
+    VIT_MAE,
+    VIT_MSN,
+    CLIP_TEXT,
+    CLIP_VISION,
+    SIGLIP_TEXT,
+    SIGLIP_VISION,
+    SIGLIP2_TEXT,
+    SIGLIP2_VISION,
+    CLIP_TEXT_ALONE,
+    CLIP_VISION_ALONE,
+    SIGLIP_TEXT_ALONE,
+    SIGLIP_VISION_ALONE,
+    SIGLIP2_VISION_ALONE,
+)

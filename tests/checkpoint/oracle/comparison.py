@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.roles import Slot
 from generators.checkpoint.sources import in_folder
 from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoint.oracle.model import Trace, build, run
@@ -122,7 +123,8 @@ class ModelOracle:
         owner, head = self.owner.get("final_norm.gain"), self._head()
         if owner is not None:
             said = normed(self.roles, "final_norm", trace.given[owner][-1], self.architecture)
-            seen = trace.given[head][-1] if self.architecture.causal and head in trace.given else None
+            direct = self.architecture.causal and not head.startswith("cls.")  # BERT's head has layers of its own
+            seen = trace.given[head][-1] if direct and head in trace.given else None
             if seen is None or seen.shape != said.shape:
                 seen = trace.returned[owner][-1]
             found.compare("final norm", _scaled_like(said, seen), seen)
@@ -189,7 +191,7 @@ class ModelOracle:
         P = self.roles.get("position_embedding")
         slot = self.family.slots.get("position_embedding")
         if self.architecture.vocab_size is None and slot is not None:
-            skipped = 0 if self.case.type == "whisper" else slot.skip
+            skipped = self._tokens_before(slot)
         rows = entering[skipped:]
         table = np.zeros_like(rows) if P is None else P[: len(rows)].astype(np.float64)
         if table.shape != rows.shape:
@@ -204,6 +206,11 @@ class ModelOracle:
             if "token_projection" in self.roles:
                 token = token @ self.roles["token_projection"]
             found.compare("positions", np.broadcast_to(token + self._type(), rest.shape), rest)
+
+    def _tokens_before(self, slot: Slot) -> int:
+        """Return how many tokens come before the patches of an image: its class, and those with no position."""
+        registers = getattr(self.model.config, "num_register_tokens", 0)
+        return 0 if self.case.type == "whisper" else slot.skip + registers
 
     def _type(self) -> Array | float:
         """Return what the type of the first segment adds, where the family has such types."""
@@ -233,11 +240,7 @@ class ModelOracle:
         assert given is not None
         P = self.roles.get("position_embedding")
         slot = self.family.slots.get("position_embedding")
-        first = (
-            slot.skip
-            if slot is not None and self.architecture.vocab_size is None and self.case.type != "whisper"
-            else 0
-        )
+        first = self._tokens_before(slot) if slot is not None and self.architecture.vocab_size is None else 0
         x = (
             np.zeros((len(given), self.architecture.d_model))
             if P is None

@@ -10,6 +10,7 @@ from tests.checkpoint.oracle.cases import SMALL, TOWERS, OracleCase
 
 Array = np.ndarray
 TOKENS = 24
+PAIRS = ("t5", "mt5", "umt5", "bart", "mbart", "pegasus", "m2m_100", "marian")
 
 
 def small_config(case: OracleCase) -> Any:
@@ -47,10 +48,12 @@ def build(case: OracleCase, seed: int = 0) -> Any:
         "AutoModel",
     ):
         kind = getattr(transformers, auto)
-        wrong = case.type in ("bart", "marian", "whisper") and auto == "AutoModelForCausalLM"
+        wrong = case.type in (*PAIRS, "whisper") and auto == "AutoModelForCausalLM"
         if type(config) in kind._model_mapping and not wrong:
             model = kind.from_config(config, attn_implementation=implementation(case))
             break
+    else:  # a half that no automatic class knows
+        model = getattr(transformers, type(config).__name__.replace("Config", "Model"))(config)
     generator = torch.Generator().manual_seed(seed)
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
@@ -88,16 +91,31 @@ def inputs_of(case: OracleCase, model: Any, *, constant: bool) -> dict[str, Any]
     ids = torch.randint(5, 50, (1, TOKENS), generator=generator)
     if constant:
         ids = torch.full_like(ids, 7)
-    if case.type in ("vit", "deit", "dinov2"):
-        return {"pixel_values": _pixels(constant, generator)}
+    if case.type.startswith(("vit", "deit", "dinov2")) or case.type in ("clip_vision_model", "siglip_vision_model"):
+        order = {"noise": torch.arange(16.0)[None]} if case.type == "vit_mae" else {}
+        return {"pixel_values": _pixels(constant, generator), **order}
     if case.type in ("clip", "siglip"):
         return {"pixel_values": _pixels(constant, generator), "input_ids": ids}
+    if case.type in ("siglip2", "siglip2_vision_model"):
+        return {**_patches(constant, generator), **({"input_ids": ids} if case.type == "siglip2" else {})}
     if case.type == "whisper":
         sound = torch.zeros(1, 8, 40) if constant else torch.randn(1, 8, 40, generator=generator)
         return {"input_features": sound, "decoder_input_ids": ids}
-    if case.type in ("t5", "bart", "marian"):
+    if case.type in PAIRS:
         return {"input_ids": ids, "decoder_input_ids": ids}
     return {"input_ids": ids}
+
+
+def _patches(constant: bool, generator: Any) -> dict[str, Any]:
+    """Return an image as SigLIP 2 is given it: the pixels of 4 x 4 patches, and which of them are there."""
+    import torch
+
+    pixels = torch.zeros(1, 16, 48) if constant else torch.randn(1, 16, 48, generator=generator)
+    return {
+        "pixel_values": pixels,
+        "pixel_attention_mask": torch.ones(1, 16, dtype=torch.long),
+        "spatial_shapes": torch.tensor([[4, 4]]),
+    }
 
 
 def _pixels(constant: bool, generator: Any) -> Any:
