@@ -42,7 +42,7 @@ CHANGES_NOTHING = re.compile(
     r"^model_type$|^summary_|_loss|loss_coef|tokenizer|attn_implementation|gradient_checkpointing|intermediate_size$|"
     r"ffn_dim$|^ffn_hidden_size$|^n_inner$|^d_ff$|^dff$|^(hidden_act|hidden_activation|activation_function|"
     r"activation|act_fn|afn|act)$|type_vocab_size|^tie_|num_logits_to_keep|max_length|^pruned_heads$|classifier_|"
-    r"^add_cross_attention$|^max_position_embeddings$|^use_bfloat16$|^torchscript$"
+    r"^add_cross_attention$|^max_position_embeddings$|^use_bfloat16$|^torchscript$|^quantization_config$"
 )
 
 

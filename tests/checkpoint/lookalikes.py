@@ -17,16 +17,18 @@ from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.families import families
 from generators.checkpoint.sources import in_folder
-from tests.checkpoint.oracle.cases import CASES, SMALL, OracleCase
+from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
 from tests.checkpoint.oracle.model import build
 from tests.checkpoint.oracle.table import table_row
+from tests.nulls import today
 
 RESULTS = Path(__file__).parents[2] / "results" / "lookalikes.json"
 MOST_NUMBERS = 3_000_000  # of a small model; a type that stays larger has sizes that the small config doesn't name
 ACTIVATIONS = ("hidden_activation", "hidden_act", "activation_function", "activation", "dense_act_fn", "afn")
 NO_TYPE = "(none)"
 LAYERS = 7
+USUAL_HEAD = 8  # 32 channels of the stream, 4 heads
 LAYER_KEYS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "encoder_layers", "decoder_layers")
 
 
@@ -64,7 +66,7 @@ def deeper(case: OracleCase) -> OracleCase:
     known = CONFIG_MAPPING[case.type]().to_dict()
     config = {key: LAYERS for key in LAYER_KEYS if key in known} | dict(case.config)
     if case.family == NO_TYPE and known.get("head_dim"):
-        config["head_dim"] = SMALL["hidden_size"] // SMALL["num_attention_heads"]
+        config["head_dim"] = USUAL_HEAD
     return replace(case, config=config)
 
 
@@ -127,7 +129,7 @@ def _differs(case: OracleCase, table: str) -> str:
     try:
         oracle = ModelOracle(case, lambda folder: open_checkpoint(in_folder(folder), table))
         found = oracle.compare()
-        row = table_row(case, found, oracle)
+        seen = table_row(case, found, oracle)
     except Exception as error:  # the oracle can't follow such a model: what isn't shown to be right isn't right
         return f"can't be compared: {type(error).__name__} {error}"
     off = {what: worst for what, worst in found.worst.items() if worst > TOLERANCE}
@@ -137,7 +139,7 @@ def _differs(case: OracleCase, table: str) -> str:
     needed = {"attn.q", "attn.k", "attn.o", "positions", "ln2"} | ({"attn.v"} if case.scores else set())
     routes = "blocks.*.mlp.in" in oracle.family.without
     needed |= set() if routes else {"mlp.in", "mlp.out"}
-    unseen = sorted(column for column in needed if not row[column])
+    unseen = sorted(column for column in needed if not seen[column])
     return f"not compared: {', '.join(unseen)}" if unseen else ""
 
 
@@ -149,34 +151,55 @@ def chosen(only: Iterable[str]) -> Iterator[OracleCase]:
             yield made
 
 
+def others(case: OracleCase) -> list[str]:
+    """Return the tables that aren't those of a model's own type."""
+    return [table.name for table in families() if case.type not in table.model_types]
+
+
+def row(found: Outcome) -> dict[str, Any]:
+    """Return one row of the published table; the tables that refuse are all others."""
+    return {
+        "model_type": found.case.type,
+        "variant": found.case.note or None,
+        "tables": len(found.right) + len(found.wrong) + len(found.refused),
+        "right": found.right,
+        "wrong": found.wrong,
+    }
+
+
 def main() -> int:
     import torch
     import transformers
 
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", default=[], metavar="TYPE", help="say what comes of these types alone")
+    only = parser.parse_args().only
     transformers.logging.set_verbosity_error()
     torch.set_num_threads(1)
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="*", default=[], metavar="TYPE", help="print what comes of these types")
-    only = parser.parse_args().only
-    tables = families()
-    outcomes = []
+    rows = []
     for case in chosen(only):
-        try:
-            found = outcome(case, [table.name for table in tables if case.type not in table.model_types])
-        except Exception as error:  # noqa: BLE001
-            print(f"{case.name} can't be built: {type(error).__name__} {str(error)[:80]}", file=sys.stderr)
-            continue
-        outcomes.append(found)
-        print(f"{case.name}: {len(found.right)} right, {len(found.refused)} refused, wrong {found.wrong}", flush=True)
-    right, refused, wrong = (sum(len(getattr(o, k)) for o in outcomes) for k in ("right", "refused", "wrong"))
-    print(f"{len(outcomes)} models, {len(tables)} tables: {right} right, {refused} refused, {wrong} wrong")
-    Path("/tmp/look/outcomes.json").write_text(
-        json.dumps(
-            [{"name": o.case.name, "right": o.right, "wrong": o.wrong, "refused": o.refused} for o in outcomes],
-            indent=1,
-        )
+        found = outcome(case, others(case))
+        rows.append(row(found))
+        said = f"right {', '.join(found.right) or 'none'}; wrong {found.wrong or 'none'}"
+        print(f"{case.name}: refused {len(found.refused)}; {said}", file=sys.stderr, flush=True)
+    versions = {"torch": torch.__version__.split("+")[0], "transformers": transformers.__version__}
+    head = {**today(), **versions, "tolerance": TOLERANCE, "families": len(families())}
+    pairs, right, wrong = (
+        sum(one["tables"] for one in rows),
+        *(sum(len(r[k]) for r in rows) for k in ("right", "wrong")),
     )
+    print(f"{pairs} pairs: {right} right, {pairs - right - wrong} refused, {wrong} wrong", file=sys.stderr)
+    if not only:
+        write(head, rows)
     return int(wrong > 0)
+
+
+def write(head: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Write the report with one model on a line."""
+    lines = ",\n".join(json.dumps(one) for one in rows)
+    RESULTS.write_text(
+        f'{json.dumps(head, indent=1).removesuffix("}").rstrip()},\n "rows": [\n{lines}\n]}}\n', "utf-8"
+    )
 
 
 if __name__ == "__main__":
