@@ -41,7 +41,7 @@ CHANGES_NOTHING = re.compile(
     r"transformers_version|auto_map|label|task_specific|problem_type|chunk_size_feed_forward|_token_ids?$|^vocab|"
     r"^model_type$|^summary_|_loss|loss_coef|tokenizer|attn_implementation|gradient_checkpointing|intermediate_size$|"
     r"ffn_dim$|^ffn_hidden_size$|^n_inner$|^d_ff$|^dff$|^(hidden_act|hidden_activation|activation_function|"
-    r"activation|act_fn|afn|act)$|type_vocab_size|^tie_|num_logits_to_keep|max_length|^pruned_heads$|classifier_|"
+    r"activation|act_fn|afn|act)$|type_vocab_size|^tie_|num_logits_to_keep|^num_experts_per_tok$|^norm_topk_prob$|max_length|^pruned_heads$|classifier_|"
     r"^add_cross_attention$|^max_position_embeddings$|^use_bfloat16$|^torchscript$|^quantization_config$"
 )
 
@@ -143,14 +143,11 @@ class ModelConfig:
         """
         for key in sorted(self._asked & self._defaults.keys()):
             number = isinstance(self._defaults[key], int | float) and not isinstance(self._defaults[key], bool)
-            if (
-                number
-                and _at(self._settings, key) is SILENT
-                and _at(self._settings, self._second_names.get(key, key)) is SILENT
-            ):
+            places = (key, self._second_names.get(key, key), f"rope_parameters.{key}", f"rope_scaling.{key}")
+            if number and all(_at(self._settings, place) is SILENT for place in places):
                 raise InputError(
-                    f"config.json gives no {key}; {self._defaults[key]!r}, which models of the family {family!r} "
-                    "have then, can't be assumed for a model of another type, so it is not read."
+                    f"config.json gives no {key}. Models of the family {family!r} then have {self._defaults[key]!r}; "
+                    "that can't be assumed for a model of another type, so it is not read."
                 )
 
     def refuse_unread(self, family: str, *, strictly: bool = False) -> None:

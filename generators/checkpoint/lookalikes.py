@@ -117,21 +117,28 @@ def _check_tensors(names: Collection[str], place: str, family: Family, architect
         InputError: it doesn't, or one does.
     """
     slots = dict(_roles(names, family, architecture))
-    known = {slot.tensor for slot in slots.values() if slot is not None}
+    known = {slot.tensor for slot in slots.values() if slot is not None} | set(_after_all(family, architecture))
     unknown = next((name for name in sorted(names) if name not in known and not _changes_nothing(name, family)), None)
     if unknown is not None:
         raise InputError(
-            f"{place} holds {unknown}, which the table of the family {family.name!r} does not know: the model is not "
-            "of that family, so it is not read."
+            f"{place} holds {unknown}, which the table of the family {family.name!r} does not know: the model is "
+            "of another family, so it is not read."
         )
     blocks = {_block(role) for role, slot in slots.items() if slot is not None} - {""}
     for role, slot in family.roles(architecture.n_layer):
         expected = blocks and _block(role) in {*blocks, ""} and not role.startswith("unembedding")
         if expected and slots[role] is None:
             raise InputError(
-                f"{place} lacks {slot.tensor} ({role}), which models of the family {family.name!r} have: the model is "
-                "not of that family, so it is not read."
+                f"{place} lacks {slot.tensor} ({role}), which models of the family {family.name!r} have: the model "
+                "is of another family, so it is not read."
             )
+
+
+def _after_all(family: Family, architecture: Architecture) -> Iterator[str]:
+    """Yield the names of what would be read by the block after the last: norms that stand at the end of a block."""
+    for slot in family.block_slots.values():
+        if "{j}" in slot.tensor:
+            yield from family.spellings(slot.in_layer(architecture.n_layer).tensor)
 
 
 def _changes_nothing(name: str, family: Family) -> bool:
