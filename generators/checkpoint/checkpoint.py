@@ -84,9 +84,14 @@ class Checkpoint(Mapping[str, Array]):
         holds NaN, infinity, or what no weight can be.
         """
         slot = self._slots[role]
+        used = self._used(role, slot)
+        return np.ascontiguousarray(used if slot.through is None else used @ self._used(role, slot.through))
+
+    def _used(self, role: str, slot: Slot) -> Array:
+        """Return what the model uses of one tensor."""
         tensor = self._read(slot)
         self._check_shape(role, slot, tensor)
-        return np.ascontiguousarray(slot.effective(tensor, self._sizes))
+        return slot.effective(tensor, self._sizes)
 
     def record(self, role: str) -> TensorRecord:
         """Return name, shape, dtype and SHA-256 (of the bytes in the file) of the tensor behind a role.
@@ -95,7 +100,12 @@ class Checkpoint(Mapping[str, Array]):
         """
         slot = self._slots[role]
         self._check_shape(role, slot, self._read(slot))
-        return self._digests[slot.tensor]
+        found = self._digests[slot.tensor]
+        if slot.through is None:
+            return found
+        self._check_shape(role, slot.through, self._read(slot.through))
+        both = found.sha256 + self._digests[slot.through.tensor].sha256
+        return replace(found, sha256=hashlib.sha256(both.encode()).hexdigest(), name=_product(slot))
 
     def size(self, role: str) -> tuple[str, int]:
         """Return the tensor behind a role and how many numbers it holds, by what the file says of it: none is read.
@@ -105,7 +115,11 @@ class Checkpoint(Mapping[str, Array]):
         slot = self._slots[role]
         if slot.formula:
             return slot.tensor, prod(self._sizes[axis] or 1 for axis in slot.shape.split())
-        return slot.tensor, prod(self._files.header(slot.tensor).shape)
+        stored = self._files.header(slot.tensor).shape
+        if slot.through is not None:  # both are in memory, with the product
+            through = self._files.header(slot.through.tensor).shape
+            return _product(slot), prod(stored) + prod(through) + stored[0] * self.architecture.d_model
+        return slot.tensor, prod(stored)
 
     def let_go(self) -> None:
         """Drop the tensor that was read last, which stays in memory in case it is asked for again."""
@@ -130,7 +144,8 @@ class Checkpoint(Mapping[str, Array]):
 
     def _stored_names(self, roles: Iterable[str]) -> list[str]:
         slots = [self._slots[role] for role in roles if role in self._slots]
-        return [slot.tensor for slot in slots if not slot.formula]
+        through = [slot.through.tensor for slot in slots if slot.through is not None]
+        return [slot.tensor for slot in slots if not slot.formula] + through
 
     @property
     def traffic(self) -> Traffic | None:
@@ -144,6 +159,10 @@ class Checkpoint(Mapping[str, Array]):
         """
         layout = asdict(self._slots[role])
         del layout["tensor"]
+        if layout["through"] is None:  # results of others are older than this word
+            del layout["through"]
+        else:
+            del layout["through"]["tensor"]
         return layout
 
     def lacking(self, role: str) -> str:
@@ -152,7 +171,7 @@ class Checkpoint(Mapping[str, Array]):
         if slot is None:
             return role
         quantised = " as numbers that can be read: it is quantised" if self._quantised and slot.shape != "d" else ""
-        return f"{slot.tensor} ({role}){quantised}"
+        return f"{self.family.called(slot.tensor)} ({role}){quantised}"
 
     def missing_for(self, role: str) -> list[str]:
         """Return the roles that the family has and this checkpoint lacks, but that a role needs to be computed with.
@@ -168,10 +187,18 @@ class Checkpoint(Mapping[str, Array]):
             if slot.formula:
                 yield role, slot
                 continue
-            name = next((name for name in self.family.spellings(slot.tensor) if name in self._names), None)
-            # of a quantised model, some tensors are stored as something else than floats
-            if name is not None and not (self._quantised and self._files.header(name).dtype not in FLOATING):
-                yield role, replace(slot, tensor=name)
+            found = self._found(slot)
+            through = None if slot.through is None else self._found(slot.through)
+            if found is not None and (through is None) == (slot.through is None):
+                yield role, replace(found, through=through)
+
+    def _found(self, slot: Slot) -> Slot | None:
+        """Return a slot by the name that its tensor has here; None where there is none that can be read."""
+        name = next((name for name in self.family.spellings(slot.tensor) if name in self._names), None)
+        # of a quantised model, some tensors are stored as something else than floats
+        if name is None or (self._quantised and self._files.header(name).dtype not in FLOATING):
+            return None
+        return replace(slot, tensor=name)
 
     def _read(self, slot: Slot) -> Array:
         """Return the tensor behind a slot as stored, widened to float32 (float64 stays)."""
@@ -286,6 +313,11 @@ def _digest(files: Files, name: str, widened: bool) -> str:
         numbers = part.astype(np.float64) if widened else np.ascontiguousarray(part)
         digest.update(numbers.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
+
+
+def _product(slot: Slot) -> str:
+    """Return how a record names a tensor that is multiplied by another."""
+    return slot.tensor if slot.through is None else f"{slot.tensor} x {slot.through.tensor}"
 
 
 def _times(sizes: Sequence[int | None]) -> str:

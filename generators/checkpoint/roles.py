@@ -82,6 +82,7 @@ class Slot:
         plus: added to what is stored: 1 where the model multiplies by 1 + g.
         when: the switch of config.json that must be on for the model to have it, or off (`!no_bias`).
         flat: axes of length 1 in the file that are left out.
+        through: what the model uses is this tensor times that one, which takes its rows into the stream.
         formula: it is in no file; the rule (of `positions.FORMULAS`) by which the model's software computes it.
     """
 
@@ -94,6 +95,7 @@ class Slot:
     when: str = ""
     flat: bool = False
     formula: str = ""
+    through: "Slot | None" = None
 
     def effective(self, stored: Float[Array, "..."], sizes: Sizes) -> Float[Array, "..."]:
         """Return what the model uses, stream side first, of a tensor as stored (and of the right shape)."""
@@ -166,6 +168,10 @@ class Family:
     variant: Callable[["Family", ModelConfig], "Family"] | None = None
     extra: Callable[[ModelConfig, Mapping[str, Any]], Mapping[str, Any]] | None = None
     bare_norms: bool = False
+
+    def called(self, tensor: str) -> str:
+        """Return what a sentence calls a tensor: its name, or those of which a file uses one."""
+        return " or ".join([tensor, *(old for new, old in self.aliases if tensor == new)])
 
     def spellings(self, tensor: str) -> Iterator[str]:
         """Yield every name that a file of this family may give a tensor."""

@@ -67,16 +67,23 @@ def _opt(family: Family, settings: ModelConfig) -> Family:
         chosen = changed(chosen, slots={"final_norm.gain": None, "final_norm.bias": None})
     if settings.get("word_embed_proj_dim") in (None, settings.get("hidden_size")):
         return chosen
+    reads = "embed_tokens.weight" if settings.get("tie_word_embeddings") is not False else "lm_head.weight"
     return changed(
         chosen,
         slots={
-            "token_embedding": Slot("embed_tokens.weight", "V e"),
-            "unembedding": Slot("lm_head.weight", "V e"),
-            "token_projection": Slot("project_in.weight", "e d", transposed=True),
-            "output_projection": Slot("project_out.weight", "e d"),
+            "token_embedding": Slot(
+                "embed_tokens.weight", "V e", through=Slot("project_in.weight", "e d", transposed=True)
+            ),
+            "unembedding": Slot(reads, "V e", through=Slot("project_out.weight", "e d")),
         },
         config={"d_embedding": "word_embed_proj_dim"},
+        extra=_untied,
     )
+
+
+def _untied(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+    """Tell that words are read and written by two matrices, even where they are one times two projections."""
+    return {"tied": False}
 
 
 def _normed_after() -> dict[str, Any]:

@@ -47,10 +47,11 @@ class ModelOracle:
             self.model.save_pretrained(folder)
             opened = (open_it or _opened(case))(Path(folder))
             self.roles = {role: opened[role] for role in opened}
-            self.stored = {
-                role: np.concatenate([np.atleast_1d(p) for p in opened._files.parts(opened.record(role).name)])
-                for role in opened
-                if not opened._slots[role].formula
+            self.stored = {role: _as_stored(opened, slot) for role, slot in opened._slots.items() if not slot.formula}
+            self.stored |= {
+                f"{role} through": _as_stored(opened, slot.through)
+                for role, slot in opened._slots.items()
+                if slot.through is not None
             }
         self.checkpoint = Loaded(self.roles, opened.architecture)
         self.family, self.architecture = opened.family, opened.architecture
@@ -128,7 +129,10 @@ class ModelOracle:
             if seen is None or seen.shape != said.shape:
                 seen = trace.returned[owner][-1]
             found.compare("final norm", _scaled_like(said, seen), seen)
-        if "unembedding" in self.roles and self.owner.get("unembedding") == head and head in trace.given:
+        if "unembedding through" in self.owner:  # what is given to the projection in front of the head
+            given = trace.given[self.owner["unembedding through"]][-1]
+            found.compare("unembedding", given @ self.roles["unembedding"].T, trace.returned[head][-1])
+        elif "unembedding" in self.roles and self.owner.get("unembedding") == head and head in trace.given:
             rows = trace.given[head][-1] @ self.roles["unembedding"].astype(np.float64).T
             found.compare(
                 "unembedding", rows + self.roles.get("unembedding.bias", np.zeros(1)), trace.returned[head][-1]
@@ -203,8 +207,6 @@ class ModelOracle:
             found.compare("positions", rest, np.broadcast_to(rest[0], rest.shape))
         else:
             token = self.roles["token_embedding"][7].astype(np.float64) * self.architecture.embedding_scale
-            if "token_projection" in self.roles:
-                token = token @ self.roles["token_projection"]
             found.compare("positions", np.broadcast_to(token + self._type(), rest.shape), rest)
 
     def _tokens_before(self, slot: Slot) -> int:
@@ -267,6 +269,10 @@ class ModelOracle:
             is_tokens = bool(tokens) and parameter.detach().numpy().tobytes() == tokens
             if is_tokens or name.endswith(others) or "patch_embed" in name or ".conv" in name:
                 parameter.data.zero_()
+
+
+def _as_stored(opened: Checkpoint, slot: Slot) -> Array:
+    return np.concatenate([np.atleast_1d(part) for part in opened._files.parts(slot.tensor)])
 
 
 def _shared(one: str, other: str) -> str:
