@@ -299,7 +299,7 @@ class LookAlikes(QualityReport):
 
     @property
     def readers(self) -> dict[str, list[str]]:
-        """Return the types that each family reads rightly beside its own; one only in part of its variants is marked."""
+        """Return the types that each family reads rightly beside its own, and whether with some settings only."""
         found: dict[str, list[str]] = {}
         for kind, rows in self.types.items():
             for family in dict.fromkeys(name for row in rows for name in row.right):

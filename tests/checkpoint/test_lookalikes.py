@@ -13,6 +13,7 @@ from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.families import families
 from generators.checkpoint.sources import in_folder
+from generators.site import quality_reports
 from tests.checkpoint import lookalikes
 from tests.checkpoint.lookalikes import NO_TYPE, Outcome, others, outcome, row, small
 from tests.checkpoint.oracle.cases import CASES, OracleCase
@@ -173,7 +174,7 @@ def test_tensors_of_quantized_matrices_are_known(tmp_path):
     checkpoint = opened(tmp_path, "llama", {"quantization_config": {"bits": 4}}, tensors)
     assert "blocks.0.ln1.gain" in checkpoint
     assert "blocks.0.attn.q" not in checkpoint
-    with pytest.raises(InputError, match="holds model.layers.0.mlp.down_proj.g_idx"):
+    with pytest.raises(InputError, match=r"holds model\.layers\.0\.mlp\.down_proj\.g_idx"):
         opened(tmp_path, "llama", tensors=tensors)
 
 
@@ -192,9 +193,19 @@ def test_of_a_pair_that_is_read_the_published_row_says_so():
 
 
 def test_the_published_report_has_no_wrong_pair_and_enough_types():
-    there = json.loads(lookalikes.RESULTS.read_text("utf-8"))
-    assert [one for one in there["rows"] if one["wrong"]] == []
-    assert len({one["model_type"] for one in there["rows"]}) >= 80
+    there = quality_reports.read(lookalikes.RESULTS.parent, "lookalikes")
+    assert there.wrong == 0
+    assert len(there.types) >= 80
+    assert there.right == sum(len(row.right) for row in there.rows) < there.pairs
+
+
+def test_types_that_a_family_reads_with_some_settings_only_are_marked():
+    rows = [("cwm", None, ["llama"]), ("llama", None, ["mistral"]), ("llama", "biases", [])]
+    said = [{"model_type": k, "variant": v, "tables": 3, "right": r, "wrong": {}} for k, v, r in rows]
+    head = {"date": "", "commit": "", "torch": "", "transformers": "", "tolerance": 1e-4, "families": 4}
+    report = quality_reports.LookAlikes.model_validate({**head, "rows": said})
+    assert report.readers == {"llama": ["cwm"], "mistral": ["llama (some settings)"]}
+    assert (report.pairs, report.right, report.wrong) == (9, 2, 0)
 
 
 @pytest.fixture
