@@ -35,14 +35,18 @@ HARMLESS = frozenset(
     }
 )
 
-# Settings that change no tensor's meaning in any family: training, tokens, outputs, and sizes that tensors have.
+# Settings that change no tensor's meaning in any family: training, tokens, outputs, how text is generated, sizes that
+# tensors have.
 CHANGES_NOTHING = re.compile(
     r"dropout|pdrop|layerdrop|_drop$|initializer|init_std|^_|dtype|use_cache|^output_|return_dict|architectures|"
-    r"transformers_version|auto_map|label|task_specific|problem_type|chunk_size_feed_forward|_token_ids?$|^vocab|"
-    r"^model_type$|^summary_|_loss|loss_coef|tokenizer|attn_implementation|gradient_checkpointing|intermediate_size$|"
-    r"ffn_dim$|^ffn_hidden_size$|^n_inner$|^d_ff$|^dff$|^(hidden_act|hidden_activation|activation_function|"
-    r"activation|act_fn|afn|act)$|type_vocab_size|^tie_|num_logits_to_keep|^num_experts_per_tok$|^norm_topk_prob$|max_length|^pruned_heads$|classifier_|"
-    r"^add_cross_attention$|^max_position_embeddings$|^use_bfloat16$|^torchscript$|^quantization_config$"
+    r"transformers_version|auto_map|label|task_specific|finetuning_task|problem_type|chunk_size_feed_forward|"
+    r"_token_ids?$|^vocab|^summary_|_loss|loss_coef|tokenizer|attn_implementation|gradient_checkpointing|^tie_|"
+    r"intermediate_size$|ffn_dim$|^ffn_hidden_size$|type_vocab_size|num_logits_to_keep|classifier_|softmax_in_fp32$|"
+    r"_penalty$|^(model_type|n_inner|d_ff|dff|hidden_act|hidden_activation|activation_function|activation|act_fn|afn|"
+    r"act|num_local_experts|num_experts|num_experts_per_tok|norm_topk_prob|pruned_heads|add_cross_attention|n_ctx|"
+    r"max_position_embeddings|use_bfloat16|torchscript|quantization_config|n_special|predict_special_tokens|"
+    r"directionality|pooler_\w+|min_length|max_length|num_beams|num_beam_groups|no_repeat_ngram_size|early_stopping|"
+    r"num_return_sequences|temperature|top_k|top_p|do_sample|typical_p|bad_words_ids|prefix)$"
 )
 
 

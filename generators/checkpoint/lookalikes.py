@@ -57,8 +57,8 @@ def check(files: Files, config: Mapping[str, Any], family: Family, architecture:
         )
     if assumed := _assumed(config, family, architecture):
         raise InputError(
-            f"Models of the family {family.name!r} {assumed}. Nothing in {files.origin.place} shows that models of "
-            f"type {kind!r} do, too, so the model is not read."
+            f"Models of the family {family.name!r} {assumed}. Nothing in {files.origin.place} shows that this model "
+            "does, so it is not read."
         )
     understood(config, next(table for table in families() if table.name == family.name), strictly=True)
     quantised = bool(config.get("quantization_config"))

@@ -143,7 +143,7 @@ def test_a_number_that_the_file_does_not_give_is_not_assumed(tmp_path):
     [("gemma", "add 1 to the gains"), ("smollm3", "rotate in some layers only"), ("cohere", "rotate neighboring")],
 )
 def test_what_nothing_in_the_file_shows_is_not_assumed(tmp_path, family, says):
-    with pytest.raises(InputError, match=f"Models of the family '{family}' {says}.*type 'my-own' do, too"):
+    with pytest.raises(InputError, match=f"Models of the family '{family}' {says}.*shows that this model does"):
         opened(tmp_path, family, {"num_hidden_layers": 4})
 
 
