@@ -84,7 +84,8 @@ def small(case: OracleCase) -> OracleCase | None:
                 model = AutoModel.from_config(small_config(made))
         except Exception:  # whatever a config of such sizes makes transformers raise
             continue
-        return made if sum(one.numel() for one in model.parameters()) <= MOST_NUMBERS else None
+        if sum(one.numel() for one in model.parameters()) <= MOST_NUMBERS:
+            return made
     return None
 
 
