@@ -3,6 +3,7 @@
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,12 @@ from safetensors.numpy import load_file, save_file
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.families import families
-from generators.checkpoint.sources import in_folder
+from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places, in_folder
+from generators.compute.plan import open_model, prepare
+from generators.findings import FINDINGS
 from generators.site import quality_reports
+from generators.site.view import titled
 from tests.checkpoint import lookalikes
 from tests.checkpoint.lookalikes import NO_TYPE, Outcome, others, outcome, row, small
 from tests.checkpoint.oracle.cases import CASES, OracleCase
@@ -280,6 +285,19 @@ def test_another_output_matrix_than_config_says_is_read_and_said(tmp_path, says)
     assert not checkpoint.architecture.tied
     np.testing.assert_array_equal(checkpoint["unembedding"], own)
     assert "lm_head.weight in its file is another matrix" in (checkpoint.note or "")
+
+
+def test_a_result_is_of_the_output_matrix_in_the_file_and_the_page_says_so(tmp_path):
+    zero_layer = next(finding for finding in FINDINGS if finding.name == "zero_layer")
+    write_checkpoint(tmp_path, changed={"lm_head.weight": np.full((50, 24), 0.5, np.float32)})
+    model = Model(name="own", title="Own", notes="Small.", sources=(FolderSource(folder=tmp_path),))
+    planned = prepare(open_model(model, Places()), [zero_layer])
+    assert planned.plans[0].tensors["unembedding"].name == "lm_head.weight"
+    said = planned.record.notes or ""
+    assert said.startswith("Small. config.json says, or leaves unsaid,")
+    published = SimpleNamespace(model=SimpleNamespace(title="Own", notes=said))
+    assert titled(published, model, [], []).notes == said
+    assert titled(published, model.model_copy(update={"notes": "Changed."}), [], []).notes == "Changed."
 
 
 def test_the_token_embedding_stored_twice_is_no_output_matrix(tmp_path):
