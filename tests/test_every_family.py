@@ -1,4 +1,4 @@
-"""One command in an empty folder, with no more than a model's id on the hub: results and a page, for every family."""
+"""One command in an empty folder with no more than a model's id on the hub: results and a page, by kind of family."""
 
 import contextlib
 import io
@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from generators import cli
+from generators.checkpoint.families import families
 from generators.checkpoint.registry import Registry
+from generators.checkpoint.roles import Family
 from generators.compute.records import ModelFindings
 from generators.compute.results import Store
 from generators.findings import FINDINGS
@@ -25,8 +27,19 @@ from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.conftest import without_figures
 from tests.test_cli import results_of
 
-UNKNOWN_FAMILIES = (OracleCase("mamba"), OracleCase("mbart"))  # no table knows these types
-FAMILIES = {case.family: case for case in (*UNKNOWN_FAMILIES, *reversed(CASES))}  # the first case of each
+UNKNOWN_FAMILIES = (OracleCase("mamba"), OracleCase("blenderbot"))  # no table knows these types
+
+
+def _kind(family: Family) -> tuple[object, ...]:
+    """Return what commands and pages may treat differently: the roles of a family and how positions enter."""
+    weights = frozenset(role for role in (*family.slots, *family.block_slots) if not role.endswith(".bias"))
+    return weights, family.positions, family.norm, family.causal, family.post_norm, family.stack, bool(family.at)
+
+
+# The first family of each kind, and its first case; the oracle asks every finding of every case.
+KINDS = {_kind(family): family.name for family in reversed(families())}
+FIRST = {case.family: case for case in reversed(CASES) if case.family in KINDS.values()}
+FAMILIES = {case.family: case for case in UNKNOWN_FAMILIES} | FIRST
 TOKENS = 300  # enough for findings about tokens
 FEW = 99  # draws, of which one is the 99th percentile
 NO_NUMBER = re.compile(r"\b(None(?! holds more)|nan|NaN|inf|undefined)\b|\{\{|\{%")
@@ -78,7 +91,7 @@ def command(*arguments: str) -> Told:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """Compute a random checkpoint of every family from the hub, each by one command, and write all pages."""
+    """Compute a random checkpoint of every kind of family from the hub, each by one command, and write all pages."""
     pytest.importorskip("torch", reason="PyTorch isn't installed here")
     transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
     transformers.logging.set_verbosity_error()

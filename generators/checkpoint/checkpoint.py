@@ -85,7 +85,10 @@ class Checkpoint(Mapping[str, Array]):
         """
         slot = self._slots[role]
         used = self._used(role, slot)
-        return np.ascontiguousarray(used if slot.through is None else used @ self._used(role, slot.through))
+        if slot.through is not None:
+            used = used @ self._used(role, slot.through)
+            self._digests[_product(slot)] = self._record_of_product(slot, slot.through)
+        return np.ascontiguousarray(used)
 
     def _used(self, role: str, slot: Slot) -> Array:
         """Return what the model uses of one tensor."""
@@ -100,12 +103,16 @@ class Checkpoint(Mapping[str, Array]):
         """
         slot = self._slots[role]
         self._check_shape(role, slot, self._read(slot))
-        found = self._digests[slot.tensor]
         if slot.through is None:
-            return found
+            return self._digests[slot.tensor]
         self._check_shape(role, slot.through, self._read(slot.through))
-        both = found.sha256 + self._digests[slot.through.tensor].sha256
-        return replace(found, sha256=hashlib.sha256(both.encode()).hexdigest(), name=_product(slot))
+        return self._record_of_product(slot, slot.through)
+
+    def _record_of_product(self, slot: Slot, through: Slot) -> TensorRecord:
+        """Return the record of two tensors that are multiplied: of the first, with a digest that both decide."""
+        first, second = self._digests[slot.tensor], self._digests[through.tensor]
+        sha256 = hashlib.sha256(f"{first.sha256} {second.sha256}".encode()).hexdigest()
+        return replace(first, name=_product(slot), sha256=sha256)
 
     def size(self, role: str) -> tuple[str, int]:
         """Return the tensor behind a role and how many numbers it holds, by what the file says of it: none is read.

@@ -233,14 +233,16 @@ class OracleRow(StoredPart):
     model_config = ConfigDict(frozen=True, extra="allow")
     family: str
     model_type: str
+    findings: int | None = None  # about weights that gave a result; the others said why not
 
 
 class Oracle(StoredPart):
-    """The families' tables against torch and transformers."""
+    """The families' tables against torch and transformers; `findings` about weights were asked of each."""
 
     torch: str
     transformers: str
     tolerance: float
+    findings: int = 0
     columns: tuple[str, ...]
     rows: tuple[OracleRow, ...] = Field(min_length=1)
 

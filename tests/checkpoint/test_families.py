@@ -1,14 +1,20 @@
 """What config.json says becomes an architecture, or a sentence."""
 
+import json
+
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
+from generators.checkpoint.checkpoint import open_checkpoint
 from generators.checkpoint.families import choose_family, families
 from generators.checkpoint.families.bert import BERT
 from generators.checkpoint.families.gpt2 import GPT1, GPT2
 from generators.checkpoint.reading import read_architecture
-from tests.checkpoints import config_of
+from generators.checkpoint.sources import in_folder
+from tests.checkpoints import WEIGHTS, config_of
 
 ARCHITECTURE = {"n_layer": 2, "n_head": 2, "d_model": 24, "n_ctx": 64, "vocab_size": 50, "d_head": 12}
 
@@ -85,3 +91,61 @@ def test_an_unknown_family_in_the_registry_is_refused_though_the_config_knows_on
 def test_a_family_that_was_mistyped_is_refused_with_the_nearest():
     with pytest.raises(InputError, match=r"There is no family 'lllama' \(nearest: llama\); the atlas knows"):
         choose_family({"model_type": "gpt2"}, "lllama")
+
+
+HALF = {"partial_rotary_factor": 0.5}
+SIZES_BY_ANY_NAME = {
+    **dict.fromkeys(("num_hidden_layers", "n_layers", "encoder_layers"), 2),
+    **dict.fromkeys(("num_attention_heads", "n_heads", "encoder_attention_heads"), 4),
+    **dict.fromkeys(("hidden_size", "d_model"), 32),
+    **dict.fromkeys(("max_position_embeddings", "max_seq_len"), 64),
+    "vocab_size": 100,
+    "head_dim": 8,
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "setting", "said"),
+    [
+        ("mpt", {"attn_config": {"alibi": True, "clip_qkv": 6}}, "gives 6 as attn_config.clip_qkv: .* are clipped"),
+        ("mpt", {"attn_config": {"alibi": True, "alibi_bias_max": 16}}, "gives 16 .* transformers computes with 8"),
+        ("olmo", {"clip_qkv": 8.0}, "gives 8.0 as clip_qkv: .* are clipped"),
+        (
+            "llama",
+            {"rope_parameters": {"rope_type": "linear", "factor": 2.0, **HALF}},
+            "0.5 .* with scaled rotations",
+        ),
+        ("gemma3_text", {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}}, "can't read"),
+        ("m2m_100--encoder", {"pad_token_id": 0}, "gives 0 as pad_token_id"),
+        ("ernie", {"use_task_id": True}, "gives True as use_task_id"),
+    ],
+)
+def test_settings_that_no_table_describes_are_refused_with_the_reason(family, setting, said):
+    table = next(known for known in families() if known.name == family)
+    with pytest.raises(InputError, match=said):
+        read_architecture({**SIZES_BY_ANY_NAME, **setting}, table)
+
+
+@pytest.mark.parametrize(
+    ("family", "setting"),
+    [
+        ("mpt", {"attn_config": {"alibi": True, "clip_qkv": None, "alibi_bias_max": 8}}),
+        ("olmo", {"clip_qkv": None}),
+        ("llama", HALF),
+        ("gemma3_text", {"attn_logit_softcapping": 50.0}),
+    ],
+)
+def test_settings_that_change_nothing_are_read_over(family, setting):
+    table = next(known for known in families() if known.name == family)
+    architecture = read_architecture({**SIZES_BY_ANY_NAME, **setting}, table)
+    assert architecture == read_architecture(SIZES_BY_ANY_NAME, table)
+    assert all(turn.dim == architecture.d_head for turn in architecture.rotary)
+
+
+def test_what_a_pair_lacks_is_called_by_both_of_its_names(tmp_path):
+    config = {"model_type": "bart", **SIZES_BY_ANY_NAME, "decoder_layers": 1, "decoder_attention_heads": 4}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    save_file({"model.decoder.layers.0.fc1.bias": np.zeros(4, np.float32)}, tmp_path / WEIGHTS)
+    checkpoint = open_checkpoint(in_folder(tmp_path, stack="decoder"))
+    said = checkpoint.lacking("token_embedding")
+    assert said == "decoder.embed_tokens.weight or shared.weight (token_embedding)"

@@ -108,7 +108,7 @@ def test_without_a_table_one_matrix_alone_must_fit(tmp_path, names):
 def test_without_a_table_what_halves_share_is_read_once(tmp_path):
     E = noise(V, D)
     names = ("model.encoder.embed_tokens.weight", "model.shared.weight", "model.decoder.embed_tokens.weight")
-    config = {"model_type": "mbart", "encoder_layers": 3, "decoder_layers": 2, "vocab_size": V}
+    config = {"model_type": "blenderbot", "encoder_layers": 3, "decoder_layers": 2, "vocab_size": V}
     checkpoint = opened(tmp_path, config, dict.fromkeys(names, E))
     assert checkpoint.record("token_embedding").name == "model.shared.weight"
     assert checkpoint.architecture.n_layer == 3
@@ -133,3 +133,59 @@ def test_half_of_a_pair_must_be_named(tmp_path):
         open_checkpoint(in_folder(tmp_path))
     with pytest.raises(InputError, match="has no vision of its own"):
         open_checkpoint(in_folder(tmp_path, stack="vision"))
+
+
+NARROW = 6
+OPT_350M = {
+    "model_type": "opt",
+    **HF,
+    "do_layer_norm_before": False,
+    "word_embed_proj_dim": NARROW,
+}
+
+
+def narrow_words() -> dict[str, np.ndarray]:
+    """Return what OPT-350m's layout has for words: narrow embeddings and two projections."""
+    return {
+        "model.decoder.embed_tokens.weight": noise(V, NARROW),
+        "model.decoder.project_in.weight": noise(D, NARROW, seed=1),
+        "model.decoder.project_out.weight": noise(NARROW, D, seed=2),
+    }
+
+
+def test_narrow_embeddings_are_read_in_the_stream(tmp_path):
+    tensors = narrow_words()
+    E, put_in, put_out = tensors.values()
+    checkpoint = opened(tmp_path, OPT_350M, tensors)
+    np.testing.assert_allclose(checkpoint["token_embedding"], E @ put_in.T, rtol=1e-5)
+    np.testing.assert_allclose(checkpoint["unembedding"], E @ put_out, rtol=1e-5)
+    assert not checkpoint.architecture.tied
+    assert checkpoint.to_come(["token_embedding"]) == 0
+
+
+def test_what_is_said_of_narrow_embeddings_depends_on_both_tensors(tmp_path):
+    tensors = narrow_words()
+    before = opened(tmp_path / "before", OPT_350M, tensors)
+    record = before.record("token_embedding")
+    assert record.name == "model.decoder.embed_tokens.weight x model.decoder.project_in.weight"
+    tensors["model.decoder.project_in.weight"] = noise(D, NARROW, seed=3)
+    after = opened(tmp_path / "after", OPT_350M, tensors)
+    assert after.record("token_embedding").sha256 != record.sha256
+    assert after["token_embedding"].shape == (V, D)
+    assert after.changed_since({record.name: record.sha256}) == record.name
+    assert "through" in before.layout("token_embedding")
+
+
+def test_without_its_projection_a_narrow_embedding_is_missing(tmp_path):
+    tensors = narrow_words()
+    del tensors["model.decoder.project_in.weight"]
+    checkpoint = opened(tmp_path, OPT_350M, tensors)
+    assert "token_embedding" not in checkpoint
+    assert "unembedding" in checkpoint
+
+
+def test_layouts_of_what_is_stored_as_it_is_used_are_as_they_were(tmp_path):
+    write_checkpoint(tmp_path)
+    assert set(open_checkpoint(in_folder(tmp_path)).layout("token_embedding")) == {
+        *("shape", "transposed", "part", "skip", "plus", "when", "flat", "formula"),
+    }

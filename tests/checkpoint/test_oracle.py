@@ -18,6 +18,7 @@ from tests.checkpoint.oracle import __main__ as oracle_command
 from tests.checkpoint.oracle.__main__ import chosen, saved, which
 from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
+from tests.checkpoint.oracle.findings import ABOUT_WEIGHTS, COMPUTED, outcomes_of
 from tests.checkpoint.oracle.model import build
 from tests.checkpoint.oracle.table import COLUMNS, table_row
 
@@ -63,6 +64,35 @@ def test_every_role_is_there_and_nothing_is_missing(case: OracleCase, tmp_path):
     assert [checkpoint[role].shape for role in checkpoint]  # all can be read
 
 
+# One case of each way in which embeddings, positions and blocks differ; `make oracle` asks all.
+ASKED = (
+    "gpt2",
+    "opt (350m layout)",
+    "albert",
+    "deberta-v2 (distances)",
+    "esm (table of positions)",
+    "llama (biases, Llama 3 scaling)",
+    "gpt_neox (no biases in attention)",
+    "bloom",
+    "t5--encoder (gated)",
+    "mbart--decoder",
+    "dinov2_with_registers",
+    "clip_text_model",
+    "mixtral",
+    "apertus",
+)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ASKED)
+def test_every_finding_gives_a_result_or_a_sentence(name):
+    found = outcomes_of(next(case for case in CASES if case.name == name))
+    assert len(found) == len(ABOUT_WEIGHTS)
+    assert COMPUTED in found.values()
+    if name.startswith("opt"):  # its embeddings have another width, and are read in the stream
+        assert set(found.values()) == {COMPUTED}
+
+
 GATE_UP = "layers.{i}.mlp.gate_up_proj"
 LN1, LN2 = "layers.{i}.input_layernorm", "layers.{i}.post_attention_layernorm"
 # What is wrong -> the case, the slots of blocks that are wrong, and the numbers.
@@ -92,6 +122,11 @@ WRONG: dict[str, tuple[str, Mapping[str, Slot], Mapping[str, Any]]] = {
     "DeBERTa without the norm of its convolution": ("deberta-v2 (convolution)", {}, {"unconvolved": True}),
     "RoBERTa from the first row": ("roberta", {}, {"unskipped": True}),
     "ViT with its class as a position": ("vit", {}, {"unskipped": True}),
+    "ViT MAE with its class as a position": ("vit_mae", {}, {"unskipped": True}),
+    "GLM turned by halves": ("glm", {}, {"halves": True}),
+    "OLMo 3 without windows": ("olmo3", {}, {"windows": ()}),
+    "EuroBERT with only what came before in sight": ("eurobert", {}, {"causal": True}),
+    "Gemma 3 with a cap": ("gemma3_text (cap)", {}, {"score_cap": 0.5}),
     "Llama's embeddings scaled": ("llama", {}, {"embedding_scale": 2.0}),
 }
 

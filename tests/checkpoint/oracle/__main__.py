@@ -1,4 +1,6 @@
-"""`make oracle`: compare every case with transformers and PyTorch, write results/oracle.json.
+"""`make oracle`: compare every case with transformers and PyTorch, and ask every finding about weights of it.
+
+It writes results/oracle.json. A finding that raises an exception ends it.
 
 `--only gpt2 t5` compares the cases of these names, types of model or families, and keeps the rows of the others.
 """
@@ -12,6 +14,7 @@ from typing import Any
 
 from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
+from tests.checkpoint.oracle.findings import ABOUT_WEIGHTS, outcomes_of
 from tests.checkpoint.oracle.table import COLUMNS, table_row
 
 Name = tuple[str, str, str | None]
@@ -26,13 +29,22 @@ def main() -> int:
     rows = saved(cases, versions)
     for case in cases:
         oracle = ModelOracle(case)
-        row = table_row(case, oracle.compare(), oracle)
+        row = table_row(case, oracle.compare(), oracle, outcomes_of(case))
         rows[which(row)] = row
         print(f"{case.name}: {'agrees' if row['largest_difference'] <= TOLERANCE else 'DIFFERS'}", file=sys.stderr)
     in_order = [rows[named(case)] for case in CASES if named(case) in rows]
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(
-        _lines({**versions, "tolerance": TOLERANCE, "columns": list(COLUMNS), "rows": in_order}), "utf-8"
+        _lines(
+            {
+                **versions,
+                "tolerance": TOLERANCE,
+                "findings": len(ABOUT_WEIGHTS),
+                "columns": list(COLUMNS),
+                "rows": in_order,
+            }
+        ),
+        "utf-8",
     )
     return int(any(row["largest_difference"] > TOLERANCE for row in in_order))
 

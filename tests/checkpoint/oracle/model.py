@@ -56,7 +56,7 @@ def build(case: OracleCase, seed: int = 0) -> Any:
         model = getattr(transformers, type(config).__name__.replace("Config", "Model"))(config)
     generator = torch.Generator().manual_seed(seed)
     for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
+        if parameter.requires_grad or name.endswith("position_embeddings"):  # those of ViT MAE are fixed, at first 0
             parameter.data = _random(name, parameter, generator, case)
     return model.eval()
 

@@ -1,9 +1,11 @@
 """The published table: family by matrix, norm, positions, kernel."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, Findings, ModelOracle
+from tests.checkpoint.oracle.findings import COMPUTED
 
 COLUMNS = (
     "attn.q",
@@ -23,8 +25,13 @@ COLUMNS = (
 )
 
 
-def table_row(case: OracleCase, found: Findings, oracle: ModelOracle) -> dict[str, Any]:
-    """Return one row of the published table: for each thing whether it agrees, null where the family has none."""
+def table_row(
+    case: OracleCase, found: Findings, oracle: ModelOracle, outcomes: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return one row of the published table: for each thing whether it agrees, null where the family has none.
+
+    `outcomes` of findings about weights, if they were measured, are counted: how many gave a result.
+    """
     worst = dict(found.worst)
     worst.setdefault("attention", worst.get("values", float("inf"))) if case.scores else None
     for name in ("attn.q", "attn.k", "attn.v"):  # fused ones are seen through what attention makes of them
@@ -40,5 +47,6 @@ def table_row(case: OracleCase, found: Findings, oracle: ModelOracle) -> dict[st
         "variant": case.note or None,
         "scheme": oracle.architecture.positions,
         "largest_difference": max(found.worst.values()),
+        "findings": None if outcomes is None else sum(one == COMPUTED for one in outcomes.values()),
         **{column: None if column not in worst else worst[column] <= TOLERANCE for column in COLUMNS},
     }
