@@ -117,7 +117,7 @@ def _check_tensors(names: Collection[str], place: str, family: Family, architect
         InputError: it doesn't, or one does.
     """
     slots = dict(_roles(names, family, architecture))
-    known = {slot.tensor for slot in slots.values() if slot is not None} | set(_after_all(family, architecture))
+    known = {slot.tensor for slot in slots.values() if slot is not None} | set(_others(family, architecture))
     unknown = next((name for name in sorted(names) if name not in known and not _changes_nothing(name, family)), None)
     if unknown is not None:
         raise InputError(
@@ -134,11 +134,14 @@ def _check_tensors(names: Collection[str], place: str, family: Family, architect
             )
 
 
-def _after_all(family: Family, architecture: Architecture) -> Iterator[str]:
-    """Yield the names of what would be read by the block after the last: norms that stand at the end of a block."""
+def _others(family: Family, architecture: Architecture) -> Iterator[str]:
+    """Yield the names of what no role is called after: norms at the end of the last block, and projections."""
     for slot in family.block_slots.values():
         if "{j}" in slot.tensor:
             yield from family.spellings(slot.in_layer(architecture.n_layer).tensor)
+    for slot in family.slots.values():
+        if slot.through is not None:
+            yield from family.spellings(slot.through.tensor)
 
 
 def _changes_nothing(name: str, family: Family) -> bool:
