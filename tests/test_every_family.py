@@ -37,7 +37,8 @@ def _kind(family: Family) -> tuple[object, ...]:
 
 
 # The first family of each kind, and its first case; the oracle asks every finding of every case.
-KINDS = {_kind(family): family.name for family in reversed(families())}
+TABLES = {family.name: family for family in families()}
+KINDS = {_kind(TABLES[case.family]): case.family for case in reversed(CASES)}
 FIRST = {case.family: case for case in reversed(CASES) if case.family in KINDS.values()}
 FAMILIES = {case.family: case for case in UNKNOWN_FAMILIES} | FIRST
 TOKENS = 300  # enough for findings about tokens

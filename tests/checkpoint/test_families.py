@@ -95,8 +95,8 @@ def test_a_family_that_was_mistyped_is_refused_with_the_nearest():
 
 HALF = {"partial_rotary_factor": 0.5}
 SIZES_BY_ANY_NAME = {
-    **dict.fromkeys(("num_hidden_layers", "n_layers", "encoder_layers"), 2),
-    **dict.fromkeys(("num_attention_heads", "n_heads", "encoder_attention_heads"), 4),
+    **dict.fromkeys(("num_hidden_layers", "n_layers", "encoder_layers", "num_layers"), 2),
+    **dict.fromkeys(("num_attention_heads", "n_heads", "encoder_attention_heads", "num_heads"), 4),
     **dict.fromkeys(("hidden_size", "d_model"), 32),
     **dict.fromkeys(("max_position_embeddings", "max_seq_len"), 64),
     "vocab_size": 100,
@@ -133,6 +133,9 @@ def test_settings_that_no_table_describes_are_refused_with_the_reason(family, se
         ("olmo", {"clip_qkv": None}),
         ("llama", HALF),
         ("gemma3_text", {"attn_logit_softcapping": 50.0}),
+        ("apertus", {"qk_norm": True, "post_norm": False, "rope_scaling": None}),
+        ("umt5--encoder", {"scalable_attention": True}),
+        ("pegasus--encoder", {"static_position_embeddings": True, "normalize_before": True}),
     ],
 )
 def test_settings_that_change_nothing_are_read_over(family, setting):

@@ -263,7 +263,10 @@ def _pre_norm_pair(kind: str, positions: str | None = None, extra: Any = _scaled
         if positions is None:
             return changed(chosen, slots=norm("embedding_norm", f"{base.stack}.layernorm_embedding"))
         return changed(
-            chosen, slots={"position_embedding": Slot("(computed)", "n d", formula=positions)}, positions="formula"
+            chosen,
+            slots={"position_embedding": Slot("(computed)", "n d", formula=positions)},
+            positions="formula",
+            ignores=(*base.ignores, "static_position_embeddings"),
         )
 
     return stack(BART_ENCODER), stack(BART_DECODER)

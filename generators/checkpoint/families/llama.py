@@ -6,6 +6,7 @@ from typing import Any
 from generators.base.architecture import Rotary
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
+from generators.checkpoint.positions import rotary
 from generators.checkpoint.roles import SIZES, Family, Slot, fused, like, linear, linears, norm, part_of
 from generators.checkpoint.rotation import (
     FULL,
@@ -92,10 +93,10 @@ SEED_OSS = like(
     defaults={BIASED: True, "head_dim": 128, "num_key_value_heads": 8, "max_position_embeddings": 524288},
 )
 
-_NO_GATE = dict.fromkeys(("mlp.gate", "mlp.gate.bias", "mlp.in.bias", "mlp.out.bias"))
-_APERTUS_SCALING = {
+NO_GATE = dict.fromkeys(("mlp.gate", "mlp.gate.bias", "mlp.in.bias", "mlp.out.bias"))
+APERTUS_BASE = 12_000_000.0
+APERTUS_SCALING = {
     "rope_type": "llama3",
-    "rope_theta": 12_000_000.0,
     "factor": 8.0,
     "original_max_position_embeddings": 8192,
     "low_freq_factor": 1.0,
@@ -109,6 +110,15 @@ def _learned_activation() -> dict[str, Slot]:
     return {f"mlp.act.{name}": Slot(f"{MLP}.act_fn.{name}", shape) for name, shape in shapes.items()}
 
 
+def _apertus(settings: ModelConfig, fields: Fields) -> Mapping[str, Any]:
+    """Return the rotation; where config.json names no scaling, its software takes one."""
+    settings.must_be("qk_norm", True, None)  # they are there whatever it says
+    if settings.get("rope_parameters") is None and settings.get("rope_scaling") is None:
+        turns = rotary(fields["d_head"], APERTUS_BASE, fields["n_ctx"], APERTUS_SCALING)
+        return {"rotary": (turns,) * fields["n_layer"]}
+    return same_in_all_layers(settings, fields)
+
+
 APERTUS = like(
     LLAMA,
     "apertus",
@@ -116,15 +126,15 @@ APERTUS = like(
         **norm("ln1", "layers.{i}.attention_layernorm", bias=False),
         **norm("ln2", "layers.{i}.feedforward_layernorm", bias=False),
         **head_norms(),
-        **_NO_GATE,
+        **NO_GATE,
         **_learned_activation(),
     },
     defaults={
-        "rope_theta": 12_000_000.0,
-        "rope_parameters": _APERTUS_SCALING,
+        "rope_theta": APERTUS_BASE,
         "max_position_embeddings": 65536,
         "rms_norm_eps": 1e-5,
     },
+    extra=_apertus,
 )
 
 EUROBERT = like(

@@ -118,7 +118,21 @@ def _own_biases(stack: str) -> dict[str, Slot]:
     return {"attn.relative_bias": Slot(f"{attention}.relative_attention_bias.weight", "r h")}
 
 
-UMT5_ENCODER = like(MT5_ENCODER, "umt5--encoder", model_types=("umt5",), block_slots=_own_biases("encoder"))
-UMT5_DECODER = like(MT5_DECODER, "umt5--decoder", model_types=("umt5",), block_slots=_own_biases("decoder"))
+NEVER_READ = ("scalable_attention",)  # in published files, and nowhere in their software
+
+UMT5_ENCODER = like(
+    MT5_ENCODER,
+    "umt5--encoder",
+    model_types=("umt5",),
+    block_slots=_own_biases("encoder"),
+    ignores=NEVER_READ,
+)
+UMT5_DECODER = like(
+    MT5_DECODER,
+    "umt5--decoder",
+    model_types=("umt5",),
+    block_slots=_own_biases("decoder"),
+    ignores=NEVER_READ,
+)
 
 FAMILIES = (T5_ENCODER, T5_DECODER, MT5_ENCODER, MT5_DECODER, UMT5_ENCODER, UMT5_DECODER)
