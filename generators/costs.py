@@ -70,7 +70,7 @@ def cost_of(model: Model, places: Places, settings: RunSettings) -> Cost:
         cost = replace(cost, gated=files.gated)
         if files.comes_whole:
             return _by_size(cost, files, settings)
-        return _by_headers(cost, Opened(model, files, open_checkpoint(files, model.family), settings))
+        return _by_headers(cost, Opened(model, files, open_checkpoint(files, model.family, compare=False), settings))
     except (InputError, WeightsUnavailableError) as error:
         return replace(cost, trouble=str(error))
 

@@ -86,7 +86,7 @@ Family = Annotated[
     typer.Option(
         "--family",
         metavar="NAME",
-        help="Read the checkpoint of the one MODEL by this family's table, whatever its config.json says it is.",
+        help="Read the checkpoint of the one MODEL by this family's table. Refused if the table doesn't fit it.",
     ),
 ]
 Group = Annotated[str | None, typer.Option("--group", metavar="NAME", help="All models of a group of models.yml.")]

@@ -13,6 +13,7 @@ from numpy import ndarray as Array
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
 from generators.base.progress import Report, silent
+from generators.checkpoint import lookalikes
 from generators.checkpoint.families import UnknownFamilyError, choose_family, without_a_table
 from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
@@ -41,7 +42,16 @@ class Checkpoint(Mapping[str, Array]):
     normal: iterating yields only the roles whose tensors are there.
     """
 
-    def __init__(self, files: Files, family: Family, architecture: Architecture, *, quantised: bool = False) -> None:
+    def __init__(
+        self,
+        files: Files,
+        family: Family,
+        architecture: Architecture,
+        *,
+        quantised: bool = False,
+        note: str | None = None,
+    ) -> None:
+        self.note = note  # where the file says otherwise than config.json
         self.origin: Origin = files.origin
         self.family = family
         self.architecture = architecture
@@ -251,10 +261,13 @@ class Checkpoint(Mapping[str, Array]):
         return f"the checkpoint {self.origin.place}"
 
 
-def open_checkpoint(files: Files, family: str | None = None) -> Checkpoint:
+def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = True) -> Checkpoint:
     """Open a checkpoint: read its config and the names of its tensors, no weights yet.
 
     If no table knows the type of model, only its token embedding is read, where one can be found by its name.
+
+    Args:
+        compare: read the output matrix of a model that is said to be tied, if the file holds one: it may be another.
 
     Raises:
         InputError: no config, an unknown family, no weights, or a damaged file.
@@ -267,7 +280,48 @@ def open_checkpoint(files: Files, family: str | None = None) -> Checkpoint:
         if found is None:
             raise
         return Checkpoint(files, *found)
-    return Checkpoint(files, *understood(config, table), quantised=bool(config.get("quantization_config")))
+    known, architecture = understood(config, table)
+    lookalikes.check(files, config, known, architecture)
+    note = None
+    if compare and architecture.tied and (own := _own_output(files, known)) is not None:
+        architecture = replace(architecture, tied=False)
+        note = (
+            f"config.json says, or leaves unsaid, that this model's unembedding is its token embedding. {own} in its "
+            "file is another matrix: it is the unembedding here, as in transformers 5."
+        )
+    quantised = bool(config.get("quantization_config"))
+    return Checkpoint(files, known, architecture, quantised=quantised, note=note)
+
+
+def _own_output(files: Files, family: Family) -> str | None:
+    """Return the name of an output matrix in the file that isn't the token embedding stored once more.
+
+    Sizes are compared first, then digests; where the file holds no such matrix, nothing is read.
+    """
+    names = set(files.names())
+    matrices = []
+    for role in ("token_embedding", "unembedding"):
+        slot = family.slots.get(role)
+        matrices.append(
+            None if slot is None else next((n for n in family.spellings(slot.tensor) if n in names), None)
+        )
+    tokens, output = matrices
+    if tokens is None or output is None or tokens == output:
+        return None
+    one, other = files.header(tokens), files.header(output)
+    if one.dtype not in FLOATING or other.dtype not in FLOATING:
+        return None
+    widened = one.dtype != other.dtype
+    same = one.shape == other.shape and _digest(files, tokens, widened) == _digest(files, output, widened)
+    return None if same else output
+
+
+def _digest(files: Files, name: str, widened: bool) -> str:
+    digest = hashlib.sha256()
+    for part in files.parts(name):
+        numbers = part.astype(np.float64) if widened else np.ascontiguousarray(part)
+        digest.update(numbers.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def _product(slot: Slot) -> str:

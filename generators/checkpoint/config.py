@@ -35,6 +35,20 @@ HARMLESS = frozenset(
     }
 )
 
+# Settings that change no tensor's meaning in any family: training, tokens, outputs, how text is generated, sizes that
+# tensors have.
+CHANGES_NOTHING = re.compile(
+    r"dropout|pdrop|layerdrop|_drop$|initializer|init_std|^_|dtype|use_cache|^output_|return_dict|architectures|"
+    r"transformers_version|auto_map|label|task_specific|finetuning_task|problem_type|chunk_size_feed_forward|"
+    r"_token_ids?$|^vocab|^summary_|_loss|loss_coef|tokenizer|attn_implementation|gradient_checkpointing|^tie_|"
+    r"intermediate_size$|ffn_dim$|^ffn_hidden_size$|type_vocab_size|num_logits_to_keep|classifier_|softmax_in_fp32$|"
+    r"_penalty$|^(model_type|n_inner|d_ff|dff|hidden_act|hidden_activation|activation_function|activation|act_fn|afn|"
+    r"act|num_local_experts|num_experts|num_experts_per_tok|norm_topk_prob|pruned_heads|add_cross_attention|n_ctx|"
+    r"max_position_embeddings|use_bfloat16|torchscript|quantization_config|n_special|predict_special_tokens|"
+    r"directionality|pooler_\w+|min_length|max_length|num_beams|num_beam_groups|no_repeat_ngram_size|early_stopping|"
+    r"num_return_sequences|temperature|top_k|top_p|do_sample|typical_p|bad_words_ids|prefix)$"
+)
+
 
 def parse_object(content: bytes, place: str) -> dict[str, Any]:
     """Return a JSON object from the bytes of a file that is called `place`. Raises InputError: it is none."""
@@ -125,15 +139,35 @@ class ModelConfig:
         """Mark settings as known, and as changing nothing that a table describes."""
         self._asked.update(keys)
 
-    def refuse_unread(self, family: str) -> None:
+    def refuse_silence(self, family: str) -> None:
+        """Refuse a file that doesn't say a number for which a family's own software has a default.
+
+        Raises:
+            InputError: there is such a number.
+        """
+        for key in sorted(self._asked & self._defaults.keys()):
+            number = isinstance(self._defaults[key], int | float) and not isinstance(self._defaults[key], bool)
+            places = (key, self._second_names.get(key, key), f"rope_parameters.{key}", f"rope_scaling.{key}")
+            if number and all(_at(self._settings, place) is SILENT for place in places):
+                raise InputError(
+                    f"config.json gives no {key}. Models of the family {family!r} then have {self._defaults[key]!r}; "
+                    "that can't be assumed for a model of another type, so it is not read."
+                )
+
+    def refuse_unread(self, family: str, *, strictly: bool = False) -> None:
         """Refuse switches that nothing read, though they may change how positions are read or scores scaled.
+
+        Args:
+            strictly: any other setting may, too, unless it is known to change nothing.
 
         Raises:
             InputError: there is one that is on.
         """
         for key, value in self._settings.items():
             off = value is None or value is False or value == "" or value == [] or value == {}
-            if off or key in self._asked or key in HARMLESS or not DECIDING.search(key):
+            if off or key in self._asked or key in HARMLESS:
+                continue
+            if not DECIDING.search(key) and not (strictly and not CHANGES_NOTHING.search(key)):
                 continue
             raise InputError(
                 f"config.json sets {key} to {_short(value)}, which the table of the family {family!r} does not know; "

@@ -20,8 +20,12 @@ def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture
     return understood(config, family)[1]
 
 
-def understood(config: Mapping[str, Any], family: Family) -> tuple[Family, Architecture]:
+def understood(config: Mapping[str, Any], family: Family, *, strictly: bool = False) -> tuple[Family, Architecture]:
     """Return the family's table as this config alters it, and the architecture.
+
+    Args:
+        strictly: refuse every setting that the table doesn't know, unless it can change nothing in any family, and
+            silence where the family's own software has a number.
 
     Raises:
         InputError: as for `read_architecture`.
@@ -41,7 +45,9 @@ def understood(config: Mapping[str, Any], family: Family) -> tuple[Family, Archi
     if chosen.extra is not None:
         fields |= chosen.extra(settings, fields)
     settings.ignore(*chosen.ignores)
-    settings.refuse_unread(family.name)
+    settings.refuse_unread(family.name, strictly=strictly)
+    if strictly:
+        settings.refuse_silence(family.name)
     architecture = Architecture(
         family=family.name,
         causal=chosen.causal,

@@ -273,5 +273,5 @@ def _describe(model: Model, checkpoint: Checkpoint) -> ModelRecord:
         source=SourceRecord(**asdict(checkpoint.origin)),
         traffic=None if traffic is None else TrafficRecord(fetched=traffic.fetched, needed=traffic.needed),
         licence=model.licence,
-        notes=model.notes,
+        notes=" ".join(said for said in (model.notes, checkpoint.note) if said) or None,
     )

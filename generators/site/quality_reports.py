@@ -257,11 +257,65 @@ class Oracle(StoredPart):
         return all(said) if said else None
 
 
+class LookAlikesOfOne(StoredPart):
+    """One model: how many tables of other types it was read by, which read it rightly and which wrongly, and how."""
+
+    model_type: str
+    variant: str | None
+    tables: int
+    right: tuple[str, ...]
+    wrong: dict[str, str]
+
+
+class LookAlikes(QualityReport):
+    """Models of every type, read by the tables of other families (`--family`)."""
+
+    torch: str
+    transformers: str
+    tolerance: float
+    families: int
+    rows: tuple[LookAlikesOfOne, ...] = Field(min_length=1)
+
+    @property
+    def types(self) -> dict[str, list[LookAlikesOfOne]]:
+        """Return the models of each type."""
+        found: dict[str, list[LookAlikesOfOne]] = {}
+        for row in self.rows:
+            found.setdefault(row.model_type, []).append(row)
+        return found
+
+    @property
+    def pairs(self) -> int:
+        """Return how many pairs of a model and a table were tried."""
+        return sum(row.tables for row in self.rows)
+
+    @property
+    def right(self) -> int:
+        """Return how many pairs are read rightly."""
+        return sum(len(row.right) for row in self.rows)
+
+    @property
+    def wrong(self) -> int:
+        """Return how many pairs are read wrongly."""
+        return sum(len(row.wrong) for row in self.rows)
+
+    @property
+    def readers(self) -> dict[str, list[str]]:
+        """Return the types that each family reads rightly beside its own, and whether with some settings only."""
+        found: dict[str, list[str]] = {}
+        for kind, rows in self.types.items():
+            for family in dict.fromkeys(name for row in rows for name in row.right):
+                whole = all(family in row.right for row in rows)
+                found.setdefault(family, []).append(kind if whole else f"{kind} (some settings)")
+        return dict(sorted(found.items()))
+
+
 # Name -> what it holds: `make <name>` writes it to `results/<name>.json`.
 REPORTS: dict[str, type[StoredPart]] = {
     "nulls": NullDraws,
     "planted": Planted,
     "oracle": Oracle,
+    "lookalikes": LookAlikes,
     "fuzz": Fuzz,
     "crash": Tried,
     "reproducible": Reproducible,

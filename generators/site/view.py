@@ -199,7 +199,9 @@ def titled(
 ) -> ModelPage:
     """Return what a model's page is made from, with what the registry says of the model."""
     title = published.model.title if model.title == model.name else model.title
-    return ModelPage(published, title, model.notes, model.licence, sections, damaged, unavailable)
+    stored = published.model.notes or ""  # may say more, of what its file holds
+    notes = stored or None if stored.startswith(model.notes or "") else model.notes
+    return ModelPage(published, title, notes, model.licence, sections, damaged, unavailable)
 
 
 def model_page(model: Model, store: Store, staging: Staging, report: Report) -> ModelPage | None:

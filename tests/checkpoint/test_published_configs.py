@@ -148,3 +148,12 @@ def test_deberta_s_second_block_reads_what_the_convolution_s_norm_gives():
 def test_a_convolution_of_no_size_is_refused(kernel):
     with pytest.raises(InputError, match="conv_kernel_size"):
         read("deberta-v2-xlarge", {**published("deberta-v2-xlarge"), "conv_kernel_size": kernel})
+
+
+@pytest.mark.parametrize(
+    "name", ["all-minilm-l6-v2", "gpt2", "llama-2-7b", "pythia-160m", "qwen2-7b", "roberta-base"]
+)
+def test_a_type_without_a_table_may_have_the_settings_that_are_usual(name):
+    """`--family` refuses settings that the table doesn't know, but not those of training or of generating text."""
+    config = published(name)
+    assert understood(config, choose_family(config, None), strictly=True)

@@ -1,0 +1,154 @@
+"""`--family` on a model of another type: read where the table certainly fits it, refused otherwise.
+
+A type that has a table of its own is read by another only if both tables read it the same way. Of any other type, the
+table must know every setting and every tensor, and find all that it expects in each block that is there.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from math import isclose
+from typing import Any
+
+from generators.base.architecture import Architecture
+from generators.base.errors import InputError
+from generators.checkpoint.families import families
+from generators.checkpoint.reading import understood
+from generators.checkpoint.roles import Family, Slot
+from generators.checkpoint.sources import Files
+
+# Tensors that no table names and that change nothing a table says: masks and angles, which the software computes,
+# and what stands on top of the last layer.
+COMPUTED = re.compile(
+    r"(^|\.)((attn|attention)\.(bias|masked_bias)|position_ids|token_type_ids|(original_)?inv_freq|(cos|sin)_cached)$"
+)
+ON_TOP = re.compile(
+    r"^(lm_head|cls|([a-z_]+\.)?pooler|score|classifier|qa_outputs|generator_lm_head|generator_predictions|"
+    r"discriminator_predictions|vocab_transform|vocab_layer_norm|vocab_projector|predictions|final_logits_bias)\b"
+)
+EXPERTS = re.compile(r"\.experts\.")
+# What quantized models have instead of a matrix: GPTQ and AWQ, bitsandbytes, 8-bit floats, compressed tensors.
+PACKED = re.compile(
+    r"\.(qweight|qzeros|scales|g_idx|SCB|weight_format|weight\.[\w.]+|input_scale|"
+    r"weight_(scale(_inv)?|packed|shape|zero_point|g_idx))$"
+)
+READ_BY_ALL = "blocks.*.mlp.in"
+
+
+def check(files: Files, config: Mapping[str, Any], family: Family, architecture: Architecture) -> None:
+    """Check that a table which isn't that of the file's own type reads it rightly.
+
+    Args:
+        family, architecture: as `understood` gives them for this config.
+
+    Raises:
+        InputError: it doesn't, or that can't be known.
+    """
+    kind = config.get("model_type")
+    if kind in family.model_types:
+        return
+    own = [table for table in families() if kind in table.model_types]
+    if any(_same(files, config, table, family, architecture) for table in own):
+        return
+    if own:
+        raise InputError(
+            f"The model is of type {kind!r}, which has a table of its own; that of the family {family.name!r} "
+            "reads it another way. Leave out --family."
+        )
+    if assumed := _assumed(config, family, architecture):
+        raise InputError(
+            f"Models of the family {family.name!r} {assumed}. Nothing in {files.origin.place} shows that this model "
+            "does, so it is not read."
+        )
+    understood(config, next(table for table in families() if table.name == family.name), strictly=True)
+    quantised = bool(config.get("quantization_config"))
+    names = {PACKED.sub(".weight", name) if quantised else name for name in files.names()}
+    _check_tensors(names, files.origin.place, family, architecture)
+
+
+def _same(files: Files, config: Mapping[str, Any], own: Family, family: Family, architecture: Architecture) -> bool:
+    """Return whether a type's own table reads these files as another does."""
+    try:
+        known, wanted = understood(config, own)
+    except InputError:
+        return False
+    names = set(files.names())
+    roles, theirs = dict(_roles(names, family, architecture)), dict(_roles(names, known, wanted))
+    return roles == theirs and replace(wanted, family="") == replace(architecture, family="")
+
+
+def _assumed(config: Mapping[str, Any], family: Family, a: Architecture) -> str:
+    """Return what a table says of a model that neither its config nor its tensors show; empty without such a thing.
+
+    The class that config.json names shows whether a model predicts the next word or one that was left out.
+    """
+    classes = str(config.get("architectures"))
+    if not a.causal and "CausalLM" in classes:
+        return "see the words that follow"
+    if a.causal and "MaskedLM" in classes:
+        return "see no word that follows"
+    slots = dict(family.roles(a.n_layer)).values()
+    if any(slot.plus for slot in slots):
+        return "add 1 to the gains of their norms"
+    if any(slot.formula for slot in slots):
+        return "compute their positions by a formula"
+    if a.slopes and not config.get("alibi"):
+        return "lower scores with distance (ALiBi)"
+    if any(turns is not None and turns.adjacent for turns in a.rotary):
+        return "rotate neighboring channels together"
+    if any(turns is None for turns in a.rotary):
+        return "rotate in some layers only"
+    if isclose(a.embedding_scale, a.d_model**0.5) and not config.get("scale_embedding"):
+        return "multiply embeddings by the square root of their width"
+    return "don't scale attention scores" if a.score_scale == 1 else ""
+
+
+def _roles(names: Collection[str], family: Family, architecture: Architecture) -> Iterator[tuple[str, Slot | None]]:
+    """Yield every role with its slot, as its tensor is called in these files; None where that isn't there."""
+    for role, slot in family.roles(architecture.n_layer):
+        name = next((name for name in family.spellings(slot.tensor) if name in names), None)
+        yield role, slot if slot.formula else None if name is None else replace(slot, tensor=name)
+
+
+def _check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
+    """Check that the table knows every tensor, and that no block which is there lacks what the table expects.
+
+    Raises:
+        InputError: it doesn't, or one does.
+    """
+    slots = dict(_roles(names, family, architecture))
+    known = {slot.tensor for slot in slots.values() if slot is not None} | set(_others(family, architecture))
+    unknown = next((name for name in sorted(names) if name not in known and not _changes_nothing(name, family)), None)
+    if unknown is not None:
+        raise InputError(
+            f"{place} holds {unknown}, which the table of the family {family.name!r} does not know: the model is "
+            "of another family, so it is not read."
+        )
+    blocks = {_block(role) for role, slot in slots.items() if slot is not None} - {""}
+    for role, slot in family.roles(architecture.n_layer):
+        expected = blocks and _block(role) in {*blocks, ""} and not role.startswith("unembedding")
+        if expected and slots[role] is None:
+            raise InputError(
+                f"{place} lacks {slot.tensor} ({role}), which models of the family {family.name!r} have: the model "
+                "is of another family, so it is not read."
+            )
+
+
+def _others(family: Family, architecture: Architecture) -> Iterator[str]:
+    """Yield the names of what no role is called after: norms at the end of the last block, and projections."""
+    for slot in family.block_slots.values():
+        if "{j}" in slot.tensor:
+            yield from family.spellings(slot.in_layer(architecture.n_layer).tensor)
+    for slot in family.slots.values():
+        if slot.through is not None:
+            yield from family.spellings(slot.through.tensor)
+
+
+def _changes_nothing(name: str, family: Family) -> bool:
+    routed = READ_BY_ALL in family.without and EXPERTS.search(name)
+    return bool(COMPUTED.search(name) or ON_TOP.search(name) or routed)
+
+
+def _block(role: str) -> str:
+    """Return which block a role is in, empty outside of all."""
+    return role.split(".")[1] if role.startswith("blocks.") else ""

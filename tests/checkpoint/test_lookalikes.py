@@ -1,0 +1,338 @@
+"""A model of one type by the table of another: read rightly or refused. Weights are made here, or by transformers."""
+
+import json
+import random
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from generators.base.errors import InputError
+from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.families import families
+from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places, in_folder
+from generators.compute.plan import open_model, prepare
+from generators.findings import FINDINGS
+from generators.site import quality_reports
+from generators.site.view import titled
+from tests.checkpoint import lookalikes
+from tests.checkpoint.lookalikes import NO_TYPE, Outcome, others, outcome, row, small
+from tests.checkpoint.oracle.cases import CASES, OracleCase
+from tests.checkpoints import config_of, write_checkpoint
+
+LLAMA = {
+    "model_type": "my-own",
+    "architectures": ["MineForCausalLM"],
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "hidden_size": 8,
+    "intermediate_size": 12,
+    "vocab_size": 11,
+    "max_position_embeddings": 16,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 10000.0,
+    "attention_bias": False,
+    "mlp_bias": False,
+    "tie_word_embeddings": False,
+    "hidden_act": "silu",
+    "initializer_range": 0.02,
+    "bos_token_id": 1,
+}
+
+
+def llama_tensors() -> dict[str, np.ndarray]:
+    shapes = {"model.embed_tokens.weight": (11, 8), "model.norm.weight": (8,), "lm_head.weight": (11, 8)}
+    for i in range(2):
+        block = f"model.layers.{i}"
+        shapes |= {f"{block}.self_attn.{x}_proj.weight": (8, 8) for x in "qkvo"}
+        shapes |= {f"{block}.mlp.{x}_proj.weight": (12, 8) for x in ("up", "gate")}
+        shapes |= {f"{block}.mlp.down_proj.weight": (8, 12)}
+        shapes |= {f"{block}.{x}_layernorm.weight": (8,) for x in ("input", "post_attention")}
+    draw = np.random.default_rng(0)
+    return {name: draw.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+
+
+def opened(folder: Path, family: str | None, config: dict[str, Any] | None = None, tensors: Any = None) -> Checkpoint:
+    (folder / "config.json").write_text(json.dumps({**LLAMA, **(config or {})}))
+    save_file(llama_tensors() if tensors is None else tensors, folder / "model.safetensors")
+    return open_checkpoint(in_folder(folder), family)
+
+
+def test_a_model_of_which_the_table_knows_everything_is_read(tmp_path):
+    checkpoint = opened(tmp_path, "llama")
+    assert [role for role in checkpoint if checkpoint.missing_for(role)] == []
+    assert checkpoint["blocks.1.mlp.gate"].shape == (8, 12)
+
+
+COMPUTED = ("model.layers.0.self_attn.rotary_emb.inv_freq", "model.rotary_emb.inv_freq", "score.weight")
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_what_the_software_computes_or_puts_on_top_changes_nothing(tmp_path, name):
+    assert opened(tmp_path, "llama", tensors={**llama_tensors(), name: np.ones(4, np.float32)})
+
+
+UNKNOWN = (
+    "model.layers.1.self_attn.q_norm.weight",
+    "model.layers.0.self_attn.q_proj.bias",
+    "model.layers.0.self_attn.sinks",
+    "model.layers.0.mlp.act_fn.alpha_p",
+    "model.layers.0.mlp.experts.0.up_proj.weight",
+    "model.layers.2.input_layernorm.weight",
+    "model.embed_norm.weight",
+)
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_a_tensor_that_the_table_does_not_know_is_refused(tmp_path, name):
+    with pytest.raises(InputError, match=f"holds {name}, which the table of the family 'llama' does not know"):
+        opened(tmp_path, "llama", tensors={**llama_tensors(), name: np.ones(8, np.float32)})
+
+
+@pytest.mark.parametrize("part", ["input_layernorm", "post_attention_layernorm", "self_attn.k_proj", "mlp.gate_proj"])
+def test_a_block_that_lacks_what_the_table_expects_is_refused(tmp_path, part):
+    tensors = llama_tensors()
+    del tensors[f"model.layers.1.{part}.weight"]
+    with pytest.raises(InputError, match=f"lacks layers.1.{part}.weight .*of another family"):
+        opened(tmp_path, "llama", tensors=tensors)
+
+
+def test_blocks_without_any_tensor_are_only_absent(tmp_path):
+    tensors = {name: tensor for name, tensor in llama_tensors().items() if ".layers.1." not in name}
+    checkpoint = opened(tmp_path, "llama", tensors=tensors)
+    assert "blocks.0.attn.q" in checkpoint
+    assert "blocks.1.attn.q" not in checkpoint
+    embedding = {"model.embed_tokens.weight": llama_tensors()["model.embed_tokens.weight"]}
+    assert list(opened(tmp_path, "llama", tensors=embedding)) == ["token_embedding"]
+
+
+def test_a_model_of_the_table_s_own_type_may_lack_or_hold_anything(tmp_path):
+    """As transformers, which says what it leaves out: a few tensors of a model are a checkpoint, too."""
+    tensors = llama_tensors()
+    del tensors["model.layers.1.self_attn.k_proj.weight"]
+    tensors["model.layers.0.self_attn.q_proj.bias"] = np.ones(8, np.float32)
+    for family in (None, "llama"):
+        checkpoint = opened(tmp_path, family, {"model_type": "llama"}, tensors)
+        assert "blocks.1.attn.k" not in checkpoint
+        assert "blocks.0.attn.q.bias" not in checkpoint
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("embedding_multiplier", 3.0), ("normalize_before", True), ("residual_gain", 0.5), ("clip_qkv", 4.0)],
+)
+def test_a_setting_that_the_table_does_not_know_is_refused(tmp_path, setting, value):
+    with pytest.raises(InputError, match=f"config.json sets {setting} to"):
+        opened(tmp_path, "llama", {setting: value})
+
+
+def test_a_number_that_the_file_does_not_give_is_not_assumed(tmp_path):
+    write_checkpoint(tmp_path, config={"model_type": "my-own"})
+    assert open_checkpoint(in_folder(tmp_path), "gpt2")
+    silent = {key: value for key, value in LLAMA.items() if key != "rms_norm_eps"}
+    (tmp_path / "config.json").write_text(json.dumps(silent))
+    save_file(llama_tensors(), tmp_path / "model.safetensors")
+    with pytest.raises(
+        InputError, match=r"config\.json gives no rms_norm_eps\. Models of the family 'llama' then have"
+    ):
+        open_checkpoint(in_folder(tmp_path), "llama")
+
+
+@pytest.mark.parametrize(
+    ("family", "says"),
+    [("gemma", "add 1 to the gains"), ("smollm3", "rotate in some layers only"), ("cohere", "rotate neighboring")],
+)
+def test_what_nothing_in_the_file_shows_is_not_assumed(tmp_path, family, says):
+    with pytest.raises(InputError, match=f"Models of the family '{family}' {says}.*shows that this model does"):
+        opened(tmp_path, family, {"num_hidden_layers": 4})
+
+
+def test_a_causal_model_is_not_read_as_one_that_sees_both_sides(tmp_path):
+    write_checkpoint(tmp_path, "bert", config={"model_type": "my-own"})
+    assert not open_checkpoint(in_folder(tmp_path), "bert").architecture.causal
+    write_checkpoint(tmp_path, "bert", config={"model_type": "my-own", "architectures": ["MineForCausalLM"]})
+    with pytest.raises(InputError, match="Models of the family 'bert' see the words that follow"):
+        open_checkpoint(in_folder(tmp_path), "bert")
+
+
+def test_a_type_with_a_table_is_read_by_another_only_if_both_say_the_same(tmp_path):
+    mistral = {"model_type": "mistral", "sliding_window": None}
+    read = opened(tmp_path, "llama", mistral)
+    np.testing.assert_array_equal(read["blocks.0.attn.q"], opened(tmp_path, None, mistral)["blocks.0.attn.q"])
+    with pytest.raises(InputError, match=r"type 'mistral', which has a table of its own.*Leave out --family\."):
+        opened(tmp_path, "qwen2", mistral)
+    with pytest.raises(InputError, match="type 'gpt2', which has a table of its own"):
+        open_checkpoint(in_folder(write_checkpoint(tmp_path, config=config_of("gpt2"))), "gptj")
+
+
+def test_tensors_of_quantized_matrices_are_known(tmp_path):
+    tensors = llama_tensors()
+    for name in [name for name in tensors if "_proj" in name]:
+        stem = name.removesuffix(".weight")
+        del tensors[name]
+        tensors |= {f"{stem}.{part}": np.ones((2, 2), np.int32) for part in ("qweight", "qzeros", "scales", "g_idx")}
+    checkpoint = opened(tmp_path, "llama", {"quantization_config": {"bits": 4}}, tensors)
+    assert "blocks.0.ln1.gain" in checkpoint
+    assert "blocks.0.attn.q" not in checkpoint
+    with pytest.raises(InputError, match=r"holds model\.layers\.0\.mlp\.down_proj\.g_idx"):
+        opened(tmp_path, "llama", tensors=tensors)
+
+
+# The command
+
+
+def test_of_a_pair_that_is_read_the_published_row_says_so():
+    found = Outcome(OracleCase(NO_TYPE, "cwm"), ["llama"], {"gemma": "positions: 4.7"}, {"bert": "a sentence"})
+    assert row(found) == {
+        "model_type": "cwm",
+        "variant": None,
+        "tables": 3,
+        "right": ["llama"],
+        "wrong": {"gemma": "positions: 4.7"},
+    }
+
+
+def test_the_published_report_has_no_wrong_pair_and_enough_types():
+    there = quality_reports.read(lookalikes.RESULTS.parent, "lookalikes")
+    assert there.wrong == 0
+    assert len(there.types) >= 80
+    assert there.right == sum(len(row.right) for row in there.rows) < there.pairs
+
+
+def test_types_that_a_family_reads_with_some_settings_only_are_marked():
+    rows = [("cwm", None, ["llama"]), ("llama", None, ["mistral"]), ("llama", "biases", [])]
+    said = [{"model_type": k, "variant": v, "tables": 3, "right": r, "wrong": {}} for k, v, r in rows]
+    head = {"date": "", "commit": "", "torch": "", "transformers": "", "tolerance": 1e-4, "families": 4}
+    report = quality_reports.LookAlikes.model_validate({**head, "rows": said})
+    assert report.readers == {"llama": ["cwm"], "mistral": ["llama (some settings)"]}
+    assert (report.pairs, report.right, report.wrong) == (9, 2, 0)
+
+
+@pytest.fixture
+def _torch() -> None:
+    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    pytest.importorskip("transformers", reason="transformers isn't installed here").logging.set_verbosity_error()
+
+
+# Types that were once read wrongly as Llama, and others by other tables.
+AS_LLAMA = (
+    *("apertus", "aria_text", "bitnet", "diffllama", "ernie4_5", "ernie4_5_moe", "eurobert", "flint", "glm", "glm4"),
+    *("helium", "hunyuan_v1_dense", "hunyuan_v1_moe", "jais2", "kolibri1", "minimax_m2", "olmoe", "phimoe"),
+    "qwen2_moe",
+)
+ONCE_WRONG = (
+    *((kind, "llama") for kind in AS_LLAMA),
+    ("apertus", "mistral"),
+    ("cwm", "gemma"),
+    ("ministral", "smollm3"),
+    ("ministral", "granite"),
+    ("roberta", "bert"),
+)
+RIGHT = (("cwm", "llama"), ("ministral", "mistral"), ("gpt-sw3", "gpt2"))
+
+
+def case_of(kind: str) -> OracleCase:
+    case = next((case for case in CASES if case.type == kind), OracleCase(NO_TYPE, kind))
+    made = small(case)
+    assert made is not None, kind
+    return made
+
+
+@pytest.mark.oracle
+@pytest.mark.usefixtures("_torch")
+@pytest.mark.parametrize(("kind", "table"), ONCE_WRONG)
+def test_what_was_once_read_wrongly_is_refused(kind, table):
+    assert list(outcome(case_of(kind), [table]).refused) == [table]
+
+
+@pytest.mark.oracle
+@pytest.mark.usefixtures("_torch")
+@pytest.mark.parametrize(("kind", "table"), RIGHT)
+def test_what_fits_is_read_rightly(kind, table):
+    assert outcome(case_of(kind), [table]).right == [table]
+
+
+@pytest.mark.oracle
+@pytest.mark.usefixtures("_torch")
+def test_ten_types_by_chance_are_read_wrongly_by_no_table():
+    drawn = random.Random(0).sample([case for case in CASES if not case.note], 10)
+    found = [outcome(case, others(case)) for case in drawn]
+    assert {one.case.name: one.wrong for one in found if one.wrong} == {}
+    assert sum(len(one.refused) for one in found) > 9 * len(families())
+
+
+@pytest.mark.oracle
+@pytest.mark.usefixtures("_torch")
+def test_a_wrong_reading_is_found(monkeypatch):
+    """Without the check, Apertus is read as Llama: the command must say that this is wrong."""
+    monkeypatch.setattr("generators.checkpoint.lookalikes.check", lambda *args: None)
+    assert list(outcome(case_of("apertus"), ["llama"]).wrong) == ["llama"]
+
+
+# Output matrices of models that are said to be tied
+
+
+@pytest.mark.parametrize("says", [{}, {"tie_word_embeddings": True}], ids=["silent", "tied"])
+def test_another_output_matrix_than_config_says_is_read_and_said(tmp_path, says):
+    own = np.full((50, 24), 0.5, np.float32)
+    folder = write_checkpoint(tmp_path, changed={"lm_head.weight": own}, config={**config_of("gpt2"), **says})
+    checkpoint = open_checkpoint(in_folder(folder))
+    assert not checkpoint.architecture.tied
+    np.testing.assert_array_equal(checkpoint["unembedding"], own)
+    assert "lm_head.weight in its file is another matrix" in (checkpoint.note or "")
+
+
+def test_a_result_is_of_the_output_matrix_in_the_file_and_the_page_says_so(tmp_path):
+    zero_layer = next(finding for finding in FINDINGS if finding.name == "zero_layer")
+    write_checkpoint(tmp_path, changed={"lm_head.weight": np.full((50, 24), 0.5, np.float32)})
+    model = Model(name="own", title="Own", notes="Small.", sources=(FolderSource(folder=tmp_path),))
+    planned = prepare(open_model(model, Places()), [zero_layer])
+    assert planned.plans[0].tensors["unembedding"].name == "lm_head.weight"
+    said = planned.record.notes or ""
+    assert said.startswith("Small. config.json says, or leaves unsaid,")
+    published = SimpleNamespace(model=SimpleNamespace(title="Own", notes=said))
+    assert titled(published, model, [], []).notes == said
+    assert titled(published, model.model_copy(update={"notes": "Changed."}), [], []).notes == "Changed."
+
+
+def test_the_token_embedding_stored_twice_is_no_output_matrix(tmp_path):
+    tokens = load_file(write_checkpoint(tmp_path) / "model.safetensors")["wte.weight"]
+    for copy in (tokens, tokens.astype(np.float64)):
+        checkpoint = open_checkpoint(
+            in_folder(write_checkpoint(tmp_path, changed={"lm_head.weight": copy}, dtype=None))
+        )
+        assert checkpoint.architecture.tied
+        assert "unembedding" not in checkpoint
+        assert checkpoint.note is None
+
+
+def test_what_it_costs_is_said_without_reading_output_matrices(tmp_path, monkeypatch):
+    write_checkpoint(tmp_path, changed={"lm_head.weight": np.ones((50, 24), np.float32)})
+    files = in_folder(tmp_path)
+    monkeypatch.setattr(type(files), "parts", lambda self, name: pytest.fail(f"{name} is read"))
+    assert open_checkpoint(files, compare=False).architecture.tied
+
+
+@pytest.mark.oracle
+@pytest.mark.usefixtures("_torch")
+@pytest.mark.parametrize("differs", [True, False])
+def test_transformers_takes_the_output_matrix_in_the_file_where_it_differs(tmp_path, differs):
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    case_model = small(next(case for case in CASES if case.name == "gpt2"))
+    assert case_model is not None
+    lookalikes.build(case_model).save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    output = tensors["transformer.wte.weight"] + (1 if differs else 0)
+    save_file({**tensors, "lm_head.weight": output}, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    used = AutoModelForCausalLM.from_pretrained(tmp_path).get_output_embeddings().weight
+    checkpoint = open_checkpoint(in_folder(tmp_path))
+    read = checkpoint["unembedding" if differs else "token_embedding"]
+    assert checkpoint.architecture.tied is not differs
+    torch.testing.assert_close(used.detach(), torch.tensor(read))
