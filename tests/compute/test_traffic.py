@@ -20,12 +20,14 @@ from generators.compute.schedule import compute_model, compute_models
 from generators.compute.summary import Outcome
 from generators.compute.verify import adopt
 from generators.findings.attention import FINDING as ATTENTION
+from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.contract import Finding
 from generators.findings.gains import FINDING as GAINS
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.measured import Measurements
 from generators.findings.stream import FINDING as STREAM
 from tests.checkpoint.fake_hub import HubServer, at_hub, serving
+from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoints import Sizes, _write_shards, write_checkpoint, write_json
 from tests.runner.models import KINDS, write_tokenizer
 from tests.test_cli import results_of
@@ -319,3 +321,26 @@ def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake: HubServer, s
     assert stored.status == "missing"
     assert stored.reason == "The model can't be run here: it needs about 0.0 GiB of memory, more than is free."
     assert traffic.needed == tensors_read(store, "gains")
+
+
+# Models that see
+
+
+def test_of_a_model_of_images_positions_come_by_ranges_and_no_run_is_prepared(fake: HubServer, store, monkeypatch):
+    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    from tests.checkpoint.oracle.model import build
+
+    folder = fake.repository("owner/tiny")
+    build(OracleCase("vit", config={"image_size": 64, "intermediate_size": 2048})).save_pretrained(folder)
+    monkeypatch.setattr(all_findings, "FINDINGS", (CHANNELS, STREAM))
+    computed(store, skip=False)
+    assert store.finding("tiny", "channels").status == "computed"
+    assert store.finding("tiny", "stream").reason == "The model can't be run on text: it has no tokens."
+    assert fake.sent < 0.2 * (folder / WEIGHTS).stat().st_size
+
+
+def test_of_a_type_that_sees_and_has_no_table_nothing_comes(fake: HubServer, store):
+    write_checkpoint(fake.repository("owner/tiny"), config={"model_type": "swin", "vocab_size": None})
+    reason = computed_all(store)["tiny"]
+    assert reason.startswith("The architecture family 'swin' is unknown")
+    assert fake.weights_asked() == []
