@@ -56,9 +56,11 @@ def why_no_text(files: Files) -> str | None:
     )
 
 
-def reads_sentencepiece(files: Files) -> bool:
-    """Return whether the tokenizer may be read from a SentencePiece model."""
-    return any(name in SENTENCEPIECE for name in tokenizer_files(files))
+def libraries(files: Files) -> tuple[str, ...]:
+    """Return the packages here with which the tokenizer is read, where that takes more than any run does."""
+    if not set(SENTENCEPIECE) & set(tokenizer_files(files)):
+        return ()
+    return tuple(package for module, package in NEEDED_BY_SENTENCEPIECE.items() if _is_installed(module))
 
 
 def check_text(folder: Path) -> None:

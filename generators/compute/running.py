@@ -32,6 +32,7 @@ DEVICES = ("cpu", "cuda", "auto")
 THREADS = 1
 GIB = 1 << 30
 NOT_INSTALLED = "Running a model needs PyTorch and transformers: pip install 'helix-atlas[run]'."
+NOT_NOW = "can't be had now."
 FOR_EVER = "more than this machine has."
 NO_TOKENS = "The model can't be run on text: it has no tokens."
 SKIPPED = "It runs the model, which was left out (--skip-runs)."
@@ -115,14 +116,16 @@ def _too_large(files: Files) -> str | None:
 
 
 def may_pass(reason: str | None) -> bool:
-    """Return whether a model that can't be run here may be a little later: memory or a disk has too little free."""
-    return reason is not None and ("memory" in reason or "disk" in reason) and not reason.endswith(FOR_EVER)
+    """Return whether a model that can't be run here may be a little later: memory, the disk or the hub lacks it."""
+    if reason is None or reason.endswith(FOR_EVER):
+        return False
+    return "memory" in reason or "disk" in reason or reason.endswith(NOT_NOW)
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
     """Return what every result of running this model depends on: all weights, the files read, versions, the code."""
     found = {name: files.content(name) for name in _read(files)}
-    libraries = LIBRARIES + (("sentencepiece", "protobuf") if run_text.reads_sentencepiece(files) else ())
+    libraries = (*LIBRARIES, *run_text.libraries(files))
     return {
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None},
         "weights": {role: checkpoint.record(role).sha256 for role in checkpoint},
@@ -139,7 +142,7 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
     fetched = {name for name in (*_read(files), *files.weight_files()) if files.fetch(name) is not None}
     lost = [name for name in run_text.tokenizer_files(files) if name not in fetched]
     if lost:
-        raise CannotRunError(f"The model can't be run here: {lost[0]}, which its tokenizer needs, can't be had now.")
+        raise CannotRunError(f"The model can't be run: {lost[0]}, which its tokenizer needs, {NOT_NOW}")
     run_text.check_text(Path(config).parent)
     slot = checkpoint.layout("position_embedding") if "position_embedding" in checkpoint else None
     stored = slot is not None and not slot["formula"]

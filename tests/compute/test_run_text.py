@@ -181,8 +181,9 @@ def test_a_tokenizer_that_cannot_be_had_now_is_not_taken_for_an_empty_one(fake, 
     write_pairs(small(fake.repository("owner/tiny")))
     files = at_the_hub()
     (fake.repository("owner/tiny") / "merges.txt").unlink()
-    with pytest.raises(CannotRunError, match=r"merges\.txt, which its tokenizer needs, can't be had now"):
+    with pytest.raises(CannotRunError, match=r"merges\.txt, which its tokenizer needs, can't be had now") as refusal:
         running.opened_model(files, open_checkpoint(files), "cpu")
+    assert running.may_pass(str(refusal.value))
 
 
 def test_what_a_sentencepiece_model_takes_is_said(fake, monkeypatch):
@@ -194,7 +195,9 @@ def test_what_a_sentencepiece_model_takes_is_said(fake, monkeypatch):
         "pip install protobuf."
     )
     write_pairs(folder)
+    monkeypatch.setattr(run_text, "_is_installed", lambda module: False)
     assert run_text.why_no_text(at_the_hub()) is None
+    assert run_text.libraries(at_the_hub()) == ()
 
 
 def test_a_sentencepiece_model_is_fetched_and_used(fake, tmp_path):

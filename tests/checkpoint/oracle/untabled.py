@@ -38,7 +38,7 @@ ABOUT_TOKENS = frozenset(
     and {role for role in finding.needs if role not in CAPABILITIES} == {"token_embedding"}
 )
 # In a part: of text and images, say, where transformers names no token embedding of the whole.
-Outcome = Literal["read", "read in a part", "refused", "not built"]
+Outcome = Literal["read", "read_in_a_part", "refused", "not_built"]
 
 
 class NotBuiltError(Exception):
@@ -60,10 +60,10 @@ def outcome(kind: str, folder: Path) -> Outcome:
             model = small_model(kind)
             model.save_pretrained(folder / kind)
     except Exception:  # transformers raises whatever it meets
-        return "not built"
+        return "not_built"
     whole = _embedding(model)
     came = _through_atlas(kind, folder, list(_embeddings_of_parts(model)) if whole is None else [whole])
-    return "read in a part" if came == "read" and whole is None else came
+    return "read_in_a_part" if came == "read" and whole is None else came
 
 
 def small_model(kind: str) -> Any:
@@ -166,7 +166,7 @@ def tried(kinds: Sequence[str]) -> dict[str, Any]:
 
     transformers.logging.set_verbosity(transformers.logging.CRITICAL)
     transformers.logging.disable_progress_bar()
-    found: dict[str, Any] = {"read": [], "read in a part": [], "refused": [], "not built": [], "wrong": {}}
+    found: dict[str, Any] = {"read": [], "read_in_a_part": [], "refused": [], "not_built": [], "wrong": {}}
     for kind in kinds:
         with tempfile.TemporaryDirectory() as folder:
             try:
