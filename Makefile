@@ -18,7 +18,7 @@ TORCH ?= cpu
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 cpu_torch = $(if $(filter cuda,$(TORCH)),,$(1)/bin/python .ci/cpu_torch.py $(TORCH_CPU_INDEX))
 
-.PHONY: site render test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted oracle lookalikes fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site render test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted oracle lookalikes untabled fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -71,6 +71,9 @@ oracle: $(VENV)/.dev ## every family's table beside transformers and PyTorch; wr
 
 lookalikes: $(VENV)/.dev ## models of every type read by the tables of other families; writes results/lookalikes.json; LOOKALIKES_ARGS="--only apertus", say
 	$(BIN)/python -m tests.checkpoint.lookalikes $(LOOKALIKES_ARGS)
+
+untabled: $(VENV)/.dev ## types of models that no table describes, made small, through the atlas; writes results/untabled.json
+	$(BIN)/python -m tests.checkpoint.oracle.untabled $(UNTABLED_ARGS)
 
 fuzz: $(VENV)/.dev ## damaged, hostile and absurd files, one after another; FUZZ_ARGS="--mutants 100 --write", say
 	$(BIN)/python -m tests.fuzz $(FUZZ_ARGS)

@@ -14,6 +14,7 @@ from generators.compute.running import RunSettings
 from generators.compute.schedule import compute_model
 from tests.checkpoint.fake_hub import HubFault, at_hub, serving
 from tests.checkpoints import write_checkpoint
+from tests.runner.models import KINDS, write_tokenizer
 
 SKIPPED = RunSettings(skip=True)
 
@@ -27,7 +28,7 @@ def fake(tmp_path, monkeypatch):
 
 @pytest.fixture
 def published(fake) -> Model:
-    write_checkpoint(fake.repository("owner/model"))
+    write_tokenizer(write_checkpoint(fake.repository("owner/model")), KINDS["gpt2"])
     return Model(name="model", title="Model", sources=(HubSource(hub="owner/model"),))
 
 

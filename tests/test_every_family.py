@@ -167,7 +167,10 @@ def test_of_a_type_without_a_table_what_the_token_embedding_tells_is_there(world
     assert {"frequency", "outliers", "token_svd"} <= {
         name for name, record in found.findings.items() if record.status == "computed"
     }
-    assert f"{case.type} (read without a table)" in world.page(name_of(case))
+    assert f"{case.type} (read without a table)</dd>" in world.page(name_of(case))  # neither encoder nor decoder
+    assert {"position_scheme", "stream", "undertrained", "zero_layer"} <= {
+        name for name, record in found.findings.items() if record.status == "not_applicable"
+    }
 
 
 def test_no_page_was_left_out(world: World):

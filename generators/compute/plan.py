@@ -17,7 +17,7 @@ from generators.base.architecture import Architecture
 from generators.base.plain import content_digest
 from generators.base.progress import Report, silent
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
-from generators.checkpoint.families import NoRoles
+from generators.checkpoint.families import has_table
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files, Places, locate
 from generators.compute import code, running
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 # Of an architecture: what is published of a model.
 SHOWN = ("family", "n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "causal", "post_norm")
+SAID_BY_TABLE = ("causal", "post_norm")
 
 
 @dataclass(frozen=True)
@@ -198,8 +199,8 @@ def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
     wanted = {pattern: roles((pattern,), n_layer) for pattern in (*finding.needs, *finding.uses)}
     absent = {role: checkpoint.missing_for(role) for each in wanted.values() for role in each}
     there = tuple(role for role, lacking in absent.items() if not lacking)
-    if not finding.needs and isinstance(family.without, NoRoles):
-        return Reading(there, "not_applicable", family.without["*"])  # what the table alone would tell
+    if not has_table(family) and _needs_table(finding):
+        return Reading(there, "not_applicable", family.without["*"])
     of_family = dict(family.roles(n_layer))
     for pattern in finding.needs:
         known = [role for role in wanted[pattern] if role in of_family]
@@ -211,6 +212,11 @@ def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
             more = f" and {len(lacking) - 1} more like it" if len(lacking) > 1 else ""
             return Reading(there, "missing", f"The checkpoint lacks {checkpoint.lacking(lacking[0])}{more}.")
     return Reading(there)
+
+
+def _needs_table(finding: Finding[Any]) -> bool:
+    """Return whether a finding asks what only a table says: how positions enter, what is masked, what is output."""
+    return not finding.needs or RUN in finding.needs or "unembedding" in finding.uses
 
 
 class _Declared(Mapping[str, Array]):
@@ -266,10 +272,13 @@ def _digest_of_frequency(frequency: TokenFrequency) -> str:
 
 def _describe(model: Model, checkpoint: Checkpoint) -> ModelRecord:
     a, traffic = checkpoint.architecture, checkpoint.traffic
+    shown = {name: getattr(a, name) for name in SHOWN}
+    if not has_table(checkpoint.family):
+        shown |= dict.fromkeys(SAID_BY_TABLE)
     return ModelRecord(
         name=model.name,
         title=model.title,
-        **{name: getattr(a, name) for name in SHOWN},
+        **shown,
         source=SourceRecord(**asdict(checkpoint.origin)),
         traffic=None if traffic is None else TrafficRecord(fetched=traffic.fetched, needed=traffic.needed),
         licence=model.licence,

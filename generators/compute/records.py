@@ -55,8 +55,8 @@ class ModelRecord(Record):
     d_model: int
     n_ctx: int | None
     vocab_size: int | None
-    causal: bool
-    post_norm: bool
+    causal: bool | None = Field(description="null where the atlas has no table for models of this type")
+    post_norm: bool | None = Field(description="null where the atlas has no table for models of this type")
     source: SourceRecord
     traffic: TrafficRecord | None = Field(default=None, description="null where weights lay on the machine")
     licence: Shown | None = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.sources import CONFIG, Files
-from generators.compute import code
+from generators.compute import code, run_text
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed, chosen_device
 from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
-# What is read of a checkpoint when it is run, beside the tensors.
-READ = (CONFIG, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "held_out_tokens.npy")
+# What is read of a checkpoint when it is run, beside the tensors; where it has no tokenizer.json, older files too.
+READ = (CONFIG, run_text.TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "held_out_tokens.npy")
 # The code that runs: findings get a model that is open, so what they import does not name it.
 ROOM = tuple(
     f"generators.runner.{module}"
@@ -32,7 +32,9 @@ DEVICES = ("cpu", "cuda", "auto")
 THREADS = 1
 GIB = 1 << 30
 NOT_INSTALLED = "Running a model needs PyTorch and transformers: pip install 'helix-atlas[run]'."
+NOT_NOW = "can't be had now."
 FOR_EVER = "more than this machine has."
+NO_TOKENS = "The model can't be run on text: it has no tokens."
 SKIPPED = "It runs the model, which was left out (--skip-runs)."
 CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows for want of time
 
@@ -87,11 +89,15 @@ def why_not(files: Files, checkpoint: Checkpoint, device: str = "cpu") -> str | 
         return NOT_INSTALLED
     if files.stack is not None:
         return "The model can't be run here: it is one half of a checkpoint that holds two."
+    if checkpoint.architecture.vocab_size is None:
+        return NO_TOKENS
     n_layer = checkpoint.architecture.n_layer
     lacking = [role for role, slot in checkpoint.family.roles(n_layer) if _is_lacking(role, slot, checkpoint)]
     if lacking:
         more = f" and {len(lacking) - 1} more tensors" if len(lacking) > 1 else ""
         return f"The model can't be run: the checkpoint lacks {checkpoint.lacking(lacking[0])}{more}."
+    if (no_text := run_text.why_no_text(files)) is not None:
+        return no_text
     too_large = _too_large(files) if files.traffic is not None and device == "cpu" else None
     if too_large is None and (no_room := files.no_room()) is not None:
         return f"The model can't be run here: {no_room}"
@@ -110,17 +116,20 @@ def _too_large(files: Files) -> str | None:
 
 
 def may_pass(reason: str | None) -> bool:
-    """Return whether a model that can't be run here may be a little later: memory or a disk has too little free."""
-    return reason is not None and ("memory" in reason or "disk" in reason) and not reason.endswith(FOR_EVER)
+    """Return whether a model that can't be run here may be a little later: memory, the disk or the hub lacks it."""
+    if reason is None or reason.endswith(FOR_EVER):
+        return False
+    return "memory" in reason or "disk" in reason or reason.endswith(NOT_NOW)
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
     """Return what every result of running this model depends on: all weights, the files read, versions, the code."""
-    found = {name: files.content(name) for name in READ}
+    found = {name: files.content(name) for name in _read(files)}
+    libraries = (*LIBRARIES, *run_text.libraries(files))
     return {
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None},
         "weights": {role: checkpoint.record(role).sha256 for role in checkpoint},
-        "libraries": {name: metadata.version(name) for name in LIBRARIES},
+        "libraries": {name: metadata.version(name) for name in libraries},
         "code": [code.digest(module) for module in ROOM],
     }
 
@@ -130,8 +139,11 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
     config = files.fetch(CONFIG)
     if config is None:
         raise CannotRunError(f"The model can't be run: it has no {CONFIG}.")
-    for name in (*READ, *files.weight_files()):
-        files.fetch(name)
+    fetched = {name for name in (*_read(files), *files.weight_files()) if files.fetch(name) is not None}
+    lost = [name for name in run_text.tokenizer_files(files) if name not in fetched]
+    if lost:
+        raise CannotRunError(f"The model can't be run: {lost[0]}, which its tokenizer needs, {NOT_NOW}")
+    run_text.check_text(Path(config).parent)
     slot = checkpoint.layout("position_embedding") if "position_embedding" in checkpoint else None
     stored = slot is not None and not slot["formula"]
     return open_model(
@@ -142,6 +154,11 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
         device=device,
         threads=THREADS,
     )
+
+
+def _read(files: Files) -> tuple[str, ...]:
+    """Return the names of the files that are read when the model is run, beside those of weights."""
+    return tuple(dict.fromkeys((*READ, *run_text.tokenizer_files(files))))
 
 
 def _is_lacking(role: str, slot: Any, checkpoint: Checkpoint) -> bool:

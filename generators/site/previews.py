@@ -61,8 +61,8 @@ def write_previews(pages: Sequence[ModelPage], in_series: Sequence[ModelPage], s
 def model_card(page: ModelPage) -> Card:
     """Return the card of a model's page: its sizes, what its figure shows, and its claims by verdict."""
     model, claims, picture = page.findings.model, page.findings.claims, _picture(page)
-    layers, kind = many(model.n_layer, "layer"), "decoder" if model.causal else "encoder"
-    sizes = f"{layers}, {model.d_model} channels, {model.family}, {kind}"
+    layers, kind = many(model.n_layer, "layer"), {True: ", decoder", False: ", encoder", None: ""}[model.causal]
+    sizes = f"{layers}, {model.d_model} channels, {model.family}{kind}"
     words = "" if picture is None else f"{picture.title}."
     return Card(f"{SITE}: {sizes}", page.title, words, by_verdict(claims), many(len(claims), "claim"))
 

@@ -310,12 +310,29 @@ class LookAlikes(QualityReport):
         return dict(sorted(found.items()))
 
 
+class Untabled(QualityReport):
+    """Types of model that no table describes, made small: by what the atlas made of them."""
+
+    transformers: str
+    read: tuple[str, ...]
+    read_in_a_part: tuple[str, ...]
+    refused: tuple[str, ...]
+    not_built: tuple[str, ...]
+    wrong: dict[str, str]
+
+    @property
+    def tried(self) -> int:
+        """Return how many types were made and opened."""
+        return len(self.read) + len(self.read_in_a_part) + len(self.refused) + len(self.wrong)
+
+
 # Name -> what it holds: `make <name>` writes it to `results/<name>.json`.
 REPORTS: dict[str, type[StoredPart]] = {
     "nulls": NullDraws,
     "planted": Planted,
     "oracle": Oracle,
     "lookalikes": LookAlikes,
+    "untabled": Untabled,
     "fuzz": Fuzz,
     "crash": Tried,
     "reproducible": Reproducible,

@@ -104,16 +104,18 @@ def _number(name: str, meaning: str, of: Callable[[ClaimRow], Any], null: str) -
     return Column(name, "number", meaning, of, "see unit", null)
 
 
-def _flag(name: str, meaning: str, of: Callable[[ClaimRow], Any]) -> Column:
-    return Column(name, "yes or no", meaning, of)
+def _flag(name: str, meaning: str, of: Callable[[ClaimRow], Any], null: str | None = None) -> Column:
+    return Column(name, "yes or no", meaning, of, null=null)
 
+
+NO_TABLE = "the atlas has no table for models of this type"
 
 COLUMNS: tuple[Column, ...] = (
     _text("model", "the model's name, as in the address of its page", lambda row: row.page.name),
     _text("title", "the model's name, as pages show it", lambda row: row.page.title),
     _text("family", "the architecture by whose table tensors got their roles", lambda row: row.model.family),
-    _flag("causal", "whether a token sees only those before it", lambda row: row.model.causal),
-    _flag("post_norm", "whether norms stand behind a block's sum", lambda row: row.model.post_norm),
+    _flag("causal", "whether a token sees only those before it", lambda row: row.model.causal, NO_TABLE),
+    _flag("post_norm", "whether norms stand behind a block's sum", lambda row: row.model.post_norm, NO_TABLE),
     _count("layers", "how many layers the model has", lambda row: row.model.n_layer, "layers"),
     _count(
         "heads", "how many heads of attention a layer has; 0 where it has none", lambda row: row.model.n_head, "heads"

@@ -1,6 +1,7 @@
 """What comes over the network for a model's results: just what its findings read, counted in bytes, and once."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,13 +20,16 @@ from generators.compute.schedule import compute_model, compute_models
 from generators.compute.summary import Outcome
 from generators.compute.verify import adopt
 from generators.findings.attention import FINDING as ATTENTION
+from generators.findings.channels import FINDING as CHANNELS
 from generators.findings.contract import Finding
 from generators.findings.gains import FINDING as GAINS
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.measured import Measurements
 from generators.findings.stream import FINDING as STREAM
 from tests.checkpoint.fake_hub import HubServer, at_hub, serving
+from tests.checkpoint.oracle.cases import OracleCase
 from tests.checkpoints import Sizes, _write_shards, write_checkpoint, write_json
+from tests.runner.models import KINDS, write_tokenizer
 from tests.test_cli import results_of
 
 MOST_OVER = 1.03
@@ -65,6 +69,13 @@ def computed(store: Store, *findings: Finding, lines: list[str] | None = None, *
         findings or None,
         running.RunSettings(**{"skip": True, **settings}),
     )
+
+
+def with_tokenizer(fake: HubServer) -> Path:
+    """Publish a model that could be run, but for its tokenizer, which has words for few letters."""
+    folder = write_checkpoint(fake.repository("owner/tiny"))
+    write_tokenizer(folder, KINDS["gpt2"])
+    return folder
 
 
 def record(store: Store) -> ModelRecord:
@@ -251,7 +262,7 @@ def test_where_anything_changed_it_is_opened(remembered, store, monkeypatch, cha
 
 @pytest.mark.parametrize(("total", "is_settled"), [(20_000_000, False), (2_000, True)])
 def test_what_does_not_fit_the_memory_that_is_free_now_is_tried_again(fake, store, monkeypatch, total, is_settled):
-    write_checkpoint(fake.repository("owner/tiny"))
+    with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=1_000, total=total))
     monkeypatch.setattr("generators.compute.memory.of_machine", lambda: 1 << 40)
@@ -261,10 +272,10 @@ def test_what_does_not_fit_the_memory_that_is_free_now_is_tried_again(fake, stor
 
 
 def test_what_cannot_be_run_whatever_is_free_is_not_downloaded_again(fake, store, monkeypatch):
-    write_checkpoint(fake.repository("owner/tiny"))  # whose tokenizer knows no text
+    with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     computed(store, skip=False)
-    assert "has only 0 tokens" in store.finding("tiny", "stream").reason
+    assert "only 27 different tokens" in store.finding("tiny", "stream").reason
     assert store.up_to_date("tiny") is not None
 
 
@@ -272,7 +283,7 @@ def test_what_there_was_no_memory_for_is_tried_again(fake, store, monkeypatch):
     def no_memory(*_):
         raise MemoryError
 
-    write_checkpoint(fake.repository("owner/tiny"))
+    with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     monkeypatch.setattr(running, "opened_model", no_memory)
     computed(store, skip=False)
@@ -292,7 +303,7 @@ def test_a_model_that_this_machine_cannot_hold_is_refused_before_its_weights_com
 
 
 def test_for_a_run_files_come_whole_and_once(fake: HubServer, store, monkeypatch):
-    folder = write_checkpoint(fake.repository("owner/tiny"))
+    folder = with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     computed(store, skip=False)
     traffic, size = record(store).traffic, (folder / "model.safetensors").stat().st_size
@@ -301,7 +312,7 @@ def test_for_a_run_files_come_whole_and_once(fake: HubServer, store, monkeypatch
 
 
 def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake: HubServer, store, monkeypatch):
-    write_checkpoint(fake.repository("owner/tiny"))
+    with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=10_000, total=16 << 30))
     computed(store, skip=False)
@@ -310,3 +321,26 @@ def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake: HubServer, s
     assert stored.status == "missing"
     assert stored.reason == "The model can't be run here: it needs about 0.0 GiB of memory, more than is free."
     assert traffic.needed == tensors_read(store, "gains")
+
+
+# Models that see
+
+
+def test_of_a_model_of_images_positions_come_by_ranges_and_no_run_is_prepared(fake: HubServer, store, monkeypatch):
+    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    from tests.checkpoint.oracle.model import build
+
+    folder = fake.repository("owner/tiny")
+    build(OracleCase("vit", config={"image_size": 64, "intermediate_size": 2048})).save_pretrained(folder)
+    monkeypatch.setattr(all_findings, "FINDINGS", (CHANNELS, STREAM))
+    computed(store, skip=False)
+    assert store.finding("tiny", "channels").status == "computed"
+    assert store.finding("tiny", "stream").reason == "The model can't be run on text: it has no tokens."
+    assert fake.sent < 0.2 * (folder / WEIGHTS).stat().st_size
+
+
+def test_of_a_type_that_sees_and_has_no_table_nothing_comes(fake: HubServer, store):
+    write_checkpoint(fake.repository("owner/tiny"), config={"model_type": "swin", "vocab_size": None})
+    reason = computed_all(store)["tiny"]
+    assert reason.startswith("The architecture family 'swin' is unknown")
+    assert fake.weights_asked() == []

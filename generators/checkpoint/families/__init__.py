@@ -4,7 +4,6 @@ Every module here that holds `FAMILIES`, a tuple of tables, is found by listing 
 model, its token embedding is found by name and size (`without_a_table`).
 """
 
-import difflib
 import pkgutil
 import re
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from generators.checkpoint.roles import Family, Slot
 from generators.checkpoint.sources import Files
 
 FIRST_NAMED = ("gpt2", "openai-gpt", "bert", "llama")  # in sentences: those that most readers will know
-NEAR = 3
+ADD_ONE = "`Add a model` on the site, or CONTRIBUTING.md, says how to add a table"
 
 # What the matrix that turns tokens into vectors is called, after any prefix.
 TOKEN_MATRIX = re.compile(
@@ -39,6 +38,15 @@ HEADS = (
     "n_heads",
     "encoder_attention_heads",
     "decoder_attention_heads",
+)
+CONTEXTS = (
+    "max_position_embeddings",
+    "n_positions",
+    "max_seq_len",
+    "max_sequence_length",
+    "n_ctx",
+    "seq_length",
+    "context_length",
 )
 SHARED = re.compile(r"(^|\.)shared\.weight")  # the name of a matrix that several parts share
 
@@ -85,11 +93,11 @@ def choose_family(config: Mapping[str, Any], family: str | None, stack: str | No
 def _unknown(wanted: object) -> str:
     if wanted is None:
         return f"config.json has no model_type; the atlas knows the families {_first_names()}."
-    sentence = f"The architecture family {wanted!r} is unknown; the atlas knows {_first_names()}"
-    names = [known.name for known in families()]
-    near = difflib.get_close_matches(wanted.lower(), names, NEAR, cutoff=0.5) if isinstance(wanted, str) else []
-    hint = f"; nearest by name: {', '.join(near)}" if near else ""
-    return f"{sentence}{hint}. --family NAME reads it by the table of one of them."
+    return (
+        f"The architecture family {wanted!r} is unknown; the atlas knows {_first_names()}. Without a table, only the "
+        f"token embedding can be measured, and only if exactly one matrix has its name and size. {ADD_ONE}. "
+        "If one of these families is built the same, --family NAME reads the model by its table."
+    )
 
 
 def _no_table_called(family: str) -> str:
@@ -105,6 +113,11 @@ def _first_names() -> str:
 
 
 # Without a table
+
+
+def has_table(family: Family) -> bool:
+    """Return whether a table describes the family, and not only where its token embedding is."""
+    return not isinstance(family.without, NoRoles)
 
 
 class NoRoles(Mapping[str, str]):
@@ -136,6 +149,8 @@ def without_a_table(files: Files, config: Mapping[str, Any]) -> tuple[Family, Ar
     if not isinstance(kind, str) or not PLAIN.fullmatch(kind) or settings is None:
         return None
     size = settings.size("vocab_size")
+    if size == 1:
+        return None  # a model of no tokens, on the frame of one that has them (Decision Transformer)
     names = [name for name in files.names() if TOKEN_MATRIX.search(name)]
     fitting = [(name, shape) for name in names if len(shape := files.header(name).shape) == 2 and shape[0] == size]
     fitting = [found for found in fitting if SHARED.search(found[0])] or fitting
@@ -164,15 +179,16 @@ def _family_of_tokens(kind: str, tensor: str) -> Family:
 
 
 def _architecture_of_tokens(settings: ModelConfig, kind: str, layers: int, d_model: int) -> Architecture:
+    """Return what the config says; it isn't known how positions and masks work, so no finding reads these fields."""
     heads = _first(settings, HEADS) or 0
     return Architecture(
         family=f"{kind} (read without a table)",
         n_layer=min(layers, MOST_LAYERS),
         n_head=heads,
         d_model=d_model,
-        n_ctx=None,
+        n_ctx=_first(settings, CONTEXTS),
         vocab_size=settings.size("vocab_size"),
-        d_head=d_model // (heads or 1),
+        d_head=_first(settings, ("head_dim",)) or d_model // (heads or 1),
         norm_eps=0.0,
         causal=True,
         post_norm=False,

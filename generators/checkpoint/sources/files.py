@@ -46,7 +46,7 @@ class Files:
 
     `fetch` returns None for a file that isn't there. `stack` names one half where a checkpoint holds two models, an
     encoder and a decoder or two towers. `folder` holds all files if they are on this machine, else it is None.
-    `gated`: their owner grants access.
+    `gated`: their owner grants access. `listed`: the names of all files, where they are known without asking.
     """
 
     origin: Origin
@@ -55,6 +55,11 @@ class Files:
     traffic: Traffic | None = field(default=None, kw_only=True)
     folder: Path | None = field(default=None, kw_only=True)
     gated: bool = field(default=False, kw_only=True)
+    listed: frozenset[str] | None = field(default=None, kw_only=True)
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a file of this name; where names are listed, without fetching it."""
+        return self.fetch(name) is not None if self.listed is None else name in self.listed
 
     def names(self) -> list[str]:
         """Return the name of every tensor. Raises InputError: no weights, or a damaged file."""

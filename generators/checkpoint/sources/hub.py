@@ -94,6 +94,7 @@ class Hub:
             here=partial(_is_here, source, state),
             traffic=traffic,
             gated=state.gated,
+            listed=state.names,
         )
 
     def _state(self, source: HubSource) -> "_State":

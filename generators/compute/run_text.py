@@ -1,0 +1,100 @@
+"""The text that a model is run on: whether there is a tokenizer, and whether the text in its tokens is still a text.
+
+Without any file, transformers makes a tokenizer with an empty vocabulary, which turns every text into unknown tokens.
+"""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from generators.checkpoint.sources import Files
+from generators.runner import CannotRunError
+from generators.runner.texts import HELD_OUT, encode, read_language_reference
+
+TOKENIZER = "tokenizer.json"  # where it is there, no other file of a vocabulary is read
+SENTENCEPIECE = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model")
+# Each of these makes a tokenizer: by these names transformers looks for the files of its fast ones.
+WHOLE = (
+    (TOKENIZER,),
+    ("vocab.json", "merges.txt"),
+    ("vocab.txt",),
+    ("tekken.json",),
+    *((name,) for name in SENTENCEPIECE),
+)
+OLDER = (*(name for names in WHOLE[1:] for name in names), "added_tokens.json")
+NEEDED_BY_SENTENCEPIECE = {"sentencepiece": "sentencepiece", "google.protobuf": "protobuf"}  # module -> package
+
+NO_TOKENIZER = (
+    "The model can't be run: it has no tokenizer (no tokenizer.json, vocab.txt, vocab.json with merges.txt, "
+    "or SentencePiece model)."
+)
+RARE = " \U00010600"  # a letter of Linear A: no vocabulary holds it
+MOST_UNKNOWN = 0.5  # of the tokens of a text
+FEWEST_TOKENS = 50  # different ones
+
+
+def tokenizer_files(files: Files) -> tuple[str, ...]:
+    """Return the names of the files that the tokenizer is read from, beside its settings; none without one."""
+    if files.has(TOKENIZER):
+        return (TOKENIZER,)
+    there = tuple(name for name in OLDER if files.has(name))
+    return there if any(set(names) <= set(there) for names in WHOLE) else ()
+
+
+def why_no_text(files: Files) -> str | None:
+    """Return why no text can be made for this model, as far as the names of its files say it; else None."""
+    there = tokenizer_files(files)
+    if not there:
+        return NO_TOKENIZER
+    others = [names for names in WHOLE if set(names) <= set(there) and names[0] not in SENTENCEPIECE]
+    lacking = [package for module, package in NEEDED_BY_SENTENCEPIECE.items() if not _is_installed(module)]
+    if others or not lacking:
+        return None
+    name = next(name for name in SENTENCEPIECE if name in there)
+    return (
+        f"The model can't be run: its tokenizer is {name}, and reading that takes {' and '.join(lacking)}: "
+        f"pip install {' '.join(lacking)}."
+    )
+
+
+def libraries(files: Files) -> tuple[str, ...]:
+    """Return the packages here with which the tokenizer is read, where that takes more than any run does."""
+    if not set(SENTENCEPIECE) & set(tokenizer_files(files)):
+        return ()
+    return tuple(package for module, package in NEEDED_BY_SENTENCEPIECE.items() if _is_installed(module))
+
+
+def check_text(folder: Path) -> None:
+    """Check that the shipped text in the tokens of the model in `folder` is a text and not mostly unknown tokens.
+
+    A text that the checkpoint carries is in its own tokens already.
+
+    Raises:
+        CannotRunError: there are too many unknown tokens, or too few different ones.
+    """
+    if (folder / HELD_OUT).is_file():
+        return
+    try:
+        ids = encode(folder, read_language_reference() + RARE)
+    except CannotRunError:
+        raise
+    except Exception as error:  # the tokenizers library raises nothing more exact
+        raise CannotRunError(
+            f"The model can't be run: its tokenizer fails ({' '.join(str(error).split())})."
+        ) from error
+    # The letter becomes the unknown token, or bytes, the last of which hardly occurs in English.
+    share = ids.count(ids[-1]) / len(ids) if ids else 0.0
+    if share > MOST_UNKNOWN:
+        raise CannotRunError(
+            f"The model can't be run: {share:.0%} of the tokens of the text are unknown to its tokenizer."
+        )
+    if len(set(ids)) < FEWEST_TOKENS:
+        raise CannotRunError(
+            f"The model can't be run: its tokenizer makes the text into only {len(set(ids))} different tokens."
+        )
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package that holds it
+        return False

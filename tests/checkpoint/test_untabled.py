@@ -1,0 +1,75 @@
+"""Of types that no table describes, the token side is right, and nothing is said of positions and masks."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places
+from generators.compute.plan import Opened, open_model, plan, prepare
+from generators.findings import FINDINGS
+from generators.findings.inputs import RUN
+from generators.site import quality_reports
+from tests.checkpoint.oracle import untabled
+from tests.checkpoint.oracle.untabled import ABOUT_TOKENS
+from tests.checkpoint.test_misreadings import noise, opened
+
+V, D = 30, 24
+MEGATRON = {
+    "model_type": "megatron-bert",
+    "vocab_size": V,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 3,
+    "max_position_embeddings": 10,
+    "head_dim": 5,
+}
+
+
+@pytest.fixture
+def megatron(tmp_path: Path) -> Opened:
+    tensors = {
+        "bert.embeddings.word_embeddings.weight": noise(V, D),
+        "bert.embeddings.position_embeddings.weight": noise(10, D),
+    }
+    opened(tmp_path, MEGATRON, tensors)
+    return open_model(Model(name="m", title="M", sources=(FolderSource(folder=tmp_path),)), Places())
+
+
+def test_nothing_that_speaks_of_positions_or_masks_is_measured(megatron: Opened):
+    planned = {finding.name: plan(finding, megatron) for finding in FINDINGS}
+    assert {name for name, found in planned.items() if found.key is not None} == ABOUT_TOKENS
+    running = {finding.name for finding in FINDINGS if RUN in finding.needs}
+    for name in running | {"position_scheme", "zero_layer"}:
+        assert planned[name].status == "not_applicable"
+        assert "no table for models of type megatron-bert" in (planned[name].reason or "")
+
+
+def test_context_and_heads_are_what_the_config_says_and_the_mask_is_not_known(megatron: Opened):
+    record = prepare(megatron, ()).record
+    assert (record.n_ctx, record.n_head) == (10, 3)
+    assert (record.causal, record.post_norm) == (None, None)
+    assert megatron.checkpoint.architecture.d_head == 5
+
+
+CAME = {
+    **dict.fromkeys(("mamba", "rwkv", "funnel", "big_bird", "convbert", "nystromformer", "llava"), "read"),
+    "owlvit": "read_in_a_part",
+    **dict.fromkeys(("hubert", "xlnet"), "refused"),
+}
+
+
+@pytest.mark.parametrize("kind", CAME)
+def test_a_type_of_transformers_is_read_rightly_or_refused(kind, tmp_path):
+    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
+    transformers.logging.set_verbosity_error()
+    if kind not in untabled.untabled():
+        pytest.skip(f"{kind} has a table by now")
+    assert untabled.outcome(kind, tmp_path) == CAME[kind]
+
+
+def test_what_is_stored_of_all_types_is_right():
+    stored = json.loads(untabled.RESULTS.read_text("utf-8"))
+    assert stored["wrong"] == {}
+    assert quality_reports.read(untabled.RESULTS.parent, "untabled").tried >= 100

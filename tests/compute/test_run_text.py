@@ -1,0 +1,220 @@
+"""No model is run without a tokenizer, nor on text that its tokenizer doesn't know."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.registry import FolderSource, HubSource, Model
+from generators.checkpoint.sources import Files, Hub, Places, in_folder, locate
+from generators.compute import run_text, running
+from generators.compute.plan import Opened, open_model, plan
+from generators.findings import FINDINGS
+from generators.findings.inputs import RUN
+from generators.runner import CannotRunError
+from generators.runner.texts import encode, read_language_reference
+from tests.checkpoint.fake_hub import at_hub, serving
+from tests.checkpoint.oracle.cases import CASES, OracleCase
+from tests.checkpoints import write_checkpoint
+from tests.runner.models import KINDS, write_tokenizer
+
+SEES = ("vit", "deit", "dinov2")
+TYPES = {case.type: case for case in reversed(CASES) if case.stack is None and case.type not in SEES}
+BESIDE = {"normalizer.json", "entity_vocab.json", "tokenizer_config.json"}  # names of files that hold no vocabulary
+LETTERS = [chr(code) for code in range(33, 127)]
+
+
+def opened(folder: Path) -> Opened:
+    return open_model(Model(name="m", title="M", sources=(FolderSource(folder=folder),)), Places())
+
+
+def write_pairs(folder: Path) -> None:
+    """Write a tokenizer of single characters as GPT-2's older files have it."""
+    tokens = [*LETTERS, "Ġ", "Ċ"]
+    (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}))
+    (folder / "merges.txt").write_text("#version: 0.2\n")
+
+
+def write_words(folder: Path, tokens: list[str]) -> None:
+    (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *tokens]))
+
+
+def small(folder: Path, family: str = "gpt2", **config: object) -> Path:
+    return write_checkpoint(folder, family, config=config)
+
+
+# Which files make a tokenizer
+
+
+@pytest.mark.parametrize("case", TYPES.values(), ids=lambda case: case.type)
+def test_without_a_tokenizer_no_run_is_made(case, tmp_path):
+    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    from tests.checkpoint.oracle.model import build
+
+    build(case).save_pretrained(tmp_path)
+    model = opened(tmp_path)
+    planned = {finding.name: plan(finding, model) for finding in FINDINGS if RUN in finding.needs}
+    assert {found.reason for found in planned.values()} == {run_text.NO_TOKENIZER}
+    assert {found.key for found in planned.values()} == {None}
+
+
+def test_the_names_are_those_that_transformers_looks_for():
+    transformers = pytest.importorskip("transformers", reason="transformers isn't installed here")
+    sources = (Path(transformers.__file__).parent / "models").glob("*/tokenization_*.py")
+    fast = [text for path in sources if "(TokenizersBackend)" in (text := path.read_text("utf-8"))]
+    listed = re.findall(r"VOCAB_FILES_NAMES = \{(.*?)\}", "".join(fast), re.DOTALL)
+    names = {name for each in listed for name in re.findall(r': "([^"]+)"', each)}
+    assert len(fast) > 20
+    assert names - BESIDE <= {run_text.TOKENIZER, *run_text.OLDER}
+    assert {"spiece.model", "spm.model", "sentencepiece.bpe.model", "tokenizer.model"} <= names
+
+
+@pytest.mark.parametrize(
+    ("there", "read"),
+    [
+        (("tokenizer.json", "vocab.json", "merges.txt"), {"tokenizer.json"}),
+        (("vocab.json", "merges.txt", "added_tokens.json"), {"vocab.json", "merges.txt", "added_tokens.json"}),
+        (("vocab.json",), set()),
+        (("merges.txt", "tokenizer_config.json", "special_tokens_map.json"), set()),
+        (("vocab.txt",), {"vocab.txt"}),
+        (("spm.model",), {"spm.model"}),
+    ],
+)
+def test_a_tokenizer_is_a_whole_vocabulary(tmp_path, there, read):
+    for name in there:
+        (tmp_path / name).write_text("{}")
+    assert set(run_text.tokenizer_files(in_folder(tmp_path))) == read
+
+
+def depends_on(folder: Path) -> dict[str, object]:
+    return running.depends_on(in_folder(folder), open_checkpoint(in_folder(folder)))
+
+
+def test_older_files_are_in_the_key_where_they_are_read_and_only_there(tmp_path):
+    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    small(tmp_path)
+    write_pairs(tmp_path)
+    older = depends_on(tmp_path)["files"]
+    assert {"vocab.json", "merges.txt"} <= set(older)
+    write_tokenizer(tmp_path, KINDS["gpt2"])
+    newer, ids = depends_on(tmp_path), encode(tmp_path, "abc")
+    (tmp_path / "vocab.json").unlink()
+    (tmp_path / "merges.txt").write_text("other")
+    assert depends_on(tmp_path) == newer
+    assert encode(tmp_path, "abc") == ids
+
+
+# Text that a tokenizer knows
+
+
+def refused(folder: Path) -> str:
+    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    files = in_folder(folder)
+    with pytest.raises(CannotRunError) as refusal:
+        running.opened_model(files, open_checkpoint(files), "cpu")
+    return str(refusal.value)
+
+
+def test_text_that_is_mostly_unknown_is_refused(tmp_path):
+    words = sorted(set(re.findall(r"\b[a-z]{2,}\b", read_language_reference())))
+    small(tmp_path, "bert")
+    write_words(tmp_path, words[::10])
+    assert re.search(r"\b[5-9]\d% of the tokens of the text are unknown", refused(tmp_path))
+
+
+def test_text_of_few_tokens_is_refused(tmp_path):
+    small(tmp_path)
+    (tmp_path / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(LETTERS[:40])}))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n")
+    assert "makes the text into only" in refused(tmp_path)
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_files_of_another_tokenizer_are_no_tokenizer(tmp_path, family):
+    """Transformers looks for the files of the type's own tokenizer, and makes an empty one without them."""
+    small(tmp_path, family)
+    if family == "bert":
+        write_pairs(tmp_path)
+    else:
+        write_words(tmp_path, LETTERS)
+    assert re.search("unknown to its tokenizer|different tokens", refused(tmp_path))
+
+
+@pytest.mark.parametrize("write", [write_pairs, lambda folder: write_words(folder, LETTERS)])
+def test_text_that_is_known_is_not(tmp_path, write):
+    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    small(tmp_path, "gpt2" if write is write_pairs else "bert")
+    write(tmp_path)
+    if write is not write_pairs:
+        continued = [f"##{letter}" for letter in LETTERS]
+        write_words(tmp_path, [*LETTERS, *continued])
+    run_text.check_text(tmp_path)
+
+
+# From the hub
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    with serving(tmp_path / "hub") as server:
+        at_hub(server, tmp_path, monkeypatch)
+        yield server
+
+
+def at_the_hub() -> Files:
+    return locate(Model(name="m", title="M", sources=(HubSource(hub="owner/tiny"),)), (), Hub())
+
+
+def test_a_tokenizer_is_known_by_its_name_and_not_fetched_for_it(fake):
+    folder = small(fake.repository("owner/tiny"))
+    write_pairs(folder)
+    files = at_the_hub()
+    fake.asked.clear()
+    assert set(run_text.tokenizer_files(files)) == {"vocab.json", "merges.txt"}
+    assert fake.asked == []
+
+
+def test_a_tokenizer_that_cannot_be_had_now_is_not_taken_for_an_empty_one(fake, monkeypatch):
+    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    write_pairs(small(fake.repository("owner/tiny")))
+    files = at_the_hub()
+    (fake.repository("owner/tiny") / "merges.txt").unlink()
+    with pytest.raises(CannotRunError, match=r"merges\.txt, which its tokenizer needs, can't be had now") as refusal:
+        running.opened_model(files, open_checkpoint(files), "cpu")
+    assert running.may_pass(str(refusal.value))
+
+
+def test_what_a_sentencepiece_model_takes_is_said(fake, monkeypatch):
+    folder = small(fake.repository("owner/tiny"))
+    (folder / "tokenizer.model").write_bytes(b"\n")
+    monkeypatch.setattr(run_text, "_is_installed", lambda module: module == "sentencepiece")
+    assert run_text.why_no_text(at_the_hub()) == (
+        "The model can't be run: its tokenizer is tokenizer.model, and reading that takes protobuf: "
+        "pip install protobuf."
+    )
+    write_pairs(folder)
+    monkeypatch.setattr(run_text, "_is_installed", lambda module: False)
+    assert run_text.why_no_text(at_the_hub()) is None
+    assert run_text.libraries(at_the_hub()) == ()
+
+
+def test_a_sentencepiece_model_is_fetched_and_used(fake, tmp_path):
+    sentencepiece = pytest.importorskip("sentencepiece", reason="sentencepiece isn't installed here")
+    pytest.importorskip("google.protobuf", reason="protobuf isn't installed here")
+    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    from tests.checkpoint.oracle.model import build
+
+    (tmp_path / "text").write_text(read_language_reference())
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "text"), model_prefix=str(tmp_path / "tokenizer"), vocab_size=300, model_type="bpe"
+    )
+    folder = fake.repository("owner/tiny")
+    build(OracleCase("llama", config={"vocab_size": 300})).save_pretrained(folder)
+    (folder / "tokenizer.model").write_bytes((tmp_path / "tokenizer.model").read_bytes())
+    model = open_model(Model(name="m", title="M", sources=(HubSource(hub="owner/tiny"),)), Places(hub=Hub()))
+    assert model.why_no_run is None
+    assert "tokenizer.model" in model.depends_on(RUN)["files"]
+    assert "sentencepiece" in model.depends_on(RUN)["libraries"]
+    assert len(set(model.run.windows(40, 0).ids.ravel())) > run_text.FEWEST_TOKENS
