@@ -397,11 +397,12 @@ def _file(spec: str) -> Path | None:
     Raises InputError: it is one (and may look like a hub id) that can't be read, or whose folder must be named.
     """
     try:
-        path = Path(spec).expanduser()
-        path = path.resolve() if spec and path.is_file() else None
+        path = Path(spec).expanduser().resolve()
+        if not path.is_file():
+            return None
     except (OSError, ValueError, RuntimeError):
         return None
-    if path is not None and (said := what_to_name(path, spec)) is not None:
+    if (said := what_to_name(path, spec)) is not None:
         raise InputError(said)
     return path
 

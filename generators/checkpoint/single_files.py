@@ -92,10 +92,16 @@ def what_is_there(names: Collection[str], content: Callable[[str], bytes | None]
     return ""
 
 
-def what_tensors_say(names: Collection[str], place: str) -> str:
-    """Return which other software gave tensors such names, and what to do; "" if that isn't known."""
+def what_tensors_say(names: Collection[str], settings: Collection[str]) -> str:
+    """Return which other software gave tensors such names, and what to do; "" if that isn't known.
+
+    `settings` are the names of what their file holds besides.
+    """
     kind = next((kind for end, kind in TENSORS.items() if any(name.endswith(end) for name in names)), None)
-    return "" if kind is None else f"{place} is {kind}"
+    kind = LLAMA2_C if kind == META and "model_args" in settings else kind
+    if kind is None:
+        return ""
+    return f"These are {kind}" if kind == META else f"This is {kind}"
 
 
 def is_foreign(name: str) -> bool:

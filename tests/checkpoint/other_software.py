@@ -91,7 +91,7 @@ def lens_of(tensors: Mapping[str, Array], sizes: Sizes = SMALL) -> dict[str, Arr
 
 
 def folded(state: Mapping[str, Array], n_layer: int = SMALL.n_layer) -> dict[str, Array]:
-    """Return a state dict as `fold_ln` and `center_writing_weights` of TransformerLens leave it, for W_E and W_pos."""
+    """Return a state dict as `fold_ln` and `center_writing_weights` of TransformerLens leave W_E and W_pos."""
     out = dict(state)
     for i in range(n_layer):
         block = f"blocks.{i}"
@@ -191,7 +191,9 @@ def llama_tensors(seed: int = 0) -> dict[str, Array]:
     for i in range(2):
         block = f"model.layers.{i}"
         shapes |= {f"{block}.input_layernorm.weight": (d,), f"{block}.post_attention_layernorm.weight": (d,)}
-        shapes |= {f"{block}.self_attn.{n}_proj.weight": (w, d) for n, w in (("q", d), ("k", kv), ("v", kv), ("o", d))}
+        shapes |= {
+            f"{block}.self_attn.{n}_proj.weight": (w, d) for n, w in (("q", d), ("k", kv), ("v", kv), ("o", d))
+        }
         shapes |= {f"{block}.mlp.{n}_proj.weight": (f, d) for n in ("gate", "up")}
         shapes |= {f"{block}.mlp.down_proj.weight": (d, f)}
     return {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
@@ -199,8 +201,10 @@ def llama_tensors(seed: int = 0) -> dict[str, Array]:
 
 def permuted(weights: Array, n_head: int) -> Array:
     """Return Llama's queries or keys as llama.cpp's converter stores them (its `LlamaModel.permute`)."""
-    return weights.reshape(n_head, 2, weights.shape[0] // n_head // 2, *weights.shape[1:]).swapaxes(1, 2).reshape(
-        weights.shape
+    return (
+        weights.reshape(n_head, 2, weights.shape[0] // n_head // 2, *weights.shape[1:])
+        .swapaxes(1, 2)
+        .reshape(weights.shape)
     )
 
 
@@ -277,4 +281,3 @@ def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL) -> None
         for name, tensor in tensors_of("gpt2", sizes).items()
     }
     write_gguf(path, "gpt2", tensors, said, kind)
-

@@ -21,7 +21,6 @@ from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
 from tests.checkpoint.oracle.model import build
 from tests.checkpoint.oracle.table import COLUMNS, table_row
 
-
 OF_OTHER_SOFTWARE = {"nanogpt", "transformer_lens"}  # compared in test_formats.py
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from generators.base.architecture import Norm
 from generators.base.errors import InputError
 from generators.checkpoint.config import ModelConfig
 from generators.checkpoint.roles import Family, Slot, changed
@@ -16,7 +17,7 @@ ATTENTION_ONLY = "This model has attention alone, no MLPs."
 OTHER_TOKENS = "This model's outputs are other tokens than its inputs."
 ATTN, MLP = "blocks.{i}.attn", "blocks.{i}.mlp"
 MLPS = ("mlp.in", "mlp.in.bias", "mlp.gate", "mlp.out", "mlp.out.bias", "ln2.gain", "ln2.bias")
-NORMS = {"LN": "layer", "LNPre": "layer", "RMS": "rms", "RMSPre": "rms"}
+NORMS: Mapping[str, Norm] = {"LN": "layer", "LNPre": "layer", "RMS": "rms", "RMSPre": "rms"}
 # What its software can do, besides, that the atlas doesn't read.
 OFF = (
     "use_local_attn",

@@ -96,10 +96,10 @@ class Files:
         """How the files name and lay out tensors. Raises InputError: damage, or settings that can't be read."""
         names, place = self.names(), f"The checkpoint {self.origin.place}"
         if is_of_transformer_lens(names):
-            return transformer_lens(names, self.header, self._whole, self._cfg(), place)
+            return transformer_lens(names, self.header, self._all_of, self._cfg(), place)
         said = self.settings()
         if ARCHITECTURE in said:
-            return of_gguf(said, {name: self.header(name) for name in names}, self._whole, place)
+            return of_gguf(said, {name: self.header(name) for name in names}, self._all_of, place)
         return nanogpt(said, names, self._beside(), place) or AS_TRANSFORMERS
 
     def settings(self) -> Mapping[str, Any]:
@@ -122,7 +122,7 @@ class Files:
                 return found
         return {}
 
-    def _whole(self, name: str) -> Array:
+    def _all_of(self, name: str) -> Array:
         """Return all numbers of a small tensor."""
         header = self.header(name)
         return np.concatenate([np.atleast_1d(self.numbers(name, header, part)) for part in self.parts(name)])
@@ -208,7 +208,7 @@ class Files:
         """Return what is there instead of what can be read, as a sentence after another, if that is known."""
         found = what_is_there(self._beside(), self.content, f"The folder {self.origin.place}")
         if not found and self._has_weights:
-            found = what_tensors_say(self.names(), f"The checkpoint {self.origin.place}")
+            found = what_tensors_say(self.names(), self.settings())
         return f" {found}" if found else ""
 
     def _opened(self, name: str) -> tuple[Path, Format]:

@@ -178,4 +178,4 @@ def _stretched(factors: Array, base: float, place: str) -> dict[str, Any]:
         raise InputError(
             f"{place} is a GGUF file whose rotations are scaled by a rule of its own; name the original."
         )
-    return {"rope_scaling": {"rope_type": "llama3", **rule, "original_max_position_embeddings": original}}
+    return {"rope_type": "llama3", **rule, "original_max_position_embeddings": original}
