@@ -18,7 +18,8 @@ from generators.checkpoint.families import UnknownFamilyError, choose_family, wi
 from generators.checkpoint.positions import FORMULAS
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Family, Slot
-from generators.checkpoint.sources import FLOATING, Files, Header, Origin, Traffic
+from generators.checkpoint.sources import FLOATING, Files, Header, Layout, Origin, Traffic
+from generators.checkpoint.wrappers import unwrapped
 
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # as safetensors calls them
 LARGEST = 1e18  # of a weight: squares of it, summed over any matrix, are still numbers in float32
@@ -164,12 +165,15 @@ class Checkpoint(Mapping[str, Array]):
 
         Raises KeyError: the checkpoint lacks it.
         """
-        layout = asdict(self._slots[role])
+        slot = self._slots[role]
+        layout = asdict(slot)
         del layout["tensor"]
         if layout["through"] is None:  # results of others are older than this word
             del layout["through"]
         else:
             del layout["through"]["tensor"]
+        if (other := self._other_layout(slot)) is not None:
+            layout["stored"] = asdict(other)
         return layout
 
     def lacking(self, role: str) -> str:
@@ -233,9 +237,26 @@ class Checkpoint(Mapping[str, Array]):
         digest, n_read = hashlib.sha256(), 0
         for part in parts:
             digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
-            tensor.reshape(-1)[n_read : n_read + part.size] = part.reshape(-1)
-            n_read += part.size
-        return tensor, TensorRecord(slot.tensor, header.shape, header.dtype, digest.hexdigest())
+            numbers = part if slot.formula else self._files.numbers(slot.tensor, header, part)
+            tensor.reshape(-1)[n_read : n_read + numbers.size] = numbers.reshape(-1)
+            n_read += numbers.size
+        record = TensorRecord(slot.tensor, header.shape, header.dtype, digest.hexdigest())
+        return self._laid_out(slot, tensor), record
+
+    def _laid_out(self, slot: Slot, tensor: Array) -> Array:
+        """Return a tensor as the table expects it, of a file whose software lays it out in another way."""
+        layout = self._other_layout(slot)
+        if layout is None:
+            return tensor
+        try:
+            return layout.of(tensor)
+        except ValueError:
+            raise InputError(
+                f"{slot.tensor} in {self._where()} has the shape {_times(tensor.shape)}, which its layout can't have."
+            ) from None
+
+    def _other_layout(self, slot: Slot) -> Layout | None:
+        return None if slot.formula else self._files.layout(slot.tensor)
 
     def _stored(self, slot: Slot) -> tuple[Header, Iterable[Array]]:
         """Return what is said of the tensor behind a slot, and its parts in order."""
@@ -281,9 +302,10 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
             raise
         return Checkpoint(files, *found)
     known, architecture = understood(config, table)
+    known = unwrapped(files.dialect.spoken(known), architecture.n_layer, files)
     lookalikes.check(files, config, known, architecture)
     note = None
-    if compare and architecture.tied and (own := _own_output(files, known)) is not None:
+    if compare and architecture.tied and not files.dialect.software and (own := _own_output(files, known)) is not None:
         architecture = replace(architecture, tied=False)
         note = (
             f"config.json says, or leaves unsaid, that this model's unembedding is its token embedding. {own} in its "

@@ -15,6 +15,7 @@ from generators.checkpoint.single_files import what_to_name
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w-]*(\.[\w-]+)*/[A-Za-z0-9][\w-]*(\.[\w-]+)*")
+USUAL_FILE = re.compile(r"ckpt|checkpoint|model|pytorch_model|weights|state_dict|best|last")
 LONGEST_NAME = 96
 SERIES = "series.yml"
 
@@ -345,7 +346,9 @@ def _as_typed(spec: str, registry: Registry) -> Model | None:
     folder = _folder(spec)
     if folder is not None:
         return _model_in(folder)
-    _refuse_file(spec)
+    file = _file(spec)
+    if file is not None:
+        return _model_of(file)
     if HUB_ID.fullmatch(spec) and len(spec) <= LONGEST_NAME and _halved(spec)[1] is None:
         return Model(name=slug(spec.replace("/", "--")), title=spec, sources=(HubSource(hub=spec),))
     return None
@@ -388,15 +391,29 @@ def _folder(spec: str) -> Path | None:
         return None
 
 
-def _refuse_file(spec: str) -> None:
-    """Raise InputError: what was typed is a file, which may look like a hub id."""
+def _file(spec: str) -> Path | None:
+    """Return a file of weights that can be read by itself; None where what was typed is no file.
+
+    Raises InputError: it is one (and may look like a hub id) that can't be read, or whose folder must be named.
+    """
     try:
-        path = Path(spec).expanduser()
-        is_file = path.is_file()
+        path = Path(spec).expanduser().resolve()
+        if not path.is_file():
+            return None
     except (OSError, ValueError, RuntimeError):
-        return
-    if is_file:
-        raise InputError(what_to_name(path.absolute(), spec))
+        return None
+    if (said := what_to_name(path, spec)) is not None:
+        raise InputError(said)
+    return path
+
+
+def _model_of(file: Path) -> Model:
+    """Return a file as a model that is only itself, named by its folder where many files have its name."""
+    stem = file.parent.name if USUAL_FILE.fullmatch(file.stem) else file.stem
+    name = slug(stem) or slug(file.stem)
+    if not name:
+        raise InputError(f"The file {file} has no name that can name a page; rename it.")
+    return Model(name=name, title=name, sources=(FolderSource(folder=file),))
 
 
 def _model_in(folder: Path) -> Model:

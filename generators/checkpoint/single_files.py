@@ -1,54 +1,188 @@
-"""A file where a folder was asked for: what it looks like, and what to name instead."""
+"""Files that aren't read: what each is, by its content or its name, and what to do instead."""
 
+import fnmatch
+import json
+import re
+import zipfile
+from collections.abc import Callable, Collection
 from pathlib import Path
 
+from generators.base.errors import InputError
 from generators.checkpoint.config import CONFIG
 
 READ = f"The atlas reads folders with {CONFIG} and model.safetensors or pytorch_model.bin"
-PYTORCH = "a PyTorch file"
-# How files of a format begin; `.bin` and `.pt` say little, so the content comes before the name.
-BEGINNINGS = {
-    b"GGUF": "a GGUF file",
-    b"\x89HDF": "a Keras or TensorFlow file (HDF5)",
-    b"PK": PYTORCH,
-    b"\x80": PYTORCH,
+OTHERS = "nanoGPT, TransformerLens and GGUF"
+ADAPTER = "adapter_config.json"
+BY_TRANSFORMERS_4 = (
+    "Name the original, or convert it with transformers 4: from_pretrained(FOLDER, {}=True), then save_pretrained."
+)
+META = (
+    "weights in Meta's own format. Convert them with convert_llama_weights_to_hf.py of the transformers repository, "
+    "or name the model on the hub."
+)
+LITGPT = (
+    "a checkpoint of LitGPT. Convert it with `litgpt convert_from_litgpt CHECKPOINT_FOLDER NEW_FOLDER`, and put the "
+    "original's config.json beside the model.pth that it writes."
+)
+MEGATRON = "a checkpoint of Megatron-LM. Convert it with Megatron Bridge: AutoBridge's export_ckpt."
+LLAMA2_C = (
+    "a model of llama2.c. Convert its ckpt.pt with llama2.c's own `export.py NEW_FOLDER --version -1 --checkpoint "
+    "ckpt.pt`."
+)
+ONNX = "an ONNX graph, made to be run and not read. Name the model that it was exported from."
+HDF5 = f"weights of Keras or TensorFlow (HDF5). {BY_TRANSFORMERS_4.format('from_tf')}"
+FLAX = f"weights of Flax. {BY_TRANSFORMERS_4.format('from_flax')}"
+GGML = "a file of GGML, the format before GGUF. Name the original that it was converted from."
+# How files are called that no reader here takes; the first that fits says what a folder holds.
+FOREIGN = {
+    "consolidated.*.pth": META,
+    "lit_model.pth": LITGPT,
+    "latest_checkpointed_iteration.txt": MEGATRON,
+    "mp_rank_*": MEGATRON,
+    "model_optim_rng.pt": MEGATRON,
+    "*.onnx": ONNX,
+    "*.h5": HDF5,
+    "*.msgpack": FLAX,
+    "*.ggml": GGML,
 }
-ENDINGS = {
-    ".gguf": "a GGUF file",
-    ".ggml": "a GGML file",
-    ".pt": PYTORCH,
-    ".pth": PYTORCH,
-    ".ckpt": PYTORCH,
-    ".bin": PYTORCH,
-    ".onnx": "an ONNX file",
-    ".h5": "a Keras or TensorFlow file (HDF5)",
-    ".msgpack": "a Flax file",
+# Endings of tensors' names that no table of the atlas has, but other software.
+TENSORS = {
+    ".attention.wq.weight": META,
+    ".attn.qkv.weight": LITGPT,
+    ".norm_1.weight": LITGPT,
+    ".self_attention.linear_qkv.weight": MEGATRON,
 }
-OF_FOLDERS = (".safetensors", ".json")  # and pytorch_model.bin: what a folder that can be read is made of
+WEIGHTS, PICKLED = "model.safetensors", "pytorch_model.bin"  # files that a folder that can be read is made of
+SHARD = re.compile(r"(?P<of>.+)-(?P<at>\d{5})-of-(?P<count>\d{5})(?P<ending>\.\w+)")
+OF_PYTORCH = (".pt", ".pth", ".bin", ".ckpt")
 
 
-def what_to_name(path: Path, typed: str) -> str:
-    """Return what a file is and what to name instead of it, in one sentence or two."""
-    if path.suffix in OF_FOLDERS or path.name.startswith("pytorch_model"):
+def what_to_name(path: Path, typed: str) -> str | None:
+    """Return what a file is and what to name instead of it; None for one that may be read by itself."""
+    if path.suffix == ".json" or path.name in (WEIGHTS, PICKLED) or SHARD.fullmatch(path.name):
         folder = Path(typed).parent
         if (path.parent / CONFIG).is_file():
             return f"{typed!r} is a file: name its folder, {_as_folder(folder)!r}."
-        return f"{typed!r} is a file, and there is no {CONFIG} beside it. {READ}: name such a folder."
-    return (
-        f"{typed!r} is {_kind(path)}, which the atlas can't read. {READ}: save_pretrained of transformers writes one."
-    )
+        if path.suffix == ".json" or SHARD.fullmatch(path.name) or not is_of_weights(path):
+            return f"{typed!r} is a file, and there is no {CONFIG} beside it. {READ}: name such a folder."
+    if path.name.startswith("adapter_model."):
+        content = path.parent / ADAPTER
+        said = content.read_bytes() if content.is_file() else None
+        return what_is_there([ADAPTER], lambda name: said, repr(typed))
+    kind = _kind(path)
+    if kind is not None:
+        return f"{typed!r} is {kind}"
+    if is_of_weights(path):
+        return None
+    return f"{typed!r} is a file of a format that the atlas doesn't know. {READ}, and files of {OTHERS}."
 
 
-def _kind(path: Path) -> str:
+def what_is_there(names: Collection[str], content: Callable[[str], bytes | None], place: str) -> str:
+    """Return what a folder holds in place of weights that can be read, and what to do; "" if that isn't known."""
+    if ADAPTER in names:
+        base = _base_of(content(ADAPTER))
+        return (
+            f"{place} is a LoRA adapter alone; its base is {base}. Merge the two with peft (merge_and_unload, then "
+            "save_pretrained), and name the folder that this writes."
+        )
+    for pattern, kind in FOREIGN.items():
+        found = next((name for name in sorted(names) if fnmatch.fnmatch(name.rpartition("/")[2], pattern)), None)
+        if found is not None:
+            return f"{place} holds {found}, {kind}"
+    return ""
+
+
+def what_tensors_say(names: Collection[str], settings: Collection[str]) -> str:
+    """Return which other software gave tensors such names, and what to do; "" if that isn't known.
+
+    `settings` are the names of what their file holds besides.
+    """
+    kind = next((kind for end, kind in TENSORS.items() if any(name.endswith(end) for name in names)), None)
+    kind = LLAMA2_C if kind == META and "model_args" in settings else kind
+    if kind is None:
+        return ""
+    return f"These are {kind}" if kind == META else f"This is {kind}"
+
+
+def is_foreign(name: str) -> bool:
+    """Return whether a file is called as one of other software, or as an adapter, that no reader takes."""
+    return name.startswith("adapter_model.") or any(fnmatch.fnmatch(name, pattern) for pattern in FOREIGN)
+
+
+def _base_of(config: bytes | None) -> str:
     try:
-        with path.open("rb") as file:
-            begin = file.read(max(map(len, BEGINNINGS)))
-    except OSError:
-        begin = b""
-    by_content = (kind for start, kind in BEGINNINGS.items() if begin.startswith(start))
-    return next(by_content, ENDINGS.get(path.suffix.lower(), "a file of a format that it doesn't know"))
+        base = json.loads(config or b"{}").get("base_model_name_or_path")
+    except (ValueError, AttributeError):
+        base = None
+    return repr(base[:200]) if isinstance(base, str) and base else "not named in its config"
+
+
+def _kind(path: Path) -> str | None:
+    named = next((kind for pattern, kind in FOREIGN.items() if fnmatch.fnmatch(path.name, pattern)), None)
+    if named is not None:
+        return named
+    if begins(path) == "hdf5":
+        return HDF5
+    with path.open("rb") as file:
+        return LLAMA2_C if _is_llama2_c(file.read(28)) else None
+
+
+def _is_llama2_c(begin: bytes) -> bool:
+    """Return whether a file begins as those of llama2.c: its magic number, or seven sizes that fit one another."""
+    if begin.startswith(b"24ka"):  # 0x616b3432, stored little-endian
+        return True
+    if len(begin) < 28:
+        return False
+    sizes = [int.from_bytes(begin[i : i + 4], "little", signed=True) for i in range(0, 28, 4)]
+    dim, hidden, layers, heads, keys, vocab, length = sizes
+    return (
+        0 < layers < 1000
+        and 0 < keys <= heads <= dim <= hidden
+        and dim % heads == heads % keys == 0
+        and 0 < abs(vocab) < 10**7
+        and 0 < length < 10**7
+    )
 
 
 def _as_folder(folder: Path) -> str:
     """Return a folder so that it can't be taken for the name of a model."""
     return str(folder) if folder.is_absolute() or str(folder) in (".", "..") else f"./{folder}"
+
+
+# By their content
+
+
+def begins(path: Path) -> str:
+    """Return what a file's content says it is: "gguf", "pytorch", "safetensors", "hdf5", or "" where it says nothing.
+
+    Raises InputError: it can't be read.
+    """
+    try:
+        with path.open("rb") as file:
+            begin, size = file.read(9), path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}.") from error
+    if begin[8:] == b"{" and int.from_bytes(begin[:8], "little") <= size - 8:
+        return "safetensors"
+    if begin.startswith(b"GGUF"):
+        return "gguf"
+    if begin.startswith(b"\x89HDF"):
+        return "hdf5"
+    if begin.startswith(b"PK"):
+        return "pytorch" if _holds_a_pickle(path) else ""
+    return "pytorch" if begin[:1] == b"\x80" else ""
+
+
+def is_of_weights(path: Path) -> bool:
+    """Return whether a file can hold weights that are read: by its content, and for PyTorch's also by its ending."""
+    kind = begins(path)
+    return kind in ("safetensors", "gguf") or (kind == "pytorch" and path.suffix.lower() in OF_PYTORCH)
+
+
+def _holds_a_pickle(path: Path) -> bool:
+    """Return whether a ZIP archive is one that PyTorch wrote; a damaged one counts as such."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith("data.pkl") for name in archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return True

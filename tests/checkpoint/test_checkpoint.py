@@ -7,7 +7,8 @@ import pytest
 
 from generators.base.errors import InputError
 from generators.checkpoint.checkpoint import open_checkpoint
-from generators.checkpoint.sources import Files, files, in_folder
+from generators.checkpoint.sources import Files, in_folder
+from generators.checkpoint.sources.safetensors_files import Safetensors
 from tests.checkpoints import (
     DTYPES,
     SMALL,
@@ -119,13 +120,13 @@ def opened(folder):
 def tensors_read(monkeypatch):
     """Return the list of the tensors that are read from files from now on, in order."""
     names = []
-    read = files._rows
+    read = Safetensors.rows
 
-    def recording(path, name, rows):
+    def recording(self, path, name, rows):
         names.append(name)
-        return read(path, name, rows)
+        return read(self, path, name, rows)
 
-    monkeypatch.setattr(files, "_rows", recording)
+    monkeypatch.setattr(Safetensors, "rows", recording)
     return names
 
 

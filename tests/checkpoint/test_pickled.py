@@ -97,7 +97,8 @@ def test_safetensors_come_first(torch, tmp_path):
 
 
 def test_without_pytorch_it_is_a_sentence(tmp_path, no_torch):
-    (write_checkpoint(tmp_path) / WEIGHTS).rename(tmp_path / OLDER)
+    (write_checkpoint(tmp_path) / WEIGHTS).unlink()
+    (tmp_path / OLDER).write_bytes(pickle.dumps({}))
     with pytest.raises(InputError, match=r"only PyTorch's weights-only reader may open"):
         open_checkpoint(in_folder(tmp_path))
 

@@ -1,5 +1,6 @@
 """models.yml is what it should be, wrong entries are refused with a sentence, and names become safe paths."""
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -297,33 +298,45 @@ def test_a_name_that_was_mistyped_gets_the_three_nearest(typed, near):
     assert str(refusal.value) == found
 
 
-CANNOT = (
-    "which the atlas can't read. The atlas reads folders with config.json and model.safetensors or pytorch_model.bin"
-    ": save_pretrained of transformers writes one."
-)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "kind"),
     [
-        ("model.gguf", b"GGUF\x03", "a GGUF file"),
-        ("model.bin", b"GGUF\x03", "a GGUF file"),
-        ("ckpt.pt", b"PK\x03\x04", "a PyTorch file"),
-        ("old.ckpt", b"\x80\x02", "a PyTorch file"),
-        ("model.bin", b"", "a PyTorch file"),
-        ("model.onnx", b"\x08\x07", "an ONNX file"),
-        ("tf_model.h5", b"\x89HDF\r\n", "a Keras or TensorFlow file (HDF5)"),
-        ("flax_model.msgpack", b"\xdf", "a Flax file"),
-        ("README.md", b"# Model", "a file of a format that it doesn't know"),
+        ("model.bin", b"", "a file of a format that the atlas doesn't know"),
+        ("model.onnx", b"\x08\x07", "an ONNX graph, made to be run and not read"),
+        ("tf_model.h5", b"\x89HDF\r\n", "weights of Keras or TensorFlow (HDF5)"),
+        ("weights", b"\x89HDF\r\n", "weights of Keras or TensorFlow (HDF5)"),
+        ("flax_model.msgpack", b"\xdf", "weights of Flax"),
+        ("README.md", b"# Model", "a file of a format that the atlas doesn't know"),
+        ("words.zip", b"PK\x03\x04", "a file of a format that the atlas doesn't know"),
+        ("lit_model.pth", b"PK\x03\x04", "a checkpoint of LitGPT"),
+        ("consolidated.00.pth", b"PK\x03\x04", "weights in Meta's own format"),
+        ("stories15M.bin", struct.pack("<7i", 288, 768, 6, 6, 6, -32000, 256), "a model of llama2.c"),
     ],
 )
-def test_a_file_is_recognised_as_one(registry, tmp_path, monkeypatch, name, content, kind):
+def test_a_file_that_is_not_read_is_recognised(registry, tmp_path, monkeypatch, name, content, kind):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / name).write_bytes(content)
     with pytest.raises(InputError) as refusal:
         find_model(f"mine/{name}", registry)  # it looks like a hub id
-    assert str(refusal.value) == f"'mine/{name}' is {kind}, {CANNOT}"
+    assert str(refusal.value).startswith(f"'mine/{name}' is {kind}. ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "called"),
+    [
+        ("TinyLlama.Q8_0.gguf", b"GGUF\x03", "tinyllama.q8_0"),
+        ("model.bin", b"GGUF\x03", "mine"),
+        ("ckpt.pt", b"PK\x03\x04", "mine"),
+        ("old.ckpt", b"\x80\x02", "old"),
+    ],
+)
+def test_a_file_of_weights_is_a_model(registry, tmp_path, monkeypatch, name, content, called):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / name).write_bytes(content)
+    model = find_model(f"mine/{name}", registry)
+    assert (model.name, model.sources) == (called, (FolderSource(folder=tmp_path / "mine" / name),))
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "pytorch_model.bin", "tokenizer.json"])

@@ -1,16 +1,9 @@
 """A checkpoint's files, wherever they are: a folder, an installed package, a model hub."""
 
 from generators.checkpoint.config import CONFIG
-from generators.checkpoint.sources.files import (
-    FLOATING,
-    LARGEST_TEXT,
-    SHARD_INDEX,
-    WEIGHTS,
-    Files,
-    Header,
-    Origin,
-    check_size,
-)
+from generators.checkpoint.sources.dialects import Layout
+from generators.checkpoint.sources.files import LARGEST_TEXT, SHARD_INDEX, WEIGHTS, Files, Origin, check_size
+from generators.checkpoint.sources.formats import FLOATING, Header
 from generators.checkpoint.sources.hub import Hub
 from generators.checkpoint.sources.network import Traffic
 from generators.checkpoint.sources.places import Places, in_folder, is_here, locate, locate_here
@@ -24,6 +17,7 @@ __all__ = [
     "Files",
     "Header",
     "Hub",
+    "Layout",
     "Origin",
     "Places",
     "Traffic",

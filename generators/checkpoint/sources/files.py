@@ -7,19 +7,27 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy import ndarray as Array
 
-import generators.checkpoint.sources.pickled as pickled
 from generators.base.errors import InputError
 from generators.base.progress import Report, silent
 from generators.checkpoint.config import CONFIG, parse_object
+from generators.checkpoint.single_files import what_is_there, what_tensors_say
+from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout
+from generators.checkpoint.sources.finding import SAFETENSORS, format_of, other_weights
+from generators.checkpoint.sources.formats import FLOATING, Format, Header, check_dtype
+from generators.checkpoint.sources.gguf_models import ARCHITECTURE, of_gguf
+from generators.checkpoint.sources.nanogpt import nanogpt
 from generators.checkpoint.sources.network import Traffic
+from generators.checkpoint.sources.pickled import PICKLED, PICKLED_INDEX
+from generators.checkpoint.sources.transformer_lens import is_of_transformer_lens, transformer_lens
 
 WEIGHTS = "model.safetensors"
 SHARD_INDEX = "model.safetensors.index.json"
 LARGEST_TEXT = 128 * 2**20  # bytes; the largest tokenizers of real models have a quarter of it
+CFGS = ("cfg.json", CONFIG)  # of TransformerLens
 NUMBERS_AT_ONCE = 1 << 21  # of a tensor, read and widened together
-FLOATING = ("F64", "F32", "F16", "BF16")
 
 
 @dataclass(frozen=True)
@@ -33,20 +41,13 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Header:
-    """What a file says of a tensor before it is read."""
-
-    dtype: str
-    shape: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Files:
     """A checkpoint's files, each fetched when asked for. Tensors are handed out as arrays, other files as bytes.
 
     `fetch` returns None for a file that isn't there. `stack` names one half where a checkpoint holds two models, an
     encoder and a decoder or two towers. `folder` holds all files if they are on this machine, else it is None.
-    `gated`: their owner grants access. `listed`: the names of all files, where they are known without asking.
+    `gated`: their owner grants access. `listed`: the names of all files, where they are known without asking. `file`:
+    the one file of weights that was named, where not the folder was.
     """
 
     origin: Origin
@@ -56,6 +57,7 @@ class Files:
     folder: Path | None = field(default=None, kw_only=True)
     gated: bool = field(default=False, kw_only=True)
     listed: frozenset[str] | None = field(default=None, kw_only=True)
+    file: str | None = field(default=None, kw_only=True)
 
     def has(self, name: str) -> bool:
         """Return whether there is a file of this name; where names are listed, without fetching it."""
@@ -71,11 +73,8 @@ class Files:
         Raises KeyError: there is none of that name. InputError: the file is damaged, or lacks what its index says it
         holds.
         """
-        path = self._path(self._file_of[name])
-        if self._are_pickles:
-            return Header(*pickled.header(path, name))
-        with opened(path) as file:
-            return _header(file, name, path.name)
+        path, kind = self._opened(name)
+        return kind.header(path, name)
 
     def parts(self, name: str) -> Iterator[Array]:
         """Hand out a tensor as it is stored, from its first row to its last, a limited number of rows at a time.
@@ -84,11 +83,55 @@ class Files:
 
         Raises KeyError, InputError: as for its header; its numbers are of a kind that is not read.
         """
-        path = self._path(self._file_of[name])
+        path, kind = self._opened(name)
         head = self.header(name)
-        check_dtype(name, head.dtype, path.name)
+        check_dtype(name, head.dtype, path.name, kind.dtypes)
         for rows, _ in rows_at_once(head.shape):
-            yield pickled.read(path, name, rows) if self._are_pickles else _rows(path, name, rows)
+            yield kind.rows(path, name, rows)
+
+    def numbers(self, name: str, header: Header, stored: Array) -> Array:
+        """Return the numbers that stored rows of a tensor mean."""
+        return stored if header.dtype in FLOATING else self._opened(name)[1].numbers(header, stored)
+
+    def layout(self, name: str) -> Layout | None:
+        """Return how a tensor is laid out, None where it is as transformers stores it."""
+        return self.dialect.layout(name)
+
+    @cached_property
+    def dialect(self) -> Dialect:
+        """How the files name and lay out tensors. Raises InputError: damage, or settings that can't be read."""
+        names, place = self.names(), f"The checkpoint {self.origin.place}"
+        if is_of_transformer_lens(names):
+            return transformer_lens(names, self.header, self._all_of, self._cfg(), place)
+        said = self.settings()
+        if ARCHITECTURE in said:
+            return of_gguf(said, {name: self.header(name) for name in names}, self._all_of, place)
+        return nanogpt(said, names, self._beside(), place) or AS_TRANSFORMERS
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return what the one file of weights says besides its tensors. Raises InputError: as for its tensors."""
+        files = self.weight_files()
+        if len(files) != 1 or files[0].endswith(".safetensors"):
+            return {}
+        path = self._path(files[0])
+        return format_of(path).settings(path)
+
+    def _cfg(self) -> Mapping[str, Any]:
+        """Return the cfg of TransformerLens that is in the file or beside it; empty where there is none."""
+        within = self.settings().get("cfg")
+        if isinstance(within, Mapping):
+            return within
+        for name in CFGS:
+            content = self.content(name)
+            found = {} if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {name}")
+            if "model_type" not in found and found.keys() & {"d_model", "normalization_type"}:
+                return found
+        return {}
+
+    def _all_of(self, name: str) -> Array:
+        """Return all numbers of a small tensor."""
+        header = self.header(name)
+        return np.concatenate([np.atleast_1d(self.numbers(name, header, part)) for part in self.parts(name)])
 
     def weight_files(self) -> list[str]:
         """Return the names of the files that hold tensors. Raises InputError: as for the tensors' names."""
@@ -125,71 +168,69 @@ class Files:
             raise InputError(f"{path} can't be read: {error}.") from error
 
     def config(self) -> dict[str, Any]:
-        """Return config.json. Raises InputError: there is none, or it is no JSON object."""
+        """Return config.json, or what the weights themselves say in its place.
+
+        Raises InputError: there is none, or it is no JSON object.
+        """
         content = self.content(CONFIG)
-        if content is None:
-            raise InputError(f"The checkpoint {self.origin.place} has no {CONFIG}.")
-        return parse_object(content, f"In the checkpoint {self.origin.place}, {CONFIG}")
+        said = None if content is None else parse_object(content, f"In the checkpoint {self.origin.place}, {CONFIG}")
+        if said is not None and self.file is None and ("model_type" in said or self.comes_whole):
+            return said
+        own = self.dialect.config if self._has_weights else None
+        if own is not None:
+            return dict(own)
+        if said is None:
+            raise InputError(f"The checkpoint {self.origin.place} has no {CONFIG}.{self._instead()}")
+        return said
+
+    @property
+    def _has_weights(self) -> bool:
+        """Whether there are files of weights, as far as is known before any comes from elsewhere."""
+        return not self.comes_whole if self.folder is None else bool(self._weights)
+
+    @cached_property
+    def _weights(self) -> list[str]:
+        """The file that was named; the index or file that transformers would read; or any other files of weights."""
+        usual = (SHARD_INDEX, WEIGHTS, PICKLED_INDEX, PICKLED)
+        found = self.file or next((name for name in usual if self.fetch(name) is not None), None)
+        if found is not None:
+            return [found]
+        return [] if self.folder is None else other_weights(self.folder)
 
     @cached_property
     def _file_of(self) -> Mapping[str, str]:
         """Which file holds each tensor."""
-        index = self.content(SHARD_INDEX)
-        if index is not None:
-            return weight_map(index, f"In the checkpoint {self.origin.place}, {SHARD_INDEX}")
-        if self._are_pickles and (older := self._older_files()) is not None:
-            return older
-        with opened(self._path(WEIGHTS)) as file:
-            return dict.fromkeys(file.keys(), WEIGHTS)
+        if not self._weights:
+            raise InputError(f"The checkpoint {self.origin.place} has no {WEIGHTS}.{self._instead()}")
+        first = self._weights[0]
+        if first in (SHARD_INDEX, PICKLED_INDEX):
+            return weight_map(self.content(first) or b"", f"In the checkpoint {self.origin.place}, {first}")
+        return {name: file for file in self._weights for name in self._format(file).names(self._path(file))}
 
-    @cached_property
-    def _are_pickles(self) -> bool:
-        """Whether there are older files only; an index of safetensors that names a pickle doesn't make it one."""
-        return self.content(SHARD_INDEX) is None and self.fetch(WEIGHTS) is None
+    def _beside(self) -> list[str]:
+        return [] if self.folder is None else [path.name for path in self.folder.iterdir()]
 
-    def _older_files(self) -> Mapping[str, str] | None:
-        """Return which file holds each tensor where they are pickles; None where there are none of those.
+    def _instead(self) -> str:
+        """Return what is there instead of what can be read, as a sentence after another, if that is known."""
+        found = what_is_there(self._beside(), self.content, f"The folder {self.origin.place}")
+        if not found and self._has_weights:
+            found = what_tensors_say(self.names(), self.settings())
+        return f" {found}" if found else ""
 
-        Raises InputError: only PyTorch may open them, and it isn't here.
-        """
-        index = self.content(pickled.PICKLED_INDEX)
-        path = None if index is not None else self.fetch(pickled.PICKLED)
-        if index is None and path is None:
-            return None
-        if not pickled.can_be_read():
-            raise InputError(
-                f"The checkpoint {self.origin.place} has no {WEIGHTS}; its {pickled.PICKLED} is a pickle, which only "
-                "PyTorch's weights-only reader may open, and PyTorch isn't installed here."
-            )
-        if path is not None:
-            return dict.fromkeys(pickled.names(path), pickled.PICKLED)
-        return weight_map(index or b"", f"In the checkpoint {self.origin.place}, {pickled.PICKLED_INDEX}")
+    def _opened(self, name: str) -> tuple[Path, Format]:
+        """Return the file that holds a tensor and its format. Raises KeyError, InputError: as for its header."""
+        file = self._file_of[name]
+        return self._path(file), self._format(file)
+
+    def _format(self, file: str) -> Format:
+        """Return the format of a file; what transformers would read as safetensors is read as that, or not at all."""
+        return SAFETENSORS if self._weights[0] in (SHARD_INDEX, WEIGHTS) else format_of(self._path(file))
 
     def _path(self, name: str) -> Path:
         path = self.fetch(name)
         if path is None:
             raise InputError(f"The checkpoint {self.origin.place} has no {name}.")
         return path
-
-
-def _header(file: Any, name: str, place: str) -> Header:
-    from safetensors import SafetensorError
-
-    try:
-        part = file.get_slice(name)
-    except SafetensorError as error:
-        raise InputError(f"{name} can't be read from {place}: {error}.") from error
-    return Header(part.get_dtype(), tuple(part.get_shape()))
-
-
-def _rows(path: Path, name: str, rows: Any) -> Array:
-    from safetensors import SafetensorError
-
-    with opened(path) as file:
-        try:
-            return file.get_tensor(name) if rows is ... else file.get_slice(name)[rows]
-        except (SafetensorError, OSError) as error:
-            raise InputError(f"{name} can't be read from {path}: {error}.") from error
 
 
 def rows_at_once(shape: Sequence[int]) -> Iterator[tuple[Any, tuple[int, ...]]]:
@@ -232,22 +273,3 @@ def weight_map(index: bytes, place: str) -> dict[str, str]:
     ):
         raise InputError(f"{place} has no weight_map from tensor names to file names.")
     return found
-
-
-def check_dtype(name: str, dtype: str, file: str) -> None:
-    """Refuse numbers that are not floating point. Raises InputError: they aren't floating."""
-    if dtype not in FLOATING:
-        raise InputError(f"{name} in {file} is {dtype}; the atlas reads {', '.join(FLOATING)}.")
-    if dtype == "BF16":
-        import ml_dtypes  # noqa: F401  (gives NumPy the type)
-
-
-def opened(path: Path) -> Any:
-    """Open a safetensors file. Raises InputError: it isn't one."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        path.open("rb").close()  # says why a file can't be read, where the library says that there is none
-        return safe_open(path, framework="numpy")
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"{path} isn't a whole safetensors file: {error}.") from error

@@ -1,6 +1,7 @@
-"""Older files: pytorch_model.bin, read by PyTorch's weights-only unpickler, which runs nothing, or not at all."""
+"""PyTorch's own files, read by its weights-only unpickler, which runs nothing, or not at all."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,72 +11,104 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
+from generators.checkpoint.sources.formats import Format, Header
 
 PICKLED = "pytorch_model.bin"
 PICKLED_INDEX = "pytorch_model.bin.index.json"
 OPEN_AT_ONCE = 2  # files, mapped into memory and not read
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}
+STATES = ("model", "state_dict", "model_state_dict", "module")  # where training scripts put the tensors
+ONLY_PYTORCH = (
+    "is a pickle, which only PyTorch's weights-only reader may open, and PyTorch isn't installed here: pip install "
+    "'helix-atlas[run]'."
+)
+
+
+@dataclass(frozen=True)
+class Unpickled:
+    """What a file holds: tensors by name, and whatever else lies beside them."""
+
+    tensors: Mapping[str, Any]
+    settings: Mapping[str, Any]
 
 
 def can_be_read() -> bool:
-    """Return whether PyTorch is here, without which no older file is opened."""
+    """Return whether PyTorch is here, without which no such file is opened."""
     return find_spec("torch") is not None
 
 
-def names(path: Path) -> list[str]:
-    """Return the names of a file's tensors. Raises InputError: it isn't a file of tensors alone."""
-    return list(_opened(path))
+class Pickled(Format):
+    """Files that `torch.save` wrote: tensors by name, or a training script's checkpoint that holds them."""
 
+    def names(self, path: Path) -> list[str]:
+        """Return the names of a file's tensors."""
+        return list(_opened(path).tensors)
 
-def header(path: Path, name: str) -> tuple[str, tuple[int, ...]]:
-    """Return dtype and shape of a tensor. Raises InputError: the file isn't one of tensors alone, or lacks it."""
-    tensor = _tensor(path, name)
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    return DTYPES.get(dtype, dtype), tuple(tensor.shape)
+    def header(self, path: Path, name: str) -> Header:
+        """Return the type and shape of a tensor."""
+        tensor = _tensor(path, name)
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        return Header(DTYPES.get(dtype, dtype), tuple(tensor.shape))
 
+    def rows(self, path: Path, name: str, rows: Any) -> Array:
+        """Return some rows of a tensor."""
+        import torch
 
-def read(path: Path, name: str, rows: Any = ...) -> Array:
-    """Return a tensor as it is stored, or some of its rows. Raises InputError: as for its header."""
-    import torch
+        tensor = _tensor(path, name)[rows].contiguous()
+        if tensor.dtype is torch.bfloat16:
+            import ml_dtypes
 
-    tensor = _tensor(path, name)[rows].contiguous()
-    if tensor.dtype is torch.bfloat16:
-        import ml_dtypes
+            return np.array(tensor.view(torch.int16).numpy()).view(ml_dtypes.bfloat16)
+        return np.array(tensor.numpy())
 
-        return np.array(tensor.view(torch.int16).numpy()).view(ml_dtypes.bfloat16)
-    return np.array(tensor.numpy())
+    def settings(self, path: Path) -> Mapping[str, Any]:
+        """Return what a training script's checkpoint holds besides its tensors."""
+        return _opened(path).settings
 
 
 def _tensor(path: Path, name: str) -> Any:
-    tensors = _opened(path)
+    tensors = _opened(path).tensors
     if name not in tensors:
         raise InputError(f"{name} isn't in {path.name}, which its index names.")
     return tensors[name]
 
 
-def _opened(path: Path) -> Mapping[str, Any]:
+def _opened(path: Path) -> Unpickled:
     try:
         stat = path.stat()
     except OSError as error:
         raise InputError(f"{path} can't be read: {error.strerror}.") from error
+    if not can_be_read():
+        raise InputError(f"{path.name} {ONLY_PYTORCH}")
     return _loaded(path, stat.st_mtime_ns, stat.st_size)
 
 
 @lru_cache(maxsize=OPEN_AT_ONCE)
-def _loaded(path: Path, changed: int, size: int) -> Mapping[str, Any]:
+def _loaded(path: Path, changed: int, size: int) -> Unpickled:
     """Open a file as it is now: `changed` and `size` distinguish it from what it was before."""
-    import torch
-
     try:
         found = _mapped(path)
     except Exception as error:  # whatever a file that is none, or a hostile one, makes of the unpickler
         raise InputError(
-            f"{path.name} is not opened: PyTorch's weights-only reader finds more in it than tensors, or damage."
+            f"{path.name} is not opened: PyTorch's weights-only reader finds more in it than tensors, or damage. "
+            "Save the model's state_dict() alone: torch.save(model.state_dict(), ...)."
         ) from error
-    tensors = {name: tensor for name, tensor in found.items() if isinstance(tensor, torch.Tensor)}
-    if not tensors:
+    held = next((held for held in _held(found) if _tensors(held)), {})
+    if not held:
         raise InputError(f"{path.name} holds no tensors by name.")
-    return tensors
+    return Unpickled(_tensors(held), {str(name): value for name, value in found.items() if value is not held})
+
+
+def _held(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield what may hold the tensors: what training scripts put them in, then the file itself."""
+    yield from (held for name in STATES if isinstance(held := found.get(name), Mapping))
+    yield found
+
+
+def _tensors(held: Mapping[str, Any]) -> dict[str, Any]:
+    import torch
+
+    return {str(name): tensor for name, tensor in held.items() if isinstance(tensor, torch.Tensor)}
 
 
 def _mapped(path: Path) -> dict[str, Any]:

@@ -1,16 +1,21 @@
 """Where a checkpoint's files are: a folder, an installed package, a model hub."""
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 
+from generators.base import notices
 from generators.base.errors import InputError, WeightsUnavailableError
+from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource, Source
 from generators.checkpoint.sources import pickled
-from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Origin
+from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Origin, check_size
 from generators.checkpoint.sources.hub import Hub, OlderFilesError
+
+MODULES = "modules.json"  # what a folder of sentence-transformers is made of
 
 
 @dataclass(frozen=True)
@@ -84,13 +89,24 @@ def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> File
     """Return a source's files. A missing folder is a mistake, unless it is that of a series' untrained model."""
     if isinstance(source, PackageSource):
         return in_package(source)
+    if source.folder.is_file():
+        return of_file(source.folder)
     if not source.folder.is_dir():
         raise (WeightsUnavailableError if of_series else InputError)(f"There is no folder {source.folder}.")
     return in_folder(source.folder)
 
 
+def of_file(path: Path) -> Files:
+    """Return a checkpoint whose weights are one file; what lies beside it is read as in a folder."""
+    return replace(in_folder(path.parent, Origin("file", _as_text(path.name))), file=path.name)
+
+
 def in_folder(folder: Path, origin: Origin | None = None, stack: str | None = None) -> Files:
-    """Return the files of the checkpoint in a folder."""
+    """Return the files of the checkpoint in a folder, or in the one inside it that sentence-transformers names."""
+    inner = _of_sentence_transformers(folder)
+    if inner is not None:
+        notices.say_once(f"{folder.name} is of sentence-transformers: its weights are read from {inner.name}.")
+        origin, folder = origin or Origin("folder", _as_text(folder.name)), inner
 
     def fetch(name: str) -> Path | None:
         path = folder / name
@@ -99,8 +115,25 @@ def in_folder(folder: Path, origin: Origin | None = None, stack: str | None = No
         except OSError as error:  # a name that is too long, a folder that can't be entered
             raise InputError(f"{name} in the folder {folder.name} can't be read: {error.strerror}.") from error
 
-    as_text = os.fsencode(folder.name).decode("utf-8", "replace")  # bytes that aren't UTF-8 can't be stored
-    return Files(origin or Origin("folder", as_text), fetch, stack=stack, folder=folder)
+    return Files(origin or Origin("folder", _as_text(folder.name)), fetch, stack=stack, folder=folder)
+
+
+def _as_text(name: str) -> str:
+    return os.fsencode(name).decode("utf-8", "replace")  # bytes that aren't UTF-8 can't be stored
+
+
+def _of_sentence_transformers(folder: Path) -> Path | None:
+    """Return the folder inside one of sentence-transformers that holds its model; None where that is elsewhere."""
+    try:
+        if (folder / CONFIG).exists() or not (folder / MODULES).is_file():
+            return None
+        check_size(folder / MODULES)
+        modules = json.loads((folder / MODULES).read_text("utf-8"))
+        paths = [str(module["path"]) for module in modules]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+    named = (folder / path for path in paths if path and Path(path).name == path)
+    return next((inner for inner in named if (inner / CONFIG).is_file()), None)
 
 
 def in_package(source: PackageSource) -> Files:

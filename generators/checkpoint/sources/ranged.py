@@ -22,11 +22,10 @@ from generators.checkpoint.sources.files import (
     SHARD_INDEX,
     WEIGHTS,
     Files,
-    Header,
-    check_dtype,
     rows_at_once,
     weight_map,
 )
+from generators.checkpoint.sources.formats import Header, check_dtype
 from generators.checkpoint.sources.network import NoRangesError, RemoteFile, Traffic
 from generators.checkpoint.sources.tensor_cache import TensorCache
 

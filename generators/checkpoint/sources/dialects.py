@@ -1,0 +1,78 @@
+"""How other software than transformers names and lays out the weights of an architecture that a table knows."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from numpy import ndarray as Array
+
+from generators.checkpoint.roles import Family, Slot
+
+Arrangement = Literal["transposed", "heads first", "flat heads", "neighbors turned"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a stored tensor becomes what a family's table expects.
+
+    transposed: (in, out) where the table has (out, in).
+    heads first: (h, d, c) becomes (d, h c).
+    flat heads: (h, c, ...) becomes (h c, ...).
+    neighbors turned: in each of `heads` heads, pairs of neighboring output channels become channels c and c + half.
+    """
+
+    how: Arrangement
+    heads: int = 1
+
+    def of(self, stored: Array) -> Array:
+        """Return a stored tensor as the table expects it. Raises ValueError: it has another shape."""
+        if self.how == "transposed":
+            return stored.T
+        if self.how == "heads first":
+            h, d, c = stored.shape
+            return stored.transpose(1, 0, 2).reshape(d, h * c)
+        if self.how == "flat heads":
+            h, c, *rest = stored.shape
+            return stored.reshape(h * c, *rest)
+        paired = stored.reshape(self.heads, -1, 2, *stored.shape[1:])
+        return paired.swapaxes(1, 2).reshape(stored.shape)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What else must be known to read a file by a family's table.
+
+    Args:
+        software: what wrote the file, as a sentence names it; empty for transformers.
+        config: what config.json would say; None where only config.json says it.
+        modules: what the table calls a module, with {i} for the layer -> what the file calls it.
+        layouts: patterns of names in the file, and how such a tensor is stored.
+    """
+
+    software: str = ""
+    config: Mapping[str, Any] | None = None
+    modules: Mapping[str, str] = field(default_factory=dict)
+    layouts: tuple[tuple[str, Layout], ...] = ()
+
+    def layout(self, name: str) -> Layout | None:
+        """Return how a tensor is stored; None where it is as the table says."""
+        return next((layout for pattern, layout in self.layouts if re.search(pattern, name)), None)
+
+    def spoken(self, family: Family) -> Family:
+        """Return a family's table with the names that the file gives its tensors."""
+        if not self.modules:
+            return family
+        return replace(
+            family,
+            prefixes=("",),
+            slots={role: self._renamed(slot) for role, slot in family.slots.items()},
+            block_slots={role: self._renamed(slot) for role, slot in family.block_slots.items()},
+        )
+
+    def _renamed(self, slot: Slot) -> Slot:
+        module, dot, kind = slot.tensor.rpartition(".")
+        return replace(slot, tensor=f"{self.modules.get(module, module)}{dot}{kind}")
+
+
+AS_TRANSFORMERS = Dialect()

@@ -1,0 +1,58 @@
+"""Formats of files with weights: what each must give, names first, then headers, then rows."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy import ndarray as Array
+
+from generators.base.errors import InputError
+
+FLOATING = ("F64", "F32", "F16", "BF16")
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file says of a tensor before it is read."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+class Format(ABC):
+    """How the files of one format are read: names first, then headers, then rows. Nothing is read whole.
+
+    Every method raises InputError where the file is damaged or isn't of this format.
+    """
+
+    dtypes: tuple[str, ...] = FLOATING  # that it reads
+
+    @abstractmethod
+    def names(self, path: Path) -> list[str]:
+        """Return the names of a file's tensors."""
+
+    @abstractmethod
+    def header(self, path: Path, name: str) -> Header:
+        """Return the type and shape of a tensor."""
+
+    @abstractmethod
+    def rows(self, path: Path, name: str, rows: Any) -> Array:
+        """Return some rows of a tensor as they are stored: their bytes are what the tensor's digest is made of."""
+
+    def numbers(self, header: Header, stored: Array) -> Array:
+        """Return the numbers that stored rows mean."""
+        return stored
+
+    def settings(self, path: Path) -> Mapping[str, Any]:
+        """Return what a file says besides its tensors."""
+        return {}
+
+
+def check_dtype(name: str, dtype: str, file: str, known: tuple[str, ...] = FLOATING) -> None:
+    """Refuse numbers that are not floating point. Raises InputError: they aren't floating."""
+    if dtype not in known:
+        raise InputError(f"{name} in {file} is {dtype}; the atlas reads {', '.join(known)}.")
+    if dtype == "BF16":
+        import ml_dtypes  # noqa: F401  (gives NumPy the type)

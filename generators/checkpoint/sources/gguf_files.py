@@ -1,0 +1,122 @@
+"""GGUF files: llama.cpp's format, through the reader of its `gguf` package; F32, F16, BF16 and Q8_0 are read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy import ndarray as Array
+
+from generators.base.errors import InputError
+from generators.checkpoint.sources.formats import Format, Header
+
+OPEN_AT_ONCE = 2
+LONGEST_LIST = 1024  # of numbers in metadata; a tokenizer's are longer, and aren't read
+BLOCK = 32  # numbers of Q8_0 that share a scale
+Q8_0 = np.dtype([("scale", "<f2"), ("numbers", "i1", (BLOCK,))])
+STORED: Mapping[str, np.dtype[Any]] = {
+    "F32": np.dtype("<f4"),
+    "F16": np.dtype("<f2"),
+    "BF16": np.dtype(ml_dtypes.bfloat16),
+    "Q8_0": Q8_0,
+}
+NO_READER = "is a GGUF file, and the package that reads them isn't installed: pip install 'helix-atlas[gguf]'."
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Where a tensor's bytes lie in a file, and what they are."""
+
+    header: Header
+    start: int
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a file says of its tensors and of the model."""
+
+    tensors: Mapping[str, Stored]
+    settings: Mapping[str, Any]
+
+
+class Gguf(Format):
+    """GGUF. Shapes are given as NumPy has them: the last axis is contiguous."""
+
+    dtypes = tuple(STORED)
+
+    def names(self, path: Path) -> list[str]:
+        """Return the names of a file's tensors."""
+        return list(_contents(path).tensors)
+
+    def header(self, path: Path, name: str) -> Header:
+        """Return the type and shape of a tensor."""
+        return _contents(path).tensors[name].header
+
+    def rows(self, path: Path, name: str, rows: Any) -> Array:
+        """Return some rows of a tensor as they are stored: Q8_0 as blocks of a scale and 32 whole numbers."""
+        tensor = _contents(path).tensors[name]
+        dtype, shape = STORED[tensor.header.dtype], list(tensor.header.shape)
+        if dtype is Q8_0:
+            shape[-1] //= BLOCK
+        first, last = (0, shape[0]) if rows is ... else (rows.start, rows.stop)
+        row = int(np.prod(shape[1:], dtype=np.int64))
+        try:
+            stored = np.fromfile(
+                path, dtype, (last - first) * row, offset=tensor.start + first * row * dtype.itemsize
+            )
+            return stored.reshape(last - first, *shape[1:])
+        except (OSError, ValueError) as error:
+            raise InputError(f"{name} can't be read from {path}: it is cut off.") from error
+
+    def numbers(self, header: Header, stored: Array) -> Array:
+        """Return the numbers that stored rows mean."""
+        if header.dtype != "Q8_0":
+            return stored
+        return stored["numbers"] * stored["scale"][..., None].astype(np.float32)
+
+    def settings(self, path: Path) -> Mapping[str, Any]:
+        """Return what a file says of its model: numbers, words, and short lists of them."""
+        return _contents(path).settings
+
+
+def _contents(path: Path) -> Contents:
+    if find_spec("gguf") is None:
+        raise InputError(f"{path.name} {NO_READER}")
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise InputError(f"{path} can't be read: {error.strerror}.") from error
+    return _read(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=OPEN_AT_ONCE)
+def _read(path: Path, changed: int, size: int) -> Contents:
+    """Read what a file says as it is now: `changed` and `size` distinguish it from what it was before."""
+    from gguf import GGUFReader
+
+    try:
+        reader = GGUFReader(path)
+        settings = {name: field.contents() for name, field in reader.fields.items() if _is_short(field)}
+        tensors = {
+            tensor.name: Stored(
+                Header(tensor.tensor_type.name, tuple(int(n) for n in reversed(tensor.shape))),
+                int(tensor.data_offset),
+            )
+            for tensor in reader.tensors
+        }
+        ends = [int(tensor.data_offset) + int(tensor.n_bytes) for tensor in reader.tensors]
+    except Exception as error:  # the reader checks little: damage ends in whatever NumPy raises
+        raise InputError(f"{path} isn't a whole GGUF file: {' '.join(str(error).split())[:200]}.") from error
+    if max(ends, default=0) > size:
+        raise InputError(f"{path} isn't a whole GGUF file: it is cut off.")
+    if reader.byte_order != "I":
+        raise InputError(f"{path} is a GGUF file of the other byte order; convert the model again on this machine.")
+    return Contents(tensors, settings)
+
+
+def _is_short(field: Any) -> bool:
+    return len(field.data) <= LONGEST_LIST

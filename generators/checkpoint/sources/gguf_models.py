@@ -1,0 +1,181 @@
+"""What a GGUF file says of its model, in the words of transformers: its config, names and layouts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import pi
+from typing import Any
+
+import numpy as np
+from numpy import ndarray as Array
+
+from generators.base.errors import InputError
+from generators.checkpoint.sources.dialects import Dialect, Layout
+from generators.checkpoint.sources.formats import Header
+from generators.checkpoint.sources.gguf_files import STORED
+
+ARCHITECTURE = "general.architecture"
+ROPE_FACTORS = "rope_freqs.weight"
+OUTPUT = "output.weight"
+AGAIN = "Convert the original again: llama.cpp's convert_hf_to_gguf.py with --outtype f16, bf16 or q8_0."
+
+LLAMA_MODULES = {
+    "embed_tokens": "token_embd",
+    "lm_head": "output",
+    "norm": "output_norm",
+    "layers.{i}.input_layernorm": "blk.{i}.attn_norm",
+    "layers.{i}.post_attention_layernorm": "blk.{i}.ffn_norm",
+    "layers.{i}.self_attn.q_proj": "blk.{i}.attn_q",
+    "layers.{i}.self_attn.k_proj": "blk.{i}.attn_k",
+    "layers.{i}.self_attn.v_proj": "blk.{i}.attn_v",
+    "layers.{i}.self_attn.o_proj": "blk.{i}.attn_output",
+    "layers.{i}.self_attn.q_norm": "blk.{i}.attn_q_norm",
+    "layers.{i}.self_attn.k_norm": "blk.{i}.attn_k_norm",
+    "layers.{i}.mlp.gate_proj": "blk.{i}.ffn_gate",
+    "layers.{i}.mlp.up_proj": "blk.{i}.ffn_up",
+    "layers.{i}.mlp.down_proj": "blk.{i}.ffn_down",
+}
+GPT2_MODULES = {
+    "wte": "token_embd",
+    "wpe": "position_embd",
+    "lm_head": "output",
+    "ln_f": "output_norm",
+    "h.{i}.ln_1": "blk.{i}.attn_norm",
+    "h.{i}.ln_2": "blk.{i}.ffn_norm",
+    "h.{i}.attn.c_attn": "blk.{i}.attn_qkv",
+    "h.{i}.attn.c_proj": "blk.{i}.attn_output",
+    "h.{i}.mlp.c_fc": "blk.{i}.ffn_up",
+    "h.{i}.mlp.c_proj": "blk.{i}.ffn_down",
+}
+LLAMA_KEYS = {  # of the metadata, behind the name of the architecture -> of config.json
+    "block_count": "num_hidden_layers",
+    "context_length": "max_position_embeddings",
+    "embedding_length": "hidden_size",
+    "feed_forward_length": "intermediate_size",
+    "attention.head_count": "num_attention_heads",
+    "attention.head_count_kv": "num_key_value_heads",
+    "attention.key_length": "head_dim",
+    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
+    "rope.freq_base": "rope_theta",
+    "vocab_size": "vocab_size",
+}
+GPT2_KEYS = {
+    "block_count": "n_layer",
+    "context_length": "n_positions",
+    "embedding_length": "n_embd",
+    "feed_forward_length": "n_inner",
+    "attention.head_count": "n_head",
+    "attention.layer_norm_epsilon": "layer_norm_epsilon",
+}
+TURNED = ("rope.dimension_count", "rope.scaling.type", "rope.scaling.factor", "rope.scaling.original_context_length")
+SAID_TWICE = ("attention.value_length", "rope.scaling.finetuned")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One architecture of llama.cpp's that the tables know."""
+
+    keys: Mapping[str, str]
+    modules: Mapping[str, str]
+    rotary: bool = True
+
+
+LLAMA = Kind(LLAMA_KEYS, LLAMA_MODULES)
+KINDS = {"llama": LLAMA, "qwen2": LLAMA, "qwen3": LLAMA, "gpt2": Kind(GPT2_KEYS, GPT2_MODULES, rotary=False)}
+
+
+def of_gguf(
+    said: Mapping[str, Any], headers: Mapping[str, Header], read: Callable[[str], Array], place: str
+) -> Dialect:
+    """Return how to read a GGUF file.
+
+    Args:
+        said: its metadata.
+        headers: of all its tensors.
+        read: gives a tensor's numbers.
+
+    Raises InputError: the atlas doesn't read its architecture, or the type of its numbers.
+    """
+    name = said.get(ARCHITECTURE)
+    kind = KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise InputError(
+            f"{place} is a GGUF file of the architecture {str(name)[:60]!r}. The atlas reads GGUF files of "
+            f"{', '.join(KINDS)}; name the original that it was converted from."
+        )
+    other = next((header.dtype for header in headers.values() if header.dtype not in STORED), None)
+    if other is not None:
+        raise InputError(
+            f"{place} is quantized to {other}; the atlas reads GGUF files of {', '.join(STORED)}. {AGAIN}"
+        )
+    ours = {key.removeprefix(f"{name}."): _short(value) for key, value in said.items() if key.startswith(f"{name}.")}
+    if ours.get("expert_count"):
+        raise InputError(f"{place} is a GGUF file with several MLPs per layer; name the original.")
+    config = {kind.keys[key]: value for key, value in ours.items() if key in kind.keys}
+    unread = {key: value for key, value in ours.items() if key not in (*kind.keys, *TURNED, *SAID_TWICE)}
+    config |= {**unread, "model_type": name, "tie_word_embeddings": OUTPUT not in headers}
+    if "token_embd.weight" in headers:
+        config.setdefault("vocab_size", headers["token_embd.weight"].shape[0])
+    if not kind.rotary:
+        return Dialect("llama.cpp", config, kind.modules, ((r"attn_(qkv|output)\.weight$|ffn_.*\.weight$", LINEAR),))
+    config |= _rotation(ours, read(ROPE_FACTORS) if ROPE_FACTORS in headers else None, place)
+    if name == "qwen2":
+        return Dialect("llama.cpp", config, kind.modules)
+    config["attention_bias"] = "blk.0.attn_q.bias" in headers
+    if name == "llama":
+        config["mlp_bias"] = "blk.0.ffn_up.bias" in headers
+    return Dialect("llama.cpp", config, kind.modules, _turned(config) if name == "llama" else ())
+
+
+def _short(value: Any) -> Any:
+    """Return a number as it was before it was stored in 32 bits: 1e-05, and not 9.999999747378752e-06."""
+    return float(str(np.float32(value))) if isinstance(value, float) else value
+
+
+LINEAR = Layout("transposed")  # llama.cpp stores GPT-2's matrices (out, in), transformers (in, out)
+
+
+def _turned(config: Mapping[str, Any]) -> tuple[tuple[str, Layout], ...]:
+    """Return the layouts of Llama's queries and keys: llama.cpp turns neighboring channels, transformers halves."""
+    heads = config.get("num_attention_heads")
+    keys = config.get("num_key_value_heads") or heads
+    if not isinstance(heads, int) or not isinstance(keys, int):
+        return ()  # the table asks for the sizes, and says what they lack
+    return (
+        (r"\.attn_q\.", Layout("neighbors turned", heads)),
+        (r"\.attn_k\.", Layout("neighbors turned", keys)),
+    )
+
+
+def _rotation(said: Mapping[str, Any], factors: Array | None, place: str) -> dict[str, Any]:
+    """Return what config.json would say of rotations. Raises InputError: it can't be said."""
+    heads, width = said.get("attention.head_count"), said.get("embedding_length")
+    usual = width // heads if isinstance(heads, int) and isinstance(width, int) and heads else None
+    head = said.get("attention.key_length", usual)
+    if said.get("rope.dimension_count", head) != head or said.get("attention.value_length", head) != head:
+        raise InputError(f"{place} is a GGUF file whose heads are turned in part; name the original.")
+    kind, factor = said.get("rope.scaling.type", "none"), said.get("rope.scaling.factor")
+    if factors is not None:
+        return {"rope_scaling": _stretched(factors, said.get("rope.freq_base", 10000.0), place)}
+    if kind == "linear" and factor:
+        return {"rope_scaling": {"rope_type": "linear", "factor": float(factor)}}
+    if kind not in ("none", "linear"):
+        raise InputError(f"{place} is a GGUF file whose rotations are scaled by {kind!r}; name the original.")
+    return {}
+
+
+def _stretched(factors: Array, base: float, place: str) -> dict[str, Any]:
+    """Return the rule of Llama 3.1 that gives these factors, by which each pair's period is multiplied.
+
+    The file holds what the rule gives, and not its numbers. All published models have these but for the largest
+    factor, so they are tried, and taken if they give the factors exactly.
+    """
+    rule = {"factor": float(factors.max()), "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    original = 8192
+    periods = 2 * pi * base ** (np.arange(len(factors)) / len(factors))
+    smooth = (original / periods - rule["low_freq_factor"]) / (rule["high_freq_factor"] - rule["low_freq_factor"])
+    share = np.clip(smooth, 0, 1)
+    if np.abs(1 / ((1 - share) / rule["factor"] + share) / factors - 1).max() > 1e-4:
+        raise InputError(
+            f"{place} is a GGUF file whose rotations are scaled by a rule of its own; name the original."
+        )
+    return {"rope_type": "llama3", **rule, "original_max_position_embeddings": original}

@@ -1,0 +1,283 @@
+"""The weights of small models as other software stores them, written down by its own rules."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.checkpoints import SMALL, Array, Sizes, tensors_of
+
+CONV1D = ("attn.c_attn.weight", "attn.c_proj.weight", "mlp.c_fc.weight", "mlp.c_proj.weight")
+
+
+def without_biases(tensors: Mapping[str, Array]) -> dict[str, Array]:
+    """Return GPT-2's tensors with every bias 0, as a model without them is saved as GPT-2."""
+    return {name: np.zeros_like(t) if name.endswith(".bias") else t for name, t in tensors.items()}
+
+
+def nanogpt_of(tensors: Mapping[str, Array], *, bias: bool = True) -> dict[str, Array]:
+    """Return GPT-2's tensors as nanoGPT's model has them: Linear in place of Conv1D."""
+    named = {
+        f"transformer.{name}": tensor.T.copy() if name.endswith(CONV1D) else tensor
+        for name, tensor in tensors.items()
+        if bias or not name.endswith(".bias")
+    }
+    return {**named, "lm_head.weight": named["transformer.wte.weight"]}
+
+
+def model_args(sizes: Sizes = SMALL, **other: Any) -> dict[str, Any]:
+    return {
+        "n_layer": sizes.n_layer,
+        "n_head": sizes.n_head,
+        "n_embd": sizes.d_model,
+        "block_size": sizes.n_ctx,
+        "bias": True,
+        "vocab_size": sizes.vocab_size,
+        "dropout": 0.0,
+        **other,
+    }
+
+
+def write_nanogpt(torch: Any, folder: Path, tensors: Mapping[str, Array], prefix: str = "", **args: Any) -> Path:
+    """Write ckpt.pt as nanoGPT's train.py does, with the state of its optimizer."""
+    folder.mkdir(parents=True, exist_ok=True)
+    model = {prefix + name: torch.tensor(tensor) for name, tensor in tensors.items()}
+    checkpoint = {
+        "model": model,
+        "optimizer": {"state": {0: {"exp_avg": torch.zeros(3)}}, "param_groups": [{"lr": 1e-3}]},
+        "model_args": model_args(**args),
+        "iter_num": 2000,
+        "best_val_loss": torch.tensor(1.5),
+        "config": {"dataset": "openwebtext"},
+    }
+    torch.save(checkpoint, folder / "ckpt.pt")
+    return folder
+
+
+def lens_of(tensors: Mapping[str, Array], sizes: Sizes = SMALL) -> dict[str, Array]:
+    """Return GPT-2's tensors as TransformerLens names and shapes them, nothing folded."""
+    d, heads = sizes.d_model, sizes.n_head
+    c = d // heads
+    state = {
+        "embed.W_E": tensors["wte.weight"],
+        "pos_embed.W_pos": tensors["wpe.weight"],
+        "unembed.W_U": tensors["wte.weight"].T.copy(),
+        "unembed.b_U": np.zeros(sizes.vocab_size, np.float32),
+        "ln_final.w": tensors["ln_f.weight"],
+        "ln_final.b": tensors["ln_f.bias"],
+    }
+    for i in range(sizes.n_layer):
+        block, ours = f"h.{i}", f"blocks.{i}"
+        for n, k in (("ln_1", "ln1"), ("ln_2", "ln2")):
+            state |= {f"{ours}.{k}.w": tensors[f"{block}.{n}.weight"], f"{ours}.{k}.b": tensors[f"{block}.{n}.bias"]}
+        for j, name in enumerate("QKV"):
+            weight = tensors[f"{block}.attn.c_attn.weight"][:, j * d : (j + 1) * d]
+            bias = tensors[f"{block}.attn.c_attn.bias"][j * d : (j + 1) * d]
+            state[f"{ours}.attn.W_{name}"] = np.stack([weight[:, h * c : (h + 1) * c] for h in range(heads)])
+            state[f"{ours}.attn.b_{name}"] = np.stack([bias[h * c : (h + 1) * c] for h in range(heads)])
+        out = tensors[f"{block}.attn.c_proj.weight"]
+        state |= {
+            f"{ours}.attn.W_O": np.stack([out[h * c : (h + 1) * c] for h in range(heads)]),
+            f"{ours}.attn.b_O": tensors[f"{block}.attn.c_proj.bias"],
+            f"{ours}.attn.mask": np.tril(np.ones((sizes.n_ctx, sizes.n_ctx), bool)),
+            f"{ours}.attn.IGNORE": np.array(-np.inf, np.float32),
+            f"{ours}.mlp.W_in": tensors[f"{block}.mlp.c_fc.weight"],
+            f"{ours}.mlp.b_in": tensors[f"{block}.mlp.c_fc.bias"],
+            f"{ours}.mlp.W_out": tensors[f"{block}.mlp.c_proj.weight"],
+            f"{ours}.mlp.b_out": tensors[f"{block}.mlp.c_proj.bias"],
+        }
+    return state
+
+
+def folded(state: Mapping[str, Array], n_layer: int = SMALL.n_layer) -> dict[str, Array]:
+    """Return a state dict as `fold_ln` and `center_writing_weights` of TransformerLens leave W_E and W_pos."""
+    out = dict(state)
+    for i in range(n_layer):
+        block = f"blocks.{i}"
+        gain, bias = out.pop(f"{block}.ln1.w"), out.pop(f"{block}.ln1.b")
+        for name in "QKV":
+            W = out[f"{block}.attn.W_{name}"]
+            out[f"{block}.attn.b_{name}"] = out[f"{block}.attn.b_{name}"] + (W * bias[:, None]).sum(1)
+            out[f"{block}.attn.W_{name}"] = W * gain[:, None]
+        gain, bias = out.pop(f"{block}.ln2.w"), out.pop(f"{block}.ln2.b")
+        out[f"{block}.mlp.b_in"] = out[f"{block}.mlp.b_in"] + (out[f"{block}.mlp.W_in"] * bias[:, None]).sum(0)
+        out[f"{block}.mlp.W_in"] = out[f"{block}.mlp.W_in"] * gain[:, None]
+    gain, bias = out.pop("ln_final.w"), out.pop("ln_final.b")
+    out["unembed.b_U"] = out["unembed.b_U"] + (out["unembed.W_U"] * bias[:, None]).sum(0)
+    out["unembed.W_U"] = out["unembed.W_U"] * gain[:, None]
+    for name in ("embed.W_E", "pos_embed.W_pos"):
+        out[name] = out[name] - out[name].mean(1, keepdims=True)
+    return out
+
+
+def cfg_of(sizes: Sizes = SMALL, **other: Any) -> dict[str, Any]:
+    """Return a HookedTransformerConfig as plain data."""
+    c = sizes.d_model // sizes.n_head
+    return {
+        "n_layers": sizes.n_layer,
+        "d_model": sizes.d_model,
+        "n_ctx": sizes.n_ctx,
+        "d_head": c,
+        "n_heads": sizes.n_head,
+        "d_mlp": 4 * sizes.d_model,
+        "d_vocab": sizes.vocab_size,
+        "d_vocab_out": sizes.vocab_size,
+        "act_fn": "gelu_new",
+        "eps": 1e-5,
+        "attn_scale": c**0.5,
+        "use_attn_scale": True,
+        "use_local_attn": False,
+        "window_size": None,
+        "normalization_type": "LN",
+        "attention_dir": "causal",
+        "attn_only": False,
+        "scale_attn_by_inverse_layer_idx": False,
+        "positional_embedding_type": "standard",
+        "final_rms": False,
+        "parallel_attn_mlp": False,
+        "gated_mlp": False,
+        "initializer_range": 0.02,
+        **other,
+    }
+
+
+# GGUF, as llama.cpp's convert_hf_to_gguf.py writes it
+
+LLAMA_CONFIG = {
+    "model_type": "llama",
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "max_position_embeddings": 128,
+    "vocab_size": 40,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 10000.0,
+    "tie_word_embeddings": False,
+}
+IN_GGUF = {
+    "model.embed_tokens": "token_embd",
+    "lm_head": "output",
+    "model.norm": "output_norm",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+GPT2_IN_GGUF = {
+    "wte": "token_embd",
+    "wpe": "position_embd",
+    "ln_f": "output_norm",
+    "ln_1": "attn_norm",
+    "ln_2": "ffn_norm",
+    "attn.c_attn": "attn_qkv",
+    "attn.c_proj": "attn_output",
+    "mlp.c_fc": "ffn_up",
+    "mlp.c_proj": "ffn_down",
+}
+
+
+def llama_tensors(seed: int = 0) -> dict[str, Array]:
+    c, rng = LLAMA_CONFIG, np.random.default_rng(seed)
+    d, f, kv = c["hidden_size"], c["intermediate_size"], 16 * c["num_key_value_heads"]
+    shapes = {"model.embed_tokens.weight": (40, d), "lm_head.weight": (40, d), "model.norm.weight": (d,)}
+    for i in range(2):
+        block = f"model.layers.{i}"
+        shapes |= {f"{block}.input_layernorm.weight": (d,), f"{block}.post_attention_layernorm.weight": (d,)}
+        shapes |= {
+            f"{block}.self_attn.{n}_proj.weight": (w, d) for n, w in (("q", d), ("k", kv), ("v", kv), ("o", d))
+        }
+        shapes |= {f"{block}.mlp.{n}_proj.weight": (f, d) for n in ("gate", "up")}
+        shapes |= {f"{block}.mlp.down_proj.weight": (d, f)}
+    return {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+
+
+def permuted(weights: Array, n_head: int) -> Array:
+    """Return Llama's queries or keys as llama.cpp's converter stores them (its `LlamaModel.permute`)."""
+    return (
+        weights.reshape(n_head, 2, weights.shape[0] // n_head // 2, *weights.shape[1:])
+        .swapaxes(1, 2)
+        .reshape(weights.shape)
+    )
+
+
+def _in_gguf(name: str, known: Mapping[str, str]) -> str:
+    module, _, kind = name.rpartition(".")
+    parts = module.removeprefix("model.").split(".")
+    if module in known:
+        return f"{known[module]}.{kind}"
+    return f"blk.{parts[1]}.{known['.'.join(parts[2:])]}.{kind}"
+
+
+def write_gguf(
+    path: Path,
+    arch: str,
+    tensors: Mapping[str, Array],
+    said: Mapping[str, Any],
+    kind: str = "F16",
+    extra: Mapping[str, Array] | None = None,
+) -> None:
+    """Write a GGUF file: matrices of type `kind`, vectors as F32."""
+    import gguf
+
+    known = GPT2_IN_GGUF if arch == "gpt2" else IN_GGUF
+    writer = gguf.GGUFWriter(path, arch)
+    for key, value in said.items():
+        add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}[type(value)]
+        add(f"{arch}.{key}", value)
+    stored = {_in_gguf(name, known): tensor for name, tensor in tensors.items()} | dict(extra or {})
+    for name, tensor in stored.items():
+        as_type = getattr(gguf.GGMLQuantizationType, kind if tensor.ndim == 2 else "F32")
+        data = gguf.quants.quantize(np.ascontiguousarray(tensor), as_type)
+        writer.add_tensor(name, data, raw_dtype=as_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def write_llama_gguf(path: Path, kind: str = "F16", without: tuple[str, ...] = (), **changed: Any) -> None:
+    c = LLAMA_CONFIG
+    said = {
+        "block_count": c["num_hidden_layers"],
+        "context_length": c["max_position_embeddings"],
+        "embedding_length": c["hidden_size"],
+        "feed_forward_length": c["intermediate_size"],
+        "attention.head_count": c["num_attention_heads"],
+        "attention.head_count_kv": c["num_key_value_heads"],
+        "attention.layer_norm_rms_epsilon": c["rms_norm_eps"],
+        "rope.freq_base": c["rope_theta"],
+        "rope.dimension_count": 16,
+        "vocab_size": c["vocab_size"],
+    }
+    heads = {"q_proj": c["num_attention_heads"], "k_proj": c["num_key_value_heads"]}
+    tensors = {
+        name: permuted(tensor, heads[key]) if (key := name.split(".")[-2]) in heads else tensor
+        for name, tensor in llama_tensors().items()
+        if name not in without
+    }
+    arch, extra = changed.pop("arch", "llama"), changed.pop("extra", None)
+    write_gguf(path, arch, tensors, said | changed, kind, extra)
+
+
+def write_gpt2_gguf(path: Path, kind: str = "F32", sizes: Sizes = SMALL) -> None:
+    said = {
+        "block_count": sizes.n_layer,
+        "context_length": sizes.n_ctx,
+        "embedding_length": sizes.d_model,
+        "feed_forward_length": 4 * sizes.d_model,
+        "attention.head_count": sizes.n_head,
+        "attention.layer_norm_epsilon": 1e-5,
+    }
+    tensors = {
+        name: tensor.T.copy() if name.endswith(CONV1D) else tensor
+        for name, tensor in tensors_of("gpt2", sizes).items()
+    }
+    write_gguf(path, "gpt2", tensors, said, kind)

@@ -1,0 +1,502 @@
+"""Other software's files give the same model as transformers' own, or a sentence that says what they are."""
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+from tokenizers import Tokenizer, models
+
+from generators.base.errors import InputError
+from generators.base.notices import forget
+from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places, files, in_folder, locate
+from generators.compute.plan import inputs, open_model, plan
+from generators.findings import FINDINGS
+from tests.checkpoint import other_software as other
+from tests.checkpoints import SMALL, WEIGHTS, Sizes, config_of, tensors_of, write_checkpoint, write_json
+
+GPT2 = tensors_of("gpt2")
+LAYERS = range(SMALL.n_layer)
+COMPARED = ("gains", "channels", "attention")  # findings about weights
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="PyTorch isn't installed here")
+
+
+@pytest.fixture
+def gguf():
+    return pytest.importorskip("gguf", reason="the gguf package isn't installed here")
+
+
+@pytest.fixture(autouse=True)
+def said(lines):
+    """Return what is said meanwhile, once more than before."""
+    forget()
+    return lines
+
+
+def model_of(path: Path) -> Model:
+    return Model(name="tiny", title="tiny", sources=(FolderSource(folder=path),))
+
+
+def opened(path: Path) -> Checkpoint:
+    return open_checkpoint(locate(model_of(path), (), None))
+
+
+def as_gpt2(folder: Path, tensors=GPT2) -> Checkpoint:
+    return opened(write_checkpoint(folder, changed=tensors))
+
+
+def assert_same(read: Checkpoint, wanted: Checkpoint, *, without: tuple[str, ...] = (), atol: float = 0) -> None:
+    """Two checkpoints hand out the same tensors, but for roles that end with one of `without`."""
+    assert {role for role in wanted if not role.endswith(without or ("-",))} <= set(read)
+    for role in read:
+        if role in wanted:
+            np.testing.assert_allclose(read[role], wanted[role], rtol=0, atol=atol, err_msg=role)
+    for field in ("n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "d_head", "norm_eps", "causal", "positions"):
+        assert getattr(read.architecture, field) == getattr(wanted.architecture, field)
+
+
+def measured(path: Path, name: str) -> dict:
+    finding = next(finding for finding in FINDINGS if finding.name == name)
+    model = open_model(model_of(path), Places())
+    assert plan(finding, model).reason is None
+    return finding.measure(inputs(finding, model)).metrics
+
+
+# Prefixes of wrappers
+
+
+@pytest.mark.parametrize(
+    "prefix", ["module.", "_orig_mod.", "base_model.model.", "model.", "module._orig_mod.model."]
+)
+@pytest.mark.parametrize("own", ["", "transformer."])
+def test_prefixes_of_wrappers_are_left_off_and_that_is_said(tmp_path, said, prefix, own):
+    read = opened(write_checkpoint(tmp_path / "a", prefix=prefix + own))
+    assert_same(read, as_gpt2(tmp_path / "b"))
+    assert read.record("token_embedding").name == f"{prefix}{own}wte.weight"
+    assert [line for line in said if repr(prefix) in line]
+
+
+def test_what_a_table_knows_has_no_prefix_to_be_left_off(tmp_path, said):
+    opened(write_checkpoint(tmp_path, prefix="transformer."))
+    assert said == []
+
+
+def test_two_copies_of_the_weights_are_not_mixed(tmp_path, said):
+    copy = {f"module.{name}": tensor + 1 for name, tensor in GPT2.items()}
+    read = opened(write_checkpoint(tmp_path, changed=copy, without=["ln_f.weight"]))
+    np.testing.assert_array_equal(read["token_embedding"], GPT2["wte.weight"])
+    assert "final_norm.gain" not in read
+    assert said == []
+
+
+def test_matrices_of_lora_beside_the_weights_are_refused(tmp_path):
+    lora = {"base_model.model.h.0.attn.c_attn.lora_A.default.weight": np.ones((2, 24), np.float32)}
+    with pytest.raises(InputError, match=r"holds matrices of LoRA beside its weights\. Merge them with peft"):
+        opened(write_checkpoint(tmp_path, changed=lora))
+
+
+# nanoGPT
+
+
+@pytest.mark.parametrize("prefix", ["", "_orig_mod.", "module.", "_orig_mod.module."])
+@pytest.mark.parametrize("bias", [True, False], ids=["biases", "no-biases"])
+def test_nanogpt_is_read_as_the_same_weights_saved_as_gpt2(torch, tmp_path, prefix, bias):
+    same = GPT2 if bias else other.without_biases(GPT2)
+    folder = other.write_nanogpt(torch, tmp_path / "out", other.nanogpt_of(GPT2, bias=bias), prefix, bias=bias)
+    wanted = as_gpt2(tmp_path / "gpt2", same)
+    for path in (folder, folder / "ckpt.pt"):
+        read = opened(path)
+        assert_same(read, wanted, without=() if bias else (".bias",))
+        assert all(read.missing_for(role) == [] for role in read)
+        assert read.architecture.tied
+        assert read.record("blocks.0.attn.q").name == f"{prefix}transformer.h.0.attn.c_attn.weight"
+    stored = GPT2["h.0.attn.c_attn.weight"].T.tobytes()
+    assert read.record("blocks.0.attn.q").sha256 == hashlib.sha256(stored).hexdigest()
+
+
+@pytest.mark.parametrize("finding", COMPARED)
+@pytest.mark.parametrize("bias", [True, False], ids=["biases", "no-biases"])
+def test_findings_about_nanogpt_are_those_about_the_same_gpt2(torch, tmp_path, finding, bias):
+    same = GPT2 if bias else other.without_biases(GPT2)
+    write_checkpoint(tmp_path / "gpt2", changed=same)
+    folder = other.write_nanogpt(torch, tmp_path / "out", other.nanogpt_of(GPT2, bias=bias), "_orig_mod.", bias=bias)
+    assert measured(folder, finding) == measured(tmp_path / "gpt2", finding)
+
+
+def test_a_changed_nanogpt_is_refused(torch, tmp_path):
+    other.write_nanogpt(torch, tmp_path, other.nanogpt_of(GPT2), use_rmsnorm=True)
+    with pytest.raises(InputError, match="a changed nanoGPT: its model_args set use_rmsnorm to True"):
+        opened(tmp_path)
+
+
+def test_more_in_a_checkpoint_than_weights_is_not_opened(torch, tmp_path):
+    torch.save({"model": {"a": torch.ones(2)}, "args": Path("there")}, tmp_path / "ckpt.pt")
+    with pytest.raises(InputError, match=r"ckpt\.pt is not opened: .* Save the model's state_dict\(\) alone"):
+        opened(tmp_path)
+
+
+def test_tokens_of_nanogpt_have_names_where_a_tokenizer_lies_beside(torch, tmp_path, said):
+    sizes = Sizes(vocab_size=50304, d_model=8, n_ctx=8, n_layer=1)
+    tensors = other.nanogpt_of(tensors_of("gpt2", sizes))
+    args = {"vocab_size": 50304, "n_embd": 8, "block_size": 8, "n_layer": 1}
+    other.write_nanogpt(torch, tmp_path, tensors, **args)
+    assert open_model(model_of(tmp_path), Places()).vocabulary is None
+    assert "which stores no tokenizer" in said[0]
+    tokenizer = Tokenizer(models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]))
+    tokenizer.save(str(tmp_path / "tokenizer.json"))  # fewer tokens than rows: nanoGPT adds rows up to 64 times some
+    vocabulary = open_model(model_of(tmp_path), Places()).vocabulary
+    assert len(vocabulary.readable) == 50304
+    assert vocabulary.raw_bytes[2] == b"ab"
+
+
+def test_a_character_level_vocabulary_is_a_pickle_and_that_is_said(torch, tmp_path, said):
+    (other.write_nanogpt(torch, tmp_path, other.nanogpt_of(GPT2)) / "meta.pkl").write_bytes(b"\x80\x04never opened")
+    opened(tmp_path)
+    assert "its meta.pkl is a pickle, which isn't read: its tokens have no names." in said[0]
+
+
+# TransformerLens
+
+
+LENS = other.lens_of(GPT2)
+OURS = ("unembedding", "unembedding.bias")  # GPT-2's is its token embedding
+
+
+def write_lens(torch, folder: Path, state: dict, cfg: dict | None, how: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    if how == "safetensors":
+        save_file(state, folder / WEIGHTS)
+    else:
+        tensors = {name: torch.tensor(tensor) for name, tensor in state.items()}
+        torch.save({"state_dict": tensors, "cfg": cfg} if how == "in the file" else tensors, folder / "model.pth")
+    if cfg is not None and how != "in the file":
+        write_json(folder / ("config.json" if how == "safetensors" else "cfg.json"), cfg)
+    return folder
+
+
+@pytest.mark.parametrize("how", ["safetensors", "beside", "in the file", "shapes alone"])
+def test_transformer_lens_is_read_as_the_same_weights_saved_as_gpt2(torch, tmp_path, said, how):
+    cfg = None if how == "shapes alone" else other.cfg_of()
+    read = opened(write_lens(torch, tmp_path / "lens", LENS, cfg, how))
+    assert_same(read, as_gpt2(tmp_path / "gpt2"))
+    assert all(read.missing_for(role) == [] for role in read)
+    np.testing.assert_array_equal(read["unembedding"], GPT2["wte.weight"])
+    record = read.record("blocks.1.attn.k")
+    assert (record.name, record.shape) == ("blocks.1.attn.W_K", (2, 24, 12))
+    assert record.sha256 == hashlib.sha256(LENS["blocks.1.attn.W_K"].tobytes()).hexdigest()
+    assert [line for line in said if "sizes are read from shapes" in line] == said[: how == "shapes alone"]
+
+
+@pytest.mark.parametrize("finding", COMPARED)
+def test_findings_about_a_transformer_lens_model_are_those_about_the_same_gpt2(torch, tmp_path, finding):
+    write_checkpoint(tmp_path / "gpt2")
+    folder = write_lens(torch, tmp_path / "lens", LENS, other.cfg_of(), "safetensors")
+    assert measured(folder, finding) == measured(tmp_path / "gpt2", finding)
+
+
+@pytest.mark.parametrize("how", ["safetensors", "beside", "shapes alone"])
+def test_folded_norms_are_said_and_gains_are_untested(torch, tmp_path, said, how):
+    cfg = None if how == "shapes alone" else other.cfg_of(normalization_type="LNPre")
+    folder = write_lens(torch, tmp_path / "lens", other.folded(LENS), cfg, how)
+    read, plain = opened(folder), as_gpt2(tmp_path / "gpt2")
+    assert [line for line in said if "has folded the gains and biases of layer norms" in line] == said[:1]
+    for i in LAYERS:
+        for role, gain in (("attn.q", "ln1"), ("attn.v", "ln1"), ("mlp.in", "ln2")):
+            folded = plain[f"blocks.{i}.{role}"] * plain[f"blocks.{i}.{gain}.gain"][:, None]
+            np.testing.assert_allclose(read[f"blocks.{i}.{role}"], folded, rtol=1e-6)
+            assert read.missing_for(f"blocks.{i}.{role}") == []
+    gains = next(finding for finding in FINDINGS if finding.name == "gains")
+    planned = plan(gains, open_model(model_of(folder), Places()))
+    assert planned.status == "not_applicable"
+    assert "has folded this model's layer norms" in planned.reason
+
+
+def test_without_norms_or_a_cfg_nothing_is_guessed(torch, tmp_path):
+    state = {name: tensor for name, tensor in LENS.items() if ".ln" not in name and "ln_final" not in name}
+    with pytest.raises(InputError, match="doesn't say whether the model has layer norms that were folded or none"):
+        opened(write_lens(torch, tmp_path / "a", state, None, "shapes alone"))
+    with pytest.raises(InputError, match="None as normalization_type"):
+        opened(write_lens(torch, tmp_path / "b", state, other.cfg_of(normalization_type=None), "beside"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "read_as"),
+    [
+        ({"use_attn_scale": False}, ("score_scale", 1.0)),
+        ({"attn_scale": 8.0}, ("score_scale", 0.125)),
+        ({"attn_scale": -1.0}, ("score_scale", None)),
+        ({"scale_attn_by_inverse_layer_idx": True}, ("scaled_by_layer", True)),
+        ({"attention_dir": "bidirectional"}, ("causal", False)),
+        ({"eps": 1e-6}, ("norm_eps", 1e-6)),
+    ],
+    ids=str,
+)
+def test_what_a_cfg_says_is_read(torch, tmp_path, setting, read_as):
+    read = opened(write_lens(torch, tmp_path, LENS, other.cfg_of(**setting), "safetensors"))
+    assert getattr(read.architecture, read_as[0]) == read_as[1]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"positional_embedding_type": "rotary"},
+        {"positional_embedding_type": "shortformer"},
+        {"use_local_attn": True, "window_size": 4},
+        {"attn_scores_soft_cap": 50.0},
+        {"parallel_attn_mlp": True},
+    ],
+    ids=str,
+)
+def test_what_the_atlas_does_not_know_of_a_cfg_is_refused(torch, tmp_path, setting):
+    with pytest.raises(InputError, match=next(iter(setting))):
+        opened(write_lens(torch, tmp_path, LENS, other.cfg_of(**setting), "safetensors"))
+
+
+def test_attention_alone_and_other_outputs_are_read(torch, tmp_path):
+    state = {name: tensor for name, tensor in LENS.items() if ".mlp." not in name and ".ln2." not in name}
+    state["unembed.W_U"], state["unembed.b_U"] = np.ones((24, 7), np.float32), np.ones(7, np.float32)
+    read = opened(write_lens(torch, tmp_path, state, other.cfg_of(attn_only=True, d_vocab_out=7), "safetensors"))
+    assert not [role for role in read if ".mlp." in role or "unembedding" in role]
+    assert "attention alone" in read.family.without["blocks.*.mlp.in"]
+
+
+def test_shared_heads_of_keys_are_read(torch, tmp_path):
+    state = {name: tensor for name, tensor in LENS.items() if not name.endswith(("_K", "_V"))}
+    for i in LAYERS:
+        for name in ("W_K", "W_V", "b_K", "b_V"):
+            state[f"blocks.{i}.attn._{name}"] = LENS[f"blocks.{i}.attn.{name}"][:1]
+    read = opened(write_lens(torch, tmp_path, state, None, "shapes alone"))
+    assert read.architecture.n_kv_head == 1
+    np.testing.assert_array_equal(read["blocks.1.attn.k"], GPT2["h.1.attn.c_attn.weight"][:, 24:36])
+
+
+# GGUF
+
+
+def as_llama(folder: Path) -> Checkpoint:
+    write_json((folder.mkdir() or folder) / "config.json", other.LLAMA_CONFIG)
+    save_file(other.llama_tensors(), folder / WEIGHTS)
+    return opened(folder)
+
+
+@pytest.mark.parametrize(("kind", "relative"), [("F32", 0), ("F16", 2**-11), ("BF16", 2**-8), ("Q8_0", None)])
+def test_a_gguf_file_is_its_original_within_rounding(gguf, tmp_path, kind, relative):
+    wanted = as_llama(tmp_path / "original")
+    other.write_llama_gguf(tmp_path / "model.gguf", kind)
+    read = opened(tmp_path / "model.gguf")
+    assert set(read) == set(wanted)
+    assert read.architecture == wanted.architecture
+    for role in wanted:
+        right, stored = wanted[role], read[role]
+        if relative is None:  # a block of 32 is rounded to whole numbers of 1/127 of its largest
+            step = np.abs(right).max() / 127
+            assert np.abs(stored - right).max() <= 0.51 * step + 2**-11 * np.abs(right).max(), role
+        else:
+            np.testing.assert_allclose(stored, right, rtol=relative, atol=1e-7, err_msg=role)
+    record = read.record("blocks.1.attn.q")
+    assert (record.name, record.dtype, record.shape) == ("blk.1.attn_q.weight", kind, (64, 64))
+
+
+def test_a_tensor_of_a_gguf_file_is_read_in_parts_and_its_digest_is_that_of_its_bytes(gguf, tmp_path, monkeypatch):
+    other.write_llama_gguf(tmp_path / "model.gguf", "Q8_0")
+    reader = gguf.GGUFReader(tmp_path / "model.gguf")
+    stored = {tensor.name: np.asarray(tensor.data).tobytes() for tensor in reader.tensors}
+    whole = {role: opened(tmp_path / "model.gguf")[role] for role in ("token_embedding", "blocks.0.mlp.out")}
+    monkeypatch.setattr(files, "NUMBERS_AT_ONCE", 200)
+    read = opened(tmp_path / "model.gguf")
+    for role, tensor in whole.items():
+        np.testing.assert_array_equal(read[role], tensor)
+        record = read.record(role)
+        assert record.sha256 == hashlib.sha256(stored[record.name]).hexdigest()
+
+
+def test_gpt2_as_gguf_is_gpt2(gguf, tmp_path):
+    other.write_gpt2_gguf(tmp_path / "tiny.gguf")
+    assert_same(opened(tmp_path / "tiny.gguf"), as_gpt2(tmp_path / "gpt2"))
+
+
+def test_a_tied_gguf_file_has_no_output_matrix(gguf, tmp_path):
+    other.write_llama_gguf(tmp_path / "model.gguf", without=("lm_head.weight",))
+    read = opened(tmp_path / "model.gguf")
+    assert read.architecture.tied
+    assert "unembedding" not in read
+
+
+def test_the_rotations_of_llama_3_are_those_that_the_factors_give(gguf, tmp_path):
+    rule = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    config = {**other.LLAMA_CONFIG, "rope_theta": 500000.0}
+    config["rope_scaling"] = {**rule, "original_max_position_embeddings": 8192}
+    write_json(((tmp_path / "a").mkdir() or tmp_path / "a") / "config.json", config)
+    save_file(other.llama_tensors(), tmp_path / "a" / WEIGHTS)
+    wanted = opened(tmp_path / "a").architecture.rotary[0]
+    plain = 2 * np.pi * 500000.0 ** (np.arange(8) / 8)
+    factors = (np.array(wanted.periods) / plain).astype(np.float32)
+    extra = {"rope_freqs.weight": factors}
+    other.write_llama_gguf(tmp_path / "b.gguf", **{"rope.freq_base": 500000.0, "extra": extra})
+    np.testing.assert_allclose(opened(tmp_path / "b.gguf").architecture.rotary[0].periods, wanted.periods, rtol=1e-6)
+    extra = {"rope_freqs.weight": factors * np.linspace(1, 2, 8, dtype=np.float32)}
+    other.write_llama_gguf(tmp_path / "c.gguf", **{"rope.freq_base": 500000.0, "extra": extra})
+    with pytest.raises(InputError, match="scaled by a rule of its own"):
+        opened(tmp_path / "c.gguf")
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"arch": "mamba"}, "of the architecture 'mamba'. The atlas reads GGUF files of llama, qwen2, qwen3, gpt2"),
+        ({"kind": "Q4_0"}, "is quantized to Q4_0; the atlas reads GGUF files of F32, F16, BF16, Q8_0. Convert"),
+        ({"expert_count": 8}, "several MLPs per layer"),
+        ({"rope.scaling.type": "yarn"}, "rotations are scaled by 'yarn'"),
+        ({"rope.dimension_count": 8}, "heads are turned in part"),
+        ({"attention.sliding_window": 16}, "attention.sliding_window"),
+    ],
+    ids=str,
+)
+def test_gguf_files_that_are_not_read_say_why(gguf, tmp_path, changed, sentence):
+    other.write_llama_gguf(tmp_path / "model.gguf", **changed)
+    with pytest.raises(InputError, match=sentence):
+        opened(tmp_path)
+
+
+def test_a_damaged_gguf_file_is_a_sentence(gguf, tmp_path):
+    other.write_llama_gguf(tmp_path / "model.gguf")
+    content = (tmp_path / "model.gguf").read_bytes()
+    for length in (len(content) - 100, 400, 30, 6):
+        (tmp_path / "model.gguf").write_bytes(content[:length])
+        with pytest.raises(InputError, match="isn't a whole GGUF file"):
+            opened(tmp_path)
+
+
+def test_without_its_package_a_gguf_file_is_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr("generators.checkpoint.sources.gguf_files.find_spec", lambda name: None)
+    (tmp_path / "model.gguf").write_bytes(b"GGUF\x03\0\0\0")
+    with pytest.raises(InputError, match=r"pip install 'helix-atlas\[gguf\]'"):
+        opened(tmp_path)
+
+
+# Which file
+
+
+def test_shards_without_an_index_are_read_if_all_are_there(tmp_path):
+    write_checkpoint(tmp_path / "a", shards=3)
+    (tmp_path / "a" / f"{WEIGHTS}.index.json").unlink()
+    assert_same(opened(tmp_path / "a"), as_gpt2(tmp_path / "b"))
+    next((tmp_path / "a").glob("*-00002-*")).unlink()
+    with pytest.raises(InputError, match="holds 2 of 3 shards: number 2 is missing"):
+        opened(tmp_path / "a")
+
+
+def test_of_several_files_one_must_be_named(torch, tmp_path):
+    folder = other.write_nanogpt(torch, tmp_path, other.nanogpt_of(GPT2))
+    (folder / "ckpt-1000.pt").write_bytes((folder / "ckpt.pt").read_bytes())
+    torch.save({"state": {}}, folder / "optimizer.pt")
+    with pytest.raises(InputError, match=r"several files of weights \(ckpt-1000\.pt, ckpt\.pt\): name one of them"):
+        opened(folder)
+    assert opened(folder / "ckpt-1000.pt")["token_embedding"].size
+
+
+def test_any_name_will_do_where_the_content_says_what_a_file_is(torch, tmp_path):
+    write_checkpoint(tmp_path)
+    (tmp_path / WEIGHTS).rename(tmp_path / "weights.bin")
+    assert_same(opened(tmp_path), as_gpt2(tmp_path / "gpt2"))
+    (tmp_path / "weights.bin").unlink()
+    torch.save({name: torch.tensor(tensor) for name, tensor in GPT2.items()}, tmp_path / "epoch=3.ckpt")
+    assert_same(opened(tmp_path / "epoch=3.ckpt"), as_gpt2(tmp_path / "gpt2"))
+
+
+def test_a_folder_of_sentence_transformers_is_read_inside(tmp_path, said):
+    write_checkpoint(tmp_path / "mine" / "0_Transformer", "bert")
+    kinds = [{"idx": 0, "path": "0_Transformer"}, {"idx": 1, "path": "1_Pooling"}]
+    (tmp_path / "mine" / "modules.json").write_text(json.dumps(kinds))
+    read = opened(tmp_path / "mine")
+    assert_same(read, opened(write_checkpoint(tmp_path / "bert", "bert")))
+    assert read.origin.place == "mine"
+    assert said == ["mine is of sentence-transformers: its weights are read from 0_Transformer."]
+    (tmp_path / "mine" / "modules.json").write_text(json.dumps([{"path": "../bert"}]))
+    with pytest.raises(InputError, match=r"has no config\.json"):
+        open_checkpoint(in_folder(tmp_path / "mine"))
+
+
+# What isn't read
+
+
+def touch(*names: str) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(b"PK\x03\x04")
+
+    return write
+
+
+def adapter(folder: Path) -> None:
+    write_json(folder / "adapter_config.json", {"peft_type": "LORA", "base_model_name_or_path": "owner/base"})
+    save_file({"a.lora_A.weight": np.ones((2, 2), np.float32)}, folder / "adapter_model.safetensors")
+
+
+FOREIGN = {
+    "lora": (adapter, "is a LoRA adapter alone; its base is 'owner/base'. Merge the two with peft (merge_and_unload"),
+    "onnx": (touch("model.onnx"), "holds model.onnx, an ONNX graph"),
+    "flax": (touch("flax_model.msgpack"), "holds flax_model.msgpack, weights of Flax. Name the original, or convert"),
+    "tensorflow": (touch("tf_model.h5"), "holds tf_model.h5, weights of Keras or TensorFlow (HDF5). Name the"),
+    "meta": (touch("consolidated.00.pth", "params.json"), "Convert them with convert_llama_weights_to_hf.py"),
+    "litgpt": (touch("lit_model.pth"), "Convert it with `litgpt convert_from_litgpt CHECKPOINT_FOLDER NEW_FOLDER`"),
+    "megatron": (touch("mp_rank_00/model_optim_rng.pt"), "a checkpoint of Megatron-LM. Convert it with Megatron"),
+}
+
+
+@pytest.mark.parametrize("config", [True, False], ids=["config", "no-config"])
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_weights_of_other_software_are_named_with_their_converter(tmp_path, kind, config):
+    write, sentence = FOREIGN[kind]
+    write(tmp_path)
+    if config:
+        write_json(tmp_path / "config.json", config_of("gpt2"))
+    with pytest.raises(InputError) as refusal:
+        opened(tmp_path)
+    assert sentence in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "sentence"),
+    [
+        ("layers.0.attention.wq.weight", "weights in Meta's own format"),
+        ("transformer.h.0.norm_1.weight", "a checkpoint of LitGPT"),
+        ("decoder.layers.0.self_attention.linear_qkv.weight", "a checkpoint of Megatron-LM"),
+    ],
+)
+def test_tensors_say_whose_they_are_whatever_their_file_is_called(torch, tmp_path, tensor, sentence):
+    torch.save({"model": {tensor: torch.ones(2, 2)}}, tmp_path / "weights.pt")
+    with pytest.raises(InputError, match=sentence):
+        opened(tmp_path)
+
+
+def test_a_checkpoint_of_llama2_c_is_named(torch, tmp_path):
+    tensors = {"layers.0.attention.wq.weight": torch.ones(2, 2)}
+    torch.save({"model": tensors, "model_args": {"dim": 2, "n_layers": 1}}, tmp_path / "ckpt.pt")
+    with pytest.raises(InputError, match=r"a model of llama2\.c"):
+        opened(tmp_path)
+
+
+def test_a_header_of_llama2_c_is_known_and_noise_is_not(tmp_path):
+    from generators.checkpoint.single_files import what_to_name
+
+    path = tmp_path / "model.bin"
+    for begin, known in (
+        (struct.pack("<7i", 288, 768, 6, 6, 6, 32000, 256), True),
+        (b"24ka" + struct.pack("<7i", 1, 288, 768, 6, 6, 6, 32000), True),
+        (np.random.default_rng(0).bytes(64), False),
+        (bytes(64), False),
+    ):
+        path.write_bytes(begin)
+        assert ("a model of llama2.c" in (what_to_name(path, "model.bin") or "")) is known
