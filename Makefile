@@ -107,9 +107,9 @@ serve: ## look at the built site
 
 pins: $(VENV)/.dev ## choose the pinned versions anew
 	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-header --no-annotate --no-emit-index-url \
-	  --no-emit-find-links --no-emit-trusted-host --extra run --extra notebooks -o requirements.txt pyproject.toml
+	  --no-emit-find-links --no-emit-trusted-host --extra run --extra notebooks --extra gguf -o requirements.txt pyproject.toml
 	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-header --no-annotate --no-emit-index-url \
-	  --no-emit-find-links --no-emit-trusted-host --extra run --extra notebooks --extra dev -c requirements.txt \
+	  --no-emit-find-links --no-emit-trusted-host --extra run --extra notebooks --extra gguf --extra dev -c requirements.txt \
 	  -o requirements-dev.txt pyproject.toml
 	# the build for CPUs is called +cpu only here and there, and the build for GPUs needs more
 	sed -i -e 's/^\(torch==[0-9.]*\)+.*/\1/' -e '/^\(nvidia-\|cuda-\|triton==\)/d' requirements.txt requirements-dev.txt

@@ -305,7 +305,8 @@ def open_checkpoint(files: Files, family: str | None = None, *, compare: bool = 
     known = unwrapped(files.dialect.spoken(known), architecture.n_layer, files)
     lookalikes.check(files, config, known, architecture)
     note = None
-    if compare and architecture.tied and not files.dialect.software and (own := _own_output(files, known)) is not None:
+    compare = compare and architecture.tied and not files.dialect.software
+    if compare and (own := _own_output(files, known)) is not None:
         architecture = replace(architecture, tied=False)
         note = (
             f"config.json says, or leaves unsaid, that this model's unembedding is its token embedding. {own} in its "
