@@ -16,8 +16,8 @@ from tests.checkpoint.oracle.untabled import ABOUT_TOKENS
 from tests.checkpoint.test_misreadings import noise, opened
 
 V, D = 30, 24
-MEGATRON = {
-    "model_type": "megatron-bert",
+NYSTROMFORMER = {
+    "model_type": "nystromformer",
     "vocab_size": V,
     "num_hidden_layers": 2,
     "num_attention_heads": 3,
@@ -27,29 +27,29 @@ MEGATRON = {
 
 
 @pytest.fixture
-def megatron(tmp_path: Path) -> Opened:
+def nystromformer(tmp_path: Path) -> Opened:
     tensors = {
         "bert.embeddings.word_embeddings.weight": noise(V, D),
         "bert.embeddings.position_embeddings.weight": noise(10, D),
     }
-    opened(tmp_path, MEGATRON, tensors)
+    opened(tmp_path, NYSTROMFORMER, tensors)
     return open_model(Model(name="m", title="M", sources=(FolderSource(folder=tmp_path),)), Places())
 
 
-def test_nothing_that_speaks_of_positions_or_masks_is_measured(megatron: Opened):
-    planned = {finding.name: plan(finding, megatron) for finding in FINDINGS}
+def test_nothing_that_speaks_of_positions_or_masks_is_measured(nystromformer: Opened):
+    planned = {finding.name: plan(finding, nystromformer) for finding in FINDINGS}
     assert {name for name, found in planned.items() if found.key is not None} == ABOUT_TOKENS
     running = {finding.name for finding in FINDINGS if RUN in finding.needs}
     for name in running | {"position_scheme", "zero_layer"}:
         assert planned[name].status == "not_applicable"
-        assert "no table for models of type megatron-bert" in (planned[name].reason or "")
+        assert "no table for models of type nystromformer" in (planned[name].reason or "")
 
 
-def test_context_and_heads_are_what_the_config_says_and_the_mask_is_not_known(megatron: Opened):
-    record = prepare(megatron, ()).record
+def test_context_and_heads_are_what_the_config_says_and_the_mask_is_not_known(nystromformer: Opened):
+    record = prepare(nystromformer, ()).record
     assert (record.n_ctx, record.n_head) == (10, 3)
     assert (record.causal, record.post_norm) == (None, None)
-    assert megatron.checkpoint.architecture.d_head == 5
+    assert nystromformer.checkpoint.architecture.d_head == 5
 
 
 CAME = {

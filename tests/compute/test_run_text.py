@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from generators.checkpoint.checkpoint import open_checkpoint
+from generators.checkpoint.families import families
 from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Files, Hub, Places, in_folder, locate
 from generators.compute import run_text, running
@@ -20,8 +21,8 @@ from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.checkpoints import write_checkpoint
 from tests.runner.models import KINDS, write_tokenizer
 
-SEES = ("vit", "deit", "dinov2")
-TYPES = {case.type: case for case in reversed(CASES) if case.stack is None and case.type not in SEES}
+SEE = {family.name for family in families() if "token_embedding" in family.without}  # images
+TYPES = {case.type: case for case in reversed(CASES) if case.stack is None and case.family not in SEE}
 BESIDE = {"normalizer.json", "entity_vocab.json", "tokenizer_config.json"}  # names of files that hold no vocabulary
 LETTERS = [chr(code) for code in range(33, 127)]
 
