@@ -109,6 +109,9 @@ def gaussian_weights(
                 weights[f"blocks.{i}.attn.{name}.bias"] = 0.1 * noise(d)
         if mlp:
             weights[f"blocks.{i}.mlp.in"] = noise(d, 4 * d)
+    added = np.random.default_rng([seed, 1])  # of its own, so that what is above stays as it was
+    for i in range(arch.n_layer if mlp else 0):
+        weights[f"blocks.{i}.mlp.out"] = added.standard_normal((d, 4 * d), dtype=np.float32)
     return weights
 
 
