@@ -32,6 +32,7 @@ DEVICES = ("cpu", "cuda", "auto")
 THREADS = 1
 GIB = 1 << 30
 NOT_INSTALLED = "Running a model needs PyTorch and transformers: pip install 'helix-atlas[run]'."
+OTHER_SOFTWARE = "The model can't be run here: transformers doesn't open its file, which the atlas only reads."
 FOR_EVER = "more than this machine has."
 SKIPPED = "It runs the model, which was left out (--skip-runs)."
 CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows for want of time
@@ -87,6 +88,8 @@ def why_not(files: Files, checkpoint: Checkpoint, device: str = "cpu") -> str | 
         return NOT_INSTALLED
     if files.stack is not None:
         return "The model can't be run here: it is one half of a checkpoint that holds two."
+    if files.only_read_here:
+        return OTHER_SOFTWARE
     n_layer = checkpoint.architecture.n_layer
     lacking = [role for role, slot in checkpoint.family.roles(n_layer) if _is_lacking(role, slot, checkpoint)]
     if lacking:
