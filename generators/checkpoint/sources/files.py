@@ -108,8 +108,7 @@ class Files:
         files = self.weight_files()
         if len(files) != 1 or files[0].endswith(".safetensors"):
             return {}
-        path = self._path(files[0])
-        return format_of(path).settings(path)
+        return self._format(files[0]).settings(self._path(files[0]))
 
     def _cfg(self) -> Mapping[str, Any]:
         """Return the cfg of TransformerLens that is in the file or beside it; empty where there is none."""
