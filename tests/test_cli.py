@@ -565,7 +565,7 @@ BROKEN = {
     "no-weights": (lambda folder: (folder / WEIGHTS).unlink(), "has no model.safetensors"),
     "only-pickle": (only_pickle, "pytorch_model.bin is"),
     "pickle-in-disguise": (pickle_named_safetensors, NOT_WHOLE),
-    "shard-is-pickle": (shard_is_pickle, "pytorch_model.bin is not opened"),
+    "shard-is-pickle": (shard_is_pickle, "pytorch_model.bin isn't a whole safetensors file"),
     "directory": (directory, "has no model.safetensors"),
     "index-not-json": (
         lambda folder: (folder / f"{WEIGHTS}.index.json").write_text("{"),

@@ -33,6 +33,7 @@ THREADS = 1
 GIB = 1 << 30
 NOT_INSTALLED = "Running a model needs PyTorch and transformers: pip install 'helix-atlas[run]'."
 NOT_NOW = "can't be had now."
+OTHER_SOFTWARE = "The model can't be run here: transformers doesn't open its file, which the atlas only reads."
 FOR_EVER = "more than this machine has."
 NO_TOKENS = "The model can't be run on text: it has no tokens."
 SKIPPED = "It runs the model, which was left out (--skip-runs)."
@@ -89,6 +90,8 @@ def why_not(files: Files, checkpoint: Checkpoint, device: str = "cpu") -> str | 
         return NOT_INSTALLED
     if files.stack is not None:
         return "The model can't be run here: it is one half of a checkpoint that holds two."
+    if files.only_read_here:
+        return OTHER_SOFTWARE
     if checkpoint.architecture.vocab_size is None:
         return NO_TOKENS
     n_layer = checkpoint.architecture.n_layer

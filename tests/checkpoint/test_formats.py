@@ -11,11 +11,11 @@ import pytest
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models
 
-from generators.base.errors import InputError
+from generators.base.errors import InputError, WeightsUnavailableError
 from generators.base.notices import forget
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
-from generators.checkpoint.registry import FolderSource, Model
-from generators.checkpoint.sources import Places, files, in_folder, locate
+from generators.checkpoint.registry import FolderSource, HubSource, Model
+from generators.checkpoint.sources import Hub, Places, files, in_folder, locate
 from generators.compute.plan import inputs, open_model, plan
 from generators.findings import FINDINGS
 from tests.checkpoint import other_software as other
@@ -428,6 +428,36 @@ def test_a_folder_of_sentence_transformers_is_read_inside(tmp_path, said):
 
 
 # What isn't read
+
+
+def test_a_model_that_transformers_would_not_open_is_not_run(torch, tmp_path):
+    """Least of all another model that lies in the same folder."""
+    pytest.importorskip("transformers", reason="transformers isn't installed here")
+    folder = other.write_nanogpt(torch, write_checkpoint(tmp_path / "a"), other.nanogpt_of(GPT2))
+    assert open_model(model_of(folder / "ckpt.pt"), Places()).why_no_run.startswith(
+        "The model can't be run here: tran"
+    )
+    assert open_model(model_of(folder), Places()).why_no_run is None
+    lens = write_lens(torch, tmp_path / "b", LENS, other.cfg_of(), "safetensors")
+    assert "transformers doesn't open its file" in open_model(model_of(lens), Places()).why_no_run
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (["tiny.Q8_0.gguf"], "Download tiny.Q8_0.gguf and name the file: `hf download owner/other tiny.Q8_0.gguf`."),
+        (["model.onnx"], "owner/other holds model.onnx, an ONNX graph"),
+        (["adapter_model.safetensors", "adapter_config.json"], "is a LoRA adapter alone; its base is 'owner/base'"),
+    ],
+)
+def test_a_repository_of_other_files_says_what_they_are(fake, names, sentence):
+    folder = fake.repository("owner/other")
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(json.dumps({"base_model_name_or_path": "owner/base"}))
+    with pytest.raises(WeightsUnavailableError) as refusal:
+        locate(Model(name="x", title="x", sources=(HubSource(hub="owner/other"),)), (), Hub())
+    assert sentence in str(refusal.value)
 
 
 def touch(*names: str) -> Callable[[Path], None]:

@@ -26,6 +26,7 @@ from generators.checkpoint.sources.transformer_lens import is_of_transformer_len
 WEIGHTS = "model.safetensors"
 SHARD_INDEX = "model.safetensors.index.json"
 LARGEST_TEXT = 128 * 2**20  # bytes; the largest tokenizers of real models have a quarter of it
+USUAL = (SHARD_INDEX, WEIGHTS, PICKLED_INDEX, PICKLED)  # what transformers reads, in this order
 CFGS = ("cfg.json", CONFIG)  # of TransformerLens
 NUMBERS_AT_ONCE = 1 << 21  # of a tensor, read and widened together
 
@@ -113,8 +114,7 @@ class Files:
         files = self.weight_files()
         if len(files) != 1 or files[0].endswith(".safetensors"):
             return {}
-        path = self._path(files[0])
-        return format_of(path).settings(path)
+        return self._format(files[0]).settings(self._path(files[0]))
 
     def _cfg(self) -> Mapping[str, Any]:
         """Return the cfg of TransformerLens that is in the file or beside it; empty where there is none."""
@@ -188,11 +188,16 @@ class Files:
         """Whether there are files of weights, as far as is known before any comes from elsewhere."""
         return not self.comes_whole if self.folder is None else bool(self._weights)
 
+    @property
+    def only_read_here(self) -> bool:
+        """Whether transformers would not open these weights: it has other names for files, tensors or settings."""
+        other_file = self.folder is not None and self._weights[0] not in USUAL
+        return other_file or bool(self.dialect.software)
+
     @cached_property
     def _weights(self) -> list[str]:
         """The file that was named; the index or file that transformers would read; or any other files of weights."""
-        usual = (SHARD_INDEX, WEIGHTS, PICKLED_INDEX, PICKLED)
-        found = self.file or next((name for name in usual if self.fetch(name) is not None), None)
+        found = self.file or next((name for name in USUAL if self.fetch(name) is not None), None)
         if found is not None:
             return [found]
         return [] if self.folder is None else other_weights(self.folder)

@@ -28,7 +28,7 @@ NO_READER = "is a GGUF file, and the package that reads them isn't installed: pi
 
 
 @dataclass(frozen=True)
-class StoredTensor:
+class PlacedTensor:
     """Where a tensor's bytes lie in a file, and what they are."""
 
     header: Header
@@ -39,7 +39,7 @@ class StoredTensor:
 class Contents:
     """What a file says of its tensors and of the model."""
 
-    tensors: Mapping[str, StoredTensor]
+    tensors: Mapping[str, PlacedTensor]
     settings: Mapping[str, Any]
 
 
@@ -102,7 +102,7 @@ def _read(path: Path, changed: int, size: int) -> Contents:
         reader = GGUFReader(path)
         settings = {name: field.contents() for name, field in reader.fields.items() if _is_short(field)}
         tensors = {
-            tensor.name: StoredTensor(
+            tensor.name: PlacedTensor(
                 Header(tensor.tensor_type.name, tuple(int(n) for n in reversed(tensor.shape))),
                 int(tensor.data_offset),
             )

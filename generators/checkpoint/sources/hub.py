@@ -12,6 +12,7 @@ from generators.base import notices
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import HubSource
+from generators.checkpoint.single_files import what_is_there
 from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Origin
 from generators.checkpoint.sources.network import RemoteFile, Traffic, answer_in
@@ -27,6 +28,7 @@ TITLE = "Adding `safetensors` variant of this model"
 BOT = "SFconvertbot"  # anyone may open a pull request of that title, with any weights
 MOST_LOOKED_AT = 20  # pull requests: the bot opens one per state of the files
 OF_WEIGHTS = (".safetensors", ".bin")
+BY_ITSELF = (".gguf", ".pt", ".pth", ".ckpt")  # files that are read where they are named, on this machine
 OUT_OF_REACH = "The model hub can't be reached"
 
 
@@ -79,11 +81,13 @@ class Hub:
         state = self._state(source)
         if state.has_older_only:
             state = self._converted(source, state) or state
+        traffic = Traffic()
         if not state.has_safetensors and not state.has_older_only:
-            raise WeightsUnavailableError(f"{_named(source)} on the hub has no safetensors (no weights).")
+            raise WeightsUnavailableError(
+                f"{_named(source)} on the hub has no safetensors (no weights).{self._instead(source, state, traffic)}"
+            )
         if state.has_older_only and not older:
             raise OlderFilesError(f"{_named(source)} on the hub has no safetensors (only older files).")
-        traffic = Traffic()
         return RangedFiles(
             Origin("hub", source.hub, state.revision, state.commit),
             partial(self._fetched, source, state, traffic),
@@ -96,6 +100,19 @@ class Hub:
             gated=state.gated,
             listed=state.names,
         )
+
+    def _instead(self, source: HubSource, state: "_State", traffic: Traffic) -> str:
+        """Return what a repository holds instead of what can be read, as a sentence after another, if known."""
+        names = state.names or frozenset()
+
+        def content(name: str) -> bytes | None:
+            path = self._fetched(source, state, traffic, name)
+            return None if path is None else path.read_bytes()
+
+        file = next((name for name in sorted(names) if name.endswith(BY_ITSELF)), None)
+        if (said := what_is_there(names, content, _named(source))) != "":
+            return f" {said}"
+        return "" if file is None else f" Download {file} and name the file: `hf download {source.hub} {file}`."
 
     def _state(self, source: HubSource) -> "_State":
         """Return what a revision means now, or what it meant when the hub could be asked last."""
