@@ -13,6 +13,7 @@ from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from tests.checkpoints import Sizes, tensors_of, write_checkpoint
 from tests.compute import peaks
+from tests.runner.models import KINDS, write_tokenizer
 
 SIZES = Sizes(n_layer=2, n_head=2, d_model=32, n_ctx=64, vocab_size=3000)
 BY_NAME = {finding.name: finding for finding in FINDINGS}
@@ -38,6 +39,7 @@ def test_a_finding_needs_its_two_largest_tensors(folder):
 
 
 def test_a_finding_that_runs_needs_the_whole_model_and_its_batches(folder):
+    write_tokenizer(folder, KINDS["gpt2"])
     numbers = sum(prod(tensor.shape) for tensor in tensors_of("gpt2", SIZES).values())
     weights = memory.to_measure(BY_NAME["helix"], opened(folder)) - memory.BASE
     batches = memory.BATCHES * memory.BATCH_BYTES
