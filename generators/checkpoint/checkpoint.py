@@ -207,7 +207,7 @@ class Checkpoint(Mapping[str, Array]):
 
     def _found(self, slot: Slot) -> Slot | None:
         """Return a slot by the name that its tensor has here; None where there is none that can be read."""
-        name = next((name for name in self.family.spellings(slot.tensor) if name in self._names), None)
+        name = self.family.found(slot.tensor, self._names)
         # of a quantised model, some tensors are stored as something else than floats
         if name is None or (self._quantised and self._files.header(name).dtype not in FLOATING):
             return None
@@ -321,14 +321,8 @@ def _own_output(files: Files, family: Family) -> str | None:
 
     Sizes are compared first, then digests; where the file holds no such matrix, nothing is read.
     """
-    names = set(files.names())
-    matrices = []
-    for role in ("token_embedding", "unembedding"):
-        slot = family.slots.get(role)
-        matrices.append(
-            None if slot is None else next((n for n in family.spellings(slot.tensor) if n in names), None)
-        )
-    tokens, output = matrices
+    names, roles = set(files.names()), ("token_embedding", "unembedding")
+    tokens, output = (family.found(slot.tensor, names) if (slot := family.slots.get(r)) else None for r in roles)
     if tokens is None or output is None or tokens == output:
         return None
     one, other = files.header(tokens), files.header(output)

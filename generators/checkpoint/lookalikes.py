@@ -106,7 +106,7 @@ def _assumed(config: Mapping[str, Any], family: Family, a: Architecture) -> str:
 def _roles(names: Collection[str], family: Family, architecture: Architecture) -> Iterator[tuple[str, Slot | None]]:
     """Yield every role with its slot, as its tensor is called in these files; None where that isn't there."""
     for role, slot in family.roles(architecture.n_layer):
-        name = next((name for name in family.spellings(slot.tensor) if name in names), None)
+        name = family.found(slot.tensor, names)
         yield role, slot if slot.formula else None if name is None else replace(slot, tensor=name)
 
 

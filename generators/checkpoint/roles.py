@@ -6,7 +6,7 @@ residual stream and weights that write to it are both handed out as (d, m), stre
 belongs to the norm whose output attention i reads, `blocks.{i}.ln2.gain` to the one whose output MLP i reads.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
@@ -179,6 +179,10 @@ class Family:
         for name in (tensor, *old):
             for prefix in self.prefixes:
                 yield prefix + name
+
+    def found(self, tensor: str, names: Collection[str]) -> str | None:
+        """Return what a tensor is called among the names in a file; None where it isn't there."""
+        return next((name for name in self.spellings(tensor) if name in names), None)
 
     def roles(self, n_layer: int) -> Iterator[tuple[str, Slot]]:
         """Yield every role of a model of `n_layer` layers with its slot, names filled in."""

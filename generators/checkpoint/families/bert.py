@@ -83,31 +83,25 @@ ROBERTA = like(
     extra=positions_after_padding,
 )
 
-PRE_NORM = {
-    **norm("ln1", f"{LAYER}.attention.self_attn_layer_norm"),
-    **norm("ln2", f"{LAYER}.LayerNorm"),
-}
 
-XLM_ROBERTA_XL = like(
-    ROBERTA,
-    "xlm-roberta-xl",
-    slots=norm("final_norm", "encoder.LayerNorm"),
-    block_slots=PRE_NORM,
-    first_block_slots={role: slot for role, slot in PRE_NORM.items() if role.startswith("ln1")},
-    post_norm=False,
-    defaults={"layer_norm_eps": 1e-5},
+def _normed_before(base: Family, name: str, ln1: str, ln2: str, final: str, **others: Any) -> Family:
+    """Return a family whose norms stand in front of attention and MLP, with one behind the last block."""
+    first = norm("ln1", f"{LAYER}.attention.{ln1}")
+    return like(
+        base,
+        name,
+        slots=norm("final_norm", f"encoder.{final}"),
+        block_slots={**first, **norm("ln2", f"{LAYER}.{ln2}")},
+        first_block_slots=first,
+        post_norm=False,
+        **others,
+    )
+
+
+XLM_ROBERTA_XL = _normed_before(
+    ROBERTA, "xlm-roberta-xl", "self_attn_layer_norm", "LayerNorm", "LayerNorm", defaults={"layer_norm_eps": 1e-5}
 )
-
-MEGATRON_NORMS = {**norm("ln1", f"{LAYER}.attention.ln"), **norm("ln2", f"{LAYER}.ln")}
-
-MEGATRON = like(
-    BERT,
-    "megatron-bert",
-    slots=norm("final_norm", "encoder.ln"),
-    block_slots=MEGATRON_NORMS,
-    first_block_slots={role: slot for role, slot in MEGATRON_NORMS.items() if role.startswith("ln1")},
-    post_norm=False,
-)
+MEGATRON = _normed_before(BERT, "megatron-bert", "ln", "ln", "ln")
 
 
 def _without_tasks(family: Family, settings: ModelConfig) -> Family:

@@ -112,27 +112,18 @@ MT5_ENCODER = like(T5_ENCODER, "mt5--encoder", model_types=("mt5",), defaults=GA
 MT5_DECODER = like(T5_DECODER, "mt5--decoder", model_types=("mt5",), defaults=GATED)
 
 
-def _own_biases(stack: str) -> dict[str, Slot]:
-    """Return the table of biases that every layer has for itself."""
-    attention = f"{stack}.block.{{i}}.layer.0.SelfAttention"
-    return {"attn.relative_bias": Slot(f"{attention}.relative_attention_bias.weight", "r h")}
+def _own_biases(half: Family) -> Family:
+    """Return a half of UMT5, in which every layer has a table of biases for itself."""
+    attention = f"{half.stack}.block.{{i}}.layer.0.SelfAttention"
+    return like(
+        half,
+        f"umt5--{half.stack}",
+        model_types=("umt5",),
+        block_slots={"attn.relative_bias": Slot(f"{attention}.relative_attention_bias.weight", "r h")},
+        ignores=("scalable_attention",),  # in published files, and nowhere in their software
+    )
 
 
-NEVER_READ = ("scalable_attention",)  # in published files, and nowhere in their software
-
-UMT5_ENCODER = like(
-    MT5_ENCODER,
-    "umt5--encoder",
-    model_types=("umt5",),
-    block_slots=_own_biases("encoder"),
-    ignores=NEVER_READ,
-)
-UMT5_DECODER = like(
-    MT5_DECODER,
-    "umt5--decoder",
-    model_types=("umt5",),
-    block_slots=_own_biases("decoder"),
-    ignores=NEVER_READ,
-)
+UMT5_ENCODER, UMT5_DECODER = _own_biases(MT5_ENCODER), _own_biases(MT5_DECODER)
 
 FAMILIES = (T5_ENCODER, T5_DECODER, MT5_ENCODER, MT5_DECODER, UMT5_ENCODER, UMT5_DECODER)
