@@ -39,7 +39,7 @@ def gpt2(gpt2_weights, tmp_path_factory) -> Store:
     return computed(tmp_path_factory.mktemp("gpt2"), "gpt2", "--models-dir", gpt2_weights.parent)
 
 
-LONG = ("position_use", "channel_use")  # with another key they are computed anew
+LONG = ("position_use", "channel_use", "stream")  # with another key they are computed anew
 
 
 @pytest.fixture(scope="module")

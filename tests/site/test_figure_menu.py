@@ -190,7 +190,7 @@ def test_axe_finds_nothing_in_an_open_menu_which_escape_closes(visit: Visit, add
     page = visit(f"{address}models/{MODEL}/", viewport=WIDE, color_scheme=scheme)
     _, menu = menu_of(page, "helix")
     copied(menu, "Copy citation")
-    assert violations(page) == []
+    assert violations(page, ".figure-menu[open]") == []
     menu.get_by_role("button", name="CSV").focus()
     page.keyboard.press("Escape")
     assert menu.get_attribute("open") is None
