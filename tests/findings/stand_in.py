@@ -98,6 +98,7 @@ class StandIn:
         return StandInLoss(self, windows)
 
     def logits(self, ids: Array, see: Callable[[int, Array], None]) -> None:
+        assert ids.shape[1] <= self.architecture.n_ctx, "more tokens than the model has positions"
         see(0, np.stack([self._logits(row) for row in ids]))
 
     def _logits(self, row: Array) -> Array:

@@ -7,6 +7,7 @@ from generators.findings import plantings
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.undertrained import FINDING
 from generators.findings.undertrained.measure import matched
+from generators.findings.undertrained.prompts import repeated
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.findings.stand_in import StandIn
@@ -77,3 +78,43 @@ def test_controls_are_the_nearest_in_frequency_each_once():
     allowed[1] = False
     assert 1 not in matched(np.array([0]), log_frequency, allowed)
     assert len(matched(np.arange(6), log_frequency, np.ones(7, bool))) == 0
+
+
+class Repeater(StandIn):
+    """Repeats the token that a prompt asks for, wherever it is asked."""
+
+    def __init__(self, n_ctx):
+        super().__init__(replace(ARCH, n_ctx=n_ctx), None, kind="rotary", length=N)
+        self.asked = []  # lengths of prompts
+
+    def logits(self, ids, see):
+        assert ids.shape[1] <= self.architecture.n_ctx
+        self.asked.append(ids.shape[1])
+        found = np.zeros((*ids.shape, V), np.float32)
+        for between in (", please. ", "\nOutput: ", '" is the same as "'):
+            part = list(self.encode(between))
+            if ids[0, -len(part) :].tolist() == part:
+                found[np.arange(len(ids)), -1, ids[:, -len(part) - 1]] = 30
+        see(0, found)
+
+
+# Each character is a token here: for k examples, the prompts need 17 + 19 k, 15 + 17 k and 20 + 23 k positions.
+@pytest.mark.parametrize(
+    ("n_ctx", "lengths"),
+    [(31, []), (32, [32]), (36, [36, 32]), (52, [36, 49, 43]), (111, [93, 83, 89]), (112, [93, 83, 112])],
+)
+def test_prompts_hold_as_many_examples_as_the_model_has_positions_for(n_ctx, lengths):
+    run = Repeater(n_ctx)
+    back, probability = repeated(run, np.arange(300, 305), np.arange(100, 140))
+    assert run.asked == lengths
+    assert back.all() == bool(lengths) and (probability > 0.99).all() == bool(lengths)
+
+
+def test_a_model_with_too_few_positions_is_not_asked_to_repeat():
+    run = Repeater(24)
+    result = FINDING.measure(Inputs({"token_embedding": embedding()}, run.architecture, None, (), run))
+    assert result.metrics["prompted"] is None
+    assert run.asked == []
+    assert FINDING.measure(
+        Inputs({"token_embedding": embedding()}, Repeater(40).architecture, None, (), Repeater(40))
+    ).metrics["prompted"] == {"frequent": 1.0, "candidates": 1.0, "controls": 1.0}

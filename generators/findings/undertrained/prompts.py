@@ -8,17 +8,24 @@ from generators.base.runs import Run
 
 # The text before a token, between it and its repetition, and after that.
 TEMPLATES = (("Input: ", "\nOutput: ", "\n"), ("Say ", ", please. ", "\n"), ('"', '" is the same as "', '"\n'))
-EXAMPLES = 4  # frequent tokens that each prompt repeats first
+EXAMPLES = 4  # frequent tokens that each prompt repeats first; fewer where a model has too few positions for them
 FREQUENT = 40  # frequent tokens by which it is seen whether the model can repeat at all
 
 
 def repeated(
     run: Run, ids: Int[Array, " n"], frequent: Int[Array, " m"]
 ) -> tuple[Bool[Array, " n"], Float[Array, " n"]]:
-    """Return whether any of three prompts brings each token back as the likeliest, and its largest probability."""
+    """Return whether any of three prompts brings each token back as the likeliest, and its largest probability.
+
+    A prompt that has no room for one example is left out; no token comes back where none of the three has room.
+    """
     back, probability = np.zeros(len(ids), bool), np.zeros(len(ids))
     for template in TEMPLATES:
-        prompts = np.array([_prompt(run, template, int(i), frequent) for i in ids], np.int32)
+        parts = [list(run.encode(part)) for part in template]
+        examples = _fitting(run, parts)
+        if not examples:
+            continue
+        prompts = np.array([_prompt(run, parts, int(i), frequent, examples) for i in ids], np.int32)
 
         def see(begin: int, logits: Float[Array, "batch n V"]) -> None:
             last = logits[:, -1].astype(np.float64)
@@ -32,11 +39,20 @@ def repeated(
     return back, probability
 
 
-def _prompt(run: Run, template: tuple[str, str, str], token: int, frequent: Int[Array, " m"]) -> list[int]:
+def _fitting(run: Run, parts: list[list[int]]) -> int:
+    """Return how many examples a prompt of these parts can hold without being longer than the model's context."""
+    if run.architecture.n_ctx is None:
+        return EXAMPLES
+    before, between, after = (len(part) for part in parts)
+    asked = len(run.text.before) + before + 1 + between
+    room = max(0, run.architecture.n_ctx - asked)
+    return min(EXAMPLES, room // (before + 1 + between + 1 + after))
+
+
+def _prompt(run: Run, parts: list[list[int]], token: int, frequent: Int[Array, " m"], examples: int) -> list[int]:
     """Return the prompt as token ids, up to where the token would be repeated."""
-    before, between, after = (list(run.encode(part)) for part in template)
+    before, between, after = parts
     ids = list(run.text.before)
-    examples = [int(i) for i in frequent if int(i) != token][:EXAMPLES]
-    for example in examples:
+    for example in [int(i) for i in frequent if int(i) != token][:examples]:
         ids += [*before, example, *between, example, *after]
     return [*ids, *before, token, *between]
