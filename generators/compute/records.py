@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 from generators.base.plain import content_digest, plain
 from generators.base.progress import printable
 from generators.checkpoint.registry import SLUG, Title
-from generators.findings.judging import VERDICTS, Claim, Verdict
+from generators.findings.judging import VERDICTS, Claim, IntervalKind, Verdict
 from generators.findings.measured import Measurements, Table
 
 SCHEMA_VERSION: Literal[2] = 2
@@ -133,7 +133,7 @@ class ChanceRecord(Record):
 
 
 class ClaimRecord(Record):
-    """One claim: verdict, effect size with its interval, the threshold from which it holds, what chance gives."""
+    """One claim: verdict, effect size with its interval, from where it holds and is partly, what chance gives."""
 
     id: str
     finding: str
@@ -141,10 +141,19 @@ class ClaimRecord(Record):
     verdict: Verdict
     value: float | None
     interval: tuple[float, float] | None = None
+    interval_kind: IntervalKind | None = Field(
+        default=None,
+        description="what the interval is over: blocks of positions, tokens or channels of fixed matrices (stability "
+        "range), or text on which the model was run (95 % interval)",
+    )
     threshold: float | None
+    partly_threshold: float | None = Field(default=None, description="from where it is partly, chance included")
     baseline: float | None
     chance: ChanceRecord | None = None
-    close: bool = Field(default=False, description="the threshold lies inside the interval")
+    close: bool = Field(
+        default=False,
+        description="a cutoff lies inside the interval, or within 10 % of itself from a value without one",
+    )
     unit: str
     answer: str
 
@@ -178,7 +187,7 @@ def json_schema() -> dict[str, Any]:
 def claim_record(claim: Claim) -> ClaimRecord:
     """Return a claim as it is published; negative numbers in its answer have a minus, as everywhere else."""
     answer = HYPHEN_AS_MINUS.sub("−", claim.answer)
-    return ClaimRecord(**plain(asdict(claim)) | {"answer": answer}, close=claim.close)
+    return ClaimRecord(**plain(asdict(claim)) | {"answer": answer})
 
 
 def table_records(measured: Measurements[Any]) -> dict[str, TableRecord]:

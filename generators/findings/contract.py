@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from generators.findings.facts import Facts
-from generators.findings.inputs import CAPABILITIES, Inputs
-from generators.findings.judging import Claim, Rule, judge, untested
+from generators.findings.inputs import CAPABILITIES, RUN, Inputs
+from generators.findings.judging import Claim, IntervalKind, Rule, judge, untested
 from generators.findings.measured import M, Measurements
 
 
@@ -56,7 +56,8 @@ class Finding(Generic[M]):
 
     def claims(self, measurements: Measurements[M]) -> list[Claim]:
         """Return every claim of the finding, judged now."""
-        return [judge(self.name, rule, measurements) for rule in self.rules]
+        kind: IntervalKind = "95 % interval" if RUN in self.needs else "stability range"
+        return [judge(self.name, rule, measurements, kind) for rule in self.rules]
 
     def untested(self, reason: str) -> list[Claim]:
         """Return every claim of the finding as one that can't be tested."""

@@ -13,6 +13,10 @@ from generators.findings.measured import Chance, M, Measurements, StoredChance
 Verdict = Literal["holds", "partly", "fails", "untested"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "partly", "fails", "untested")
 Sense = Literal["at least", "at most"]  # of a threshold: on which side of it evidence lies
+# What an interval is over. Nothing is sampled in fixed matrices: there it says how far the value moves when blocks of
+# positions, tokens or channels are left out and others counted again. A run samples text.
+IntervalKind = Literal["stability range", "95 % interval"]
+CLOSE = 0.10  # of a cutoff: within it a value without an interval is close
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,9 @@ class Tested:
         answers: the sentence for each verdict that can come out, or one for all; `fails` serves those not given.
         baseline: the value that chance gives.
         chance: the distribution that chance gives, where it was drawn.
-        interval: 95 % interval of the value, None where it is a count that has none.
+        interval: range of the value when what it is computed from is resampled, None where it has none.
         holds_at: the threshold where the rule's is relative to chance; likewise `partly_at`.
+        partly_limit: what `partly` must be beyond; the limit of `chance` if not given.
         also: whether the rule's further condition is met; `also_partly` where `partly` asks for less.
     """
 
@@ -36,6 +41,7 @@ class Tested:
     interval: tuple[float, float] | None = None
     holds_at: float | None = None
     partly_at: float | None = None
+    partly_limit: float | None = None
     also: bool = True
     also_partly: bool | None = None
 
@@ -71,24 +77,32 @@ class Rule(Generic[M]):
     also: str = ""
     holds_as: str = ""
 
-    def beyond(self, value: float, chance: Chance | None) -> bool:
-        """Return whether `value` is on the right side of what chance gives; without a distribution it is."""
-        if chance is None:
+    def beyond(self, value: float, limit: float | None) -> bool:
+        """Return whether `value` is on the right side of a limit of chance, not on it; without a limit it is."""
+        if limit is None:
             return True
-        return value > chance.limit if self.sense == "at least" else value < chance.limit
+        return value > limit if self.sense == "at least" else value < limit
 
     def reached(self, value: float, threshold: float | None) -> bool:
-        """Return whether `value` is on the right side of `threshold`."""
+        """Return whether `value` is on the right side of `threshold`, or on it."""
         if threshold is None:
             return False
         return value >= threshold if self.sense == "at least" else value <= threshold
+
+    def stricter(self, threshold: float, limit: float | None) -> float:
+        """Return which of the two is harder to pass."""
+        if limit is None:
+            return threshold
+        return max(threshold, limit) if self.sense == "at least" else min(threshold, limit)
 
 
 @dataclass(frozen=True)
 class Claim:
     """A statement, tested: its verdict, effect size, threshold and what chance gives.
 
-    `answer` is the verdict in one sentence about this model, with its numbers.
+    `answer` is the verdict in one sentence about this model, with its numbers. `partly_threshold` is where `partly`
+    begins, chance included; None where no value of this model would be `partly`. `close` says that a cutoff lies
+    inside the interval, or within a tenth of itself from a value without one.
     """
 
     id: str
@@ -97,21 +111,14 @@ class Claim:
     verdict: Verdict
     value: float | None
     interval: tuple[float, float] | None
+    interval_kind: IntervalKind | None
     threshold: float | None
+    partly_threshold: float | None
     baseline: float | None
     chance: Chance | None
+    close: bool
     unit: str
     answer: str
-
-    @property
-    def close(self) -> bool:
-        """Return whether what decides lies inside the interval: the threshold, or chance where it asks more."""
-        if self.interval is None or self.threshold is None:
-            return False
-        bound = self.threshold
-        if self.chance is not None:
-            bound = (max if self.chance.limit >= self.chance.median else min)(bound, self.chance.limit)
-        return self.interval[0] < bound < self.interval[1]
 
 
 def strictest(nulls: Iterable[StoredChance], sense: Sense = "at least") -> Chance | None:
@@ -121,57 +128,116 @@ def strictest(nulls: Iterable[StoredChance], sense: Sense = "at least") -> Chanc
     return None if stored is None else Chance(**stored)
 
 
-def judge(finding: str, rule: Rule[M], measurements: Measurements[M]) -> Claim:
-    """Judge one claim of a finding by its rule.
-
-    What reaches a threshold counts only if it is beyond chance too; where chance itself reaches the threshold of
-    `holds` as often as not, the claim is untested. So is one on a number that was not measured yet.
-    """
+def judge(
+    finding: str, rule: Rule[M], measurements: Measurements[M], interval_kind: IntervalKind = "stability range"
+) -> Claim:
+    """Judge one claim of a finding by its rule; a claim on a number that was not measured yet is untested."""
     try:
         tested = rule.test(measurements)
     except NotMeasuredError as error:
         return untested(finding, rule, str(error))
     if isinstance(tested, Untested):
         return untested(finding, rule, tested.reason)
+    return decide(finding, rule, tested, interval_kind)
+
+
+def decide(finding: str, rule: Rule[Any], tested: Tested, interval_kind: IntervalKind = "stability range") -> Claim:
+    """Give the verdict on what a rule makes of measurements: holds, else partly, else fails.
+
+    What reaches a threshold must be beyond chance too. What reaches the threshold of `holds` is untested where
+    chance reaches it as often as not.
+    """
     holds_at = rule.holds if tested.holds_at is None else tested.holds_at
-    if tested.chance is not None and rule.reached(tested.chance.median, holds_at):
-        return untested(finding, rule, _chance_reaches(rule, tested.chance, holds_at))
+    chance, value = tested.chance, tested.value
+    if chance and value is not None and rule.reached(chance.median, holds_at) and rule.reached(value, holds_at):
+        return untested(finding, rule, _chance_reaches(rule, value, chance, holds_at))
     verdict = _verdict(rule, tested, holds_at)
+    holds_from, partly_from = _cutoffs(rule, tested, holds_at)
     answers = tested.answers
-    answer = answers if isinstance(answers, str) else answers.get(verdict) or answers["fails"]
     return Claim(
-        rule.id,
-        finding,
-        rule.statement,
-        verdict,
-        tested.value,
-        tested.interval,
-        holds_at,
-        tested.baseline if tested.chance is None else tested.chance.median,
-        tested.chance,
-        rule.unit,
-        answer,
+        id=rule.id,
+        finding=finding,
+        statement=rule.statement,
+        verdict=verdict,
+        value=value,
+        interval=tested.interval,
+        interval_kind=None if tested.interval is None else interval_kind,
+        threshold=holds_at,
+        partly_threshold=partly_from,
+        baseline=tested.baseline if chance is None else chance.median,
+        chance=chance,
+        close=any(_close(value, tested.interval, cutoff) for cutoff in (holds_from, partly_from)),
+        unit=rule.unit,
+        answer=answers if isinstance(answers, str) else answers.get(verdict) or answers["fails"],
     )
 
 
 def untested(finding: str, rule: Rule[Any], reason: str) -> Claim:
     """Return a claim that these weights can't test, with why."""
-    return Claim(rule.id, finding, rule.statement, "untested", None, None, rule.holds, None, None, rule.unit, reason)
+    return Claim(
+        id=rule.id,
+        finding=finding,
+        statement=rule.statement,
+        verdict="untested",
+        value=None,
+        interval=None,
+        interval_kind=None,
+        threshold=rule.holds,
+        partly_threshold=rule.partly,
+        baseline=None,
+        chance=None,
+        close=False,
+        unit=rule.unit,
+        answer=reason,
+    )
 
 
-def _chance_reaches(rule: Rule[Any], chance: Chance, holds_at: float | None) -> str:
+def _chance_reaches(rule: Rule[Any], value: float, chance: Chance, holds_at: float | None) -> str:
     """Return why a claim can't be tested that chance would fulfil."""
     return (
-        f"The threshold says nothing here: {chance.null} give {number(chance.median)} themselves, "
-        f"and {rule.sense} {number(holds_at)} is asked for."
+        f"Chance passes the threshold here: the value is {number(value)} and {chance.null} give "
+        f"{number(chance.median)}, where {rule.sense} {number(holds_at)} is needed."
     )
 
 
 def _verdict(rule: Rule[Any], tested: Tested, holds_at: float | None) -> Verdict:
-    if tested.value is None or not rule.beyond(tested.value, tested.chance):
+    if tested.value is None:
         return "fails"
-    partly_at = rule.partly if tested.partly_at is None else tested.partly_at
-    also_partly = tested.also if tested.also_partly is None else tested.also_partly
-    if rule.reached(tested.value, holds_at) and tested.also:
+    limit = None if tested.chance is None else tested.chance.limit
+    if tested.also and rule.reached(tested.value, holds_at) and rule.beyond(tested.value, limit):
         return "holds"
-    return "partly" if rule.reached(tested.value, partly_at) and also_partly else "fails"
+    partly_at, partly_limit, also = _for_partly(rule, tested)
+    return (
+        "partly"
+        if also and rule.reached(tested.value, partly_at) and rule.beyond(tested.value, partly_limit)
+        else "fails"
+    )
+
+
+def _for_partly(rule: Rule[Any], tested: Tested) -> tuple[float | None, float | None, bool]:
+    """Return the threshold of `partly`, the limit of chance it must be beyond, and whether the rest is met."""
+    limit = None if tested.chance is None else tested.chance.limit
+    return (
+        rule.partly if tested.partly_at is None else tested.partly_at,
+        limit if tested.partly_limit is None else tested.partly_limit,
+        tested.also if tested.also_partly is None else tested.also_partly,
+    )
+
+
+def _cutoffs(rule: Rule[Any], tested: Tested, holds_at: float | None) -> tuple[float | None, float | None]:
+    """Return from where values hold and from where they are partly, chance included; None where none would be."""
+    limit = None if tested.chance is None else tested.chance.limit
+    partly_at, partly_limit, also_partly = _for_partly(rule, tested)
+    holds = rule.stricter(holds_at, limit) if tested.also and holds_at is not None else None
+    partly = rule.stricter(partly_at, partly_limit) if also_partly and partly_at is not None else None
+    if holds is not None and partly is not None and rule.reached(partly, holds):
+        partly = None
+    return holds, partly
+
+
+def _close(value: float | None, interval: tuple[float, float] | None, cutoff: float | None) -> bool:
+    if value is None or cutoff is None:
+        return False
+    if interval is None:
+        return abs(value - cutoff) < CLOSE * abs(cutoff)
+    return interval[0] < cutoff < interval[1]

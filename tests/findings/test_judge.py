@@ -75,7 +75,7 @@ def test_answers_that_are_not_given_are_those_of_failing():
     assert judged(Found(3.0, "One for all.")).answer == "One for all."
 
 
-def test_untested_claims_say_why_and_nothing_else():
+def test_unevery_claim_say_why_and_nothing_else():
     claim = judged(Untested("There are none."))
     assert (claim.verdict, claim.answer, claim.threshold) == ("untested", "There are none.", 2.0)
     assert (claim.value, claim.interval, claim.baseline, claim.chance) == (None, None, None, None)
@@ -94,11 +94,47 @@ def test_the_median_of_what_was_drawn_is_the_baseline():
 
 
 @pytest.mark.parametrize(("interval", "close"), [
-    ((1.9, 2.1), True), ((2.1, 2.3), False), ((1.0, 1.9), False), ((2.0, 2.5), False), (None, False),
+    ((1.9, 2.1), True), ((2.1, 2.3), False), ((1.0, 1.9), False), ((2.0, 2.5), False),
+    ((0.9, 1.1), True), ((0.5, 0.9), False), ((1.0, 1.4), False),
 ])  # fmt: skip
-def test_a_verdict_is_close_when_its_interval_holds_the_threshold(interval, close):
-    assert judged(Found(2.05, ANSWERS, interval=interval)).close is close
-    assert judged(Found(2.05, ANSWERS, interval=interval), holds=None).close is False
+def test_a_verdict_is_close_when_its_interval_holds_the_cutoff_of_holds_or_of_partly(interval, close):
+    assert judged(Found(1.05, ANSWERS, interval=interval)).close is close
+    assert judged(Found(1.05, ANSWERS, interval=interval), holds=None, partly=None).close is False
+
+
+@pytest.mark.parametrize(("value", "close"), [
+    (0.89, False), (0.91, True), (1.09, True), (1.11, False), (1.79, False), (1.81, True), (2.19, True),
+    (2.21, False), (None, False),
+])  # fmt: skip
+def test_without_an_interval_a_value_within_a_tenth_of_a_cutoff_is_close(value, close):
+    assert judged(Found(value, ANSWERS)).close is close
+
+
+def test_a_cutoff_that_would_change_no_verdict_makes_nothing_close():
+    near = Found(2.05, ANSWERS, interval=(1.9, 2.1))
+    assert judged(replace(near, also=False)).close is False
+    assert judged(replace(near, also=False, also_partly=True), partly=2.0).close is True
+    beyond = Chance("shuffled", median=1.0, limit=3.0, draws=100)
+    assert judged(replace(near, chance=beyond)).close is False
+    assert judged(replace(near, chance=beyond, interval=(1.9, 3.1))).close is True
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(0.5, "fails"), (1.9, "fails"), (2.0, "untested"), (9.0, "untested")])
+def test_a_threshold_that_chance_reaches_is_failed_by_what_does_not_reach_it_and_tests_nothing_else(value, verdict):
+    chance = Chance("shuffled curves", median=2.5, limit=3.0, draws=100)
+    claim = judged(Found(value, ANSWERS, chance=chance))
+    assert claim.verdict == verdict
+    assert ("shuffled curves give 2.5" in claim.answer) is (verdict == "untested")
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(0.2, "holds"), (0.25, "partly"), (0.3, "fails"), (0.35, "fails")])
+def test_partly_may_have_a_limit_of_chance_of_its_own(value, verdict):
+    chance = Chance("turned", median=0.3, limit=0.25, draws=100)
+    found = Found(value, ANSWERS, chance=chance, holds_at=0.25, partly_at=0.3, partly_limit=0.3)
+    assert judged(found, sense="at most").verdict == verdict
+    assert judged(replace(found, partly_limit=None), sense="at most").verdict == (
+        "holds" if value == 0.2 else "fails"
+    )
 
 
 # What findings are made with

@@ -56,6 +56,7 @@ def _apart(measured: Measurements[StreamMetrics]) -> Tested | Untested:
         chance=Chance("means of positions turned at random", chance["median"], chance["limit"], chance["draws"]),
         holds_at=chance["limit"],
         partly_at=chance["median"],
+        partly_limit=chance["median"],
     )
 
 
