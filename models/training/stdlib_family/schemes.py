@@ -1,7 +1,8 @@
-"""Six ways to know a position, each a model before its first step that starts from the same weights.
+"""Seven ways to know a position, each a model before its first step that starts from the same weights.
 
 `learned` is GPT-2 as it is. The others keep every number that it starts with, in the layout that their architecture
-wants, and change nothing but the positions: same norms, biases, activation, residual path and tied embeddings.
+wants, and change nothing but the positions: same norms, biases, activation, residual path and tied embeddings. Only
+`alibi` changes more: its architecture has no biases and computes GELU exactly.
 """
 
 import math
@@ -18,6 +19,8 @@ from transformers import (
     GPT2LMHeadModel,
     GPTNeoXConfig,
     GPTNeoXForCausalLM,
+    MptConfig,
+    MptForCausalLM,
     PreTrainedModel,
 )
 from transformers.pytorch_utils import Conv1D
@@ -113,14 +116,44 @@ def rotary(recipe: Recipe) -> PreTrainedModel:
         pad_token_id=0,
     )
     outside = {"transformer.wte": "gpt_neox.embed_in", "transformer.ln_f": "gpt_neox.final_layer_norm"}
-    return started(GPTNeoXForCausalLM(config), learned(recipe), outside, "gpt_neox.layers.{i}", "attention")
+    return started(GPTNeoXForCausalLM(config), learned(recipe), outside, "gpt_neox.layers.{i}", headwise("attention"))
 
 
 def alibi(recipe: Recipe) -> PreTrainedModel:
+    """MPT: ALiBi with the slopes of its paper, which are added after scores are divided by the root of d_head.
+
+    Two more things differ from GPT-2: no linear map and no norm has a bias (GPT-2's start at zero), and GELU is
+    computed exactly. BLOOM would have the same slopes, but a norm after the token embedding.
+    """
+    config = MptConfig(
+        vocab_size=N_VOCAB,
+        max_seq_len=recipe.n_ctx,
+        d_model=recipe.d_model,
+        n_layers=recipe.n_layer,
+        n_heads=recipe.n_head,
+        attn_config={"alibi": True},
+        learned_pos_emb=False,
+        tie_word_embeddings=True,
+        bos_token_id=0,
+        eos_token_id=0,
+        pad_token_id=0,
+    )
+    outside = {"transformer.wte": "transformer.wte", "transformer.ln_f": "transformer.norm_f"}
+    inside = {
+        "ln_1": "norm_1",
+        "attn.c_attn": "attn.Wqkv",
+        "attn.c_proj": "attn.out_proj",
+        "ln_2": "norm_2",
+        "mlp.c_fc": "ffn.up_proj",
+        "mlp.c_proj": "ffn.down_proj",
+    }
+    return started(MptForCausalLM(config), learned(recipe), outside, "transformer.blocks.{i}", inside)
+
+
+def alibi_falcon(recipe: Recipe) -> PreTrainedModel:
     """Falcon as `falcon-rw-1b` has it: GPT-2's blocks, biases and all, with ALiBi in place of P.
 
-    BLOOM would add a norm after the token embedding, and MPT would leave out the biases: more than positions would
-    differ. Like all of a head's scores, its slopes are divided here by the root of the head's width.
+    Its slopes are the paper's divided by the root of a head's width, as Falcon divides all of a head's scores.
     """
     config = FalconConfig(
         vocab_size=N_VOCAB,
@@ -140,7 +173,19 @@ def alibi(recipe: Recipe) -> PreTrainedModel:
         pad_token_id=0,
     )
     outside = {"transformer.wte": "transformer.word_embeddings", "transformer.ln_f": "transformer.ln_f"}
-    return started(FalconForCausalLM(config), learned(recipe), outside, "transformer.h.{i}", "self_attention")
+    return started(FalconForCausalLM(config), learned(recipe), outside, "transformer.h.{i}", headwise("self_attention"))
+
+
+def headwise(attention: str) -> dict[str, str]:
+    """Return the names of GPT-2's modules in a block of GPT-NeoX and Falcon, which call the attention `attention`."""
+    return {
+        "ln_1": "input_layernorm",
+        "attn.c_attn": f"{attention}.query_key_value",
+        "attn.c_proj": f"{attention}.dense",
+        "ln_2": "post_attention_layernorm",
+        "mlp.c_fc": "mlp.dense_h_to_4h",
+        "mlp.c_proj": "mlp.dense_4h_to_h",
+    }
 
 
 def by_head(fused: Tensor, n_head: int) -> Tensor:
@@ -150,21 +195,20 @@ def by_head(fused: Tensor, n_head: int) -> Tensor:
 
 @torch.no_grad()
 def started(
-    model: PreTrainedModel, gpt2: GPT2LMHeadModel, outside: Mapping[str, str], block: str, attention: str
+    model: PreTrainedModel,
+    gpt2: GPT2LMHeadModel,
+    outside: Mapping[str, str],
+    block: str,
+    inside: Mapping[str, str],
 ) -> PreTrainedModel:
-    """Give `model` the weights of `gpt2`, all but its P.
+    """Give `model` the weights of `gpt2`, all but its P and, where `model` has no biases, those, which are zero.
 
-    `outside` says which of its modules is which of GPT-2's, `block` and `attention` what it calls block i and the
-    attention in it; inside, GPT-NeoX and Falcon use the same names.
+    `outside` says which of its modules is which of GPT-2's, `block` what it calls block i, and `inside` which of the
+    modules in it is which.
+
+    Raises:
+        ValueError: `model` has no place for a number that is not zero.
     """
-    inside = {
-        "ln_1": "input_layernorm",
-        "attn.c_attn": f"{attention}.query_key_value",
-        "attn.c_proj": f"{attention}.dense",
-        "ln_2": "post_attention_layernorm",
-        "mlp.c_fc": "mlp.dense_h_to_4h",
-        "mlp.c_proj": "mlp.dense_4h_to_h",
-    }
     names = {
         f"transformer.h.{i}.{theirs}": f"{block.format(i=i)}.{ours}"
         for i in range(gpt2.config.n_layer)
@@ -173,8 +217,13 @@ def started(
     for theirs, ours in {**outside, **names}.items():
         source, target = gpt2.get_submodule(theirs), model.get_submodule(ours)
         for name, values in source.named_parameters():
+            place = getattr(target, name, None)
+            if place is None:
+                if values.any():
+                    raise ValueError(f"{ours} has no {name}, and GPT-2's isn't zero.")
+                continue
             stored = values.t() if isinstance(source, Conv1D) else values  # Conv1D keeps the input first
-            target.get_parameter(name).copy_(by_head(stored, gpt2.config.n_head) if "c_attn" in theirs else stored)
+            place.copy_(by_head(stored, gpt2.config.n_head) if ours.endswith("query_key_value") else stored)
     return model
 
 
@@ -185,6 +234,7 @@ SCHEMES: Mapping[str, Callable[[Recipe], PreTrainedModel]] = MappingProxyType(
         "sinusoidal": sinusoidal,
         "rotary": rotary,
         "alibi": alibi,
+        "alibi-falcon": alibi_falcon,
         "none": none,
     }
 )
