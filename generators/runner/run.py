@@ -240,7 +240,7 @@ class OpenedModel:
         """
         found = self._positions
         if found is None:
-            raise CannotRunError("This model's positions are neither a table nor rotations nor ALiBi.")
+            raise CannotRunError("Nothing in this model's positions can be replaced.")
         if rows is not None:
             with found.rows(rows):
                 yield

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -96,9 +97,13 @@ def test_models_without_a_table_are_given_ids(kind):
     assert [figure.name for figure in FINDING.figures(result)] == ["position-damage"]
 
 
-def test_positions_that_nothing_can_replace():
-    with pytest.raises(NotApplicableError, match="none can be replaced"):
-        measured(None, None)
+@pytest.mark.parametrize(
+    ("positions", "reason"), [("rotary", "rotates queries and keys within"), ("relative", "Nothing in the positions")]
+)
+def test_positions_that_nothing_can_replace(positions, reason):
+    run = StandIn(replace(ARCH, positions=positions), None, kind=None)
+    with pytest.raises(NotApplicableError, match=reason):
+        FINDING.measure(Inputs({}, run.architecture, None, (), run))
 
 
 # Changes

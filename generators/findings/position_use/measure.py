@@ -27,6 +27,10 @@ from generators.findings.running import (
 PASSES = 30  # over all windows, about
 DRAWN_GROUP, DRAWN_WIDTH = 10, 4  # of the curves that are drawn
 
+# Of models that rotate, these are GPT-J and CodeGen: no module of their own turns position ids into rotations.
+WITHIN = "This model rotates queries and keys within its attention layers, where positions can't be replaced."
+FIXED = "Nothing in the positions of this model can be replaced while it runs."
+
 
 class Damage(TypedDict):
     """What one change costs, as a share of what it costs to have no positions at all, with its 95 % interval."""
@@ -62,7 +66,7 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
     run = model_of(inputs)
     kind = run.position_kind
     if kind is None:
-        raise NotApplicableError("Positions are no table, no rotations and not ALiBi here: none can be replaced.")
+        raise NotApplicableError(WITHIN if run.architecture.positions == "rotary" else FIXED)
     if kind == "table" and nonconstant_positions(inputs.weights) is None:
         raise NotApplicableError("The rows of P are alike, all or all but the first: there are no positions to take.")
     windows = run.windows(WINDOWS, SEED, PASSES)
