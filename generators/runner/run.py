@@ -112,7 +112,12 @@ class OpenedModel:
             raise CannotRunError("The model can't be run on text: it has no tokens.")
         text = text_for(self._folder, self.architecture.vocab_size)
         unjudged = not self.predicts or (not self.architecture.causal and text.mask_id is None)
-        return text if unjudged or text.carried else known_text(self, text)
+        if unjudged or text.carried:
+            return text
+        done = self._done
+        found = known_text(self, text)
+        self._done = done  # what it took to choose a text is no part of a finding
+        return found
 
     @cached_property
     def own_samples(self) -> TokenizedText:

@@ -36,7 +36,7 @@ KINDS = {
         "gpt2",
         True,
         "wpe.weight",
-        {"n_embd": D, "n_layer": LAYERS, "n_head": HEADS, "n_positions": N, "vocab_size": V},
+        {"n_embd": D, "n_layer": LAYERS, "n_head": HEADS, "n_positions": N, "vocab_size": V, "bos_token_id": 1},
     ),
     "bert": Kind("bert", False, "embeddings.position_embeddings.weight", BERT),
     "llama": Kind("llama", True, None, {**BERT, "num_key_value_heads": 2}),
