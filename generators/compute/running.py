@@ -1,23 +1,27 @@
 """The model itself, for findings that run it: whether it can be run here, and what its results then depend on."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from generators.base.errors import InputError
+from generators.base.plain import content_digest
 from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.sources import CONFIG, Files
+from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
 from generators.compute import code, run_text
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed, chosen_device
 from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
 
 if TYPE_CHECKING:
+    from generators.runner.own_samples import Known
     from generators.runner.run import OpenedModel
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
@@ -26,7 +30,7 @@ READ = (CONFIG, run_text.TOKENIZER, "tokenizer_config.json", "special_tokens_map
 # The code that runs: findings get a model that is open, so what they import does not name it.
 ROOM = tuple(
     f"generators.runner.{module}"
-    for module in ("opening", "run", "budget", "losses", "modules", "positions", "texts")
+    for module in ("opening", "run", "budget", "losses", "modules", "own_samples", "positions", "texts")
 )
 DEVICES = ("cpu", "cuda", "auto")
 THREADS = 1
@@ -37,6 +41,7 @@ OTHER_SOFTWARE = "The model can't be run here: transformers doesn't open its fil
 FOR_EVER = "more than this machine has."
 NO_TOKENS = "The model can't be run on text: it has no tokens."
 SKIPPED = "It runs the model, which was left out (--skip-runs)."
+OWN_SAMPLES = "own-samples"  # in the cache
 CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows for want of time
 
 
@@ -156,7 +161,19 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
         first_row=slot["skip"] if slot is not None and stored else 0,
         device=device,
         threads=THREADS,
+        remember=partial(_remembered, files, checkpoint),
     )
+
+
+def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], Known]") -> "Known":
+    """Return what is known of the text for a model; what was made from the same weights, files and code is cached."""
+    cache, place = TensorCache(default_folder()), (OWN_SAMPLES, content_digest(depends_on(files, checkpoint)))
+    stored = cache.note(*place)
+    if stored is not None and stored.get("digest") == content_digest(stored.get("known")):
+        return cast("Known", stored["known"])
+    known = make()
+    cache.store_note({"known": known, "digest": content_digest(known)}, *place)
+    return known
 
 
 def _read(files: Files) -> tuple[str, ...]:

@@ -34,6 +34,7 @@ def open_model(
     device: str = "cpu",
     threads: int = 1,
     budget_s: float = DEFAULT_BUDGET_S,
+    **options: Any,
 ) -> "OpenedModel":
     """Open the model in `folder` (config.json, safetensors, tokenizer) in float32.
 
@@ -46,6 +47,7 @@ def open_model(
         device: "cpu" or "cuda".
         threads: of torch. Two give the same bits as one and hardly help; parallel jobs do.
         budget_s: what a finding may take, by which it chooses how many windows it reads.
+        options: others of `OpenedModel`.
 
     Raises:
         CannotRunError: torch or transformers absent, partial weights, an architecture that transformers lacks, a
@@ -66,6 +68,7 @@ def open_model(
         device=device,
         threads=threads,
         budget_s=budget_s,
+        **options,
     )
 
 

@@ -21,8 +21,9 @@ from generators.base.runs import PositionKind, SeeAttention, SeeLogits, SeeState
 from generators.runner import budget, modules
 from generators.runner.errors import CannotRunError
 from generators.runner.losses import Drift, MaskedTokens, NextToken, StoredLoss
+from generators.runner.own_samples import Known, known_text, written_by
 from generators.runner.positions import find_positions
-from generators.runner.texts import TextWindows, TokenizedText, encode, text_for
+from generators.runner.texts import TextWindows, TokenizedText, encode, text_for, window_length
 
 # Bytes that the largest arrays of a batch may take; small enough to stay near the processor.
 BATCH_BYTES = 128 * 2**20
@@ -31,6 +32,7 @@ FLOAT_BYTES = 4
 DIGITS = 16  # of a digest, in the name of a folder
 
 Watch = Callable[[float], None]  # called with the share of a finding's runs that is done
+Remember = Callable[[Callable[[], Known]], Known]  # returns what was made before for this model, or makes it
 
 
 class OpenedModel:
@@ -51,8 +53,9 @@ class OpenedModel:
         threads: int,
         budget_s: float,
         largest_batch: int = LARGEST_BATCH,
+        remember: Remember = lambda make: make(),
     ) -> None:
-        self.architecture = architecture
+        self.architecture, self.remember = architecture, remember
         self.device, self.threads, self.largest_batch = device, threads, largest_batch
         self._folder = folder
         self._model = model
@@ -100,14 +103,35 @@ class OpenedModel:
 
     @cached_property
     def text(self) -> TokenizedText:
-        """The text that this model is run on.
+        """The text that this model is run on: its own held-out tokens, the shipped text, or its own samples.
 
         Raises:
-            CannotRunError: there is none in its tokens.
+            CannotRunError: there is none in its tokens that it knows.
         """
         if self.architecture.vocab_size is None:
             raise CannotRunError("The model can't be run on text: it has no tokens.")
-        return text_for(self._folder, self.architecture.vocab_size)
+        text = text_for(self._folder, self.architecture.vocab_size)
+        unjudged = not self.predicts or (not self.architecture.causal and text.mask_id is None)
+        if unjudged or text.carried:
+            return text
+        done = self._done
+        found = known_text(self, text)
+        self._done = done  # what it took to choose a text is no part of a finding
+        return found
+
+    @cached_property
+    def own_samples(self) -> TokenizedText:
+        """What the model writes itself.
+
+        Raises:
+            CannotRunError: it has no start token, or can't write.
+        """
+        return written_by(self)
+
+    @property
+    def config(self) -> Any:
+        """What transformers knows of the model."""
+        return self._model.config
 
     def windows(self, count: int, seed: int, passes: float = 1.0) -> TextWindows:
         """Draw windows of min(n_ctx, 256) tokens; fewer than `count` where `passes` over all would cost too much.
@@ -117,20 +141,23 @@ class OpenedModel:
         Raises:
             CannotRunError: there is no text in this model's tokens, or less than one window of it.
         """
-        length = self.text.window_length(self.architecture.n_ctx)
+        length = window_length(self.architecture.n_ctx)
         found = self.text.windows(self.affordable(count, length, passes), length, seed)
         self._due = len(found.ids) * passes
         return found
 
     def affordable(self, count: int, length: int, passes: float) -> int:
         """Return how many of `count` windows of `length` tokens `passes` runs have time for within the budget."""
-        parameters = sum(array.numel() for name, array in self._model.named_parameters() if "embed" not in name)
-        scores = 2 * self.architecture.n_layer * self.architecture.d_model * length
-        operations = 2 * length * (parameters + scores) * passes
         speed = budget.assumed_speed(self.device, self.threads)
-        found = budget.affordable(count, operations, self.budget_s, speed)
+        found = budget.affordable(count, self.operations(length) * passes, self.budget_s, speed)
         self.was_cut |= found < count
         return found
+
+    def operations(self, length: int) -> float:
+        """Return about how many floating point operations it takes to run one window of `length` tokens."""
+        parameters = sum(array.numel() for name, array in self._model.named_parameters() if "embed" not in name)
+        scores = 2 * self.architecture.n_layer * self.architecture.d_model * length
+        return 2.0 * length * (parameters + scores)
 
     def encode(self, text: str) -> tuple[int, ...]:
         """Return a piece of text as token ids, nothing put around it.
@@ -148,7 +175,7 @@ class OpenedModel:
         Causal models: the next token in nats. Encoders with their head: masked tokens in nats. Without: the drift
         of the last hidden states away from what they are now.
         """
-        loss = self._loss(windows)
+        loss = self.unstored_loss(windows)
         if self._unfinished is None:
             return loss
         self._losses += 1
@@ -175,6 +202,30 @@ class OpenedModel:
         wide = self._base_bytes(ids) + 3 * FLOAT_BYTES * ids.shape[1] * self.architecture.vocab_size
         for begin, batch in self._batches(ids, wide):
             see(begin, self._model(input_ids=batch, **self._options()).logits)
+
+    def write(self, start: int, drawn: Float[Array, "samples n"]) -> Int[Array, "samples n"]:
+        """Return what a causal model writes after the token `start`, at temperature 1 and with nothing cut off.
+
+        Args:
+            start: the token before the first one that is written.
+            drawn: uniform numbers in [0, 1): each chooses a token by the cumulated probabilities.
+
+        Raises:
+            CannotRunError: the model can't continue from what it computed before.
+        """
+        tokens = torch.full((len(drawn), 1), start, device=self.device)
+        past, written = None, []
+        with self._computing():
+            for at in torch.as_tensor(drawn.T, device=self.device):
+                found = self._model(input_ids=tokens, past_key_values=past, use_cache=True)
+                past = getattr(found, "past_key_values", None)
+                if past is None:
+                    raise CannotRunError("This architecture can't write text token by token.")
+                upto = found.logits[:, -1].double().softmax(dim=-1).cumsum(dim=-1)
+                tokens = torch.searchsorted(upto, at[:, None] * upto[:, -1:], right=True)
+                tokens.clamp_(max=upto.shape[1] - 1)
+                written.append(tokens.cpu().numpy())
+        return np.hstack(written).astype(np.int32)
 
     def hidden_states(self, ids: Int[Array, "windows n"], see: SeeStates) -> None:
         """Call `see` with a stage, the first window of the batch, and the stream there, (windows, n, d).
@@ -308,7 +359,8 @@ class OpenedModel:
 
     # How it is run
 
-    def _loss(self, windows: Windows) -> WindowLoss:
+    def unstored_loss(self, windows: Windows) -> WindowLoss:
+        """Return what `loss` does, but store nothing of it for an interrupted run."""
         if not self.predicts:
             return Drift(self.states_on_device, windows)
         kind = NextToken if self.architecture.causal else MaskedTokens

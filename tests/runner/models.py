@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from generators.base.architecture import Architecture
+from tests.benchmark import realistic_embedding
 
 N, D, V, LAYERS, HEADS = 40, 32, 60, 3, 4
+GPT2_SIZE = (12, 768, 1024)  # layers, width, positions
+GPT2_NORM = 4.0  # about the mean length of its token embeddings
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ KINDS = {
         "gpt2",
         True,
         "wpe.weight",
-        {"n_embd": D, "n_layer": LAYERS, "n_head": HEADS, "n_positions": N, "vocab_size": V},
+        {"n_embd": D, "n_layer": LAYERS, "n_head": HEADS, "n_positions": N, "vocab_size": V, "bos_token_id": 1},
     ),
     "bert": Kind("bert", False, "embeddings.position_embeddings.weight", BERT),
     "llama": Kind("llama", True, None, {**BERT, "num_key_value_heads": 2}),
@@ -88,16 +91,24 @@ def write_gpt2_shaped(
 ) -> Path:
     """Write a complete checkpoint of GPT-2's shape with random weights, as the hub has them.
 
-    Its tokens are those of the GPT-2 in `tokenizer`, its heads 64 wide as in all of its sizes.
+    Its tokens are those of the GPT-2 in `tokenizer`, its heads 64 wide as in all of its sizes. At GPT-2's own size
+    every tensor that `tokenizer` has (positions, norms, attention, biases) is GPT-2's; the rest is made up.
     """
     import torch
     import transformers
+    from safetensors.torch import load_file
 
     torch.manual_seed(seed)
     config = transformers.GPT2Config(n_positions=n_ctx, n_embd=d_model, n_layer=n_layer, n_head=d_model // 64)
     model = transformers.GPT2LMHeadModel(config)
     with torch.no_grad():
         model.transformer.wpe.weight.mul_(10)  # as large beside the tokens as trained ones are
+        if (n_layer, d_model, n_ctx) == GPT2_SIZE:
+            E = realistic_embedding(*model.transformer.wte.weight.shape, np.random.default_rng(seed))
+            model.transformer.wte.weight.copy_(torch.from_numpy(E / np.linalg.norm(E, axis=1).mean() * GPT2_NORM))
+            real = load_file(tokenizer / "model.safetensors")
+            lacking = model.transformer.load_state_dict(real, strict=False)
+            assert not lacking.unexpected_keys, lacking.unexpected_keys
     model.save_pretrained(folder)
     for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt"):
         shutil.copyfile(tokenizer / name, folder / name)

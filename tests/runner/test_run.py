@@ -374,7 +374,7 @@ def test_who_watches_learns_how_much_is_done(opened):
     run.begin(600)
 
 
-@pytest.mark.parametrize("name", ["gpt2", "bert", "encoder"])
+@pytest.mark.parametrize("name", ["gpt2", "encoder"])
 def test_it_is_what_findings_run(opened, name):
     run = opened(name)
     windows = run.windows(2, 0)

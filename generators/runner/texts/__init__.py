@@ -1,7 +1,8 @@
 """The texts that models are run on: shipped, pinned by digest, cut into windows that a seed draws.
 
 A checkpoint may carry text of its own as token ids (`held_out_tokens.npy`); all others read the language reference of
-Python's documentation, in the words of their own tokenizer.
+Python's documentation, in the words of their own tokenizer. Models that can't read that get their own samples
+(`runner/own_samples.py`).
 """
 
 import hashlib
@@ -43,10 +44,7 @@ class TokenizedText:
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
     mask_id: int | None = None
-
-    def window_length(self, n_ctx: int | None) -> int:
-        """Return how long windows are in a model of `n_ctx` positions; None: as many as there are."""
-        return LONGEST_WINDOW if n_ctx is None else min(n_ctx, LONGEST_WINDOW)
+    carried: bool = False  # by the checkpoint, so that it is known that the model was trained on its like
 
     def windows(self, count: int, length: int, seed: int) -> TextWindows:
         """Draw `count` windows that share no token of the text, or all there are; the first ones don't depend on it.
@@ -66,6 +64,11 @@ class TokenizedText:
             (len(self.before), length - len(self.after)),
             self.mask_id,
         )
+
+
+def window_length(n_ctx: int | None) -> int:
+    """Return how long windows are in a model of `n_ctx` positions; None: as many as there are."""
+    return LONGEST_WINDOW if n_ctx is None else min(n_ctx, LONGEST_WINDOW)
 
 
 def text_for(folder: Path, vocab_size: int) -> TokenizedText:
@@ -99,7 +102,7 @@ def _carried(path: Path) -> TokenizedText:
         raise CannotRunError(
             f"{path.name} must hold one row of unsigned token ids, not {ids.dtype}{list(ids.shape)}."
         )
-    return TokenizedText("held-out tokens", digest_of_ids(ids), ids.astype(np.int32))
+    return TokenizedText("held-out tokens", digest_of_ids(ids), ids.astype(np.int32), carried=True)
 
 
 def digest_of_ids(ids: Int[Array, " tokens"]) -> str:

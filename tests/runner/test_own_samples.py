@@ -1,0 +1,135 @@
+"""Which text a model is run on, and what it writes where it can't read the shipped one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from generators.base.plain import content_digest
+from generators.checkpoint.registry import FolderSource, Model
+from generators.checkpoint.sources import Places
+from generators.compute.plan import open_model as open_registered
+from generators.runner import CannotRunError, open_model, own_samples
+from generators.runner.texts import text_for
+from tests.conftest import ROOT
+from tests.runner.models import KINDS, N, V, architecture, write_model
+
+pytest.importorskip("torch", reason="torch isn't installed")
+pytest.importorskip("transformers", reason="transformers isn't installed")
+
+FEW = 4
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    root = tmp_path_factory.mktemp("models")
+    return {name: write_model(root / name, KINDS[name]) for name in ("gpt2", "llama", "bloom", "bert")}
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch):
+    monkeypatch.setattr(own_samples, "MOST_SAMPLES", FEW)
+    monkeypatch.setattr(own_samples, "MOST_WINDOWS", 8)
+
+
+def opened(folders, name, **options):
+    return open_model(folders[name], architecture(KINDS[name]), position_tensor=KINDS[name].tensor, **options)
+
+
+def without_cache(run, start, drawn):
+    """Return what a model writes, from its logits on everything written so far."""
+    rows = np.full((len(drawn), 1), start, np.int32)
+    for column in drawn.T:
+        last = []
+        run.logits(rows, lambda _, logits, last=last: last.append(logits[:, -1].astype(np.float64)))
+        scores = np.concatenate(last)
+        upto = np.cumsum(np.exp(scores - scores.max(axis=1, keepdims=True)), axis=1)
+        picked = (upto <= column[:, None] * upto[:, -1:]).sum(axis=1)
+        rows = np.hstack([rows, picked[:, None].astype(np.int32)])
+    return rows[:, 1:]
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bloom"])
+def test_each_token_is_drawn_from_what_the_model_predicts_after_those_before(folders, name):
+    run, drawn = opened(folders, name), np.random.default_rng(0).random((3, 12))
+    np.testing.assert_array_equal(run.write(1, drawn), without_cache(run, 1, drawn))
+
+
+def test_a_model_that_cannot_read_the_shipped_text_is_run_on_its_own_samples(folders):
+    run = opened(folders, "gpt2")
+    assert (run.text.name, run.text.before) == (own_samples.NAME, (1,))
+    windows = run.windows(99, 0)
+    assert windows.ids.shape == (FEW, N)
+    assert set(windows.ids[:, 0]) == {1}
+    assert windows.inner == (1, N)
+    assert len(run.text.ids) == FEW * (N - 1)
+
+
+def test_the_first_samples_do_not_depend_on_how_many_there_are(folders, monkeypatch):
+    four = opened(folders, "gpt2").own_samples.ids
+    monkeypatch.setattr(own_samples, "MOST_SAMPLES", 2)
+    np.testing.assert_array_equal(opened(folders, "gpt2").own_samples.ids, four[: 2 * (N - 1)])
+
+
+def test_what_is_known_of_a_text_is_made_once(folders):
+    made = []
+
+    def remember(make):
+        made.extend([] if made else [make()])
+        return made[0]
+
+    first, second = (opened(folders, "gpt2", remember=remember).text for _ in range(2))
+    assert first.sha256 == second.sha256
+    assert len(made) == 1
+    known = {**made[0], "loss": 0.5 * made[0]["entropy"]}
+    shipped = text_for(folders["gpt2"], V)
+    assert opened(folders, "gpt2", remember=lambda make: known).text.name == shipped.name
+
+
+def test_an_encoder_that_cannot_read_the_shipped_text_is_not_run_on_text(folders):
+    with pytest.raises(CannotRunError, match=r"predicts tokens worse \(\d\.\d\d nats\) than their frequencies do"):
+        _ = opened(folders, "bert").text
+
+
+def test_the_start_token():
+    class Config:
+        bos_token_id, eos_token_id = 50256, 7
+
+        def get_text_config(self):
+            return self
+
+    config = Config()
+    assert own_samples.start_token(config, 50257) == 50256
+    assert own_samples.start_token(config, 60) == 7
+    with pytest.raises(CannotRunError, match="no start token"):
+        own_samples.start_token(config, 5)
+
+
+def test_the_entropy_of_token_frequencies():
+    ids = np.random.default_rng(0).integers(0, 256, 10**6)
+    assert own_samples.entropy(ids) == pytest.approx(np.log(256), abs=1e-3)
+    assert own_samples.entropy(np.zeros(9, int)) == 0
+
+
+def registered(name):
+    folder = ROOT / "models" / name
+    return open_registered(Model(name="m", title="M", sources=(FolderSource(folder=folder),)), Places())
+
+
+def test_held_out_tokens_come_first():
+    assert registered("stdlib-gpt2").run.text.carried
+
+
+def test_samples_are_cached_by_the_weights_and_damaged_ones_are_made_again(monkeypatch):
+    from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
+
+    first = registered("third-party/gpt2-basic-486").run.text
+    monkeypatch.setattr(own_samples, "written_by", lambda run: pytest.fail("it was written again"))
+    assert registered("third-party/gpt2-basic-486").run.text.sha256 == first.sha256
+    notes = [file.path for file in TensorCache(default_folder()).notes() if "own-samples" in str(file.path)]
+    for note in notes:
+        note.write_text(note.read_text().replace("1", "2"))
+    monkeypatch.setattr(own_samples, "written_by", lambda run: replace(first, ids=first.ids[:-1]))
+    again = registered("third-party/gpt2-basic-486").run.text
+    assert len(again.ids) == len(first.ids) - 1
+    assert content_digest(again.ids.tolist()) != content_digest(first.ids.tolist())
