@@ -96,6 +96,13 @@ class Model(Entry):
         description="Token counts of a corpus, as `atlas count-tokens` writes them; a path relative to `models.yml`.",
     )
     group: Title | None = Field(default=None, description="Models of a group are listed together on pages.")
+    recipe: Title | None = Field(
+        default=None,
+        description="Models of one recipe (other sizes, seeds or halves of it) share this name and count once.",
+    )
+    adds: Text | None = Field(
+        default=None, description="What it adds to the others, in a line: a scheme, a recipe, a size or a domain."
+    )
     only_in_series: bool = Field(
         default=False,
         description="Has a page, but is shown in its series only: no list of models has it, none counts it.",

@@ -34,7 +34,6 @@ UNREAD_BY_TRANSFORMERS = [
     ("modernbert-base", "position_embedding_type"),
     ("opus-mt-en-de--decoder", "static_position_embeddings"),
     ("opus-mt-en-de--encoder", "static_position_embeddings"),
-    ("starcoder2-7b", "scale_attn_weights"),
 ]
 
 
