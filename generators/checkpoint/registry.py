@@ -105,7 +105,7 @@ class Model(Entry):
     )
     only_in_series: bool = Field(
         default=False,
-        description="Has a page, but is shown in its series only: no list of models has it, none counts it.",
+        description="A series member: it has a page, is folded or marked in lists of models, and counts as none.",
     )
     licence: Text | None = Field(default=None, description="The licence of the weights.")
     notes: Text | None = Field(default=None, description="What it is and was trained on, in a sentence or two.")

@@ -135,9 +135,10 @@ class Alike:
 def alike(pages: Sequence[ModelPage]) -> Alike:
     """Return models in a plane of any two of their numbers."""
     claims, sizes = list(_of_claims(pages)), list(_of_sizes(pages))
+    once = [i for i, page in enumerate(pages) if page.counted_as not in [other.counted_as for other in pages[:i]]]
     apart = np.array([[i < j and a.finding != b.finding for j, b in enumerate(claims)] for i, a in enumerate(claims)])
-    together = _together(claims, claims, apart)
-    size = _together(sizes, claims, np.ones((len(sizes), len(claims)), dtype=bool))
+    together = _together(claims, claims, apart, once)
+    size = _together(sizes, claims, np.ones((len(sizes), len(claims)), dtype=bool), once)
     start = (together.x, together.y) if together is not None else _start(claims)
     return Alike(pages, (*sizes, *claims), start, together, size)
 
@@ -181,10 +182,13 @@ def _both(x: Axis, y: Axis) -> list[int]:
     return [i for i, (a, b) in pairs if a is not None and b is not None]
 
 
-def _together(xs: Sequence[Axis], ys: Sequence[Axis], allowed: Bool[Array, "a b"]) -> Together | None:
+def _together(
+    xs: Sequence[Axis], ys: Sequence[Axis], allowed: Bool[Array, "a b"], once: Sequence[int]
+) -> Together | None:
+    """Return what goes together most over the models `once`, of which there is one for each recipe."""
     if not xs or not ys:
         return None
-    found = strongest(_matrix(xs), _matrix(ys), allowed, FEWEST)
+    found = strongest(_matrix(xs)[:, once], _matrix(ys)[:, once], allowed, FEWEST)
     return None if found is None else Together(xs[found.row], ys[found.column], found)
 
 

@@ -17,7 +17,10 @@ DIGITS = 7  # of published numbers: those of float32
 
 
 def write(pages: Sequence[ModelPage], staging: Staging) -> None:
-    """Write the data files of the site; those of each model are written with its figures."""
+    """Write the data files of the site; those of each model are written with its figures.
+
+    Members of series are among `pages`, and `models.json` says which they are.
+    """
     staging.write("data/findings.schema.json", as_json(json_schema()))
     staging.write("data/claims.json", as_json(claims_of_site()))
     staging.write("data/models.json", as_json([model_entry(page) for page in pages]))
@@ -87,7 +90,7 @@ def model_entry(page: ModelPage) -> dict[str, Any]:
     """Return what the compare page needs to know of a model beside its findings."""
     shown = [(section.finding.name, section.signature) for section in page.sections]
     pictures = {finding: _picture(picture, page) for finding, picture in shown if picture is not None}
-    return {"name": page.name, "title": page.title, "pictures": pictures}
+    return {"name": page.name, "title": page.title, "only_in_series": page.in_series, "pictures": pictures}
 
 
 def _picture(picture: Picture, page: ModelPage) -> dict[str, Any]:

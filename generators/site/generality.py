@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from generators.compute.records import ClaimRecord
-from generators.site.learned import FIRST, Lesson
+from generators.site.learned import FIRST, Lesson, Recipe
 from generators.site.view import ModelPage
 
-GROUPS = "all", "some", "none", "untested"  # models in which a claim holds
+GROUPS = "all", "some", "none", "few", "untested"  # models in which a claim holds; few: fewer than three can test it
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,18 @@ class Generality:
 
     @property
     def everywhere(self) -> list[Lesson]:
-        """Return what holds in every model that can test it, of which there are at least two."""
-        return [lesson for lesson in self.lessons if len(lesson.cases) > 1 and lesson.holding == len(lesson.cases)]
+        """Return what holds in every model that can test it, of which there are at least three."""
+        return [lesson for lesson in self.lessons if lesson.enough and lesson.in_all]
+
+    @property
+    def in_two(self) -> list[Lesson]:
+        """Return what two models can test, and both bear out."""
+        return [lesson for lesson in self.lessons if lesson.tested == lesson.holding == 2]
+
+    @property
+    def in_one_of_two(self) -> list[tuple[Lesson, str]]:
+        """Return what two models can test and one bears out, with that one's title."""
+        return [(one, _holding(one).title) for one in self.lessons if one.tested == 2 and one.holding == 1]
 
     @property
     def nowhere(self) -> list[Lesson]:
@@ -41,28 +51,32 @@ class Generality:
 
     @property
     def most_general_of_first(self) -> list[Lesson]:
-        """Return, of what holds in the first model and in others, what holds in the largest share of models."""
-        shared = [one for one in self.lessons if one.holding > 1 and one.first and one.first.claim.verdict == "holds"]
+        """Return what holds in the first model and in others, in the largest share of three models or more."""
+        shared = [
+            one
+            for one in self.lessons
+            if one.enough and one.holding > 1 and one.first and one.first.claim.verdict == "holds"
+        ]
         return [lesson for lesson in shared if lesson.share == shared[0].share]
 
     @property
     def in_first_alone(self) -> list[Lesson]:
-        """Return what holds in the first model and in no other that can test it, at least one; the least first."""
-        return [lesson for lesson in reversed(self._alone) if _holding(lesson).name == FIRST]
+        """Return what holds in the first model and in no other of three or more; the least general first."""
+        return [lesson for lesson in reversed(self._alone) if _has_first(_holding(lesson))]
 
     @property
-    def in_another_alone(self) -> list[tuple[Lesson, ModelPage]]:
-        """Return what holds in one other model alone of at least two that can test it, with that model."""
-        return [(lesson, page) for lesson in self._alone if (page := _holding(lesson)).name != FIRST]
+    def in_another_alone(self) -> list[tuple[Lesson, str]]:
+        """Return what holds in one other model alone of three or more that can test it, with that model's title."""
+        return [(lesson, one.title) for lesson in self._alone if not _has_first(one := _holding(lesson))]
 
     @property
-    def by_one(self) -> list[tuple[Lesson, ModelPage]]:
-        """Return what holds in the only model that can test it, with that model."""
-        return [(lesson, _holding(lesson)) for lesson in self.lessons if len(lesson.cases) == lesson.holding == 1]
+    def by_one(self) -> list[tuple[Lesson, str]]:
+        """Return what holds in the one model that can test it, with that model's title."""
+        return [(one, _holding(one).title) for one in self.lessons if one.tested == one.holding == 1]
 
     @property
     def _alone(self) -> list[Lesson]:
-        return [lesson for lesson in self.lessons if lesson.holding == 1 < len(lesson.cases)]
+        return [lesson for lesson in self.lessons if lesson.enough and lesson.holding == 1]
 
     @property
     def of_first(self) -> dict[str, ClaimRecord]:
@@ -93,20 +107,30 @@ class Generality:
 
 
 def generality(lessons: Sequence[Lesson], pages: Sequence[ModelPage]) -> Generality:
-    """Return lessons from the most general to the least; equals stay in the order of the site."""
-    ordered = sorted(lessons, key=lambda lesson: (bool(lesson.cases), *lesson.generality), reverse=True)
+    """Return lessons from the most general to the least, then those that fewer than three models can test.
+
+    Equals stay in the order of the site.
+    """
+
+    def rank(lesson: Lesson) -> tuple[bool, bool, float, float, int]:
+        return (lesson.enough, bool(lesson.cases), *lesson.generality)
+
     first = next((page for page in pages if page.name == FIRST), None)
-    return Generality(tuple(ordered), first)
+    return Generality(tuple(sorted(lessons, key=rank, reverse=True)), first)
 
 
 def _group(lesson: Lesson) -> str:
-    if not lesson.cases:
-        return "untested"
-    if lesson.holding == len(lesson.cases):
+    if not lesson.enough:
+        return "few" if lesson.cases else "untested"
+    if lesson.in_all:
         return "all"
     return "some" if lesson.holding else "none"
 
 
-def _holding(lesson: Lesson) -> ModelPage:
-    """Return the first model in which a claim holds; there must be one."""
-    return next(case.page for case in lesson.cases if case.claim.verdict == "holds")
+def _holding(lesson: Lesson) -> Recipe:
+    """Return the first models in which a claim holds, of one recipe; there must be some."""
+    return next(recipe for recipe in lesson.recipes if recipe.verdict == "holds")
+
+
+def _has_first(recipe: Recipe) -> bool:
+    return any(case.page.name == FIRST for case in recipe.cases)

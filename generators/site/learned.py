@@ -1,19 +1,23 @@
 """What we learned: every claim over all models, from verdicts and effects. Words: `templates/lessons.j2`.
 
 True for three models as for fifty: of few, names are given; of many, to the extremes only, and the rest is counted.
+Models of one recipe count as one, and members of a series as none.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from generators.base.sentences import listed
 from generators.base.text import number
 from generators.compute.records import ClaimRecord
 from generators.findings.judging import VERDICTS, Rule
 from generators.site.view import ModelPage
 
 FIRST = "gpt2"  # the model that nearly every observation was made on
+FEWEST = 3  # models from which on a sentence says "all", "most" or "only"
 
 
 @dataclass(frozen=True)
@@ -30,10 +34,29 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Recipe:
+    """The models of one recipe that can test a claim: they count once."""
+
+    cases: tuple[Case, ...]
+
+    @property
+    def verdict(self) -> str:
+        """Return the verdict that all of them share; `partly` where they differ."""
+        first, *others = {case.claim.verdict for case in self.cases}
+        return "partly" if others else first
+
+    @property
+    def title(self) -> str:
+        """Return the models' titles."""
+        titles = [case.page.title for case in self.cases]
+        return titles[0] if len(titles) == 1 else f"{listed(titles)} (one recipe)"
+
+
+@dataclass(frozen=True)
 class Lesson:
     """One claim over all models: how often it holds, by family; where most; and what runs against the first model.
 
-    `of_series` are the models that can test it and are in their series alone, so that they count nowhere else.
+    `of_series` are the members of series that can test it; they are in no count of models.
     """
 
     rule: Rule[Any]
@@ -43,25 +66,56 @@ class Lesson:
     lacking: ModelPage | None = None  # that model, where it isn't
     of_series: tuple[Case, ...] = ()
 
+    @cached_property
+    def recipes(self) -> tuple[Recipe, ...]:
+        """Return the models that can test it; those of one recipe together."""
+        found: dict[str, list[Case]] = {}
+        for case in self.cases:
+            found.setdefault(case.page.counted_as, []).append(case)
+        return tuple(Recipe(tuple(cases)) for cases in found.values())
+
+    @property
+    def tested(self) -> int:
+        """Return how many models can test it; those of one recipe count once, here and below."""
+        return len(self.recipes)
+
     @property
     def holding(self) -> int:
-        """Return in how many models it holds."""
-        return sum(case.claim.verdict == "holds" for case in self.cases)
+        """Return in how many models it holds; of one recipe it must hold in all."""
+        return self._count("holds")
+
+    @property
+    def partly(self) -> int:
+        """Return in how many models it partly holds; a recipe whose models differ is one of them."""
+        return self._count("partly")
+
+    def _count(self, verdict: str) -> int:
+        return sum(recipe.verdict == verdict for recipe in self.recipes)
+
+    @property
+    def enough(self) -> bool:
+        """Return whether enough models can test it to speak of all of them, or of only one."""
+        return self.tested >= FEWEST
+
+    @property
+    def in_all(self) -> bool:
+        """Return whether it holds in all models that can test it, of which there must be one."""
+        return bool(self.cases) and self.holding == self.tested
 
     @property
     def series_holding(self) -> int:
-        """Return in how many models it holds that are in their series alone."""
+        """Return in how many members of series it holds."""
         return sum(case.claim.verdict == "holds" for case in self.of_series)
 
     @property
     def otherwise(self) -> tuple[str, int] | None:
         """Return what speaks against its holding in all models tested, in one alone, or in none.
 
-        It is a verdict and in how many models of series it is that; None where nothing does.
+        It is a verdict and in how many members of series it is that; None where nothing does.
         """
-        if not self.cases or 1 < self.holding < len(self.cases):
+        if not self.cases or 1 < self.holding < self.tested:
             return None
-        verdict = "fails" if self.holding == len(self.cases) else "holds"
+        verdict = "fails" if self.in_all else "holds"
         count = sum(case.claim.verdict == verdict for case in self.of_series)
         return (verdict, count) if count else None
 
@@ -69,43 +123,38 @@ class Lesson:
     def mostly_otherwise(self) -> bool:
         """Return whether it holds in all models tested, and fails in most of those of series that can test it."""
         failing = sum(case.claim.verdict == "fails" for case in self.of_series)
-        return self.holding == len(self.cases) and 2 * failing > len(self.of_series)
-
-    @property
-    def partly(self) -> int:
-        """Return in how many models it partly holds."""
-        return sum(case.claim.verdict == "partly" for case in self.cases)
+        return self.in_all and 2 * failing > len(self.of_series)
 
     @property
     def by_family(self) -> list[tuple[str, int, int]]:
         """Return (family, models in which it holds, models tested), most tested first."""
-        tested = Counter(case.page.findings.model.family for case in self.cases)
-        holding = Counter(case.page.findings.model.family for case in self.cases if case.claim.verdict == "holds")
+        tested = Counter(_family(recipe) for recipe in self.recipes)
+        holding = Counter(_family(recipe) for recipe in self.recipes if recipe.verdict == "holds")
         return [(family, holding[family], count) for family, count in tested.most_common()]
 
     @property
     def share(self) -> float:
         """Return in which share of the models that can test it, 0 where none can."""
-        return self.holding / len(self.cases) if self.cases else 0.0
+        return self.holding / self.tested if self.cases else 0.0
 
     @property
     def generality(self) -> tuple[float, float, int]:
         """Return what claims are ordered by: the shares that hold and partly hold, and how many can test it."""
-        return self.share, self.partly / len(self.cases) if self.cases else 0.0, len(self.cases)
+        return self.share, self.partly / self.tested if self.cases else 0.0, self.tested
 
     @property
     def titles(self) -> dict[str, list[str]]:
         """Return the models that can test it, by verdict."""
-        return {kind: [one.page.title for one in self.cases if one.claim.verdict == kind] for kind in VERDICTS}
+        return {kind: [one.title for one in self.recipes if one.verdict == kind] for kind in VERDICTS}
 
     @property
     def extreme(self) -> tuple[str, Case] | None:
-        """Return the case on which most speaks for the claim, and its kind; None with fewer than two effects.
+        """Return the case on which most speaks for the claim, and its kind; None with fewer than three models.
 
         It is the largest effect (the lowest value, where low ones are evidence) unless thresholds differ by model.
         """
         case = self.strongest
-        if case is None or sum(one.claim.value is not None for one in self.cases) < 2:
+        if case is None or self._measured < FEWEST:
             return None
         if not self._one_threshold:
             return ("beyond" if self._margin(case) >= 0 else "nearest"), case
@@ -124,6 +173,16 @@ class Lesson:
         return len({case.claim.threshold for case in self.cases}) == 1
 
     @property
+    def _measured(self) -> int:
+        return sum(any(case.claim.value is not None for case in recipe.cases) for recipe in self.recipes)
+
+    @property
+    def ends(self) -> tuple[Case, Case] | None:
+        """Return the cases least and most on the side of `holds`; None with effects of fewer than three models."""
+        weakest, strongest = self.weakest, self.strongest
+        return None if weakest is None or strongest is None or self._measured < FEWEST else (weakest, strongest)
+
+    @property
     def strongest(self) -> Case | None:
         """Return the case furthest on the side of `holds`; None where no effect was measured."""
         measured = [case for case in self.cases if case.claim.value is not None]
@@ -138,7 +197,7 @@ class Lesson:
     @property
     def counts(self) -> tuple[int, int, int, int]:
         """Return in how many models it holds, partly holds, fails, and stays untested."""
-        fails = len(self.cases) - self.holding - self.partly
+        fails = self.tested - self.holding - self.partly
         return self.holding, self.partly, fails, self.untested
 
     @property
@@ -170,7 +229,7 @@ class Lesson:
 def lessons(
     rules: Sequence[Rule[Any]], pages: Sequence[ModelPage], in_series: Sequence[ModelPage] = ()
 ) -> Iterator[Lesson]:
-    """Yield the lesson of every claim; `in_series` are models that count only where no other can test it."""
+    """Yield the lesson of every claim; `in_series` are members of series, which count nowhere."""
     for rule in rules:
         known = _cases(rule, pages)
         tested = tuple(case for case in known if case.claim.verdict != "untested")
@@ -178,7 +237,12 @@ def lessons(
         untested = of_first is not None and of_first.claim.verdict == "untested"
         first, lacking = (None, of_first.page) if of_first and untested else (of_first, None)
         of_series = tuple(case for case in _cases(rule, in_series) if case.claim.verdict != "untested")
-        yield Lesson(rule, tested, len(known) - len(tested), first, lacking, of_series)
+        without = {case.page.counted_as for case in known} - {case.page.counted_as for case in tested}
+        yield Lesson(rule, tested, len(without), first, lacking, of_series)
+
+
+def _family(recipe: Recipe) -> str:
+    return recipe.cases[0].page.findings.model.family
 
 
 def _cases(rule: Rule[Any], pages: Sequence[ModelPage]) -> list[Case]:

@@ -14,6 +14,7 @@ from generators.site.view import ModelPage
 
 NAVIGATION = "navigation.json"  # in the staging folder; no page of the site
 DATA = "data.md"
+MEMBERS = "Series members"
 
 
 def write_navigation(
@@ -21,11 +22,12 @@ def write_navigation(
     pages: Sequence[ModelPage],
     notebooks: Sequence[Notebook],
     series: Sequence[SeriesPage] | None,
+    members: Sequence[ModelPage] = (),
     *,
     whole: bool = True,
 ) -> None:
     """Write the menu beside the pages it lists, in the form of mkdocs.yml's `nav`."""
-    menu = navigation(pages, notebooks, series) if whole else navigation_of_report(pages)
+    menu = navigation(pages, notebooks, series, members) if whole else navigation_of_report(pages)
     staging.write(NAVIGATION, as_json(menu))
 
 
@@ -36,12 +38,23 @@ def read_navigation(folder: Path) -> list[Any]:
 
 
 def navigation(
-    pages: Sequence[ModelPage], notebooks: Sequence[Notebook], series: Sequence[SeriesPage] | None = None
+    pages: Sequence[ModelPage],
+    notebooks: Sequence[Notebook],
+    series: Sequence[SeriesPage] | None = None,
+    members: Sequence[ModelPage] = (),
 ) -> list[Any]:
-    """Return the menu: titles and the pages behind them; `series` is None where none are known."""
+    """Return the menu: titles and the pages behind them.
+
+    Args:
+        pages: the models.
+        notebooks: the notebooks.
+        series: None where none are known.
+        members: members of series, which are folded.
+    """
+    folded = [{MEMBERS: _linked(members)}] if members else []
     menu: list[Any] = [
         {"Home": "index.md"},
-        {"Models": ["models/index.md", *({page.title: f"models/{page.name}.md"} for page in pages)]},
+        {"Models": ["models/index.md", *_linked(pages), *folded]},
         {"Compare": ["compare.md", {"Who is alike?": "alike.md"}]},
         *_series(series),
         _findings(),
@@ -56,8 +69,16 @@ def navigation(
 
 def navigation_of_report(pages: Sequence[ModelPage]) -> list[Any]:
     """Return the menu of a report on some models."""
-    models = ({page.title: f"models/{page.name}.md"} for page in pages)
-    return [{"Overview": "index.md"}, *models, _findings(), {"About": ["about.md", {"Glossary": "glossary.md"}]}]
+    return [
+        {"Overview": "index.md"},
+        *_linked(pages),
+        _findings(),
+        {"About": ["about.md", {"Glossary": "glossary.md"}]},
+    ]
+
+
+def _linked(pages: Sequence[ModelPage]) -> list[dict[str, str]]:
+    return [{page.title: f"models/{page.name}.md"} for page in pages]
 
 
 def _series(series: Sequence[SeriesPage] | None) -> list[Any]:

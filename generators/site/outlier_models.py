@@ -1,7 +1,7 @@
 """What sets one model apart from the others: verdicts that only it has, and effects far from all of theirs.
 
 Made from the distribution over models, so that it is as true for four as for fifty; with fewer than three models that
-can test a claim nothing is said of it.
+can test a claim, those of one recipe counted once, nothing is said of it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,21 +40,24 @@ class OutlierModel:
 
 def outlier_model(page: ModelPage, pages: Sequence[ModelPage]) -> OutlierModel:
     """Return what sets a model apart from the others of `pages`."""
-    tested = [(claim, others) for claim, others in _compared(page, pages) if len(others) >= FEWEST_OTHERS]
+    tested = list(_compared(page, pages))
     holds = tuple(c for c, others in tested if c.verdict == "holds" and all(o.verdict != "holds" for o in others))
     fails = tuple(c for c, others in tested if c.verdict == "fails" and all(o.verdict == "holds" for o in others))
-    far = [found for c, others in tested if c not in (*holds, *fails) and (found := _far(c, others)) is not None]
-    return OutlierModel(len(pages) - 1, holds, fails, tuple(sorted(far, key=lambda one: -one.times)[:MOST_FAR]))
+    far = [found for c, theirs in tested if c not in (*holds, *fails) and (found := _far(c, theirs)) is not None]
+    others = [other for other in pages if other.name != page.name]
+    return OutlierModel(len(others), holds, fails, tuple(sorted(far, key=lambda one: -one.times)[:MOST_FAR]))
 
 
 def _compared(page: ModelPage, pages: Sequence[ModelPage]) -> Iterator[tuple[ClaimRecord, list[ClaimRecord]]]:
-    """Yield each claim that the model can test, with that of every other model that can."""
+    """Yield each claim that the model and two others of other recipes can test, with the others'."""
     others = [other for other in pages if other.name != page.name]
     for claim in page.findings.claims:
         if claim.verdict == "untested":
             continue
-        theirs = [other.claims[claim.id] for other in others if claim.id in other.claims]
-        yield claim, [one for one in theirs if one.verdict != "untested"]
+        judged = [(other, other.claims[claim.id]) for other in others if claim.id in other.claims]
+        able = [(other, theirs) for other, theirs in judged if theirs.verdict != "untested"]
+        if len({other.counted_as for other, _ in able} - {page.counted_as}) >= FEWEST_OTHERS:
+            yield claim, [theirs for _, theirs in able]
 
 
 def _far(claim: ClaimRecord, others: Sequence[ClaimRecord]) -> FarEffect | None:

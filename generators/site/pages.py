@@ -90,10 +90,10 @@ def render(
         with_page = [page.name for page in (*rendered.pages, *rendered.in_series)]
         series = write_series(registry, store, staging, templates, with_page)
     _write_pages(rendered, registry, staging, templates, listed, store.layers[-1].root, family_lessons(series or ()))
-    write_navigation(staging, rendered.pages, listed, series, whole=whole)
-    data.write(rendered.pages, staging)
+    write_navigation(staging, rendered.pages, listed, series, rendered.in_series, whole=whole)
+    data.write([*rendered.pages, *rendered.in_series], staging)
     if whole:
-        write_search(rendered.pages, rendered.entities, staging)
+        write_search([*rendered.pages, *rendered.in_series], rendered.entities, staging)
         write_table(rendered.pages, rendered.in_series, staging)
         write_entries(rendered.pages, staging)
         write_previews(rendered.pages, rendered.in_series, staging)
@@ -110,16 +110,14 @@ def _model_pages(
 ) -> Rendered:
     rendered, whole = Rendered([], [], []), bool(templates.globals["whole"])
     made = _drawn(registry, store, staging, unavailable, rendered, report, whole=whole)
-    everyone = [each.page for _, each in made]
     counted = [each.page for model, each in made if not model.only_in_series]
     for model, each in made:
         page = each.page
         with _costing_only(model, rendered, report):
-            others = everyone if model.only_in_series else counted
             text = templates.get_template("model.md.j2").render(
                 root="../../",
                 page=page,
-                outlier=outlier_model(page, others),
+                outlier=outlier_model(page, counted),
                 beside_series=model.only_in_series,
                 entities=each.entities,
                 in_series=series_of(model, registry, store) if whole else [],

@@ -57,8 +57,13 @@ def entries_of_glossary() -> list[dict[str, Any]]:
 
 
 def entries_of_model(page: ModelPage, entities: Iterable[Notable]) -> list[dict[str, Any]]:
-    """Return an entry for every entity of a model that results name, and one that says where all others are."""
+    """Return an entry for every entity of a model that results name, and one that says where all others are.
+
+    A member of a series has one entry in all: such models are many and much alike.
+    """
     address = f"models/{page.name}/"
+    if page.in_series:
+        return [_entry(address, f"{page.title} (series member)", _of_member(page), BOOST)]
     look_up = f"Any channel, head, token or position of {page.title}: all that is known of it in one place."
     return [
         _entry(f"{address}#{PLACE}", f"Look up a channel, a head, a token of {page.title}", look_up, BOOST),
@@ -69,6 +74,11 @@ def entries_of_model(page: ModelPage, entities: Iterable[Notable]) -> list[dict[
             for one in entities
         ),
     ]
+
+
+def _of_member(page: ModelPage) -> str:
+    holding = [claim.statement for claim in page.findings.claims if claim.verdict == "holds"]
+    return f"{page.notes or ''} Counted in no list of models. Holds: {' '.join(holding) or 'nothing.'}"
 
 
 def _figures(page: ModelPage, address: str) -> list[dict[str, Any]]:

@@ -101,11 +101,18 @@ class ModelPage:
     sections: list[Section]
     damaged: list[str]
     unavailable: str | None = None
+    recipe: str | None = None
+    in_series: bool = False  # a member of a series, and in no count of models
 
     @property
     def name(self) -> str:
         """Return the model's name, which is also its page's."""
         return self.findings.model.name
+
+    @property
+    def counted_as(self) -> str:
+        """Return what the model counts as where models are counted: its recipe, or itself."""
+        return self.recipe or self.name
 
     @cached_property
     def applicable(self) -> list[Section]:
@@ -201,7 +208,9 @@ def titled(
     title = published.model.title if model.title == model.name else model.title
     stored = published.model.notes or ""  # may say more, of what its file holds
     notes = stored or None if stored.startswith(model.notes or "") else model.notes
-    return ModelPage(published, title, notes, model.licence, sections, damaged, unavailable)
+    return ModelPage(
+        published, title, notes, model.licence, sections, damaged, unavailable, model.recipe, model.only_in_series
+    )
 
 
 def model_page(model: Model, store: Store, staging: Staging, report: Report) -> ModelPage | None:

@@ -22,7 +22,9 @@ def model(name: str, d_model: int = 64, n_ctx: int | None = 128, **claims: tuple
     record = SimpleNamespace(
         n_layer=2, n_head=4, d_model=d_model, n_ctx=n_ctx, vocab_size=500, family=f"family of {name[0]}"
     )
-    return SimpleNamespace(name=name, title=name.upper(), claims=records, findings=SimpleNamespace(model=record))
+    return SimpleNamespace(
+        name=name, title=name.upper(), claims=records, findings=SimpleNamespace(model=record), counted_as=name
+    )
 
 
 def few():

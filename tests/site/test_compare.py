@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
-from tests.site.conftest import NOISE, Visit
+from tests.site.conftest import NOISE, SERIES_MEMBERS, Visit
 from tests.site.test_browser import PHONE, WIDE, until
 
 pytestmark = pytest.mark.browser
@@ -22,8 +22,17 @@ def offered(site: Path) -> set[str]:
 
 
 def test_only_models_that_the_page_knows_lead_to_it(built_site: Path) -> None:
-    known = {model["name"] for model in json.loads((built_site / "data/models.json").read_text())}
-    assert offered(built_site) == known, "models of series aren't among them"
+    models = json.loads((built_site / "data/models.json").read_text())
+    assert offered(built_site) == {model["name"] for model in models}
+    assert {model["name"] for model in models if model["only_in_series"]} >= {*SERIES_MEMBERS}
+
+
+def test_members_of_series_are_compared_and_marked_as_such(visit: Visit, address: str) -> None:
+    one, other = SERIES_MEMBERS
+    page = compared(visit, address, f"?a={one}&b={other}")
+    first = page.get_by_label("First")
+    assert first.input_value() == one
+    assert first.locator("optgroup[label='Series members'] option", has_text="(series)").count() >= 2
 
 
 def compared(visit: Visit, address: str, query: str = "", **context: object) -> Page:

@@ -15,7 +15,7 @@ NAMES = ("winding", "clump", "fraying", "constant-norms", "low-rank", "makes-its
 THRESHOLD = 1.0
 
 
-def page(name, *verdicts, values=(), thresholds=(), family="gpt2", **sections):
+def page(name, *verdicts, values=(), thresholds=(), family="gpt2", recipe=None, **sections):
     """Return a model whose verdicts are those of `NAMES`; `sections` say why findings are not computed."""
     claims = {}
     for at, (id, verdict) in enumerate(zip(NAMES, verdicts, strict=False)):
@@ -27,7 +27,10 @@ def page(name, *verdicts, values=(), thresholds=(), family="gpt2", **sections):
         for finding, state in sections.items()
     ]
     findings = SimpleNamespace(model=SimpleNamespace(family=family))
-    return SimpleNamespace(name=name, title=f"{name}'s title", claims=claims, sections=made, findings=findings)
+    counted = recipe or name
+    return SimpleNamespace(
+        name=name, title=f"{name}'s title", claims=claims, sections=made, findings=findings, counted_as=counted
+    )
 
 
 def learned(*pages, in_series=()):
@@ -50,9 +53,10 @@ def ids(these):
 GPT2 = page("gpt2", "holds", "untested", "holds", "fails", "holds", "untested", outliers="lacks_weights")
 OTHER = page("other", "holds", "fails", "fails", "holds", "partly", "untested")
 THIRD = page("third", "holds", "fails", "fails", "fails", "partly", "untested")
+TWIN = page("twin", "holds", "holds", "fails", "holds", "partly", "holds", recipe="other")  # of OTHER's recipe
 
 
-def test_claims_are_ordered_by_the_share_that_holds_then_partly_then_by_how_many_can_tell():
+def test_claims_are_ordered_by_the_share_that_holds_then_partly_and_those_that_few_can_test_come_last():
     found = general(GPT2, OTHER, THIRD)
     assert ids(found.lessons) == [
         "winding",  # 3 of 3
@@ -65,7 +69,7 @@ def test_claims_are_ordered_by_the_share_that_holds_then_partly_then_by_how_many
     assert [(title, ids(these)) for title, these in found.groups] == [
         ("all", ["winding"]),
         ("some", ["low-rank", "fraying", "constant-norms"]),
-        ("none", ["clump"]),
+        ("few", ["clump"]),
         ("untested", ["makes-its-own-positions"]),
     ]
 
@@ -75,7 +79,9 @@ def test_what_holds_in_one_model_alone_is_the_least_general():
     assert ids(found.everywhere) == ["winding"]
     assert ids(found.most_general_of_first) == ["winding"]
     assert ids(found.in_first_alone) == ["fraying", "low-rank"]  # the least general first
-    assert [(lesson.rule.id, page.name) for lesson, page in found.in_another_alone] == [("constant-norms", "other")]
+    assert [(lesson.rule.id, title) for lesson, title in found.in_another_alone] == [
+        ("constant-norms", "other's title")
+    ]
     assert ids(found.nowhere) == ["clump"]
     assert found.by_one == []
 
@@ -91,20 +97,43 @@ def test_what_most_of_series_deny_is_not_called_the_most_general():
 
 def test_what_holds_in_the_first_model_alone_is_not_its_most_general():
     fails = page("other", *["fails"] * 5)
-    assert general(GPT2, fails).most_general_of_first == []
+    assert general(GPT2, fails, page("more", *["fails"] * 5)).most_general_of_first == []
     assert general(OTHER, THIRD).most_general_of_first == []
 
 
-def test_with_one_model_nothing_is_most_or_least_general():
+def test_with_fewer_than_three_models_nothing_is_most_or_least_general():
     found = general(GPT2)
     assert found.everywhere == found.in_first_alone == found.in_another_alone == []
     assert ids(lesson for lesson, _ in found.by_one) == ["winding", "fraying", "low-rank"]
+    two = general(GPT2, OTHER)
+    assert two.everywhere == two.in_first_alone == two.in_another_alone == two.most_general_of_first == []
+    assert ids(two.in_two) == ["winding"]
+    assert [(one.rule.id, title) for one, title in two.in_one_of_two] == [
+        ("low-rank", "gpt2's title"),
+        ("fraying", "gpt2's title"),
+        ("constant-norms", "other's title"),
+    ]
+
+
+def test_models_of_one_recipe_count_once_and_hold_only_together():
+    """Where the twins differ, their recipe holds partly; a third model of that recipe makes no third to count."""
+    found = learned(GPT2, OTHER, TWIN)
+    assert (found["winding"].tested, found["winding"].holding) == (2, 2)
+    assert found["clump"].counts == (0, 1, 0, 1)
+    assert found["constant-norms"].counts == (1, 0, 1, 0)
+    assert found["makes-its-own-positions"].counts == (1, 0, 0, 1)
+    assert general(GPT2, OTHER, TWIN).everywhere == []
+    assert ids(general(GPT2, OTHER, TWIN, THIRD).everywhere) == ["winding"]
+    assert found["winding"].titles["holds"] == ["gpt2's title", "other's title and twin's title (one recipe)"]
+    assert said("sentence", found["winding"]) == "Holds in both models we could test"
+    assert said("sentence", found["clump"]) == "Partly holds in the one model we could test"
+    assert found["winding"].by_family == [("gpt2", 2, 2)]
 
 
 def test_of_the_first_model_it_is_shown_what_cant_be_tested_and_why():
     found = general(GPT2, OTHER)
     assert (found.tested, len(found.untested)) == (4, 2)
-    assert said("why", found.why) == "only part of its weights is here"
+    assert said("why", found.why) == "we have only part of its weights"
     assert general(OTHER).first is None
     assert general(OTHER).why == []
 
@@ -113,11 +142,11 @@ def test_of_the_first_model_it_is_shown_what_cant_be_tested_and_why():
     ("sections", "why"),
     [
         ({}, ""),
-        ({"outliers": "cannot_run"}, "it can't be run here"),
+        ({"outliers": "cannot_run"}, "we can't run it"),
         ({"outliers": "not_applicable"}, "it has nothing that they are about"),
         (
             {"outliers": "lacks_weights", "stream": "cannot_run"},
-            "only part of its weights is here, so that it can't be run either",
+            "we have only part of its weights and can't run it",
         ),
         ({"helix": "lacks_weights"}, ""),  # about no claim that is untested
     ],
@@ -133,7 +162,7 @@ def test_few_models_are_named_and_many_counted_by_family():
     assert said("where", few["winding"]) == " (gpt2's title, other's title and third's title)"
     assert said("where", few["fraying"]) == " (gpt2's title)"
     assert said("where", few["low-rank"]) == " (gpt2's title; partly other's title and third's title)"
-    assert said("where", few["clump"]) == " (other's title and third's title; gpt2's title not tested)"
+    assert said("where", few["clump"]) == " (other's title and third's title)"
     assert said("where", learned(OTHER)["clump"]) == " (other's title)"
     many = learned(
         *(page(f"m{at}", "holds" if at else "fails", family="bert" if at > 6 else "gpt2") for at in range(9))
@@ -141,30 +170,44 @@ def test_few_models_are_named_and_many_counted_by_family():
     assert said("where", many["winding"]) == " (by family: gpt2 6 of 7, bert 2 of 2)"
 
 
+def test_every_sentence_says_whether_the_first_model_was_tested():
+    few = learned(GPT2, OTHER, THIRD)
+    assert said("of_first", few["winding"]) == "In gpt2's title itself it holds."
+    assert said("of_first", few["constant-norms"]) == "In gpt2's title itself it fails."
+    assert said("of_first", few["clump"]) == "gpt2's title itself was not tested."
+    assert said("of_first", learned(OTHER)["clump"]) == "GPT-2 itself was not tested."
+
+
 def test_what_speaks_most_for_a_claim_is_said_with_its_threshold_where_that_matters():
     one = page("one", "holds", values=[3.0])
     two = page("two", "fails", values=[0.5])
+    low = page("low", "fails", values=[0.1])
     assert learned(one)["winding"].extreme is None
-    found = learned(one, two)["winding"]
+    assert learned(one, two)["winding"].extreme is learned(one, two)["winding"].ends is None, (
+        "largest of two says little"
+    )
+    twins = page("one", "holds", values=[3.0], recipe="two"), page("two", "fails", values=[0.5], recipe="two")
+    assert learned(*twins, low)["winding"].extreme is None
+    found = learned(one, two, low)["winding"]
     assert (found.extreme[0], found.extreme[1].page.name, found.against) == ("largest", "one", None)
-    failing = learned(two, page("three", "fails", values=[0.25]))["winding"]
+    assert [case.page.name for case in found.ends] == ["low", "one"]
+    failing = learned(two, low, page("three", "fails", values=[0.25]))["winding"]
     assert (failing.extreme[1].page.name, said("against", failing)) == ("two", " against a threshold of 1")
     other = page("other", "fails", values=[4.0], thresholds=[5.0])
-    found = learned(one, other)["winding"]
+    found = learned(one, other, low)["winding"]
     assert (found.extreme[0], found.extreme[1].page.name) == ("beyond", "one")
     assert said("against", found) == " against a threshold of 1"
-    assert learned(two, other)["winding"].extreme[0] == "nearest"
-    assert learned(page("one", *["holds"] * 4), page("two", *["holds"] * 4))["constant-norms"].extreme[0] == (
-        "lowest"
-    )
+    assert learned(two, other, low)["winding"].extreme[0] == "nearest"
+    held = learned(*(page(name, *["holds"] * 4) for name in ("one", "two", "three")))
+    assert held["constant-norms"].extreme[0] == "lowest"
 
 
 def test_models_of_a_series_count_only_where_no_other_can_tell():
     member = page("member", "fails", "untested", "untested", "untested", "untested", "holds")
     found = learned(GPT2, OTHER, in_series=[member])
-    assert said("sentence", found["winding"]) == "Holds in both models tested"
+    assert said("sentence", found["winding"]) == "Holds in both models we could test"
     own = found["makes-its-own-positions"]
-    assert said("sentence", own) == "Only models of a series can test it: holds in 1 of 1"
+    assert said("sentence", own) == "Tested in no model outside our series; there it holds in 1 of 1 members"
     module = environment().get_template("macros.j2").make_module({"root": "../", "whole": True})
     assert '<a href="../models/member/#claim-makes-its-own-positions">' in module.of_series(own, "../")
     assert not str(module.of_series(found["winding"], "../")).strip()
@@ -174,13 +217,15 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
 def test_where_models_of_a_series_say_otherwise_that_is_said():
     against, alike = page("a", "fails"), page("b", "holds")
     found = learned(GPT2, OTHER, in_series=[against, alike])["winding"]
-    assert said("otherwise", found) == "fails in 1 of 2 of series"
+    assert said("otherwise", found) == "fails in 1 of 2 series members"
     assert said("otherwise", learned(GPT2, OTHER, in_series=[alike])["winding"]) == ""
     nowhere = page("c", "fails")
-    assert said("otherwise", learned(nowhere, in_series=[against, alike])["winding"]) == "holds in 1 of 2 of series"
+    assert (
+        said("otherwise", learned(nowhere, in_series=[against, alike])["winding"]) == "holds in 1 of 2 series members"
+    )
     assert said("otherwise", learned(GPT2, nowhere, in_series=[against])["winding"]) == "", "it is in some anyway"
-    text = short(GPT2, OTHER, in_series=[against, alike])
-    assert "(2 of 2; fails in 1 of 2 of series)" in text
+    text = short(GPT2, OTHER, THIRD, in_series=[against, alike])
+    assert "(3 of 3; fails in 1 of 2 series members)" in text
 
 
 def test_a_verdict_speaks_for_a_claim_before_a_margin_does():
@@ -212,10 +257,10 @@ def short(*pages, in_series=()):
         ((), [], ["<table", "The most general"]),
         (
             (GPT2,),
-            ["In the only model tested</strong>: gpt2&#39;s title (3): <a", "2 of its 6 claims"],
+            ["In the one model we could test</strong>: gpt2&#39;s title (3): <a", "2 of its 6 claims"],
             ["The least general", "The most general of"],
         ),
-        ((OTHER,), ["In the only model tested"], ["GPT", "gpt2", "Not tested in"]),
+        ((OTHER,), ["In the one model we could test"], ["GPT", "gpt2", "Not tested in"]),
         (
             (GPT2, OTHER, THIRD),
             [
@@ -223,10 +268,10 @@ def short(*pages, in_series=()):
                 "<strong>The least general of gpt2&#39;s title</strong> (2)",
                 "The start frays</a> (1 of 3)",
                 "gpt2&#39;s title itself was not tested for any of these",
-                "since only part of its weights is here",
+                "since we have only part of its weights",
                 'href="../models/gpt2/#claim-fraying"',
             ],
-            ["nothing that other models can test"],
+            ["nothing that three or more models can test"],
         ),
     ],
 )
@@ -247,8 +292,8 @@ def test_readers_questions_are_answered_only_where_results_are():
 @pytest.mark.parametrize(
     ("verdict", "counted"),
     [
-        ("holds", "In the only model tested</strong>: one&#39;s title (6)<details"),
-        ("fails", "In none of the models that can test it</strong> (6):<details"),
+        ("holds", "In the one model we could test</strong>: one&#39;s title (6)<details"),
+        ("fails", "In no model we could test</strong> (6):<details"),
     ],
 )
 def test_many_claims_are_counted_and_named_on_demand(verdict, counted):

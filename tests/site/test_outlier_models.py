@@ -8,14 +8,17 @@ from generators.compute.records import ClaimRecord
 from generators.site.outlier_models import outlier_model
 
 
-def model(name, **claims):
+def model(name, recipe=None, **claims):
     reported = {"finding": "f", "unit": "turns", "threshold": 1.0, "baseline": None, "answer": ""}
     records = [
         ClaimRecord(id=id, statement=f"{id}.", verdict=verdict, value=value, **reported)
         for id, (verdict, value) in claims.items()
     ]
     return SimpleNamespace(
-        name=name, findings=SimpleNamespace(claims=records), claims={claim.id: claim for claim in records}
+        name=name,
+        counted_as=recipe or name,
+        findings=SimpleNamespace(claims=records),
+        claims={claim.id: claim for claim in records},
     )
 
 
@@ -41,6 +44,13 @@ def test_only_a_verdict_that_no_other_has_is_shown(mine, others, holds, fails):
     found = apart((mine, None), *((other, None) for other in others))
     assert (len(found.holds), len(found.fails)) == (holds, fails)
     assert bool(found) == bool(holds or fails)
+
+
+def test_models_of_one_recipe_are_one_of_the_others():
+    page, one, two = model("mine", a=("holds", None)), *(model(n, "r", a=("fails", None)) for n in ("one", "two"))
+    assert not outlier_model(page, [page, one, two])
+    assert outlier_model(page, [page, one, two, model("more", a=("fails", None))]).holds
+    assert not outlier_model(one, [page, one, two, model("more", a=("holds", None))]).fails, "its twin fails, too"
 
 
 @pytest.mark.parametrize(

@@ -180,13 +180,21 @@ def test_models_of_a_series_have_pages_but_are_in_no_list(tmp_path):
     assert "search:\n  exclude: true\n---" in (pages / "models/two.md").read_text()
     assert "exclude: true" not in (pages / "series/changed.md").read_text()
     assert (pages / "data/two/findings.json").is_file()
-    for listing in ("index.md", "models/index.md", "findings/helix.md", "compare.md", "data/models.json"):
+    for listing in ("index.md", "models/index.md", "findings/helix.md"):
         assert not re.search(
             r"\bmodels/(one|two)|\"name\": \"one\"|atlas compute gone", (pages / listing).read_text()
         )
     menu = json.dumps(json.loads((pages / "navigation.json").read_text()))
     assert "series/changed.md" in menu
-    assert "models/one.md" not in menu
+    assert '{"Series members": [{"one": "models/one.md"}, {"two": "models/two.md"}]}' in menu
+    published = json.loads((pages / "data/models.json").read_text())
+    assert [(model["name"], model["only_in_series"]) for model in published] == [("one", True), ("two", True)]
+    assert '<optgroup label="Series members"><option value="one">one (series)' in (pages / "compare.md").read_text()
+    assert '<a href="../../compare/?a=two">' in (pages / "models/two.md").read_text()
+    found = [entry for entry in json.loads((pages / "search.json").read_text()) if "models/" in entry["location"]]
+    assert [(one["location"], one["title"]) for one in found] == [
+        (f"models/{name}/", f"{name} (series member)") for name in ("one", "two")
+    ]
     text = (pages / "series/changed.md").read_text()
     assert "../../models/two/#claim-winding" in text
     assert '<th scope="row">another way</th>' in text
