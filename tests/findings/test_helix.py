@@ -133,7 +133,7 @@ def test_three_components_of_a_curve_so_smooth_that_any_has_them_say_nothing():
     claim = claims_of(P)["three-components"]
     assert metrics_of(P)["explained_variance_3d"]["no_first"] > 0.9
     assert claim.verdict == "untested"
-    assert "says nothing here" in claim.answer
+    assert "Chance passes the threshold" in claim.answer
 
 
 def test_three_rows_that_stand_apart_are_not_three_components():
@@ -301,9 +301,22 @@ def test_what_norm_and_angle_tell_of_known_curves():
     assert once["norm"] < 0.1
     many = information(ring, np.column_stack([np.cos(2 * np.pi * 20 * t), np.sin(2 * np.pi * 20 * t)]))
     assert many["angle"] < 0.1
+    assert once["angle_bits"] == pytest.approx(3.5, abs=0.5)  # of 4: 16 groups, 25 blocks
+    assert once["norm_bits"] == 0
     line = information(np.column_stack([1 + t, 0 * t, 0 * t]), None)
     assert line["norm"] > 0.96
     assert line["angle"] is None
+
+
+def test_an_angle_that_comes_round_four_times_says_nearly_as_much_in_bits_and_nothing_of_the_variance():
+    t = np.arange(4096) / 4096
+    turned = information(
+        np.column_stack([1 + t, 0 * t, 0 * t]), np.column_stack([np.cos(8 * np.pi * t), np.sin(8 * np.pi * t)])
+    )
+    assert turned["norm_bits"] == pytest.approx(4, abs=1e-9)
+    assert turned["angle_bits"] == pytest.approx(4, abs=0.01)
+    assert turned["chance_bits"] < 0.7
+    assert turned["angle"] < 0.1
 
 
 def test_noise_tells_as_much_as_chance():
@@ -311,6 +324,8 @@ def test_noise_tells_as_much_as_chance():
     reported = [information(rng.standard_normal((320, 3)), rng.standard_normal((320, 2))) for _ in range(40)]
     assert np.mean([each["norm"] for each in reported]) == pytest.approx(reported[0]["chance"], rel=0.2)
     assert np.mean([each["angle"] for each in reported]) == pytest.approx(reported[0]["chance"], rel=0.2)
+    for bits in ("norm_bits", "angle_bits"):
+        assert np.mean([each[bits] for each in reported]) == pytest.approx(reported[0]["chance_bits"], rel=0.05)
 
 
 def test_roughness_and_its_baseline():
@@ -329,14 +344,15 @@ def test_fraying_needs_200_positions(n, verdict):
     assert claims_of(P)["fraying"].verdict == verdict
 
 
-def test_a_first_position_apart_where_many_are_is_no_finding():
+@pytest.mark.parametrize(("away", "verdict"), [(2, "fails"), (30, "holds")])
+def test_the_first_position_is_compared_with_the_others_however_many_stand_apart(away, verdict):
     rows = plantings.embed(plantings.coil(400, 4, axis=0), 48)
     rows[7::40] += 3
-    rows[0] += 2
+    rows[0] += away
     claim = claims_of(rows)["first-position"]
+    assert len(metrics_of(rows)["outlier_positions"]) == 11
     assert claim.value > 5
-    assert claim.verdict == "fails"
-    assert "but 11 of 400 positions stand apart from both neighbours" in claim.answer
+    assert claim.verdict == verdict
 
 
 @pytest.mark.parametrize(("others", "verdict"), [([50], "holds"), ([50, 150, 250], "fails")])
@@ -346,7 +362,7 @@ def test_one_of_four_hundred_others_may_be_as_far(others, verdict):
     rows[0] += 2
     claim = claims_of(rows)["first-position"]
     assert claim.verdict == verdict
-    assert ("other positions stand apart as far" in claim.answer) == (verdict == "fails")
+    assert ("other positions lie as far from the next" in claim.answer) == (verdict == "fails")
 
 
 def test_turning_to_and_fro_is_no_winding():
@@ -418,7 +434,7 @@ def test_norms_that_a_large_mean_keeps_constant_do_not_count():
     """Any rows have nearly constant norms far from the origin."""
     claim = claims_of(np.random.default_rng(0).standard_normal((400, 48)) + 5)["constant-norms"]
     assert claim.verdict == "untested"
-    assert "says nothing here" in claim.answer
+    assert "Chance passes the threshold" in claim.answer
 
 
 def test_the_memory_of_known_curves():

@@ -1,11 +1,9 @@
 """What is claimed of the position curve: rules, numbers and sentences."""
 
-from dataclasses import replace
-
 from generators.base.sentences import listed, many
 from generators.findings.helix.measure import LATE, HelixMetrics, StoredPlane
-from generators.findings.judging import Rule, Sense, Tested, Untested, strictest
-from generators.findings.measured import Measurements
+from generators.findings.judging import Rule, Tested, Untested, strictest
+from generators.findings.measured import Chance, Measurements
 from generators.findings.nulls import pair
 from generators.maths.curve import FEWEST_FOR_START, OUTLIER_FACTOR
 from generators.maths.curve_statistics import TOP_ENERGY
@@ -13,7 +11,6 @@ from generators.maths.sines import Sines
 from generators.maths.turning import JUDGED_OFFSETS
 
 THREE, THREE_PARTLY = 0.90, 0.70  # share of variance
-FEW_OUTLIERS = 4  # or one position in a hundred: among more, the first is one of many
 FEWEST_TURNS = 1.0
 STEADY = 1 / 3  # net angle over summed steps: two steps on for each one back; rows in any order have 1 / sqrt(n)
 FRAYED = 0.02  # share of variance
@@ -22,56 +19,42 @@ EVEN, EVEN_PARTLY = 0.05, 0.10  # std/mean
 ALL = 1 - 1e-6  # of the variance
 EXACTLY_EVEN = 1e-5  # std/mean; norms that differ by rounding only
 ROUNDED_EVEN = 1e-3  # the same of a table of sines that is kept in 16 bits
-GAIN, GAIN_PARTLY = 0.5, 0.25  # over standing still
+GAIN, GAIN_PARTLY = 0.5, 0.25  # over predicting no movement
 EXACT_GAIN = 1.0
-NOTHING = 0.005  # of what standing still leaves: it would be shown as 0.00
+NOTHING = 0.005  # it would be shown as 0.00
 LOW_RANK, LOW_RANK_PARTLY = 0.99, 0.95  # share of energy
 LOW_RANK_FACTOR = 1.5  # times the energy that Gaussian rows have
 
 
-def _unless_chance_does(said: str, tested: Tested, sense: Sense, holds: float) -> Tested | Untested:
-    """Return what is tested against chance, or that it can't be where what chance gives reaches the threshold.
-
-    What does not reach it although chance does fails: it is on the wrong side of both.
-    """
-
-    def reached(value: float, threshold: float) -> bool:
-        return value >= threshold if sense == "at least" else value <= threshold
-
-    null, value = tested.chance, tested.value
-    if null is None or value is None or not reached(null.median, holds):
-        return tested
-    if reached(value, holds):
-        return Untested(f"{said}, but that says nothing here: at least half of {null.null} reach the threshold too.")
-    return replace(tested, chance=None, baseline=null.median, also=False, also_partly=False)
-
-
-def _three_components(measured: Measurements[HelixMetrics]) -> Tested | Untested:
+def _three_components(measured: Measurements[HelixMetrics]) -> Tested:
     metrics = measured.metrics
     value, cleaned = metrics["explained_variance_3d"]["no_first"], metrics["explained_variance_3d_kept"]
     null = strictest(metrics["chance"]["explained_variance_3d"].values())
     walk = metrics["beside"]["explained_variance_3d"]["walk"]["median"]
-    share = f"{value:.1%} of the variance of positions 1 to {metrics['n_positions'] - 1}"
-    by_chance = "" if null is None else f"{null.null} have {null.median:.1%} there, "
-    by_chance += f"random walks {walk:.1%}"
-    needed = f"It takes {many(metrics['components_for_90'], 'component')} to reach 90 %"
-    fails = f"Three components hold only {share}; {by_chance}. {needed}."
+    said = f"{value:.1%} of the variance of positions 1 to {metrics['n_positions'] - 1}"
+    by_chance = f"{_by_chance(null, '.1%')}random walks {walk:.1%}"
+    reached = f"{many(metrics['components_for_90'], 'component')} reach 90 %"
+    fails = f"Three components hold only {said}; {by_chance}. At least {THREE_PARTLY:.0%} is needed; {reached}."
     if value >= THREE_PARTLY:
-        fails = f"Three components hold {share}, but that is within what chance gives: {by_chance}."
-    partly = f"Three components hold {share}, most but not nearly all; {by_chance}. {needed}."
+        fails = f"Three components hold {said}, within what chance gives: {by_chance}."
+    partly = f"Three components hold most positions, {said}; {by_chance}. {THREE:.0%} is needed; {reached}."
     if value >= THREE:
-        partly = f"Three components hold {share}, but only {cleaned:.1%} without outlier positions; {by_chance}."
+        partly = f"Three components hold {said}, but only {cleaned:.1%} without outlier positions; {by_chance}."
     if cleaned < THREE_PARTLY <= value:
-        fails = f"Three components hold {share}, but only {cleaned:.1%} without outlier positions."
-    tested = Tested(
+        fails = f"Three components hold {said}, but only {cleaned:.1%} without outlier positions; {by_chance}."
+    return Tested(
         value,
-        {"holds": f"Three components hold {share}; {by_chance}.", "partly": partly, "fails": fails},
+        {"holds": f"Three components hold {said}; {by_chance}.", "partly": partly, "fails": fails},
         chance=null,
         interval=pair(metrics["intervals"]["explained_variance_3d"]),
         also=cleaned >= THREE,
         also_partly=cleaned >= THREE_PARTLY,
     )
-    return _unless_chance_does(f"Three components hold {share}", tested, "at least", THREE)
+
+
+def _by_chance(null: Chance | None, form: str, limit: str = "99th percentile") -> str:
+    """Return what a null gives, as the beginning of a list; nothing without one."""
+    return "" if null is None else f"{null.null} {null.median:{form}} ({limit} {null.limit:{form}}), "
 
 
 def winding_planes(metrics: HelixMetrics) -> list[StoredPlane]:
@@ -93,7 +76,7 @@ def _steady(plane: StoredPlane) -> bool:
     return plane["steadiness"] >= STEADY
 
 
-def _winding(measured: Measurements[HelixMetrics]) -> Tested | Untested:
+def _winding(measured: Measurements[HelixMetrics]) -> Tested:
     metrics = measured.metrics
     null, planes = strictest(metrics["chance"]["winding"].values()), metrics["planes"]
     interval = pair(metrics["intervals"]["winding"])
@@ -101,33 +84,29 @@ def _winding(measured: Measurements[HelixMetrics]) -> Tested | Untested:
         return Tested(metrics["sines"]["turns"], _many_circles(metrics["sines"]))
     if not planes or null is None:
         return Tested(0.0, "The curve turns in no plane: it is a line.", chance=null, interval=interval)
-    said = f"In its strongest plane ({planes[0]['share']:.0%} of the variance) the curve turns {_turns(planes[0])}"
-    beyond = f"{said}; {null.null} make {null.median:.2f}, 1 in 100 more than {null.limit:.2f}"
-    why = ": no more than chance" if metrics["winding"] >= FEWEST_TURNS else ""
-    if not _steady(planes[0]):
-        why = ": to and fro, as rows in any order do"
-    tested = Tested(
+    first, last = metrics["rows_without_outliers"]
+    plane, steady = planes[0], _steady(planes[0])
+    said = (
+        f"The curve turns {plane['turns']:.1f} times over positions {first} to {last} in its strongest plane. Its "
+        f"winding score (turns × {plane['share']:.0%} of the variance × steadiness {plane['steadiness']:.2f}) is "
+        f"{plane['winding']:.2f}; {null.null} reach {null.median:.2f} (99th percentile {null.limit:.2f})"
+    )
+    fails = f"{said}. At least {FEWEST_TURNS:g} is needed."
+    if metrics["winding"] >= FEWEST_TURNS:
+        fails = f"{said}: no more than chance."
+    if not steady:
+        fails = f"{said}. It turns to and fro, as rows in any order do."
+    return Tested(
         metrics["winding"],
         {
-            "holds": f"{beyond}. {_others(metrics)}{_formula(metrics)}",
-            "partly": f"{beyond}: more than chance, but less than one turn of the whole. {_others(metrics)}",
-            "fails": f"{beyond}{why}.",
+            "holds": f"{said}. {_others(metrics)}{_formula(metrics)}",
+            "partly": f"{said}: more than chance, but less than {FEWEST_TURNS:g}. {_others(metrics)}",
+            "fails": fails,
         },
         chance=null,
         interval=interval,
         partly_at=null.limit,
-        also=_steady(planes[0]),
-        also_partly=_steady(planes[0]),
-    )
-    return _unless_chance_does(said, tested, "at least", FEWEST_TURNS)
-
-
-def _turns(plane: StoredPlane) -> str:
-    period = plane["tokens_per_turn"]
-    pace = "" if period is None else f"once every {period:.3g} positions, "
-    return (
-        f"{plane['turns']:.1f} times, {pace}with steadiness {plane['steadiness']:.2f}: "
-        f"{plane['winding']:.2f} turns of the whole"
+        also=steady,
     )
 
 
@@ -161,19 +140,19 @@ def _fraying(measured: Measurements[HelixMetrics]) -> Tested | Untested:
         return Untested(f"With fewer than {FEWEST_FOR_START} positions there is no start to leave out.")
     if measured.metrics["explained_variance_3d"]["no_first"] >= ALL:
         return Untested("Three components hold all of the curve: no part of it can lie off them.")
-    dropped = (
-        f"Leaving out the first {LATE} positions instead of the last {LATE} changes what three components hold by "
-        f"{value:+z.3f} of the variance; 1 in 100 {null.null} changes it by more than {null.limit:+z.3f}"
+    said = (
+        f"Three components hold {value:+z.3f} of the variance more without the first {LATE} positions than without "
+        f"the last {LATE}; {null.null} {null.median:+z.3f} (99th percentile {null.limit:+z.3f})"
     )
-    fails = "the start lies on the curve no worse than the end"
+    why = f"the start lies on the curve as well as the end does, and {FRAYED:+g} is needed"
     if value >= FRAYED:
-        fails = "the two ends of such a curve differ as much by chance"
+        why = "the two ends of such a curve differ as much by chance"
     lag_one = measured.metrics["smoothness"]["lag_one"]
     if lag_one < SMOOTH:
-        fails = f"but neighbours correlate at {lag_one:z.2f} only, so there is no curve to lie off"
+        why = f"neighbors correlate at only {lag_one:z.2f}, so there is no curve to lie off"
     return Tested(
         value,
-        {"holds": f"{dropped}: the start lies off the curve of the rest.", "fails": f"{dropped}: {fails}."},
+        {"holds": f"The start lies off the curve of the rest. {said}.", "fails": f"{said}: {why}."},
         chance=null,
         interval=pair(measured.metrics["intervals"]["fraying"]),
         also=lag_one >= SMOOTH,
@@ -183,44 +162,41 @@ def _fraying(measured: Measurements[HelixMetrics]) -> Tested | Untested:
 def _first_position(measured: Measurements[HelixMetrics]) -> Tested:
     metrics = measured.metrics
     value, null = metrics["first_position_distance"], strictest(metrics["chance"]["first_position_distance"].values())
-    far = f"Position 0 lies {value:.1f} median neighbour distances from position 1"
-    others = "" if null is None else f"; 1 in 100 other positions is farther than {null.limit:.1f} from the next"
-    fails = f"{far}, no outlier by the factor of {OUTLIER_FACTOR:g}{others}."
-    outliers, few = metrics["outlier_positions"], max(FEW_OUTLIERS, metrics["n_positions"] // 100)
-    if len(outliers) > few:
-        fails = f"{far}, but {len(outliers)} of {metrics['n_positions']} positions stand apart from both neighbours."
-    elif value > OUTLIER_FACTOR:
-        fails = f"{far}, but other positions stand apart as far{others}."
+    said = f"Position 0 lies {value:.1f} median neighbor distances from position 1"
+    others = "" if null is None else f"; the 99th percentile of other positions is {null.limit:.1f}"
+    fails = f"{said}{others}. At least {OUTLIER_FACTOR:g} is needed."
+    if value >= OUTLIER_FACTOR:
+        fails = f"{said}, but other positions lie as far from the next{others}."
     return Tested(
         value,
-        {"holds": f"{far}{others}.", "fails": fails},
+        {"holds": f"{said}{others}.", "fails": fails},
         chance=null,
         interval=pair(metrics["intervals"]["first_position_distance"]),
-        also=0 in outliers and len(outliers) <= few,
     )
 
 
 def _constant_norms(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, null = metrics["norm_cv"], strictest(metrics["chance"]["norm_cv"].values(), "at most")
-    spread = f"The norms of later positions vary by {value:.1%} of their mean"
     if metrics["explained_variance_3d"]["late"] is None and metrics["n_positions"] >= FEWEST_FOR_START:
         return Untested("All later positions are alike: there is nothing to keep constant.")
     if null is None or value <= EXACTLY_EVEN or (metrics["sines"] and value <= ROUNDED_EVEN):
         return Tested(value, f"The norms of later positions are all the same.{_formula(metrics)}")
-    by_chance = f"those of {null.null} by {null.median:.1%} (1 in 100 by less than {null.limit:.1%})"
-    fails = f"{spread}; {by_chance}."
-    if null.median < value:
-        fails = f"{spread}, more than chance makes: {by_chance}."
-    elif value <= EVEN_PARTLY:
-        fails = f"{spread}, but that is nothing beyond chance: {by_chance}."
-    tested = Tested(
+    said = f"The norms of later positions vary by {value:.1%} of their mean"
+    by_chance = f"{null.null} {null.median:.1%} (1st percentile {null.limit:.1%})"
+    fails = f"{said}; {by_chance}. At most {EVEN_PARTLY:.0%} is needed."
+    if value <= EVEN_PARTLY:
+        fails = f"{said}, within what chance gives: {by_chance}."
+    return Tested(
         value,
-        {"holds": f"{spread}; {by_chance}.", "partly": f"{spread}, nearly constant; {by_chance}.", "fails": fails},
+        {
+            "holds": f"{said}; {by_chance}.",
+            "partly": f"{said}; {by_chance}. At most {EVEN:.0%} is needed to hold.",
+            "fails": fails,
+        },
         chance=null,
         interval=pair(metrics["intervals"]["norm_cv"]),
     )
-    return _unless_chance_does(spread, tested, "at most", EVEN)
 
 
 def _look_back(measured: Measurements[HelixMetrics]) -> Tested | Untested:
@@ -234,48 +210,50 @@ def _look_back(measured: Measurements[HelixMetrics]) -> Tested | Untested:
             f"Positions {first} to {last}, the longest run without an outlier, are too few to look back on."
         )
     judged = [look for look in metrics["look_back"] if look["k"] in JUDGED_OFFSETS]
-    offsets = listed([str(look["k"]) for look in judged])
-    gains = listed([f"{look['gain']:z.2f}" for look in judged])
-    fit = (
-        f"Of what standing still leaves, a rotation fitted on one half of the positions and tried on the other takes "
-        f"away {gains} at {offsets} {'token' if offsets == '1' else 'tokens'} back (median {value:z.2f})"
-    )
-    by_chance = f"with {null.null} it is {null.median:z.2f} (1 in 100 more than {null.limit:z.2f})"
+    offsets, gains = (listed([text.format(**look) for look in judged]) for text in ("{k}", "{gain:z.2f}"))
     most = max(look["translation_gain"] for look in judged)
-    gained = "nothing" if most < NOTHING else f"{most:.2f} at most"
-    line = f"a translation, which a straight line would need, takes away {gained}"
-    fails = f"{fit}: what fits one half does not carry over to the other, or too little; {by_chance}."
+    said = (
+        f"A rotation fitted on half of the positions removes a share of {value:z.2f} of the error of predicting no "
+        f"movement on the other half ({gains} at {offsets} {'token' if offsets == '1' else 'tokens'} back); "
+        f"{null.null} {null.median:z.2f} (99th percentile {null.limit:z.2f}), a translation "
+        f"{'nothing' if most < NOTHING else f'{most:.2f} at most'}"
+    )
+    fails = f"{said}. At least {GAIN_PARTLY:g} is needed."
     if value >= GAIN_PARTLY:
-        fails = f"{fit}, but that is within what chance gives: {by_chance}."
-    tested = Tested(
+        fails = f"{said}: within what chance gives."
+    return Tested(
         value,
         {
-            "holds": f"{fit}; {by_chance}, {line}.{_formula(metrics)}",
-            "partly": f"{fit}, a fair fit; {by_chance}, {line}.",
+            "holds": f"{said}.{_formula(metrics)}",
+            "partly": f"{said}. At least {GAIN:g} is needed to hold.",
             "fails": fails,
         },
         chance=null,
         interval=pair(metrics["intervals"]["median_gain"]),
     )
-    return _unless_chance_does(fit, tested, "at least", GAIN)
 
 
 def _low_rank(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, null = metrics["energy_top30"], strictest(metrics["chance"]["energy_top30"].values())
-    smooth = metrics["beside"]["energy_top30_smooth"]
-    gaussian = 0.0 if null is None else null.median
-    share = f"{value:.2%} of P's energy lies in its top {TOP_ENERGY} directions; Gaussian rows have {gaussian:.1%}"
-    if LOW_RANK_FACTOR * gaussian > 1:
-        return Untested(f"{share}, and nothing can have {LOW_RANK_FACTOR:g} times as much.")
-    beside = f"{share}, featureless curves as smooth as P {smooth:.1%}"
-    enough = ": being smooth is enough for it" if smooth >= value else ""
+    smooth, least = metrics["beside"]["energy_top30_smooth"], LOW_RANK_FACTOR * (0.0 if null is None else null.median)
+    said = f"{value:.2%} of P's energy lies in its top {TOP_ENERGY} directions; "
+    said += _by_chance(null, ".1%").removesuffix(", ")
+    if least > 1:
+        return Untested(f"{said}, and nothing can have {LOW_RANK_FACTOR:g} times as much.")
+    said = f"{said}, featureless curves as smooth as P {smooth:.1%}{', as much' if smooth >= value else ''}"
+    holds, partly = max(LOW_RANK, least), max(LOW_RANK_PARTLY, least)
     return Tested(
         value,
-        {"holds": f"{beside}{enough}.", "partly": f"{beside}{enough}.", "fails": f"Only {beside}."},
+        {
+            "holds": f"{said}.",
+            "partly": f"{said}. At least {holds:.0%} is needed to hold.",
+            "fails": f"{said}. At least {partly:.0%} is needed.",
+        },
         chance=null,
         interval=pair(metrics["intervals"]["energy_top30"]),
-        also=value >= LOW_RANK_FACTOR * gaussian,
+        holds_at=holds,
+        partly_at=partly,
     )
 
 
@@ -317,7 +295,6 @@ RULES = (
         value="distance of row 0 to row 1, in median neighbour distances",
         holds=OUTLIER_FACTOR,
         unit="median distances",
-        also="and few others do: at most four positions, or one in a hundred",
         test=_first_position,
     ),
     Rule(
@@ -336,10 +313,10 @@ RULES = (
         id="look-back",
         short="look-back",
         statement="Looking back is a rotation.",
-        value="median gain of a rotation over standing still, 1, 5 and 10 tokens back, half to half",
+        value="median gain of a rotation over predicting no movement, 1, 5 and 10 tokens back, half to half",
         holds=GAIN,
         partly=GAIN_PARTLY,
-        unit="of what standing still leaves",
+        unit="of the error of predicting no movement",
         test=_look_back,
     ),
     Rule(

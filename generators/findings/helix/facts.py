@@ -29,6 +29,7 @@ FACTS = Facts(
         "r2_identity": "R², standing still",
         "r2_rotation": "R², rotation",
         "r2_translation": "R², translation",
+        "tokens_per_turn": "tokens per turn, mean over the run",
         "radius_cv": "std of the radius over its mean",
         "translation_gain": "gain of a translation",
     },
