@@ -1,0 +1,125 @@
+"""What is claimed of how the first layer reads the curve: rules, numbers and sentences."""
+
+from collections.abc import Sequence
+
+from generators.findings.judging import Rule, Tested, Untested, strictest
+from generators.findings.measured import Chance, Measurements
+from generators.findings.nulls import pair
+from generators.findings.position_reading.measure import HeadReading, PositionReadingMetrics
+
+FEWEST_HEADS = 3  # from which one can stand out from the median
+STRONG = 5.0  # times the median head, from which a head reads positions strongly
+TIMES_CHANCE = 2.0  # that the strongest head must reach, where that asks for more
+OF_REST = {"holds": 0.5, "partly": 0.25}  # of the way from chance to 1
+TURNED = {"holds": 0.5, "partly": 0.25}
+ALL_OF_P = 0.99  # share of P's variance in the plane, from which any reading lies in it
+MOST_NAMED = 4
+
+
+def strong_heads(heads: Sequence[HeadReading]) -> list[HeadReading]:
+    """Return the heads that read positions at least five times as strongly as the median head, strongest first."""
+    found = [head for head in heads if (head["times_median"] or 0) >= STRONG]
+    return sorted(found, key=lambda head: -(head["times_median"] or 0))
+
+
+def _position_heads(measured: Measurements[PositionReadingMetrics]) -> Tested | Untested:
+    metrics = measured.metrics
+    value, found = metrics["effects"]["times_median"], strictest(metrics["chance"]["times_median"])
+    if metrics["n_heads"] < FEWEST_HEADS:
+        return Untested(f"The first layer has {metrics['n_heads']} heads; at least {FEWEST_HEADS} are needed.")
+    if value is None or found is None:
+        return Untested("Most heads of the first layer don't read positions at all.")
+    strong = strong_heads(metrics["heads"])
+    top = max(metrics["heads"], key=lambda head: head["times_median"] or 0)
+    named = ", ".join(f"L0H{head['head']} {head['times_median']:.2g}" for head in strong[1:MOST_NAMED])
+    others = f" ({named})" if named else ""
+    needed = max(STRONG, TIMES_CHANCE * found.median)
+    return Tested(
+        value,
+        f"L0H{top['head']} reads positions {value:.2g} times as strongly as the median head{others}; "
+        f"{_chance(found, '.2g')}. {needed:.2g} times is needed.",
+        chance=found,
+        interval=pair(metrics["intervals"]["times_median"]),
+        holds_at=needed,
+        partly_at=needed / 2,
+    )
+
+
+def _reads_main_plane(measured: Measurements[PositionReadingMetrics]) -> Tested | Untested:
+    metrics, share = measured.metrics, measured.metrics["plane"]["share"]
+    found = strictest(metrics["chance"]["in_plane"])
+    if share >= ALL_OF_P or found is None:
+        return Untested(f"The main plane holds {share:.1%} of P's variance: whatever is read lies in it.")
+    value = metrics["effects"]["in_plane"]
+    holds, partly = (found.median + OF_REST[verdict] * (1 - found.median) for verdict in ("holds", "partly"))
+    return Tested(
+        value,
+        f"{value:.0%} of what the first layer reads of positions lies in the main plane, which holds {share:.0%} of "
+        f"P's variance; {_chance(found, '.0%')}. {holds:.0%} is needed.",
+        chance=found,
+        interval=pair(metrics["intervals"]["in_plane"]),
+        holds_at=holds,
+        partly_at=partly,
+    )
+
+
+def _turned(measured: Measurements[PositionReadingMetrics]) -> Tested | Untested:
+    metrics = measured.metrics
+    value, found = metrics["effects"]["turned"], strictest(metrics["chance"]["turned"])
+    if found is None:
+        return Untested("The curve has no main plane.")
+    return Tested(
+        value,
+        f"{value:.0%} of what is read in the main plane compares rows a quarter turn apart, and "
+        f"{metrics['rotation']:.0%} of it is a rotation{_where(metrics)}; {_chance(found, '.0%')}. "
+        f"{TURNED['holds']:.0%} is needed.",
+        chance=found,
+        interval=pair(metrics["intervals"]["turned"]),
+    )
+
+
+def _where(metrics: PositionReadingMetrics) -> str:
+    """Return by how much the strongest head's best key lies behind or ahead, where the curve has a direction."""
+    top = max(metrics["heads"], key=lambda head: head["times_median"] or 0)
+    tokens = top["tokens_back"]
+    if tokens is None or top["degrees_back"] is None:
+        return ""
+    side = "back" if tokens > 0 else "ahead"
+    return f" (L0H{top['head']}: {abs(top['degrees_back']):.0f}°, best match {abs(tokens):.0f} tokens {side})"
+
+
+def _chance(found: Chance, how: str) -> str:
+    """Return what chance gives in words."""
+    return f"{found.null} give {found.median:{how}} (99th percentile {found.limit:{how}})"
+
+
+RULES = (
+    Rule(
+        id="position-heads",
+        short="position heads",
+        statement="A few heads of the first layer read positions far more than the others.",
+        value="how strongly the strongest head reads the position curve, in times the median head",
+        unit="times",
+        holds_as=f"{STRONG:g} times, and {TIMES_CHANCE:g} times chance (partly: half of that)",
+        test=_position_heads,
+    ),
+    Rule(
+        id="reads-main-plane",
+        short="reads main plane",
+        statement="The first layer reads positions in the main plane of their curve.",
+        value="share of what all heads read of positions that lies in the curve's two leading components",
+        unit="share",
+        holds_as=f"{OF_REST['holds']:g} of the way from chance to 1 (partly: {OF_REST['partly']:g})",
+        test=_reads_main_plane,
+    ),
+    Rule(
+        id="reads-rotated",
+        short="reads rotated",
+        statement="The first layer compares positions by a rotation of the main plane.",
+        value="share of what is read there that compares rows a quarter turn apart",
+        unit="share",
+        holds=TURNED["holds"],
+        partly=TURNED["partly"],
+        test=_turned,
+    ),
+)

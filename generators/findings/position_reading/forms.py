@@ -1,0 +1,140 @@
+"""Bilinear forms by which heads compare two positions, on the leading components of the position curve.
+
+A head scores query row x_i against key row x_j by x_i A x_j, where A = W_Q W_K^T with the gains of the norms before
+it folded in. On scores of unit length along k components, A becomes a (k, k) form c; everything here is read from it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+from generators.maths import turning
+from generators.maths.rotations import frames
+
+LEAST_TURNS = 0.6  # in the main plane, from which a curve has a direction of travel: a parabola makes half a turn
+EFFECTS = ("times_median", "in_plane", "turned")
+Forms = Float[Array, "*draws heads k k"]
+
+
+@dataclass(frozen=True)
+class HeadWeights:
+    """Queries and keys of all heads with gains folded in, stream side first."""
+
+    queries: Float[Array, "heads d d_head"]
+    keys: Float[Array, "heads d d_head"]
+
+    def forms(self, left: Float[Array, "d k"], right: Float[Array, "d k"]) -> Float[Array, "heads k k"]:
+        """Return every head's form between directions of the stream: queries along `left`, keys along `right`."""
+        return np.matmul(left.T @ self.queries, (right.T @ self.keys).transpose(0, 2, 1))
+
+
+def on_curve(forms: Forms, lengths: Float[Array, " k"]) -> Forms:
+    """Return forms between components of these lengths as forms between components of length 1."""
+    return lengths[:, None] * forms * lengths
+
+
+def sizes(c: Forms) -> Float[Array, "*draws heads"]:
+    """Return how much the scores of each head vary over all pairs of positions (Frobenius norm)."""
+    return np.linalg.norm(c, axis=(-2, -1))
+
+
+def plane_energy(c: Forms) -> Float[Array, "*draws heads"]:
+    """Return the part of each head's squared size that lies in the two leading components."""
+    return np.sum(c[..., :2, :2] ** 2, axis=(-2, -1))
+
+
+def rotation_energy(c: Forms) -> tuple[Float[Array, "*draws heads"], Float[Array, "*draws heads"]]:
+    """Return, in the plane, the energy of comparing rows as they are, and of comparing them a quarter turn apart.
+
+    A rotation by phi has cos(phi)^2 of the one and sin(phi)^2 of the other; a reflection has none of either.
+    """
+    same, quarter = _same_and_quarter(c)
+    return same**2, quarter**2
+
+
+def angles(c: Forms) -> Float[Array, "*draws heads"]:
+    """Return by how many radians the best matching key lies before its query, as angle in the plane."""
+    same, quarter = _same_and_quarter(c)
+    return np.arctan2(quarter, same)
+
+
+def _same_and_quarter(c: Forms) -> tuple[Float[Array, "*draws heads"], Float[Array, "*draws heads"]]:
+    root = np.sqrt(2)
+    return (c[..., 0, 0] + c[..., 1, 1]) / root, (c[..., 1, 0] - c[..., 0, 1]) / root
+
+
+def effects(c: Forms) -> Float[Array, "*draws 3"]:
+    """Return the values that claims judge: largest size over the median; shares of energy of all heads together."""
+    return _effects(sizes(c), plane_energy(c), rotation_energy(c)[1])
+
+
+def _effects(
+    size: Float[Array, "*draws heads"], plane: Float[Array, "*draws heads"], quarter: Float[Array, "*draws heads"]
+) -> Float[Array, "*draws 3"]:
+    median, in_plane = np.median(size, axis=-1), plane.sum(axis=-1)
+    largest = np.divide(size.max(axis=-1), median, out=np.full_like(median, np.inf), where=median > 0)
+    return np.stack([largest, in_plane / np.sum(size**2, axis=-1), quarter.sum(axis=-1) / in_plane], axis=-1)
+
+
+def turned_effects(
+    weights: HeadWeights, lengths: Float[Array, " k"], draws: int, rng: np.random.Generator, *, together: bool
+) -> Float[Array, "draws 3"]:
+    """Return the same for a curve of the same lengths in random directions.
+
+    Turned `together`, queries and keys see the same random directions: a head that compares any direction with itself
+    still does. Otherwise each sees its own, and what they have in common is lost.
+    """
+    d, k = weights.queries.shape[1], len(lengths)
+    found = []
+    for frame in frames(d, k, draws, rng):
+        other = frame if together else next(iter(frames(d, k, 1, rng)))
+        found.append(on_curve(weights.forms(frame.astype(np.float64), other.astype(np.float64)), lengths))
+    return effects(np.stack(found))
+
+
+def resampled_effects(
+    forms: Float[Array, "heads k k"], scores: Float[Array, "rows k"], weights: Float[Array, "draws rows"]
+) -> Float[Array, "draws 3"]:
+    """Return the same for every resampling of positions; the main plane stays that of all positions."""
+    # For scores X with second moments M = X^T X, the squared size of X B X^T is tr(B M B^T M). In a resampling the
+    # components correlate, so what the others read along the plane counts as the plane's: `onto` projects on it. The
+    # quarter-turn part of a 2 x 2 form is (b_10 - b_01) / sqrt(2), times sqrt(det M) for axes of other lengths.
+    moments = _moments(scores, weights)
+    plane = moments[:, :2, :2]
+    onto = np.linalg.solve(plane, moments[:, :2, :])[:, None]
+    within = onto @ forms @ onto.transpose(0, 1, 3, 2)
+    quarter = np.linalg.det(plane)[:, None] * (within[..., 1, 0] - within[..., 0, 1]) ** 2 / 2
+    return _effects(np.sqrt(_energy(forms, moments)), _energy(within, plane), quarter)
+
+
+def _moments(scores: Float[Array, "rows k"], weights: Float[Array, "draws rows"]) -> Float[Array, "draws k k"]:
+    """Return the covariance of the scores in every resampling."""
+    k, total = scores.shape[1], weights.sum(axis=1)[:, None]
+    products = (scores[:, :, None] * scores[:, None, :]).reshape(len(scores), -1)
+    mean = weights @ scores / total
+    return (weights @ products / total).reshape(-1, k, k) - mean[:, :, None] * mean[:, None, :]
+
+
+def _energy(
+    forms: Float[Array, "*draws heads k k"], moments: Float[Array, "draws k k"]
+) -> Float[Array, "draws heads"]:
+    M = moments[:, None]
+    products = (forms @ M) * (M @ forms)  # tr(B M B^T M) is the sum of these
+    return np.clip(products.sum(axis=(-2, -1)), 0, None)
+
+
+def net_turns(scores: Float[Array, "rows k"]) -> float:
+    """Return how often the curve goes round its mean in the two leading components; negative the other way round."""
+    return float(turning.angle_steps(scores[:, :2]).sum()) / turning.FULL_TURN
+
+
+def profiles(
+    forms: Float[Array, "heads k k"], scores: Float[Array, "rows k"], reach: int
+) -> Float[Array, "heads offsets"]:
+    """Return each head's mean score by offset, from `reach` positions ahead (-reach) to `reach` back."""
+    n = len(scores)
+    lagged = [scores[o:].T @ scores[: n - o] / (n - o) for o in range(reach + 1)]
+    moments = np.stack([lagged[-o].T if o < 0 else lagged[o] for o in range(-reach, reach + 1)])
+    return np.einsum("hkl,okl->ho", forms, moments)

@@ -1,0 +1,212 @@
+"""How the first layer reads the position curve: against plain matrices of scores, and planted heads recovered."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from generators.findings import plantings
+from generators.findings.inputs import NotApplicableError
+from generators.findings.position_reading import FINDING, forms
+from generators.findings.position_reading.claims import STRONG
+from tests import synthetic
+
+D, N, HEADS = 48, 128, 4
+ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_head=HEADS)
+TURNS = 4
+Q, K = "blocks.0.attn.q", "blocks.0.attn.k"
+
+
+def weights_of(seed=0, turns=TURNS):
+    """Return Gaussian weights in which positions lie on a helix without outliers."""
+    P = plantings.embed(plantings.coil(N, turns), D, noise=0.02, seed=seed)
+    return {**synthetic.gaussian_weights(ARCH, seed), "position_embedding": P.astype(np.float32)}
+
+
+def measure(weights, arch=ARCH):
+    return synthetic.measure(FINDING, weights, arch)
+
+
+def reading(weights, degrees_back, heads=range(HEADS)):
+    """Let heads compare the helix with the place so many degrees behind it, and read nothing else."""
+    P = weights["position_embedding"].astype(float)
+    centred = (P - P.mean(axis=1, keepdims=True)) - (P - P.mean(axis=1, keepdims=True)).mean(axis=0)
+    scores, lengths, axes = np.linalg.svd(centred, full_matrices=False)
+    sense = np.sign(forms.net_turns(scores * lengths))
+    width, angle = D // HEADS, np.radians(degrees_back) * sense
+    rotation = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    planted = {**weights, Q: 0.01 * weights[Q], K: 0.01 * weights[K], "blocks.0.ln1.gain": np.ones(D)}
+    for head in heads:
+        columns = slice(head * width, head * width + 2)
+        planted[Q][:, columns] = axes[:2].T @ rotation
+        planted[K][:, columns] = axes[:2].T
+    return planted
+
+
+# Against scores written out in full
+
+
+def scores_of(weights, head):
+    """Return the part of a head's scores that positions alone decide, on the eight leading components."""
+    gain = weights["blocks.0.ln1.gain"].astype(float)
+    P = weights["position_embedding"].astype(float)
+    P = P - P.mean(axis=1, keepdims=True)
+    P = P - P.mean(axis=0)
+    U, s, Vt = np.linalg.svd(P, full_matrices=False)
+    X = (U[:, :8] * s[:8]) @ Vt[:8]
+    normed = (X - X.mean(axis=1, keepdims=True)) * gain
+    columns = slice(head * D // HEADS, (head + 1) * D // HEADS)
+    return (normed @ weights[Q][:, columns]) @ (normed @ weights[K][:, columns]).T, U[:, :2]
+
+
+def test_strength_and_shares_are_those_of_the_scores():
+    weights = weights_of()
+    found = measure(weights).metrics
+    assert found["rows_without_outliers"] == [0, N - 1]
+    sizes, plane, quarter, shares = [], [], [], []
+    for head in range(HEADS):
+        S, U = scores_of(weights, head)
+        within = U @ (U.T @ S @ U) @ U.T
+        sizes.append(np.linalg.norm(S))
+        plane.append(np.linalg.norm(within) ** 2)
+        quarter.append(np.linalg.norm(within - within.T) ** 2 / 4)
+        shares.append(plane[-1] / sizes[-1] ** 2)
+    sizes = np.array(sizes)
+    np.testing.assert_allclose([h["times_median"] for h in found["heads"]], sizes / np.median(sizes), rtol=1e-6)
+    np.testing.assert_allclose([h["in_plane"] for h in found["heads"]], shares, rtol=1e-6)
+    assert found["effects"]["times_median"] == pytest.approx(max(sizes) / np.median(sizes))
+    assert found["effects"]["in_plane"] == pytest.approx(sum(plane) / sum(sizes**2))
+    assert found["effects"]["turned"] == pytest.approx(sum(quarter) / sum(plane))
+
+
+def test_profiles_are_means_along_diagonals_of_the_scores():
+    weights = weights_of()
+    arrays = measure(weights).arrays
+    S, _ = scores_of(weights, 2)
+    means = [np.diagonal(S, -offset).mean() for offset in arrays["profile_offsets"]]
+    np.testing.assert_allclose(arrays["profiles"][2], means, rtol=1e-4, atol=1e-5)
+
+
+def test_a_resampling_is_what_resampled_scores_give():
+    rng = np.random.default_rng(0)
+    X = np.cumsum(rng.standard_normal((90, 5)), axis=0)
+    X -= X.mean(axis=0)
+    B, counts = rng.standard_normal((3, 5, 5)), rng.integers(0, 3, (1, 90))
+    rows = np.repeat(X, counts[0], axis=0)
+    rows -= rows.mean(axis=0)
+    S = [rows @ form @ rows.T for form in B]
+    U = np.linalg.qr(rows[:, :2])[0]
+    within = [U @ (U.T @ one @ U) @ U.T for one in S]
+    sizes, plane = np.array([np.linalg.norm(one) for one in S]), sum(np.linalg.norm(one) ** 2 for one in within)
+    quarter = sum(np.linalg.norm(one - one.T) ** 2 for one in within) / 4
+    expected = [sizes.max() / np.median(sizes), plane / np.sum(sizes**2), quarter / plane]
+    np.testing.assert_allclose(forms.resampled_effects(B, X, counts.astype(float))[0], expected)
+
+
+# What is planted
+
+
+@pytest.mark.parametrize("degrees", [-120, -61, -20, 15, 45, 90])
+def test_a_planted_rotation_is_found_with_its_angle_and_distance(degrees):
+    found = measure(reading(weights_of(), degrees)).metrics
+    assert found["rotation"] > 0.99
+    for head in found["heads"]:
+        assert head["degrees_back"] == pytest.approx(degrees, abs=2)
+        assert head["tokens_back"] == pytest.approx(degrees / 360 * N / TURNS, rel=0.05)
+        assert head["in_plane"] > 0.99
+    assert found["effects"]["turned"] == pytest.approx(np.sin(np.radians(degrees)) ** 2, abs=0.03)
+
+
+def test_the_score_peaks_where_the_angle_says():
+    weights = reading(weights_of(), 45)
+    result = measure(weights)
+    peak = result.arrays["profile_offsets"][result.arrays["profiles"][0].argmax()]
+    assert peak == pytest.approx(45 / 360 * N / TURNS, abs=1)
+
+
+def test_one_strong_head_is_found_and_named():
+    weights = weights_of()
+    strong = reading(weights, -60, heads=[2])
+    for role in (Q, K):
+        strong[role][:, 24:26] *= 3
+    result = measure(strong)
+    claim = synthetic.by_id(FINDING, result)["position-heads"]
+    assert claim.verdict == "holds"
+    assert claim.answer.startswith("L0H2 reads positions")
+    assert claim.value == max(head["times_median"] for head in result.metrics["heads"])
+
+
+def test_positions_read_as_they_are_are_no_rotation_of_the_curve():
+    claims = synthetic.by_id(FINDING, measure(reading(weights_of(), 0)))
+    assert claims["reads-rotated"].verdict == "fails"
+    assert claims["reads-rotated"].value < 0.01
+
+
+def test_nothing_is_found_in_gaussian_weights():
+    for seed in range(3):
+        verdicts = synthetic.verdicts(FINDING, measure(weights_of(seed)))
+        assert set(verdicts.values()) == {"fails"}
+
+
+def test_a_gain_moved_into_queries_and_keys_changes_nothing():
+    weights = weights_of()
+    gain = weights["blocks.0.ln1.gain"][:, None]
+    moved = {**weights, Q: gain * weights[Q], K: gain * weights[K], "blocks.0.ln1.gain": np.ones(D)}
+    a, b = (measure(one).metrics["effects"] for one in (weights, moved))
+    assert a == pytest.approx(b, rel=1e-6)
+
+
+def test_heads_that_share_keys_each_use_theirs():
+    weights, shared = weights_of(), D // HEADS * 2
+    weights[K] = weights[K][:, :shared]
+    few = measure(weights, replace(ARCH, n_kv_head=2)).metrics
+    copied = np.concatenate([weights[K][:, : shared // 2]] * 2 + [weights[K][:, shared // 2 :]] * 2, axis=1)
+    assert few["heads"] == measure({**weights, K: copied}).metrics["heads"]
+
+
+# What can't be measured or tested
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"position_embedding": np.ones((N, D))}, "alike"),
+        ({"position_embedding": np.outer(np.arange(N), np.arange(D))}, "one direction"),
+        ({"position_embedding": np.ones((N, 20))}, "20 channels"),
+        ({Q: np.zeros((D, D))}, "zeros"),
+    ],
+)
+def test_what_has_no_curve_or_no_reader_is_a_sentence(change, words):
+    with pytest.raises(NotApplicableError, match=words):
+        measure({**weights_of(), **change})
+
+
+def test_two_heads_have_no_median_to_stand_out_from():
+    arch = synthetic.architecture(n_ctx=N, d_model=D, n_head=2)
+    claim = synthetic.by_id(FINDING, measure(weights_of(), arch))["position-heads"]
+    assert (claim.verdict, claim.answer) == ("untested", "The first layer has 2 heads; at least 3 are needed.")
+
+
+def test_a_curve_that_hardly_turns_has_no_direction():
+    found = measure(weights_of(turns=0.2)).metrics
+    assert found["plane"]["tokens_per_turn"] is None
+    assert {head["tokens_back"] for head in found["heads"]} == {None}
+
+
+@pytest.mark.parametrize(
+    ("value", "median", "limit", "verdict"),
+    [(5.1, 1, 2, "holds"), (4.9, 1, 2, "partly"), (2.4, 1, 2, "fails"), (11, 6, 8, "partly"), (12.1, 6, 8, "holds")],
+)
+def test_a_strong_head_must_pass_twice_chance(value, median, limit, verdict):
+    metrics = measure(weights_of()).metrics
+    chance = {"times_median": [synthetic.null(median, limit)]}
+    changed = synthetic.measured_with(metrics, {"effects": {"times_median": value}, "chance": chance})
+    claim = synthetic.by_id(FINDING, changed)["position-heads"]
+    assert (claim.verdict, claim.threshold) == (verdict, max(STRONG, 2 * median))
+
+
+def test_words_and_figures():
+    result = measure(reading(weights_of(), -60, heads=[1]))
+    synthetic.assert_of_its_type(FINDING, result)
+    synthetic.assert_drawn_and_described(FINDING, result)
+    assert "L0H1 reads positions" in synthetic.told(FINDING, result)
