@@ -58,6 +58,10 @@ class Windows(Protocol):
     def mask_id(self) -> int | None:
         """Return the token that replaces a masked one."""
 
+    @property
+    def files(self) -> Int[Array, " windows"]:
+        """Return the file of the text that each window lies in."""
+
 
 @runtime_checkable
 class WindowLoss(Protocol):

@@ -1,12 +1,16 @@
-"""What findings that run the model share: on what it was run, and means over windows of text with their intervals."""
+"""What findings that run the model share: on what it was run, and means over windows of text with their intervals.
+
+Intervals come from drawing the files of the text again, each with all its windows: windows of one file are alike, so
+that drawing them one by one would make intervals too narrow.
+"""
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.runs import Run, Windows
-from generators.maths.resampling import interval, item_weights
+from generators.maths.resampling import cluster_weights, interval
 
 WINDOWS = 64  # of text, unless a finding says otherwise
 SEED = 20231204
@@ -25,7 +29,7 @@ class Ran(TypedDict):
 
 
 class WindowMean(TypedDict):
-    """A mean over windows with its 95 % interval and standard error."""
+    """A mean over windows with its 95 % interval and standard error over files."""
 
     mean: float
     low: float
@@ -45,19 +49,27 @@ def ran(run: Run, windows: Windows) -> Ran:
     )
 
 
-def mean_over_windows(values: Float[Array, " windows"]) -> WindowMean:
-    """Return a mean over windows; its interval comes from resampling them."""
-    low, high = interval(_weights(len(values)) @ values)
-    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-    return WindowMean(mean=float(values.mean()), low=low, high=high, standard_error=error)
+def mean_over_windows(values: Float[Array, " windows"], files: Int[Array, " windows"]) -> WindowMean:
+    """Return a mean over windows; its interval comes from resampling the files that they lie in.
+
+    Example:
+        >>> found = mean_over_windows(loss.per_window(), windows.files)
+        >>> found["low"] <= found["mean"] <= found["high"]
+        True
+    """
+    drawn = file_weights(files) @ values
+    low, high = interval(drawn)
+    return WindowMean(mean=float(values.mean()), low=low, high=high, standard_error=float(drawn.std()))
 
 
-def ratio_over_windows(part: Float[Array, " windows"], whole: Float[Array, " windows"]) -> tuple[float, float, float]:
-    """Return mean(part) / mean(whole) with its 95 % interval, both from the same resampled windows.
+def ratio_over_windows(
+    part: Float[Array, " windows"], whole: Float[Array, " windows"], files: Int[Array, " windows"]
+) -> tuple[float, float, float]:
+    """Return mean(part) / mean(whole) with its 95 % interval, both from the same resampled files.
 
     Shares of nothing are 0.
     """
-    weights = np.vstack([np.full(len(whole), 1 / len(whole)), _weights(len(whole))])
+    weights = np.vstack([np.full(len(whole), 1 / len(whole)), file_weights(files)])
     wholes = weights @ whole
     drawn = np.divide(weights @ part, wholes, out=np.zeros(len(wholes)), where=wholes != 0)
     low, high = interval(drawn[1:])
@@ -70,6 +82,11 @@ def grouped(rows: Float[Array, "m ..."], size: int) -> Float[Array, "m ..."]:
     return np.repeat(np.stack(means), size, axis=0)[: len(rows)]
 
 
-def _weights(n: int) -> Float[Array, "draws n"]:
-    """Return what share each window has in every resampling; the same for the same number of windows."""
-    return item_weights(n, RESAMPLES, np.random.default_rng(SEED)) / n
+def file_weights(files: Int[Array, " windows"]) -> Float[Array, "draws windows"]:
+    """Return what share each window has in every resampling of files; the same for the same files.
+
+    Args:
+        files: the file that each window lies in (`Windows.files`).
+    """
+    weights = cluster_weights(files, RESAMPLES, np.random.default_rng(SEED))
+    return weights / weights.sum(axis=1, keepdims=True)

@@ -2,7 +2,8 @@
 
 A null distribution is summarized by its median and by the limit that a value must pass. Intervals come from
 resampling. Positions are drawn in blocks, because neighbours are correlated (Künsch 1989); blocks wrap around, so
-that every position is equally likely (Politis and Romano 1992). Tokens and windows of text are drawn one by one.
+that every position is equally likely (Politis and Romano 1992). Tokens are drawn one by one; windows of text with all
+others of their file, because windows of one file are alike.
 
 A resampling is a row of weights: how often each item was drawn. A sum over the items of every resampling is then one
 matrix product.
@@ -81,8 +82,22 @@ def block_weights(n: int, draws: int, rng: np.random.Generator, block: int | Non
 
 
 def item_weights(n: int, draws: int, rng: np.random.Generator) -> Float[Array, "draws n"]:
-    """Return how often each item (token, window) is drawn when n of them are drawn one by one."""
+    """Return how often each item (token, file) is drawn when n of them are drawn one by one."""
     return _counts((rng.integers(n, size=n) for _ in range(draws)), n, draws)
+
+
+def cluster_weights(clusters: Int[Array, " n"], draws: int, rng: np.random.Generator) -> Float[Array, "draws n"]:
+    """Return how often each item is drawn when whole clusters are, as many as there are.
+
+    Args:
+        clusters: the cluster that each item belongs to. Where all belong to one, items are drawn one by one.
+        draws: number of resamplings.
+        rng: seeded.
+    """
+    labels, of_item = np.unique(clusters, return_inverse=True)
+    if len(labels) < 2:
+        return item_weights(len(clusters), draws, rng)
+    return item_weights(len(labels), draws, rng)[:, of_item]
 
 
 def _counts(drawn: Iterable[Int[Array, " m"]], n: int, draws: int) -> Float[Array, "draws n"]:

@@ -16,7 +16,7 @@ N_IDS = 24
 
 
 def as_windows(ids):
-    return TextWindows(ids, (0, ids.shape[1]), mask_id=3)
+    return TextWindows(ids, (0, ids.shape[1]), np.arange(len(ids)), mask_id=3)
 
 
 @pytest.fixture(scope="module")

@@ -67,6 +67,30 @@ def test_what_the_tokenizer_puts_around_a_text():
     assert {tuple(row) for row in drawn.ids[:, -2:].tolist()} == {(2002, 2003)}
 
 
+def test_a_window_lies_in_the_file_of_its_middle():
+    text = TokenizedText("numbers", "", np.arange(1000, dtype=np.int32), starts=(0, 100, 500))
+    drawn = text.windows(15, 64, seed=1)
+    middles = drawn.ids[:, 32]
+    np.testing.assert_array_equal(drawn.files, (middles >= 100).astype(int) + (middles >= 500))
+
+
+def test_a_text_of_one_file_is_cut_into_blocks_of_windows():
+    drawn = numbered(10_000).windows(200, 50, seed=1)
+    np.testing.assert_array_equal(drawn.files, drawn.ids[:, 0] // (50 * texts.BLOCK))
+
+
+def test_the_files_of_both_texts(tmp_path):
+    """28 files of the library were held out; the documentation's reference has nine chapters."""
+    held_out = text_for(STDLIB_GPT2, 4096)
+    assert len(held_out.starts) == 28
+    assert all(held_out.ids[start - 1] == 0 for start in held_out.starts[1:])
+    write_tokenizer(tmp_path, KINDS["gpt2"])
+    reference = read_language_reference()  # a token a character
+    assert [reference[start : start + 3] for start in text_for(tmp_path, V).starts] == [
+        f"{i}. " for i in range(1, 10)
+    ]
+
+
 def test_less_text_than_a_window():
     with pytest.raises(CannotRunError, match="less than one window"):
         numbered(10).windows(1, 64, seed=0)

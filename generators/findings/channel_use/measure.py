@@ -80,7 +80,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     before = loss.per_window(base.see if run.predicts else None)
     means = run.stage_means(windows.ids)
     rows = [
-        _held(run, loss, (channel, why), means, before, base, not inputs.architecture.post_norm)
+        _held(run, loss, (channel, why), means, before, windows.files, base, not inputs.architecture.post_norm)
         for channel, why in chosen
     ]
     named = [(channel, why) for channel, why in chosen if why != "drawn"]
@@ -171,13 +171,14 @@ def _held(
     chosen: tuple[int, Why],
     means: Float[Array, "stages d"],
     before: Float[Array, " windows"],
+    files: Int[Array, " windows"],
     base: _Predictions,
     last: bool,
 ) -> ChannelUseRow:
     """Hold one channel; `last` also before the final norm, which a model that ends with a block has not."""
     (channel, why), held = chosen, base.anew()
     with run.held([channel], means[:, [channel]], last=last):
-        cost = mean_over_windows(loss.per_window(held.see if run.predicts else None) - before)
+        cost = mean_over_windows(loss.per_window(held.see if run.predicts else None) - before, files)
     return ChannelUseRow(
         channel=channel,
         why=why,

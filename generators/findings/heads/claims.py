@@ -1,7 +1,7 @@
 """What is claimed of heads on text: rules, numbers and sentences."""
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.base.sentences import first
@@ -24,11 +24,17 @@ def _by_window(measured: Measurements[HeadsMetrics], positions: int, heads: list
     return measured.arrays["previous"][positions][:, heads].astype(np.float64).mean(axis=1)
 
 
+def _files(measured: Measurements[HeadsMetrics]) -> Int[Array, " windows"]:
+    """Return the file of every window; of results that lack it, each window is its own."""
+    previous = measured.arrays["previous"]
+    return measured.arrays.get("files", np.arange(previous.shape[1]))
+
+
 def _previous_token(measured: Measurements[HeadsMetrics]) -> Tested:
     rows = measured.metrics["heads"]
     index = max(range(len(rows)), key=lambda i: rows[i]["on_text"])
     row = rows[index]
-    mean = mean_over_windows(_by_window(measured, 0, [index]))
+    mean = mean_over_windows(_by_window(measured, 0, [index]), _files(measured))
     return Tested(
         row["on_text"],
         f"{name(row)} gives the previous token {row['on_text']:.2f} of its attention, the most of all heads.",
@@ -45,7 +51,7 @@ def _inexact(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     if len(measured.arrays["previous"]) < len(POSITIONS):
         return Untested("Nothing in this model's positions can be replaced.")
     as_is, in_groups, removed = (_by_window(measured, i, heads) for i in range(len(POSITIONS)))
-    share, low, high = ratio_over_windows(in_groups, as_is)
+    share, low, high = ratio_over_windows(in_groups, as_is, _files(measured))
     without = float(removed.mean() / as_is.mean())
     which = first([name(rows[i]) for i in heads], 4)
     return Tested(

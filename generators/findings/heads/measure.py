@@ -106,6 +106,7 @@ def measure(inputs: Inputs) -> Measurements[HeadsMetrics]:
         "attention": np.stack([each.mean(axis=0) for each in by_positions.values()]).astype(np.float32),
         # of every window, so that intervals can be taken
         "previous": np.stack([each[:, :, previous] for each in by_positions.values()]).astype(np.float32),
+        "files": windows.files.astype(np.int32),
     }
     table = table_of("Every head on text", list(HeadRow.__annotations__), rows)
     return Measurements(metrics, {"heads": table}, arrays)

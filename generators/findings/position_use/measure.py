@@ -3,7 +3,7 @@
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
@@ -77,12 +77,14 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
     nowhere = np.zeros(m) if P is None else grouped(P[:m], m)
     lost = _loss_with(run, loss, nowhere) - base
     tried = list(variants.of_ids(m) if P is None else variants.of_table(P, m))
-    damages = [_damage(variant, base, _loss_with(run, loss, variant.positions), lost) for variant in tried]
+    damages = [
+        _damage(variant, base, _loss_with(run, loss, variant.positions), lost, windows.files) for variant in tried
+    ]
     metrics = PositionUseMetrics(
         positions=kind,
         unit=loss.unit,
-        base=mean_over_windows(base),
-        removed=mean_over_windows(lost),
+        base=mean_over_windows(base, windows.files),
+        removed=mean_over_windows(lost, windows.files),
         damages=damages,
         ran=ran(run, windows),
     )
@@ -102,8 +104,9 @@ def _damage(
     base: Float[Array, " windows"],
     changed: Float[Array, " windows"],
     lost: Float[Array, " windows"],
+    files: Int[Array, " windows"],
 ) -> Damage:
-    damage, low, high = ratio_over_windows(changed - base, lost)
+    damage, low, high = ratio_over_windows(changed - base, lost, files)
     return Damage(
         kind=variant.kind,
         amount=variant.amount,

@@ -7,6 +7,7 @@ Python's documentation, in the words of their own tokenizer. Models that can't r
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,22 +22,32 @@ HELD_OUT = "held_out_tokens.npy"
 LANGUAGE_REFERENCE = Path(__file__).parent / "language-reference.txt"
 LANGUAGE_REFERENCE_SHA256 = "f645602aa630381e9aed465dfee8c9a6ea2a7a93fe46c4da6618ac4bc763d7b5"
 LONGEST_WINDOW = 256  # tokens
+BLOCK = 64  # successive windows that count as one file in a text of one file
+CHAPTER = re.compile(r"^\d+\. [A-Z]", re.MULTILINE)  # each is a file of the documentation
 MASK_TOKENS = ("[MASK]", "<mask>")
+NO_TOKEN = -1
 PROBE = "a"  # any text that is one word: what a tokenizer puts around it also surrounds every window
 
 
 @dataclass(frozen=True)
 class TextWindows:
-    """Pieces of text of one length; columns outside the range `inner` hold the tokenizer's own tokens."""
+    """Pieces of text of one length; columns outside the range `inner` hold the tokenizer's own tokens.
+
+    `files` says in which file of the text each lies. Windows of one file are alike, so intervals resample files.
+    """
 
     ids: Int[Array, "windows n"]
     inner: tuple[int, int]
+    files: Int[Array, " windows"]
     mask_id: int | None = None
 
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A text in a model's tokens, and what the tokenizer puts before and after every piece of it."""
+    """A text in a model's tokens, and what the tokenizer puts before and after every piece of it.
+
+    `starts` has the first token of every file.
+    """
 
     name: str
     sha256: str  # of the text's bytes, or of the ids where it is stored as ids
@@ -45,6 +56,7 @@ class TokenizedText:
     after: tuple[int, ...] = ()
     mask_id: int | None = None
     carried: bool = False  # by the checkpoint, so that it is known that the model was trained on its like
+    starts: tuple[int, ...] = (0,)
 
     def windows(self, count: int, length: int, seed: int) -> TextWindows:
         """Draw `count` windows that share no token of the text, or all there are; the first ones don't depend on it.
@@ -57,13 +69,21 @@ class TokenizedText:
         if not pieces:
             raise CannotRunError(f"The text {self.name} has only {len(self.ids)} tokens, less than one window.")
         whole = self.ids[: pieces * inner].reshape(pieces, inner)
-        drawn = whole[np.random.default_rng(seed).permutation(pieces)[:count]]
+        places = np.random.default_rng(seed).permutation(pieces)[:count]
+        drawn = whole[places]
         around = [np.tile(np.array(ids, np.int32), (len(drawn), 1)) for ids in (self.before, self.after)]
         return TextWindows(
             np.hstack([around[0], drawn, around[1]]).astype(np.int32),
             (len(self.before), length - len(self.after)),
+            self._files(places, inner),
             self.mask_id,
         )
+
+    def _files(self, places: Int[Array, " windows"], inner: int) -> Int[Array, " windows"]:
+        """Return the file that the middle of each window lies in; in a text of one file, blocks of windows."""
+        if len(self.starts) < 2:
+            return places // BLOCK
+        return np.searchsorted(self.starts, places * inner + inner // 2, side="right") - 1
 
 
 def window_length(n_ctx: int | None) -> int:
@@ -102,7 +122,24 @@ def _carried(path: Path) -> TokenizedText:
         raise CannotRunError(
             f"{path.name} must hold one row of unsigned token ids, not {ids.dtype}{list(ids.shape)}."
         )
-    return TokenizedText("held-out tokens", digest_of_ids(ids), ids.astype(np.int32), carried=True)
+    ends = np.flatnonzero(ids == _end_of_text(path.parent))
+    starts = (0, *(ends + 1).tolist())
+    return TokenizedText(
+        "held-out tokens",
+        digest_of_ids(ids),
+        ids.astype(np.int32),
+        starts=tuple(start for start in starts if start < len(ids)),
+        carried=True,
+    )
+
+
+def _end_of_text(folder: Path) -> int:
+    """Return the token between files, as config.json names it; no token's id where it doesn't."""
+    try:
+        found = json.loads((folder / "config.json").read_text("utf-8")).get("eos_token_id")
+    except (OSError, ValueError, AttributeError):
+        return NO_TOKEN
+    return found if isinstance(found, int) else NO_TOKEN
 
 
 def digest_of_ids(ids: Int[Array, " tokens"]) -> str:
@@ -124,7 +161,10 @@ def read_language_reference() -> str:
 
 def _tokenised(folder: Path) -> TokenizedText:
     tokenizer = _tokenizer(folder)
-    ids = tokenizer.encode(read_language_reference(), add_special_tokens=False).ids
+    reference = read_language_reference()
+    encoded = tokenizer.encode(reference, add_special_tokens=False)
+    begins = [begin for begin, _ in encoded.offsets]
+    chapters = [found.start() for found in CHAPTER.finditer(reference)]
     bare = tokenizer.encode(PROBE, add_special_tokens=False).ids
     dressed = tokenizer.encode(PROBE).ids
     begin = next((i for i in range(len(dressed)) if dressed[i : i + len(bare)] == bare), 0)
@@ -134,10 +174,11 @@ def _tokenised(folder: Path) -> TokenizedText:
     return TokenizedText(
         "the language reference of Python's documentation",
         LANGUAGE_REFERENCE_SHA256,
-        np.array(ids, np.int32),
+        np.array(encoded.ids, np.int32),
         tuple(dressed[:begin]),
         tuple(dressed[begin + len(bare) :]),
         mask,
+        tuple(np.searchsorted(begins, chapters).tolist()),
     )
 
 

@@ -39,14 +39,14 @@ MEMBERS = (
         "alibi",
         "alibi",
         RECIPE,
-        "no P: attention scores fall linearly with distance, at a slope of its own in every head (ALiBi as published: "
-        "slopes of 1/4, 1/16, 1/64 and 1/256); two more things differ, as this is MPT: no biases, and an exact GELU",
+        "no P: attention scores fall linearly with distance, at a slope of its own in every head (ALiBi as "
+        "published: slopes 1/4 to 1/256); two more things differ, as this is MPT: no biases, exact GELU",
     ),
     FamilyMember(
         "alibi-falcon",
         "alibi-falcon",
         RECIPE,
-        "no P: ALiBi with the slopes that Falcon has, which are those published divided by the root of a head's width",
+        "no P: ALiBi with the slopes that Falcon has, those published divided by the root of a head's width",
     ),
     FamilyMember(
         "sinusoidal",

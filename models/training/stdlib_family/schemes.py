@@ -173,7 +173,9 @@ def alibi_falcon(recipe: Recipe) -> PreTrainedModel:
         pad_token_id=0,
     )
     outside = {"transformer.wte": "transformer.word_embeddings", "transformer.ln_f": "transformer.ln_f"}
-    return started(FalconForCausalLM(config), learned(recipe), outside, "transformer.h.{i}", headwise("self_attention"))
+    return started(
+        FalconForCausalLM(config), learned(recipe), outside, "transformer.h.{i}", headwise("self_attention")
+    )
 
 
 def headwise(attention: str) -> dict[str, str]:
