@@ -51,7 +51,7 @@ def known_text(run: "OpenedModel", shipped: TokenizedText) -> TokenizedText:
             f"The model can't be run on a text that it knows: in the shipped text it predicts tokens worse "
             f"({found['loss']:.2f} nats) than their frequencies do ({found['entropy']:.2f})."
         )
-    return _as_text(found["start"], np.array(found["ids"], np.int32))
+    return _as_text(run, found["start"], np.array(found["ids"], np.int32))
 
 
 def written_by(run: "OpenedModel") -> TokenizedText:
@@ -67,7 +67,7 @@ def written_by(run: "OpenedModel") -> TokenizedText:
     # Each sample has random numbers of its own, so the first ones are the same however many there are.
     drawn = np.stack([np.random.default_rng([SEED, sample]).random(length) for sample in range(count)])
     rows = [run.write(start, drawn[begin : begin + batch]) for begin in range(0, count, batch)]
-    return _as_text(start, np.concatenate(rows).ravel())
+    return _as_text(run, start, np.concatenate(rows).ravel())
 
 
 def start_token(config: Any, vocab_size: int) -> int:
@@ -112,5 +112,7 @@ def _affordable(run: "OpenedModel", count: int) -> int:
     return budget.affordable(count, each, OPERATIONS, 1.0)
 
 
-def _as_text(start: int, ids: Int[Array, " tokens"]) -> TokenizedText:
-    return TokenizedText(NAME, digest_of_ids(ids), ids.astype(np.int32), before=(start,))
+def _as_text(run: "OpenedModel", start: int, ids: Int[Array, " tokens"]) -> TokenizedText:
+    # Samples are independent of one another, so each counts as a file when intervals are made.
+    starts = range(0, len(ids), window_length(run.architecture.n_ctx) - 1)
+    return TokenizedText(NAME, digest_of_ids(ids), ids.astype(np.int32), before=(start,), starts=tuple(starts))
