@@ -55,8 +55,8 @@ class TokenizedText:
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
     mask_id: int | None = None
-    carried: bool = False  # by the checkpoint, so that it is known that the model was trained on its like
     starts: tuple[int, ...] = (0,)
+    carried: bool = False  # by the checkpoint, so that it is known that the model was trained on its like
 
     def windows(self, count: int, length: int, seed: int) -> TextWindows:
         """Draw `count` windows that share no token of the text, or all there are; the first ones don't depend on it.
