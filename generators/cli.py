@@ -218,7 +218,7 @@ def list_models(
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
     fields: Annotated[bool, typer.Option("--fields", help="Describe the fields of an entry in models.yml.")] = False,
 ) -> None:
-    """List the models of the atlas, where their weights come from and whether they are computed."""
+    """List the models of the atlas, what each adds, where its weights come from and whether it is computed."""
     if fields:
         from generators.checkpoint.registry import described
 
@@ -231,10 +231,11 @@ def list_models(
             model.title,
             " or ".join(source.in_words() for source in model.sources),
             asked.state(store, model),
+            model.adds or "",
         )
         for model in asked.registry(registry).models
     ]
-    terminal.table(("name", "title", "weights", "results"), rows)
+    terminal.table(("name", "title", "weights", "results", "what it adds"), rows)
 
 
 @app.command()

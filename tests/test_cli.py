@@ -52,6 +52,7 @@ def one_good_model(tmp_path_factory) -> Path:
     (project / "models.yml").write_text(
         entry.format("good", "Good model", "folder: good")
         + entry.format("away", "Away", "package: no-such-package-here")
+        + "  adds: 'size: none'\n"
     )
     command = [ATLAS, "compute", "--results", "results", "good"]
     subprocess.run(command, cwd=project, check=True, capture_output=True)
@@ -163,7 +164,7 @@ def test_models_lists_names_places_and_dates(atlas, project):
     good, away = [line.split("\t") for line in run.out.splitlines()]
     assert good[:2] == ["good", "Good model"]
     assert re.fullmatch(r"computed \d{4}-\d\d-\d\d", good[3])
-    assert away == ["away", "Away", "package no-such-package-here", "not computed yet"]
+    assert away == ["away", "Away", "package no-such-package-here", "not computed yet", "size: none"]
 
 
 def test_the_fields_of_an_entry_are_described_where_models_yml_says(atlas):

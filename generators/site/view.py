@@ -103,6 +103,7 @@ class ModelPage:
     unavailable: str | None = None
     recipe: str | None = None
     in_series: bool = False  # a member of a series, and in no count of models
+    adds: str | None = None  # to the other models, in a line
 
     @property
     def name(self) -> str:
@@ -128,6 +129,12 @@ class ModelPage:
     def missing(self) -> dict[str, list[Section]]:
         """Return the findings that these weights can't show, by the sentence that says why."""
         return _by_reason(section for section in self.sections if section.missing)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Return the texts that the model was run on, by name: one, unless results are of different times."""
+        runs = (record.run for record in self.findings.findings.values())
+        return list(dict.fromkeys(run["text"] for run in runs if run is not None and "text" in run))
 
     @cached_property
     def figures(self) -> dict[str, str]:
@@ -209,7 +216,16 @@ def titled(
     stored = published.model.notes or ""  # may say more, of what its file holds
     notes = stored or None if stored.startswith(model.notes or "") else model.notes
     return ModelPage(
-        published, title, notes, model.licence, sections, damaged, unavailable, model.recipe, model.only_in_series
+        published,
+        title,
+        notes,
+        model.licence,
+        sections,
+        damaged,
+        unavailable,
+        recipe=model.recipe,
+        in_series=model.only_in_series,
+        adds=model.adds,
     )
 
 

@@ -391,3 +391,16 @@ def test_a_slug_can_always_name_a_folder(name):
     made = slug(name)
     assert made == "" or SLUG.fullmatch(made)
     assert len(made) <= LONGEST_NAME
+
+
+def test_every_model_says_what_it_adds_and_whose_recipe_it_follows():
+    models = load_registry(ROOT / "models.yml").models
+    assert [model.name for model in models if not model.adds or not model.recipe] == []
+    said = [model.adds for model in models]
+    assert sorted({words for words in said if said.count(words) > 1}) == []
+
+
+def test_models_that_the_sources_name_are_there():
+    names = {model.name for model in load_registry(ROOT / "models.yml").models}
+    assert names >= {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "bert-base-uncased", "pythia-14m", "pythia-160m"}
+    assert sum(name.startswith("stanford-") for name in names) == 5
