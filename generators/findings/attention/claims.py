@@ -109,7 +109,11 @@ def _mlp_reads_tokens(measured: Measurements[AttentionMetrics]) -> Tested | Unte
     return _shares(measured.metrics, [share], "Of the energy of the layer-0 MLP's input,", "E's", "mlp_reads_tokens")
 
 
-def _shares(metrics: AttentionMetrics, found: list[LayerShare], of: str, whose: str, null: ReadNull) -> Tested:
+def _shares(
+    metrics: AttentionMetrics, found: list[LayerShare], of: str, whose: str, null: ReadNull
+) -> Tested | Untested:
+    if metrics["chance_share"] >= 1:
+        return Untested(f"The top {metrics['k']} directions are all that there are.")
     by_chance, shares = metrics["chance_share"], [_judged(share) or 0.0 for share in found]
     value, drawn = _beyond(min(shares), by_chance), _null_beyond(metrics["chance"][null], by_chance)
     each = listed([f"{share:.1%}" for share in shares])
