@@ -68,7 +68,9 @@ def compute(weights, arch, frequencies=()):
 
 
 def claim_of(result):
-    (claim,) = [claim for claim in ATTENTION.claims(result) if claim.id == "previous-token-head"]
+    """Return the claim with tokens on the positions; without tokens that by position alone."""
+    judged = "previous-token-head" if result.metrics["token_kernels"] is None else "previous-token-with-tokens"
+    (claim,) = [claim for claim in ATTENTION.claims(result) if claim.id == judged]
     return claim
 
 
@@ -144,8 +146,12 @@ def test_kernels_with_tokens_are_those_of_a_plain_computation(case, types):
         assert reported["weight_at_1"] == pytest.approx(mean[1], rel=1e-3)
         assert reported["previous_token_head"] is bool(peak == 1 and mean[1] >= 0.5)
     chance = np.max([at_random for *_, at_random in plain], axis=0)
-    assert result.metrics["chance"]["previous_token"]["median"] == pytest.approx(np.median(chance), rel=1e-3)
-    assert result.metrics["chance"]["previous_token"]["limit"] == pytest.approx(chance.max(), rel=1e-3)  # of 100
+    assert result.metrics["chance"]["previous_token_with_tokens"]["median"] == pytest.approx(
+        np.median(chance), rel=1e-3
+    )
+    assert result.metrics["chance"]["previous_token_with_tokens"]["limit"] == pytest.approx(
+        chance.max(), rel=1e-3
+    )  # of 100
 
 
 def test_the_interval_of_the_best_head_draws_draws_again():
@@ -241,9 +247,11 @@ def test_the_claim_is_judged_with_tokens_on_the_positions(tokens, verdict, causa
     assert claim.verdict == verdict
     assert (claim.value > 0.9) is (verdict == "holds")
     assert claim.baseline < 0.05
-    assert claim.answer.endswith("positions alone would make it 1 of 4.")
-    said = "L0H1 alone attends mainly" if verdict == "holds" else "no head attends mainly"
-    assert claim.answer.startswith(f"With tokens on the positions {said} to the previous token")
+    said = "One head attends mainly" if verdict == "holds" else "No head attends mainly"
+    assert claim.answer.startswith(f"{said} to the previous token with tokens on the positions.")
+    alone = next(claim for claim in ATTENTION.claims(result) if claim.id == "previous-token-head")
+    assert alone.verdict == "holds"
+    assert alone.answer.startswith("One head attends mainly to the previous token by position alone.")
 
 
 @pytest.mark.parametrize("tokens", [0.02, None])
@@ -278,7 +286,7 @@ def test_heads_beyond_layer_0_are_called_a_caricature():
     assert "caricature" not in said((0, 1))
     assert said((1, 0)).endswith(" It is beyond layer 0, where the input is another: a caricature.")
     several = said((0, 1), (1, 0), (2, 1))
-    assert several.startswith("With tokens on the positions 3 heads attend mainly to the previous token, L")
+    assert several.startswith("3 heads attend mainly to the previous token with tokens on the positions.")
     assert several.endswith(" 2 of them are beyond layer 0, where the input is another: a caricature.")
 
 
@@ -291,7 +299,7 @@ def judged(heads, limit, stored):
         found = peak == 1 and at_1 >= 0.5
         described.append({**plain, "head": i, "peak_offset": peak, "weight_at_1": at_1, "previous_token_head": found})
     changed = {"token_kernels": None, stored: {**metrics[stored], "heads": described}}
-    chance = {"previous_token": synthetic.null(0.05, limit)}
+    chance = {name: synthetic.null(0.05, limit) for name in ("previous_token", "previous_token_with_tokens")}
     return claim_of(synthetic.measured_with(metrics, {"chance": chance}, **changed))
 
 
@@ -330,7 +338,7 @@ def test_without_tokens_positions_alone_are_judged():
     assert "token_kernels" not in result.arrays
     assert "token_kernels" not in result.tables
     answer = claim_of(result).answer
-    assert answer.startswith("1 of 4 heads would attend to the previous token by position alone, L0H1 most")
+    assert answer.startswith("One head attends mainly to the previous token by position alone.")
     beyond = claim_of(compute(plantings.with_positional_heads(weights, arch, {(1, 0): 1}), arch))
     assert beyond.verdict == "holds"
     assert beyond.answer.endswith(" It is beyond layer 0, where the input is another: a caricature.")

@@ -1,47 +1,85 @@
 """What is claimed of attention: rules, numbers and sentences."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from generators.base.sentences import listed
 from generators.findings.attention.heads import SMALLEST_WEIGHT, Head, best_of
-from generators.findings.attention.measure import CORNER, AttentionMetrics, Matrix, Source
-from generators.findings.attention.with_tokens import TokenHead, TokenKernels
+from generators.findings.attention.measure import (
+    CORNER,
+    AttentionMetrics,
+    LayerShare,
+    Matrix,
+    RawAndFolded,
+    Source,
+)
+from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.judging import Rule, Tested, Untested
-from generators.findings.measured import Measurements
+from generators.findings.measured import Chance, Measurements, StoredChance
 from generators.findings.nulls import chance, pair
 
-# How many times chance Q and K must overlap with P; the shares of weights, in times what chance gives them.
-READS_AT_LEAST = 5
-SHARE_AT_LEAST, SHARE_IN_WORDS = 2, "twice"
-IGNORES_AT_MOST, IGNORES_IN_WORDS = 0.5, "half"
+ReadNull = Literal["reads_tokens", "writes_positions", "mlp_reads_tokens"]
+# Of the energy or overlap that chance leaves to be had: (share - chance) / (1 - chance). One scale for all widths, on
+# which chance is 0 and a matrix that lies in the directions as a whole is 1.
+BEYOND_CHANCE = 0.05
+IGNORES_AT_MOST, IGNORES_IN_WORDS = 0.5, "half"  # of chance, below which that scale depends on the width
 NO_TOKENS = "The token embedding isn't in this checkpoint."
+Share = RawAndFolded | LayerShare
 
 
-def _reads_positions(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
-    by_chance, corners = measured.metrics["chance_top5"], measured.metrics["top5"]["P"]
-    q, k = corners["Q"], corners["K"]
-    answer = (
-        f"In the raw weights, the five leading directions of layer-0 Q and K overlap with those of P by "
-        f"{q['raw']:.2f} and {k['raw']:.2f}, {q['raw'] / by_chance:.3g} and {k['raw'] / by_chance:.3g} times chance"
-    )
-    folded = [one for one in (q["folded"], k["folded"]) if one is not None]
-    if len(folded) == 2:
-        answer += (
-            f"; once the gain of the norm before them is folded in, which is what the model computes with, "
-            f"{folded[0] / by_chance:.2g} and {folded[1] / by_chance:.2g} times chance"
-        )
+def _beyond(share: float, by_chance: float) -> float:
+    """Return how much of what chance leaves a share takes: 0 by chance, 1 where it is all."""
+    return (share - by_chance) / (1 - by_chance)
+
+
+def _null_beyond(stored: StoredChance | None, by_chance: float, of: float = 1.0) -> Chance | None:
+    """Return a null of shares (sums that are `of` at most) on the same scale."""
+    found = chance(stored)
+    if found is None:
+        return None
+    median, limit = (_beyond(value / of, by_chance) for value in (found.median, found.limit))
+    return replace(found, median=median, limit=limit)
+
+
+def _judged(found: Share) -> float | None:
+    """Return a number with the gain folded in, which is what the model computes with; raw where no norm is before."""
+    return found["raw"] if found["folded"] is None else found["folded"]
+
+
+def _raw_beside(*found: Share | None) -> str:
+    """Return the same numbers in the raw weights, in brackets; nothing where no gain is folded in."""
+    raw = [f"{one['raw']:.1%}" for one in found if one is not None and None not in (one["raw"], one["folded"])]
+    return f" ({listed(raw)} in the raw weights)" if raw else ""
+
+
+def _reads_positions(measured: Measurements[AttentionMetrics]) -> Tested:
+    metrics = measured.metrics
+    sides: list[RawAndFolded] = [
+        {"raw": one["raw"] / CORNER, "folded": None if one["folded"] is None else one["folded"] / CORNER}
+        for one in (metrics["top5"]["P"]["Q"], metrics["top5"]["P"]["K"])
+    ]
+    q, k = (_judged(side) or 0.0 for side in sides)
+    by_chance = metrics["chance_top5"] / CORNER
+    value, null = _beyond(min(q, k), by_chance), _null_beyond(metrics["chance"]["top5"], by_chance, CORNER)
     return Tested(
-        min(q["raw"], k["raw"]),
-        f"{answer}.",
-        chance=chance(measured.metrics["chance"]["top5"]),
-        holds_at=READS_AT_LEAST * by_chance,
-        partly_at=READS_AT_LEAST * by_chance,
-        also=min(folded, default=READS_AT_LEAST * by_chance) >= READS_AT_LEAST * by_chance,
-        also_partly=True,
+        value,
+        f"P's top five directions hold {q:.1%} and {k:.1%} of the five leading directions of layer-0 Q and K"
+        f"{_raw_beside(*sides)}; chance {by_chance:.1%}. {_needed(value, null)}",
+        chance=null,
     )
 
 
-def _share(measured: Measurements[AttentionMetrics], source: Source, matrix: Matrix) -> float | None:
-    """Return the share of a layer-0 matrix, None where it isn't there or is all zeros."""
+def _needed(value: float, null: Chance | None) -> str:
+    """Return how far beyond chance a value lies, and how far it has to."""
+    limit = "" if null is None else f"; the 99th percentile of chance is {null.limit:z.3f}"
+    return f"Of what chance leaves, that is {value:z.3f}{limit}, and {BEYOND_CHANCE:g} is needed."
+
+
+def _share(measured: Measurements[AttentionMetrics], source: Source, matrix: Matrix) -> LayerShare | None:
+    """Return the shares of a layer-0 matrix, None where it isn't there or is all zeros."""
     shares = (measured.metrics["shares"][source] or {}).get(matrix, [])
-    return next((share["raw"] for share in shares if share["layer"] == 0), None)
+    return next((share for share in shares if share["layer"] == 0 and _judged(share) is not None), None)
 
 
 def _reads_tokens(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
@@ -52,21 +90,14 @@ def _reads_tokens(measured: Measurements[AttentionMetrics]) -> Tested | Untested
     found = [share for name in names if (share := _share(measured, "E", name)) is not None]
     if len(found) < len(names):
         return Untested("A matrix of layer 0 is all zeros.")
-    times = [share / metrics["chance_share"] for share in found]
-    return Tested(
-        min(found),
-        f"Of the energy of layer-0 Q, K and V, {found[0]:.1%}, {found[1]:.1%} and {found[2]:.1%} lie in E's top "
-        f"{metrics['k']} directions: {times[0]:.2g}, {times[1]:.2g} and {times[2]:.2g} times chance.",
-        chance=chance(metrics["chance"]["reads_tokens"]),
-        holds_at=SHARE_AT_LEAST * metrics["chance_share"],
-    )
+    return _shares(metrics, found, "Of the energy of layer-0 Q, K and V,", "E's", "reads_tokens")
 
 
 def _writes_positions(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
     share = _share(measured, "P", "O")
     if share is None:
         return Untested("The output matrix of layer-0 attention is all zeros.")
-    return _one_share(measured, share, "What layer-0 attention writes has", "P's", "writes_positions", SHARE_AT_LEAST)
+    return _shares(measured.metrics, [share], "Of the energy of layer-0 O,", "P's", "writes_positions")
 
 
 def _mlp_reads_tokens(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
@@ -75,79 +106,73 @@ def _mlp_reads_tokens(measured: Measurements[AttentionMetrics]) -> Tested | Unte
     share = _share(measured, "E", "MLP in")
     if share is None:
         return Untested("The MLP matrix of layer 0 isn't in this checkpoint.")
-    return _one_share(measured, share, "The layer-0 MLP input has", "E's", "mlp_reads_tokens", SHARE_AT_LEAST)
+    return _shares(measured.metrics, [share], "Of the energy of the layer-0 MLP's input,", "E's", "mlp_reads_tokens")
+
+
+def _shares(
+    metrics: AttentionMetrics, found: list[LayerShare], of: str, whose: str, null: ReadNull
+) -> Tested | Untested:
+    if metrics["chance_share"] >= 1:
+        return Untested(f"The top {metrics['k']} directions are all that there are.")
+    by_chance, shares = metrics["chance_share"], [_judged(share) or 0.0 for share in found]
+    value, drawn = _beyond(min(shares), by_chance), _null_beyond(metrics["chance"][null], by_chance)
+    each = listed([f"{share:.1%}" for share in shares])
+    return Tested(
+        value,
+        f"{of} {each} {'lies' if len(found) == 1 else 'lie'} in {whose} top {metrics['k']} directions"
+        f"{_raw_beside(*found)}; chance {by_chance:.1%}. {_needed(value, drawn)}",
+        chance=drawn,
+    )
 
 
 def _mlp_ignores(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
-    share = _share(measured, "P", "MLP in")
+    metrics, found = measured.metrics, _share(measured, "P", "MLP in")
+    share = None if found is None else _judged(found)
     if share is None:
         return Untested("The MLP matrix of layer 0 isn't in this checkpoint.")
-    return _one_share(measured, share, "The layer-0 MLP input has", "P's", "mlp_reads_positions", IGNORES_AT_MOST)
-
-
-def _one_share(
-    measured: Measurements[AttentionMetrics], share: float, who: str, whose: str, null: str, times: float
-) -> Tested:
-    metrics = measured.metrics
-    nulls = {name: stored for name, stored in metrics["chance"].items() if isinstance(stored, dict)}
+    by_chance = metrics["chance_share"]
     return Tested(
         share,
-        f"{who} {share:.2%} of its energy in {whose} top {metrics['k']} directions, "
-        f"{share / metrics['chance_share']:.2g} times chance.",
-        chance=chance(nulls.get(null)),  # type: ignore[arg-type]  # all of them are nulls
-        holds_at=times * metrics["chance_share"],
+        f"Of the energy of the layer-0 MLP's input, {share:.2%} lies in P's top {metrics['k']} directions"
+        f"{_raw_beside(found)}; chance {by_chance:.2%}. At most {IGNORES_AT_MOST * by_chance:.2%} is needed.",
+        chance=chance(metrics["chance"]["mlp_reads_positions"]),
+        holds_at=IGNORES_AT_MOST * by_chance,
     )
 
 
-def _previous_token(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
-    metrics = measured.metrics
-    if metrics["token_kernels"] is None:
-        return _by_position_alone(measured)
-    kernels = metrics["token_kernels"]
-    best = kernels["heads"][best_of(kernels["heads"])]
-    return Tested(
-        best["weight_at_1"],
-        _with_tokens(kernels, best, metrics["positional_kernels"]["heads"]),
-        chance=chance(metrics["chance"]["previous_token"]),
-        interval=pair(kernels["interval_of_best"]),
-        also=best["previous_token_head"],
-    )
-
-
-def _with_tokens(kernels: TokenKernels, best: TokenHead, alone: list[Head]) -> str:
-    """Return which heads would look at the previous token with tokens on the positions, and which without."""
-    found = [head for head in kernels["heads"] if head["previous_token_head"]]
-    lone = sum(head["previous_token_head"] for head in alone)
-    name, weight = f"L{best['layer']}H{best['head']}", best["weight_at_1"]
-    heads = {0: "no head attends", 1: f"{name} alone attends"}.get(len(found), f"{len(found)} heads attend")
-    most = {0: f"; {name} comes closest", 1: ""}.get(len(found), f", {name} most")
-    return (
-        f"With tokens on the positions {heads} mainly to the previous token{most}, with weight {weight:.2f}; "
-        f"positions alone would make it {lone} of {len(alone)}.{_beyond_layer_0(found)}"
-    )
+def _with_tokens(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
+    kernels = measured.metrics["token_kernels"]
+    if kernels is None:
+        there = measured.metrics["shares"]["E"]
+        return Untested("Tokens can't be set on these positions." if there else NO_TOKENS)
+    null = chance(measured.metrics["chance"]["previous_token_with_tokens"])
+    return _best(kernels["heads"], pair(kernels["interval_of_best"]), null, "with tokens on the positions")
 
 
 def _by_position_alone(measured: Measurements[AttentionMetrics]) -> Tested:
     kernels = measured.metrics["positional_kernels"]
-    heads, uniform = kernels["heads"], kernels["uniform_at_1"]
+    null = chance(measured.metrics["chance"]["previous_token"])
+    return _best(kernels["heads"], pair(kernels["interval_of_best"]), null, "by position alone")
+
+
+def _best(
+    heads: Sequence[Head] | Sequence[TokenHead], interval: tuple[float, float] | None, null: Chance | None, how: str
+) -> Tested:
     found = [head for head in heads if head["previous_token_head"]]
     best = heads[best_of(heads)]
-    weight, name = best["weight_at_1"], f"L{best['layer']}H{best['head']}"
+    who = {0: "No head attends", 1: "One head attends"}.get(len(found), f"{len(found)} heads attend")
+    limit = "" if null is None else f"; random keys get {null.median:.3f} (99th percentile {null.limit:.3f})"
     return Tested(
-        weight,
-        {
-            "holds": f"{len(found)} of {len(heads)} heads would attend to the previous token by position "
-            f"alone, {name} most, with weight {weight:.3f}.{_beyond_layer_0(found)}",
-            "fails": f"No head attends mainly to the previous token by position alone; the largest weight there is "
-            f"{weight:.2f} ({name}), where uniform attention gives {uniform:.4f}.",
-        },
-        chance=chance(measured.metrics["chance"]["previous_token"]),
-        interval=pair(kernels["interval_of_best"]),
-        also=best["previous_token_head"],
+        best["weight_at_1"],
+        f"{who} mainly to the previous token {how}. The largest weight there is {best['weight_at_1']:.2f} "
+        f"(L{best['layer']}H{best['head']}){limit}. At least {SMALLEST_WEIGHT:g} is needed.{_beyond_layer_0(found)}",
+        chance=null,
+        interval=interval,
+        also=best["peak_offset"] == 1,
     )
 
 
-def _beyond_layer_0(heads: list[Head] | list[TokenHead]) -> str:
+def _beyond_layer_0(heads: Sequence[Head | TokenHead]) -> str:
     deeper = sum(head["layer"] > 0 for head in heads)
     if not deeper:
         return ""
@@ -160,44 +185,43 @@ RULES = (
         id="qk-read-positions",
         short="Q, K read P",
         statement="Layer-0 queries and keys read P's top directions.",
-        value="smaller of Q and K's top5, in the raw weights",
-        unit="summed squared overlap",
-        holds_as=f"{READS_AT_LEAST} times its chance value {CORNER**2}/d",
-        also="with the gain of the norm before them folded in too (partly: in the raw weights alone)",
+        value="smaller share of Q's and K's five leading directions in P's, gain folded in, beyond chance 5/d",
+        holds=BEYOND_CHANCE,
+        unit="of what chance leaves",
         test=_reads_positions,
     ),
     Rule(
         id="qkv-read-tokens",
         short="Q, K, V read E",
         statement="Layer-0 queries, keys and values read the tokens' top directions.",
-        value="smallest of the shares of Q, K and V in the top k directions of E",
-        unit="share of energy",
-        holds_as=f"{SHARE_IN_WORDS} its chance value k/d",
+        value="smallest share of Q, K and V in the top k directions of E, gain folded in, beyond chance k/d",
+        holds=BEYOND_CHANCE,
+        unit="of what chance leaves",
         test=_reads_tokens,
     ),
     Rule(
         id="writes-positions",
         short="O writes P",
         statement="Attention writes into the positions' directions.",
-        value="layer-0 O share in the top k directions of P",
-        unit="share of energy",
-        holds_as=f"{SHARE_IN_WORDS} its chance value k/d",
+        value="layer-0 O share in the top k directions of P, beyond chance k/d",
+        holds=BEYOND_CHANCE,
+        unit="of what chance leaves",
         test=_writes_positions,
     ),
     Rule(
         id="mlp-reads-tokens",
         short="MLP reads E",
         statement="The MLP reads the tokens' top directions.",
-        value="layer-0 MLP-in share in the top k directions of E",
-        unit="share of energy",
-        holds_as=f"{SHARE_IN_WORDS} its chance value k/d",
+        value="layer-0 MLP-in share in the top k directions of E, gain folded in, beyond chance k/d",
+        holds=BEYOND_CHANCE,
+        unit="of what chance leaves",
         test=_mlp_reads_tokens,
     ),
     Rule(
         id="mlp-ignores-positions",
         short="MLP ignores P",
         statement="The MLP ignores positions.",
-        value="layer-0 MLP-in share in the top k directions of P",
+        value="layer-0 MLP-in share in the top k directions of P, gain folded in",
         sense="at most",
         unit="share of energy",
         holds_as=f"{IGNORES_IN_WORDS} its chance value k/d",
@@ -207,9 +231,20 @@ RULES = (
         id="previous-token-head",
         short="previous-token head",
         statement="Some head finds the previous token by position alone.",
-        value="best mean weight at offset 1 of any head, with tokens drawn on the positions where E is there",
+        value="best mean weight at offset 1 of any head, positions alone",
         holds=SMALLEST_WEIGHT,
         unit="attention weight",
-        test=_previous_token,
+        also="and its kernel peaks there",
+        test=_by_position_alone,
+    ),
+    Rule(
+        id="previous-token-with-tokens",
+        short="previous token, with E",
+        statement="Some head finds the previous token with tokens on the positions.",
+        value="best mean weight at offset 1 of any head, with tokens drawn on the positions",
+        holds=SMALLEST_WEIGHT,
+        unit="attention weight",
+        also="and its kernel peaks there",
+        test=_with_tokens,
     ),
 )

@@ -77,11 +77,11 @@ class PositionalKernels(TypedDict):
     interval_of_best: Interval
 
 
-class AttentionChances(TypedDict):
-    """What chance gives, by claim; None where what it is about isn't there.
+class SubspaceChances(TypedDict):
+    """What chance gives for weights; None where what a claim is about isn't there.
 
-    Layer-0 matrices turned at random, each with its own spectrum; of two or three of them the smallest share. For the
-    kernels, queries paired with keys at random.
+    Layer-0 matrices, with the gain of the norm before them folded in, each turned at random with its own spectrum; of
+    two or three of them the smallest share.
     """
 
     top5: StoredChance
@@ -89,7 +89,13 @@ class AttentionChances(TypedDict):
     writes_positions: StoredChance | None
     mlp_reads_tokens: StoredChance | None
     mlp_reads_positions: StoredChance | None
+
+
+class AttentionChances(SubspaceChances):
+    """And for the kernels, by position alone and with tokens: queries paired with keys at random."""
+
     previous_token: StoredChance
+    previous_token_with_tokens: StoredChance | None
 
 
 class AttentionMetrics(TypedDict):
@@ -163,7 +169,11 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
             "interval_of_best": heads.interval_of_best,
         },
         token_kernels=None if seen is None else seen.kernels,
-        chance=_chance(weights, k, d, "E" in bases, heads.unordered if seen is None else seen.unordered),
+        chance={
+            **_chance(weights, k, d, "E" in bases),
+            "previous_token": _on_random_keys(heads.unordered),
+            "previous_token_with_tokens": None if seen is None else _on_random_keys(seen.unordered),
+        },
         n_layers=architecture.n_layer,
         n_heads=architecture.n_head,
     )
@@ -187,12 +197,11 @@ def _near(seen: Seen | None) -> dict[str, Array]:
     }
 
 
-def _chance(
-    weights: Weights, k: int, d: int, with_tokens: bool, unordered: Float[Array, " draws"]
-) -> AttentionChances:
+def _chance(weights: Weights, k: int, d: int, with_tokens: bool) -> SubspaceChances:
     rng = np.random.default_rng(SEED)
     spectra = {
-        name: np.linalg.svd(np.asarray(W, np.float64), compute_uv=False) ** 2 for name, W, _ in _matrices(weights, 0)
+        name: np.linalg.svd(np.asarray(W if folded is None else folded, np.float64), compute_uv=False) ** 2
+        for name, W, folded in _matrices(weights, 0)
     }
 
     def shares(*names: Matrix, sense: Sense = "at least") -> StoredChance | None:
@@ -209,8 +218,11 @@ def _chance(
         "writes_positions": shares("O"),
         "mlp_reads_tokens": shares("MLP in") if with_tokens else None,
         "mlp_reads_positions": shares("MLP in", sense="at most"),
-        "previous_token": drawn("the best head's weights on keys drawn at random", unordered),
     }
+
+
+def _on_random_keys(unordered: Float[Array, " draws"]) -> StoredChance:
+    return drawn("the best head's weights on keys drawn at random", unordered)
 
 
 def _bases(weights: Weights, P: Float[Array, "n d"]) -> Bases:

@@ -76,5 +76,11 @@ CONTROLS = Controls(
             previous_token,
             (200, 60, 30, 15, 10, 5, 0),
         ),
+        Planting(
+            "previous-token-with-tokens",
+            "score of the previous token before the softmax, tokens on the positions",
+            previous_token,
+            (200, 60, 30, 15, 10, 5, 0),
+        ),
     )
 )
