@@ -381,7 +381,8 @@ def test_no_words_are_left_over(finding):
     macros = {macro.name: [argument.name for argument in macro.args] for macro in words.find_all(nodes.Macro)}
     about_figures = {name for name, arguments in macros.items() if arguments == ["metrics", "arrays"]}
     assert {name for name in about_figures if name.startswith(("caption_", "alt_"))} == wanted
-    called = {call.node.name for call in words.find_all(nodes.Call) if isinstance(call.node, nodes.Name)}
+    calls = [call for call in words.find_all(nodes.Call) if isinstance(call.node, nodes.Name)]
+    called = {one.name for call in calls for one in (call.node, *call.args) if isinstance(one, nodes.Name)}
     assert set(macros) - wanted - asked_by_templates() <= called
     assert {"question", "observation", "definition", "change_mind", "details"} <= set(macros)
 

@@ -199,7 +199,7 @@ def test_a_curve_that_hardly_turns_has_no_direction():
 )
 def test_a_strong_head_must_pass_twice_chance(value, median, limit, verdict):
     metrics = measure(weights_of()).metrics
-    chance = {"times_median": [synthetic.null(median, limit)]}
+    chance = {"times_median": synthetic.null(median, limit)}
     changed = synthetic.measured_with(metrics, {"effects": {"times_median": value}, "chance": chance})
     claim = synthetic.by_id(FINDING, changed)["position-heads"]
     assert (claim.verdict, claim.threshold) == (verdict, max(STRONG, 2 * median))

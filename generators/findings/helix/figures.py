@@ -10,6 +10,7 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
+from generators.findings.helix.along import TRIANGLE
 from generators.findings.helix.claims import winding_planes, winds
 from generators.findings.helix.measure import LATE, HelixMetrics, StoredLookBack
 from generators.findings.measured import Measurements
@@ -45,6 +46,10 @@ def figures(measured: Measurements[HelixMetrics]) -> list[Figure]:
         ),
         Figure("look-back", "Looking back k tokens", partial(draw_look_back, metrics["look_back"])),
     ]
+    if "turn_rates" in arrays:
+        shown.append(Figure("turning-speed", "How fast the curve turns", partial(draw_turn_rates, arrays)))
+    if "third_harmonics" in arrays:
+        shown.append(Figure("wave-shape", "Sines or triangle waves?", partial(draw_wave_shape, arrays)))
     if "token_scores" in arrays:
         title = "Tokens and positions in the space of the positions"
         shown.append(Figure("tokens-and-positions", title, partial(draw_tokens_and_positions, arrays)))
@@ -198,6 +203,29 @@ def draw_look_back(looks: list[StoredLookBack]) -> Any:
     ax.axhline(1, ls="--", lw=1, color=style.INK, alpha=0.6)
     ax.set_xticks(range(len(looks)), [f"{look['k']}" for look in looks])
     ax.set(yscale="log", xlabel="tokens back (k)", ylabel="variance left unexplained (1 − R²)")
+    ax.legend()
+    return figure
+
+
+def draw_turn_rates(arrays: dict[str, Array]) -> Any:
+    """Draw turns per 100 tokens by position."""
+    figure, ax = style.plot(width=8.5, height=3.0)
+    rates = 100 * arrays["turn_rates"]
+    ax.plot(arrays["rate_positions"], rates, "o-", ms=4, lw=1.2, color=style.COLOURS[0])
+    ax.axhline(np.median(rates), ls="--", lw=1, color=style.INK, alpha=0.6, label="median window")
+    ax.axhline(0, color=style.INK, lw=0.5, alpha=0.5)
+    ax.set(xlabel="position (tokens)", ylabel="turns per 100 tokens")
+    ax.legend()
+    return figure
+
+
+def draw_wave_shape(arrays: dict[str, Array]) -> Any:
+    """Draw the third harmonic of every channel as a dot, with those of a sine and of a triangle wave."""
+    figure, ax = style.plot(width=6.4, height=3.0)
+    ax.plot(arrays["third_harmonics"], "o", ms=5, color=style.COLOURS[0])
+    for value, name, line in ((0.0, "sine", "-"), (TRIANGLE, "triangle wave", "--")):
+        ax.axhline(value, ls=line, lw=1.2, color=style.COLOURS[1], label=name)
+    ax.set(xlabel="channel, by std over positions (0: largest)", ylabel="third harmonic over first")
     ax.legend()
     return figure
 

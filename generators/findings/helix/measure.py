@@ -5,6 +5,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
+from generators.findings.helix.along import Along, along
 from generators.findings.helix.chance import HelixDraws, draw
 from generators.findings.helix.information import Information, information
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
@@ -130,6 +131,7 @@ class Turning(TypedDict):
 class HelixMetrics(Spectrum, Turning, HelixDraws):
     """Numbers of the position curve; `token_share` needs tokens."""
 
+    along: Along
     waves: list[StoredWave]
     roughness: float | None
     roughness_baseline: float
@@ -183,10 +185,12 @@ def measure(inputs: Inputs) -> Measurements[HelixMetrics]:
     leading = curve.principal_scores(P[run], turning.COMPONENTS)
     planes = turning.planes(leading.values, leading.energy)
     waves = _waves(components.scores[:, : turning.COMPONENTS])
+    along_positions, along_arrays = along(P, run, leading.values @ planes[0].axes if planes else None)
     metrics: HelixMetrics = {
         **_spectrum(P, components),
         **_turning(leading, planes, run),
         **draw(P),
+        "along": along_positions,
         "waves": waves,
         "roughness": curve.roughness(components.scores[:, :3], min(wave["period_tokens"] for wave in waves[:3])),
         "roughness_baseline": curve.ROUGHNESS_OF_NOISE,
@@ -202,7 +206,7 @@ def measure(inputs: Inputs) -> Measurements[HelixMetrics]:
         "intervals": _intervals(P),
         "n_positions": len(P),
     }
-    arrays = _arrays(P, components.scores) | {"planes": _points(leading.values, planes)}
+    arrays = _arrays(P, components.scores) | {"planes": _points(leading.values, planes)} | along_arrays
     if E is not None:
         arrays |= _among_positions(E, P, components)
     return Measurements(metrics, _tables(metrics), arrays)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from generators.findings.judging import Rule, Tested, Untested, strictest
+from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
-from generators.findings.nulls import pair
+from generators.findings.nulls import chance, pair
 from generators.findings.position_reading.measure import HeadReading, PositionReadingMetrics
 
 FEWEST_HEADS = 3  # from which one can stand out from the median
@@ -24,7 +24,7 @@ def strong_heads(heads: Sequence[HeadReading]) -> list[HeadReading]:
 
 def _position_heads(measured: Measurements[PositionReadingMetrics]) -> Tested | Untested:
     metrics = measured.metrics
-    value, found = metrics["effects"]["times_median"], strictest(metrics["chance"]["times_median"])
+    value, found = metrics["effects"]["times_median"], chance(metrics["chance"]["times_median"])
     if metrics["n_heads"] < FEWEST_HEADS:
         return Untested(f"The first layer has {metrics['n_heads']} heads; at least {FEWEST_HEADS} are needed.")
     if value is None or found is None:
@@ -47,8 +47,8 @@ def _position_heads(measured: Measurements[PositionReadingMetrics]) -> Tested | 
 
 def _reads_main_plane(measured: Measurements[PositionReadingMetrics]) -> Tested | Untested:
     metrics, share = measured.metrics, measured.metrics["plane"]["share"]
-    found = strictest(metrics["chance"]["in_plane"])
-    if share >= ALL_OF_P or found is None:
+    found = Chance(**metrics["chance"]["in_plane"])
+    if share >= ALL_OF_P:
         return Untested(f"The main plane holds {share:.1%} of P's variance: whatever is read lies in it.")
     value = metrics["effects"]["in_plane"]
     holds, partly = (found.median + OF_REST[verdict] * (1 - found.median) for verdict in ("holds", "partly"))
@@ -63,11 +63,9 @@ def _reads_main_plane(measured: Measurements[PositionReadingMetrics]) -> Tested 
     )
 
 
-def _turned(measured: Measurements[PositionReadingMetrics]) -> Tested | Untested:
+def _turned(measured: Measurements[PositionReadingMetrics]) -> Tested:
     metrics = measured.metrics
-    value, found = metrics["effects"]["turned"], strictest(metrics["chance"]["turned"])
-    if found is None:
-        return Untested("The curve has no main plane.")
+    value, found = metrics["effects"]["turned"], Chance(**metrics["chance"]["turned"])
     return Tested(
         value,
         f"{value:.0%} of what is read in the main plane compares rows a quarter turn apart, and "

@@ -8,7 +8,6 @@ from numpy import ndarray as Array
 
 from generators.drawing import style
 from generators.findings.contract import Figure
-from generators.findings.judging import strictest
 from generators.findings.measured import Measurements
 from generators.findings.position_reading.claims import STRONG
 from generators.findings.position_reading.measure import PositionReadingMetrics
@@ -35,9 +34,9 @@ def draw_strengths(metrics: PositionReadingMetrics) -> Any:
     """Draw a dot per head: its strength, colored by the share that lies in the main plane."""
     figure, ax = style.plot(width=max(4.6, 0.3 * metrics["n_heads"] + 2.6), height=3.2)
     rows = [row for row in metrics["heads"] if row["times_median"]]
-    chance = strictest(metrics["chance"]["times_median"])
+    chance = metrics["chance"]["times_median"]
     if chance is not None:
-        ax.axhspan(1, chance.limit, color=style.INK, alpha=0.1, lw=0)
+        ax.axhspan(1, chance["limit"], color=style.INK, alpha=0.1, lw=0)
     ax.axhline(STRONG, ls="--", lw=1, color=style.INK)
     dots = ax.scatter(
         [row["head"] for row in rows],

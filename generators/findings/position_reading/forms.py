@@ -14,7 +14,6 @@ from generators.maths import turning
 from generators.maths.rotations import frames
 
 LEAST_TURNS = 0.6  # in the main plane, from which a curve has a direction of travel: a parabola makes half a turn
-EFFECTS = ("times_median", "in_plane", "turned")
 Forms = Float[Array, "*draws heads k k"]
 
 

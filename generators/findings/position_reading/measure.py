@@ -11,16 +11,13 @@ from generators.findings.measured import Interval, Measurements, StoredChance, f
 from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn
 from generators.findings.position_reading import forms
-from generators.findings.position_reading.forms import EFFECTS, HeadWeights
+from generators.findings.position_reading.forms import HeadWeights
 from generators.findings.sizes import check_positions, check_width
 from generators.maths import curve, turning
 from generators.maths.resampling import block_weights
 
 SEED = 20230716
-NULLS = {
-    True: "heads that see the curve in random directions",
-    False: "heads whose queries and keys see it in random directions of their own",
-}
+NULL = "curves in random directions"
 
 
 class HeadReading(TypedDict):
@@ -56,11 +53,11 @@ class ReadingEffects(TypedDict):
 
 
 class ReadingChances(TypedDict):
-    """What chance gives, by effect: with queries and keys turned together, and turned apart."""
+    """What chance gives, by effect: the larger of queries and keys turned together, and turned apart."""
 
-    times_median: list[StoredChance]
-    in_plane: list[StoredChance]
-    turned: list[StoredChance]
+    times_median: StoredChance | None
+    in_plane: StoredChance
+    turned: StoredChance
 
 
 class ReadingIntervals(TypedDict):
@@ -207,13 +204,13 @@ def _effects(values: Float[Array, "3"]) -> ReadingEffects:
 
 def _chance(heads: HeadWeights, lengths: Float[Array, " k"]) -> ReadingChances:
     rng = np.random.default_rng(SEED)
-    found: ReadingChances = {"times_median": [], "in_plane": [], "turned": []}
-    for together, words in NULLS.items():
-        values = forms.turned_effects(heads, lengths, DRAWS, rng, together=together)
-        for name, column in zip(EFFECTS, values.T, strict=True):
-            if np.isfinite(column).all():
-                found[name].append(drawn(words, column))  # type: ignore[literal-required]  # they are its keys
-    return found
+    together, apart = (forms.turned_effects(heads, lengths, DRAWS, rng, together=both) for both in (True, False))
+    larger = np.maximum(together, apart)
+    return {
+        "times_median": drawn(NULL, larger[:, 0]) if np.isfinite(larger[:, 0]).all() else None,
+        "in_plane": drawn(NULL, larger[:, 1]),
+        "turned": drawn(NULL, larger[:, 2]),
+    }
 
 
 def _intervals(

@@ -1,0 +1,252 @@
+"""The curve along its positions: how fast it turns, how well rows are told apart, and which shape its waves have."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.measured import Interval, StoredChance
+from generators.findings.nulls import drawn, interval
+from generators.maths import curve, surrogates, turning
+
+SEED = 20230714
+DRAWS = 100
+WINDOWS = 20  # into which the curve is cut to see how fast it turns
+MOST_CHANNELS = 40  # whose waves are looked at
+PERIODS = 120  # that are tried for each channel
+LEAST_CYCLES, MOST_CYCLES = 0.5, 12.0
+ROWS_PER_CYCLE = 16  # at least: the third harmonic of faster waves is hardly sampled
+TRIANGLE = 1 / 9  # third harmonic of a triangle wave over its first
+SQUARE_ROOT_OF_ROUNDING = 1e-8
+BLOCK = 512
+MOST_COMPARED = 1024  # rows whose cosines are rebuilt, evenly spaced
+
+
+class StartSpeed(TypedDict):
+    """How fast the curve turns in its first window, in times the median window."""
+
+    times_median: float
+    chance: StoredChance
+
+
+class ToldApart(TypedDict):
+    """How often the row nearest to another is a neighbor, and how far away it is in the median.
+
+    Of whole rows, and of rows in the three leading components.
+    """
+
+    neighbor_share: float
+    neighbor_share_3d: float
+    median_offset: float
+    median_offset_3d: float
+
+
+class SmallestDistance(TypedDict):
+    """The two rows that lie closest together, and how close, in median steps between neighbors."""
+
+    distance: float
+    positions: list[int]
+    median_steps: float
+
+
+class WaveShape(TypedDict):
+    """The third harmonic of the strongest channels over their first: 0 in sines, 1/9 in triangle waves.
+
+    `quartiles` are over channels, `chance` takes another channel's phase, `fit` is the median R^2 of the sines.
+    """
+
+    third_harmonic: float
+    quartiles: list[float]
+    interval: Interval
+    chance: StoredChance
+    fit: float
+    channels: int
+
+
+class Along(TypedDict):
+    """Numbers along the curve; `start` is None where it has no plane, `waves` where there are too few rows.
+
+    `cosine_rebuilt` is how much of the variance of the cosines between rows three components reproduce (R^2).
+    """
+
+    start: StartSpeed | None
+    told_apart: ToldApart
+    smallest_distance: SmallestDistance
+    cosine_rebuilt: float | None
+    waves: WaveShape | None
+
+
+def along(P: Float[Array, "n d"], run: slice, plane: Float[Array, "rows 2"] | None) -> tuple[Along, dict[str, Array]]:
+    """Return these numbers and arrays for figures; `run` has no outlier, `plane` is it in its strongest plane."""
+    rows = P[run]
+    start, speeds = _speed(rows, run, plane)
+    waves, harmonics = wave_shape(rows[max(0, curve.START - run.start) :] if len(P) >= 2 * curve.START else rows)
+    found: Along = {
+        "start": start,
+        "told_apart": told_apart(rows),
+        "smallest_distance": smallest_distance(P),
+        "cosine_rebuilt": cosine_rebuilt(P[1:]),
+        "waves": waves,
+    }
+    return found, speeds | harmonics
+
+
+# How fast it turns
+
+
+def turn_rates(points: Float[Array, "rows 2"], window: int) -> Float[Array, " windows"]:
+    """Return the turns per token in windows that follow one another; negative where the curve turns back."""
+    steps = turning.angle_steps(points)
+    whole = steps[: len(steps) // window * window].reshape(-1, window).mean(axis=1) / turning.FULL_TURN
+    return whole if steps.sum() >= 0 else -whole
+
+
+def _speed(
+    rows: Float[Array, "rows d"], run: slice, plane: Float[Array, "rows 2"] | None
+) -> tuple[StartSpeed | None, dict[str, Array]]:
+    window = max(2, len(rows) // WINDOWS)
+    if plane is None or len(rows) <= 3 * window:
+        return None, {}
+    rates = turn_rates(plane, window)
+    arrays = {
+        "rate_positions": (run.start + window * np.arange(len(rates)) + window / 2).astype(np.float32),
+        "turn_rates": rates.astype(np.float32),
+    }
+    curves = surrogates.at_other_times(rows, np.random.default_rng(SEED), DRAWS)
+    by_chance = [_start(turn_rates(points, window)) for each in curves if (points := _in_plane(each)) is not None]
+    if len(by_chance) < DRAWS:
+        return None, arrays
+    words = "curves that begin P's waves at other times"
+    return {"times_median": _start(rates), "chance": drawn(words, np.array(by_chance))}, arrays
+
+
+def _start(rates: Float[Array, " windows"]) -> float:
+    median = float(np.median(np.abs(rates)))
+    return abs(float(rates[0])) / median if median else 0.0
+
+
+def _in_plane(rows: Float[Array, "rows d"]) -> Float[Array, "rows 2"] | None:
+    scores = curve.principal_scores(rows, turning.COMPONENTS)
+    planes = turning.planes(scores.values, scores.energy)
+    return scores.values @ planes[0].axes if planes else None
+
+
+# How well rows are told apart
+
+
+def nearest_rows(rows: Float[Array, "n c"]) -> tuple[Int[Array, " n"], Float[Array, " n"]]:
+    """Return which other row is nearest to each row, and its distance."""
+    squares = np.einsum("ij,ij->i", rows, rows)
+    nearest = np.empty(len(rows), np.intp)
+    for begin in range(0, len(rows), BLOCK):
+        block = rows[begin : begin + BLOCK]
+        away = squares - 2 * block @ rows.T
+        away[np.arange(len(block)), begin + np.arange(len(block))] = np.inf
+        nearest[begin : begin + len(block)] = away.argmin(axis=1)
+    return nearest, np.linalg.norm(rows - rows[nearest], axis=1)
+
+
+def told_apart(rows: Float[Array, "n d"]) -> ToldApart:
+    """Return how often the nearest row is a neighbor."""
+    whole, in_three = (_offsets(each) for each in (rows, curve.principal_scores(rows, 3).values))
+    return {
+        "neighbor_share": float(np.mean(whole == 1)),
+        "neighbor_share_3d": float(np.mean(in_three == 1)),
+        "median_offset": float(np.median(whole)),
+        "median_offset_3d": float(np.median(in_three)),
+    }
+
+
+def _offsets(rows: Float[Array, "n c"]) -> Int[Array, " n"]:
+    return np.abs(nearest_rows(rows - rows.mean(axis=0))[0] - np.arange(len(rows)))
+
+
+def smallest_distance(P: Float[Array, "n d"]) -> SmallestDistance:
+    """Return the closest two of all rows."""
+    nearest, distances = nearest_rows(P - P.mean(axis=0))
+    first, step = int(distances.argmin()), float(np.median(curve.step_lengths(P)))
+    return {
+        "distance": float(distances[first]),
+        "positions": sorted([first, int(nearest[first])]),
+        "median_steps": float(distances[first]) / step if step else 0.0,
+    }
+
+
+def cosine_rebuilt(rows: Float[Array, "n d"]) -> float | None:
+    """Return R^2 of the cosines between rows when these are rebuilt from three components; None where it has none."""
+    three = curve.principal_scores(rows, 3)
+    rebuilt = rows.mean(axis=0) + three.values @ three.axes.T
+    lengths = [np.linalg.norm(each, axis=1) for each in (rows, rebuilt)]
+    if min(length.min() for length in lengths) <= SQUARE_ROOT_OF_ROUNDING * lengths[0].max():
+        return None
+    some = slice(None, None, -(-len(rows) // MOST_COMPARED))
+    above = np.triu_indices(len(rows[some]), 1)
+    units = [(each / length[:, None])[some] for each, length in zip((rows, rebuilt), lengths, strict=True)]
+    whole, three_only = ((unit @ unit.T)[above] for unit in units)
+    spread = float(np.sum((whole - whole.mean()) ** 2))
+    return 1 - float(np.sum((whole - three_only) ** 2)) / spread if spread else None
+
+
+# Which shape its waves have
+
+
+def wave_shape(rows: Float[Array, "n d"]) -> tuple[WaveShape | None, dict[str, Array]]:
+    """Return the third harmonic of the channels that vary most, each at the period of its best sine."""
+    most = min(MOST_CYCLES, len(rows) / ROWS_PER_CYCLE)
+    spreads = rows.std(axis=0)
+    channels = np.argsort(-spreads)[: min(MOST_CHANNELS, rows.shape[1] // 4)]
+    channels = channels[spreads[channels] > SQUARE_ROOT_OF_ROUNDING * np.abs(rows).max()]
+    if most <= 2 * LEAST_CYCLES or len(channels) < 2:
+        return None, {}
+    first, third, fit = _harmonics(rows[:, channels], np.linspace(LEAST_CYCLES, most, PERIODS))
+    rng = np.random.default_rng(SEED)
+    own = _in_phase(first, third)
+    shuffled = [np.median(_in_phase(first, third, rng.permutation(len(first)))) for _ in range(DRAWS)]
+    resampled = [np.median(rng.choice(own, len(own))) for _ in range(DRAWS)]
+    shape: WaveShape = {
+        "third_harmonic": float(np.median(own)),
+        "quartiles": np.quantile(own, [0.25, 0.75]).tolist(),
+        "interval": interval(np.array(resampled)),
+        "chance": drawn("channels with the phase of another", np.array(shuffled)),
+        "fit": float(np.median(fit)),
+        "channels": len(own),
+    }
+    return shape, {"wave_channels": channels.astype(np.int32), "third_harmonics": own.astype(np.float32)}
+
+
+def _in_phase(
+    first: Float[Array, " channels"], third: Float[Array, " channels"], order: Int[Array, " channels"] | None = None
+) -> Float[Array, " channels"]:
+    """Return each third harmonic along three times the phase of a first one, over the size of its own first."""
+    phases = np.angle(first if order is None else first[order])
+    return np.real(third * np.exp(-3j * phases)) / np.abs(first)
+
+
+def _harmonics(
+    columns: Float[Array, "n channels"], cycles: Float[Array, " periods"]
+) -> tuple[Array, Array, Float[Array, " channels"]]:
+    """Return every channel's complex amplitudes once and three times its best period, and R^2 of that sine alone."""
+    t = np.arange(len(columns)) / len(columns)
+    columns = columns - columns.mean(axis=0)
+    energy = np.sum(columns**2, axis=0)
+    left = np.stack([np.sum(_residuals(_waves(t, [each]), columns) ** 2, axis=0) for each in cycles])
+    best = left.argmin(axis=0)
+    amplitudes = np.array(
+        [
+            np.linalg.lstsq(_waves(t, [cycles[at], 3 * cycles[at]]), columns[:, i], rcond=None)[0]
+            for i, at in enumerate(best)
+        ]
+    )
+    first, third = amplitudes[:, 1] - 1j * amplitudes[:, 2], amplitudes[:, 3] - 1j * amplitudes[:, 4]
+    return first, third, 1 - left.min(axis=0) / energy
+
+
+def _waves(t: Float[Array, " n"], cycles: list[float]) -> Float[Array, "n columns"]:
+    """Return a constant, and cosine and sine of so many cycles each."""
+    waves = [wave(2 * np.pi * each * t) for each in cycles for wave in (np.cos, np.sin)]
+    return np.column_stack([np.ones_like(t), *waves])
+
+
+def _residuals(basis: Float[Array, "n columns"], columns: Float[Array, "n channels"]) -> Float[Array, "n channels"]:
+    q = np.linalg.qr(basis)[0]
+    return columns - q @ (q.T @ columns)

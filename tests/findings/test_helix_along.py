@@ -1,0 +1,96 @@
+"""The curve along its positions: known speeds, distances and wave shapes are recovered."""
+
+import numpy as np
+import pytest
+from scipy.signal import sawtooth
+
+from generators.findings import plantings
+from generators.findings.helix import FINDING, along
+from tests import synthetic
+
+N, D = 240, 32
+
+
+def wavy(shape, seed=0, noise=0.02):
+    """Return channels of one wave shape at three and four cycles and random phases, each with noise."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(N) / N
+    columns = [rng.uniform(1, 2) * shape(2 * np.pi * (rng.choice([3, 4]) * t + rng.random())) for _ in range(D)]
+    return np.column_stack(columns) + noise * rng.standard_normal((N, D))
+
+
+def triangle(x):
+    return sawtooth(x, 0.5)
+
+
+def square(x):
+    return np.sign(np.cos(x))
+
+
+@pytest.mark.parametrize(("shape", "expected"), [(np.cos, 0), (triangle, 1 / 9), (square, -1 / 3)])
+def test_the_third_harmonic_tells_wave_shapes_apart(shape, expected):
+    found, arrays = along.wave_shape(wavy(shape))
+    assert found["third_harmonic"] == pytest.approx(expected, abs=0.015)
+    assert found["channels"] == len(arrays["third_harmonics"]) == D // 4
+    assert found["fit"] > 0.8
+
+
+def test_a_triangle_is_beyond_the_phase_of_other_channels_and_a_sine_is_not():
+    triangles, sines = along.wave_shape(wavy(triangle))[0], along.wave_shape(wavy(np.cos))[0]
+    assert triangles["third_harmonic"] > triangles["chance"]["limit"]
+    assert sines["third_harmonic"] < 0.01
+    assert triangles["interval"][0] < triangles["third_harmonic"] < triangles["interval"][1]
+
+
+def test_noise_is_no_slow_wave_and_constant_channels_have_no_shape():
+    assert along.wave_shape(np.random.default_rng(0).standard_normal((N, D)))[0]["fit"] < 0.2
+    assert along.wave_shape(np.ones((N, D))) == (None, {})
+
+
+def test_a_curve_that_turns_faster_at_its_start_is_found_out():
+    t = np.arange(200)
+    angle = np.cumsum(np.where(t < 20, 0.4, 0.05))
+    points = np.column_stack([np.cos(angle), np.sin(angle)])
+    np.testing.assert_allclose(along.turn_rates(points, 10)[[0, 5]], [0.4 / (2 * np.pi), 0.05 / (2 * np.pi)])
+    np.testing.assert_allclose(along.turn_rates(points[:, ::-1], 10), along.turn_rates(points, 10))
+
+
+def test_nearest_rows_are_those_of_all_distances(monkeypatch):
+    rows = np.random.default_rng(1).standard_normal((50, 4))
+    monkeypatch.setattr(along, "BLOCK", 16)
+    distances = np.linalg.norm(rows[:, None] - rows, axis=2) + np.diag([np.inf] * 50)
+    nearest, away = along.nearest_rows(rows)
+    assert nearest.tolist() == distances.argmin(axis=1).tolist()
+    np.testing.assert_allclose(away, distances.min(axis=1))
+
+
+def test_two_equal_rows_are_named():
+    P = plantings.embed(plantings.coil(N, 3), D, noise=0.01)
+    P[170] = P[12]
+    found = along.smallest_distance(P)
+    assert (found["distance"], found["positions"]) == (pytest.approx(0, abs=1e-9), [12, 170])
+
+
+def test_neighbors_are_told_apart_on_a_helix_and_not_in_noise():
+    helix = along.told_apart(plantings.embed(plantings.coil(N, 3), D, noise=0.001))
+    noise = along.told_apart(np.random.default_rng(0).standard_normal((N, D)))
+    assert (helix["neighbor_share"], helix["median_offset"]) == (1, 1)
+    assert noise["neighbor_share"] < 0.1
+
+
+def test_three_components_rebuild_the_cosines_of_a_helix_and_not_of_noise():
+    assert along.cosine_rebuilt(plantings.embed(plantings.coil(N, 3), D, noise=0.001)) > 0.99
+    assert along.cosine_rebuilt(np.random.default_rng(0).standard_normal((N, D))) < 0.1
+    assert along.cosine_rebuilt(np.zeros((N, D))) is None
+
+
+def test_words_and_figures():
+    P = wavy(triangle)
+    P[:20] += np.linspace(6, 0, 20)[:, None] * plantings.orthonormal(D, 1, 0).T
+    arch = synthetic.architecture(n_ctx=N, d_model=D)
+    result = synthetic.measure(FINDING, {"position_embedding": P.astype(np.float32)}, arch)
+    synthetic.assert_of_its_type(FINDING, result)
+    assert {"turning-speed", "wave-shape"} <= {figure.name for figure in FINDING.figures(result)}
+    told = synthetic.told(FINDING, result)
+    assert "look like triangle waves" in told
+    assert "no two rows are equal" in told
