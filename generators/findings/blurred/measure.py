@@ -13,6 +13,7 @@ from generators.findings.measured import Measurements, table_of
 from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.positional import Rows, queries_and_keys, scoring, stream_of
 from generators.findings.sizes import check_positions, check_width
+from generators.maths.curve import grouped, rows_apart
 from generators.maths.kernels import Scoring, first_query
 
 GROUP = 10  # positions averaged together, as Yedidia did
@@ -59,6 +60,8 @@ class BlurredMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
     """Measure every head's weight on the previous token by P alone, as it is and averaged in groups of ten.
 
+    Row 0 and the outliers are averaged with no others.
+
     Reads `position_embedding` (n, d), `blocks.*.attn.q` and `blocks.*.attn.k` (d, m) with their norms and biases.
 
     Raises:
@@ -92,13 +95,6 @@ def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
     return Measurements(metrics, {"heads": table_of(title, list(BlurredHeadRow.__annotations__), rows)}, arrays)
 
 
-def in_groups(rows: Float[Array, "n m"], size: int) -> Float[Array, "n m"]:
-    """Return every row as the mean of its group of `size` rows; the last group may be smaller."""
-    starts = np.arange(0, len(rows), size)
-    sizes = np.diff(np.append(starts, len(rows)))
-    return np.repeat(np.add.reduceat(rows, starts) / sizes[:, None], sizes, axis=0)
-
-
 def looks(
     queries: Float[Array, "m a"], keys: Float[Array, "n a"], at: Int[Array, " m"], scored: Scoring, head: int = 0
 ) -> Float[Array, "m n"]:
@@ -110,9 +106,9 @@ def looks(
 
 
 def _heads(inputs: Inputs, P: Rows, at: Int[Array, " m"], reduced: Reduced | None) -> list[BlurredHeadRow]:
-    weights, architecture = inputs.weights, inputs.architecture
-    streams = [stream_of(weights, architecture, rows) for rows in (P, in_groups(P, GROUP))]
-    z = [] if reduced is None else [reduced.coordinates(in_groups(reduced.scores, size)) for size in (1, GROUP)]
+    weights, architecture, apart = inputs.weights, inputs.architecture, rows_apart(P)
+    streams = [stream_of(weights, architecture, rows) for rows in (P, grouped(P, GROUP, apart))]
+    z = [] if reduced is None else [reduced.coordinates(grouped(reduced.scores, size, apart)) for size in (1, GROUP)]
     rows: list[BlurredHeadRow] = []
     for layer in range(architecture.n_layer):
         scored = scoring(weights, architecture, layer, len(P))
@@ -148,7 +144,7 @@ def _uniform(n: int, at: Int[Array, " m"], causal: bool) -> Float[Array, "m n"]:
 
 def _reduced(inputs: Inputs, P: Rows) -> tuple[dict[str, Array], float]:
     reduced, variance = reduce(inputs.weights, inputs.architecture, P)
-    return reduced.arrays(), variance
+    return reduced.arrays() | {"reduced_apart": rows_apart(P).astype(np.int32)}, variance
 
 
 def _reduction(reduced: Reduced, variance: float, rows: list[BlurredHeadRow]) -> Reduction:

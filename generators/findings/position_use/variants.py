@@ -1,6 +1,6 @@
 """Positions as a model might do with: coarser, smoother, in fewer directions, shuffled."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from generators.findings.running import GROUP, grouped
+from generators.findings.running import GROUP
+from generators.maths.curve import grouped, rows_apart
 
 Kind = Literal[
     "groups",
@@ -42,12 +43,12 @@ class ChangedPositions:
 
 def of_table(P: Float[Array, "n d"], m: int) -> Iterator[ChangedPositions]:
     """Yield what replaces the first m rows of a position embedding."""
-    used, rng = P[:m], np.random.default_rng(SEED)
+    used, rng, apart = P[:m], np.random.default_rng(SEED), rows_apart(P)
     for size in GROUPS:
         if size < m:
-            yield ChangedPositions("groups", size, grouped(used, size))
+            yield ChangedPositions("groups", size, grouped(used, size, apart))
     for width in WIDTHS:
-        yield ChangedPositions("smoothed", width, smoothed(P, width)[:m])
+        yield ChangedPositions("smoothed", width, smoothed(P, width, apart)[:m])
     mean, directions = P[1:].mean(axis=0), principal_directions(P[1:])
     for count in COMPONENTS:
         if count < min(directions.shape):
@@ -59,7 +60,8 @@ def of_table(P: Float[Array, "n d"], m: int) -> Iterator[ChangedPositions]:
     places = rng.permutation(m)
     yield ChangedPositions("permuted", None, used[places])
     if m > GROUP:
-        yield ChangedPositions("random groups", GROUP, grouped(used[places], GROUP)[np.argsort(places)])
+        shuffled = grouped(used[places], GROUP, np.flatnonzero(np.isin(places, apart)))
+        yield ChangedPositions("random groups", GROUP, shuffled[np.argsort(places)])
     random = np.linalg.qr(rng.standard_normal((P.shape[1], CLAIM_COMPONENTS)))[0].T
     yield ChangedPositions("random directions", CLAIM_COMPONENTS, projected(used, mean, random))
     chosen = rng.permutation(P.shape[1])[: _share(CLAIM_PERCENT, P.shape[1])]
@@ -78,11 +80,20 @@ def of_ids(m: int) -> Iterator[ChangedPositions]:
         yield ChangedPositions("random groups", GROUP, grouped(ids[places], GROUP)[np.argsort(places)])
 
 
-def smoothed(P: Float[Array, "n d"], width: float) -> Float[Array, "n d"]:
-    """Return rows smoothed along positions; row 0, which lies apart, stays and is not smeared over the others."""
+def smoothed(
+    P: Float[Array, "n d"], width: float, apart: Sequence[int] | Int[Array, " apart"] = (0,)
+) -> Float[Array, "n d"]:
+    """Return rows smoothed along positions; rows `apart` stay and are not smeared over the others."""
     from scipy.ndimage import gaussian_filter1d
 
-    return np.vstack([P[:1], gaussian_filter1d(P[1:], width, axis=0, mode="nearest")])
+    others = np.setdiff1d(np.arange(len(P)), apart)
+    if not len(others):
+        return P
+    # In the place of a row apart its neighbor is smoothed, as the filter does beyond the ends.
+    nearest = others[np.abs(np.arange(len(P))[:, None] - others).argmin(axis=1)]
+    changed = gaussian_filter1d(P[nearest], width, axis=0, mode="nearest")
+    changed[apart] = P[apart]
+    return changed
 
 
 def principal_directions(rows: Float[Array, "n d"]) -> Float[Array, "r d"]:
