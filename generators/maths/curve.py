@@ -120,7 +120,7 @@ def outlier_positions(rows: Float[Array, "n d"]) -> tuple[Int[Array, " outliers"
 
 
 def rows_apart(rows: Float[Array, "n d"]) -> Int[Array, " apart"]:
-    """Return row 0 and the outliers, which lie off the curve: a mean that had them would say little of its others."""
+    """Return row 0 and the outliers, the rows that lie off the curve."""
     return np.union1d([0], outlier_positions(rows)[0])
 
 
@@ -129,12 +129,13 @@ def grouped(
 ) -> Float[Array, "n ..."]:
     """Return every row as the mean of its group of `size` rows; the last group may be smaller.
 
-    Rows `apart` stay as they are, and the means of their groups are those of the others.
+    Rows `apart` stay as they are and are in no mean. The first group begins with the first of the others, so that
+    without row 0 groups are of rows 1 to `size`, and so on.
     """
     averaged = np.setdiff1d(np.arange(len(rows)), apart)
     if not len(averaged):
         return rows
-    group, sizes = np.unique(averaged // size, return_inverse=True, return_counts=True)[1:]
+    group, sizes = np.unique((averaged - averaged[0]) // size, return_inverse=True, return_counts=True)[1:]
     starts = np.cumsum(sizes) - sizes
     means = np.add.reduceat(rows[averaged], starts) / sizes.reshape(-1, *[1] * (rows.ndim - 1))
     changed = rows.copy()

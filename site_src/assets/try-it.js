@@ -27,14 +27,14 @@ export function half(bits) {
 
 /* The mathematics: rows of scores as arrays, positions down. */
 
-/** Return every row as the mean of its group of `size` rows; the last may be smaller. Rows `apart` stay, in no mean. */
-export function blurred(rows, size, apart = []) {
+/** Return every row as the mean of its group of `size` rows; the last may be smaller. Row 0 stays and is in no mean. */
+export function blurred(rows, size) {
   const means = [];
-  for (let begin = 0; begin < rows.length; begin += size) {
-    const group = rows.slice(begin, begin + size).filter((_, i) => !apart.includes(begin + i));
-    means.push(rows[0].map((_, j) => group.reduce((sum, row) => sum + row[j], 0) / group.length));
+  for (let begin = 1; begin < rows.length; begin += size) {
+    const group = rows.slice(begin, begin + size);
+    means.push(group[0].map((_, j) => group.reduce((sum, row) => sum + row[j], 0) / group.length));
   }
-  return rows.map((row, t) => (apart.includes(t) ? row : means[Math.floor(t / size)]));
+  return rows.map((row, t) => (t === 0 ? row : means[Math.floor((t - 1) / size)]));
 }
 
 /** Return what a layer reads of positions with these scores: divided by what its norm divides by. */
@@ -197,7 +197,7 @@ async function build(box) {
     const { errors, of } = await matrices(l);
     if (l !== Number(layer.value)) return; // another one was chosen meanwhile
     const matrix = of(h);
-    const rows = blurred(exact, g, known.apart);
+    const rows = blurred(exact, g);
     const [before, after] = [coordinates(exact, known), coordinates(rows, known)];
     const kernels = [before, after].map((z) => kernel(z, matrix, known.causal, offsets));
     const looked = [before, after].map((z) => looks(z, matrix, t, known.causal));

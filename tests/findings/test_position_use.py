@@ -6,7 +6,7 @@ import pytest
 from generators.findings import plantings
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.position_use import FINDING, variants
-from generators.maths.curve import grouped, rows_apart
+from generators.maths.curve import grouped
 from tests import synthetic
 from tests.findings.stand_in import StandIn
 
@@ -44,7 +44,7 @@ def test_damage_is_the_share_of_what_removing_costs():
     for row in result.metrics["damages"]:
         assert row["cost"] == pytest.approx(row["damage"] * removed) == pytest.approx(row["share"] * but_first)
     for size in variants.GROUPS:
-        assert found["groups", size] == pytest.approx(off(P, grouped(P, size, rows_apart(P))))
+        assert found["groups", size] == pytest.approx(off(P, grouped(P, size, [0])))
     for width in variants.WIDTHS:
         assert found["smoothed", width] == pytest.approx(off(P, variants.smoothed(P, width)))
 
@@ -116,7 +116,8 @@ def test_groups_are_averaged_and_the_last_may_be_smaller():
 
 def test_rows_apart_are_in_no_mean():
     rows = np.array([99.0, 1, 2, 3, 77, 5])
-    assert grouped(rows, 3, [0, 4]).tolist() == [99, 1.5, 1.5, 4, 77, 4]
+    assert grouped(rows, 3, [0]).tolist() == [99, 2, 2, 2, 41, 41]
+    assert grouped(rows, 3, [0, 4]).tolist() == [99, 2, 2, 2, 77, 5]
     assert grouped(rows, 3, range(6)).tolist() == rows.tolist()
 
 
@@ -140,16 +141,6 @@ def test_smoothing_leaves_a_straight_line_and_position_0_alone():
     smooth = variants.smoothed(P, 2)
     np.testing.assert_array_equal(smooth[0], P[0])
     np.testing.assert_allclose(smooth[20:-20], P[20:-20])
-
-
-def test_smoothing_smears_no_row_apart():
-    P = np.column_stack([np.arange(50.0), np.full(50, 3.0)])
-    P[[0, 20]] = 1000
-    smooth = variants.smoothed(P, 2, [0, 20])
-    np.testing.assert_array_equal(smooth[[0, 20]], P[[0, 20]])
-    np.testing.assert_allclose(
-        np.delete(smooth, [0, 20], axis=0)[9:-9], np.delete(P, [0, 20], axis=0)[9:-9], atol=0.3
-    )
 
 
 def test_projection_keeps_what_lies_in_the_directions():

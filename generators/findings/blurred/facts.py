@@ -36,7 +36,6 @@ def _positions(arrays: Mapping[str, Array], metrics: BlurredMetrics, layers: int
         "heads": len(arrays["reduced_heads"]) // layers,
         "causal": metrics["causal"],
         "group": metrics["group"],
-        "apart": plain(arrays["reduced_apart"]) if "reduced_apart" in arrays else [],
         "best": [best["layer"], best["head"]],
         "along_mean": plain(arrays["reduced_along_mean"]),
         "mean_norm": mean_norm,

@@ -13,10 +13,11 @@ from generators.findings.measured import Measurements, table_of
 from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.positional import Rows, queries_and_keys, scoring, stream_of
 from generators.findings.sizes import check_positions, check_width
-from generators.maths.curve import grouped, rows_apart
+from generators.maths.curve import grouped
 from generators.maths.kernels import Scoring, first_query
 
 GROUP = 10  # positions averaged together, as Yedidia did
+FIRST = (0,)  # the row that is averaged with no others
 QUERIES = 64  # positions from which heads look, spread over those that count
 
 
@@ -60,7 +61,7 @@ class BlurredMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
     """Measure every head's weight on the previous token by P alone, as it is and averaged in groups of ten.
 
-    Row 0 and the outliers are averaged with no others.
+    Row 0, which lies off the curve, is averaged with no others.
 
     Reads `position_embedding` (n, d), `blocks.*.attn.q` and `blocks.*.attn.k` (d, m) with their norms and biases.
 
@@ -106,9 +107,9 @@ def looks(
 
 
 def _heads(inputs: Inputs, P: Rows, at: Int[Array, " m"], reduced: Reduced | None) -> list[BlurredHeadRow]:
-    weights, architecture, apart = inputs.weights, inputs.architecture, rows_apart(P)
-    streams = [stream_of(weights, architecture, rows) for rows in (P, grouped(P, GROUP, apart))]
-    z = [] if reduced is None else [reduced.coordinates(grouped(reduced.scores, size, apart)) for size in (1, GROUP)]
+    weights, architecture = inputs.weights, inputs.architecture
+    streams = [stream_of(weights, architecture, rows) for rows in (P, grouped(P, GROUP, FIRST))]
+    z = [] if reduced is None else [reduced.coordinates(grouped(reduced.scores, size, FIRST)) for size in (1, GROUP)]
     rows: list[BlurredHeadRow] = []
     for layer in range(architecture.n_layer):
         scored = scoring(weights, architecture, layer, len(P))
@@ -144,7 +145,7 @@ def _uniform(n: int, at: Int[Array, " m"], causal: bool) -> Float[Array, "m n"]:
 
 def _reduced(inputs: Inputs, P: Rows) -> tuple[dict[str, Array], float]:
     reduced, variance = reduce(inputs.weights, inputs.architecture, P)
-    return reduced.arrays() | {"reduced_apart": rows_apart(P).astype(np.int32)}, variance
+    return reduced.arrays(), variance
 
 
 def _reduction(reduced: Reduced, variance: float, rows: list[BlurredHeadRow]) -> Reduction:

@@ -70,8 +70,8 @@ def _guess(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
     lowest = min(rhos, default=0.0)
     return Tested(
         row["unigram_rho"],
-        f"With channel {row['channel']} held, tokens gain or lose in log-probability by their frequency at "
-        f"{row['unigram_rho']:+.2f} (ranks); with any of {len(others)} other channels held, at {lowest:+.2f} or more.",
+        f"With channel {row['channel']} held, what tokens gain in log-probability correlates with frequency at "
+        f"{row['unigram_rho']:+.2f} (ranks); with each of {len(others)} others held, at {lowest:+.2f} or more.",
         baseline=float(np.median(rhos)) if rhos else None,
         also=own["unigram_rho"] is not None and own["unigram_rho"] < lowest,
     )

@@ -80,9 +80,10 @@ class ChannelUseMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     """Measure the loss and predictions with one channel at a time held at its mean in the stream.
 
-    Runs the model on 32 windows about five times, and on four of them once for every channel. Reads `token_embedding` (V, d) and the best frequencies for the
-    channel that goes with them, `blocks.*.ln2.gain` for the one that ln2 singles out, `position_embedding` for the
-    one in which positions vary most.
+    Runs the model on 32 windows about five times, and on four of them once for every channel.
+
+    Reads `token_embedding` (V, d) and the best frequencies for the channel that goes with them, `blocks.*.ln2.gain`
+    for the one that ln2 singles out, `position_embedding` for the one in which positions vary most.
     """
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED, PASSES)

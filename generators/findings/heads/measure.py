@@ -16,7 +16,7 @@ from generators.findings.measured import Measurements, table_of
 from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.nulls import RESAMPLES, interval
 from generators.findings.running import GROUP, SEED, WINDOWS, Ran, ran
-from generators.maths.curve import grouped, rows_apart
+from generators.maths.curve import grouped
 from generators.maths.ranks import spearman
 from generators.maths.resampling import resample_items, spearman_of
 
@@ -129,7 +129,7 @@ def _ways(
         yield "in groups", run.replaced(ids=grouped(ids, GROUP))
         yield "removed", run.replaced(ids=grouped(ids, m))
     else:
-        yield "in groups", run.replaced(rows=grouped(P[:m], GROUP, rows_apart(P)))
+        yield "in groups", run.replaced(rows=grouped(P[:m], GROUP, (0,)))
         yield "removed", run.replaced(rows=grouped(P[:m], m))
 
 

@@ -54,8 +54,8 @@ class PositionUseMetrics(TypedDict):
     """Numbers by what was done to positions.
 
     `removed` is what it costs to make all rows alike, `removed_but_first` all rows after the first, `first_removed`
-    only the first, which becomes the mean row (None where positions are no table). `apart` are the rows that no
-    group's mean has and that smoothing leaves alone.
+    only the first, which becomes the mean of the others (None where positions are no table). `outliers` are those
+    among the rows used, which `groups without outliers` leaves alone.
     """
 
     positions: Literal["table", "rotary", "alibi"]
@@ -64,7 +64,7 @@ class PositionUseMetrics(TypedDict):
     removed: WindowMean
     removed_but_first: WindowMean
     first_removed: WindowMean | None
-    apart: list[int]
+    outliers: list[int]
     damages: list[Damage]
     ran: Ran
 
@@ -92,7 +92,7 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
     costs = Costs(run, loss, base, windows.files)
     lost = costs.of(np.zeros(m) if P is None else grouped(P[:m], m))
     lost_but_first = lost if P is None else costs.of(grouped(P[:m], m, (0,)))
-    first_lost = None if P is None else costs.of(np.vstack([P[:m].mean(axis=0), P[1:m]]))
+    first_lost = None if P is None else costs.of(np.vstack([P[1:m].mean(axis=0), P[1:m]]))
     tried = list(variants.of_ids(m) if P is None else variants.of_table(P, m))
     damages = [_damage(variant, costs, lost_but_first, lost) for variant in tried]
     metrics = PositionUseMetrics(
@@ -102,7 +102,7 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
         removed=mean_over_windows(lost, windows.files),
         removed_but_first=mean_over_windows(lost_but_first, windows.files),
         first_removed=None if first_lost is None else mean_over_windows(first_lost, windows.files),
-        apart=[] if P is None else [row for row in rows_apart(P).tolist() if row < m],
+        outliers=[] if P is None else [row for row in rows_apart(P).tolist() if row < m],
         damages=damages,
         ran=ran(run, windows),
     )
