@@ -4,6 +4,8 @@ Intervals come from drawing the files of the text again, each with all its windo
 that drawing them one by one would make intervals too narrow.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -49,6 +51,21 @@ def ran(run: Run, windows: Windows) -> Ran:
     )
 
 
+@dataclass(frozen=True)
+class SomeWindows:
+    """The first of some windows."""
+
+    ids: Int[Array, "windows n"]
+    inner: tuple[int, int]
+    files: Int[Array, " windows"]
+    mask_id: int | None
+
+
+def first_windows(windows: Windows, count: int) -> SomeWindows:
+    """Return the first `count` windows."""
+    return SomeWindows(windows.ids[:count], windows.inner, windows.files[:count], windows.mask_id)
+
+
 def mean_over_windows(values: Float[Array, " windows"], files: Int[Array, " windows"]) -> WindowMean:
     """Return a mean over windows; its interval comes from resampling the files that they lie in.
 
@@ -74,12 +91,6 @@ def ratio_over_windows(
     drawn = np.divide(weights @ part, wholes, out=np.zeros(len(wholes)), where=wholes != 0)
     low, high = interval(drawn[1:])
     return float(drawn[0]), low, high
-
-
-def grouped(rows: Float[Array, "m ..."], size: int) -> Float[Array, "m ..."]:
-    """Return every row as the mean of its group of `size` rows; the last group may be smaller."""
-    means = [rows[begin : begin + size].mean(axis=0) for begin in range(0, len(rows), size)]
-    return np.repeat(np.stack(means), size, axis=0)[: len(rows)]
 
 
 def file_weights(files: Int[Array, " windows"]) -> Float[Array, "draws windows"]:

@@ -3,6 +3,7 @@
 A curve is an array of rows, one per position, in order. How it turns is in `turning`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,6 +117,30 @@ def outlier_positions(rows: Float[Array, "n d"]) -> tuple[Int[Array, " outliers"
     median = float(np.median(nearer))
     relative = nearer / median if median > 0 else np.zeros(len(rows))
     return np.flatnonzero(relative > OUTLIER_FACTOR), relative
+
+
+def rows_apart(rows: Float[Array, "n d"]) -> Int[Array, " apart"]:
+    """Return row 0 and the outliers, the rows that lie off the curve."""
+    return np.union1d([0], outlier_positions(rows)[0])
+
+
+def grouped(
+    rows: Float[Array, "n ..."], size: int, apart: Sequence[int] | Int[Array, " apart"] = ()
+) -> Float[Array, "n ..."]:
+    """Return every row as the mean of its group of `size` rows; the last group may be smaller.
+
+    Rows `apart` stay as they are and are in no mean. The first group begins with the first of the others, so that
+    without row 0 groups are of rows 1 to `size`, and so on.
+    """
+    averaged = np.setdiff1d(np.arange(len(rows)), apart)
+    if not len(averaged):
+        return rows
+    group, sizes = np.unique((averaged - averaged[0]) // size, return_inverse=True, return_counts=True)[1:]
+    starts = np.cumsum(sizes) - sizes
+    means = np.add.reduceat(rows[averaged], starts) / sizes.reshape(-1, *[1] * (rows.ndim - 1))
+    changed = rows.copy()
+    changed[averaged] = means[group]
+    return changed
 
 
 def longest_run(n: int, outliers: Int[Array, " outliers"]) -> slice:

@@ -27,14 +27,14 @@ export function half(bits) {
 
 /* The mathematics: rows of scores as arrays, positions down. */
 
-/** Return every row as the mean of its group of `size` rows; the last group may be smaller. */
+/** Return every row as the mean of its group of `size` rows; the last may be smaller. Row 0 stays and is in no mean. */
 export function blurred(rows, size) {
   const means = [];
-  for (let begin = 0; begin < rows.length; begin += size) {
+  for (let begin = 1; begin < rows.length; begin += size) {
     const group = rows.slice(begin, begin + size);
     means.push(group[0].map((_, j) => group.reduce((sum, row) => sum + row[j], 0) / group.length));
   }
-  return rows.map((_, t) => means[Math.floor(t / size)]);
+  return rows.map((row, t) => (t === 0 ? row : means[Math.floor((t - 1) / size)]));
 }
 
 /** Return what a layer reads of positions with these scores: divided by what its norm divides by. */

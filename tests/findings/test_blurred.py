@@ -8,9 +8,10 @@ import pytest
 from generators.base.architecture import Buckets, Rotary
 from generators.findings import plantings
 from generators.findings.blurred import FINDING
-from generators.findings.blurred.measure import GROUP, in_groups, looks
+from generators.findings.blurred.measure import GROUP, looks
 from generators.findings.blurred.reduced import COMPONENTS, Reduced, reduce, why_not
 from generators.findings.positional import queries_and_keys, scoring, stream_of
+from generators.maths.curve import grouped
 from tests import synthetic
 
 ARCH = synthetic.architecture()
@@ -46,11 +47,11 @@ def test_positions_of_few_components_are_reduced_without_loss(size, changed, lac
     P = weights["position_embedding"]
     reduced, variance = reduce(weights, arch, P)
     assert variance == pytest.approx(1)
-    z = reduced.coordinates(in_groups(reduced.scores, size))
+    z = reduced.coordinates(grouped(reduced.scores, size, [0]))
     at = np.array([0, 3, 100, 255])
     for layer in range(arch.n_layer):
         scored = scoring(weights, arch, layer, len(P))
-        queries, keys = queries_and_keys(weights, arch, stream_of(weights, arch, in_groups(P, size)), layer)
+        queries, keys = queries_and_keys(weights, arch, stream_of(weights, arch, grouped(P, size, [0])), layer)
         for head in range(arch.n_head):
             exact = looks(queries[head][at], keys[head], at, scored, head)
             near = looks(z[at] @ reduced.heads[layer * arch.n_head + head], z, at, scored, head)
@@ -76,7 +77,7 @@ def test_a_planted_head_loses_the_previous_token_when_positions_are_blurred():
 
 
 def test_positions_that_are_blurred_already_lose_nothing():
-    blurred = in_groups(np.asarray(WEIGHTS["position_embedding"], np.float64), GROUP)
+    blurred = grouped(np.asarray(WEIGHTS["position_embedding"], np.float64), GROUP, [0])
     found = synthetic.measure(FINDING, {**WEIGHTS, "position_embedding": blurred}, ARCH)
     for row in found.metrics["heads"]:
         assert row["in_groups"] == pytest.approx(row["as_they_are"], rel=1e-6)

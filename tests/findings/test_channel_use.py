@@ -6,12 +6,13 @@ import pytest
 from generators.base.architecture import Architecture
 from generators.findings import plantings
 from generators.findings.channel_use import FINDING
+from generators.findings.channel_use.measure import BATCH, _to_sweep
 from generators.findings.inputs import Inputs
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.findings.stand_in import StandIn
 
-N, D, V, LAYERS = 60, 32, 400, 2
+N, D, V, LAYERS = 60, 128, 400, 2
 ARCH: Architecture = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
 LOG_FREQUENCY = np.random.default_rng(1).uniform(0, 8, V)
 FREQUENT, LN2, POSITION = 7, 11, 13
@@ -37,27 +38,48 @@ def measured(proxy=False, frequencies=True, **planted):
     return FINDING.measure(Inputs(weights_of(), arch, None, known, run))
 
 
-def test_the_channels_that_findings_name_and_twenty_others():
-    rows = measured().metrics["channels"]
-    assert [(row["channel"], row["why"]) for row in rows[:3]] == [
+def test_the_channels_that_findings_name_and_all_channels():
+    metrics = measured().metrics
+    assert [(row["channel"], row["why"]) for row in metrics["channels"]] == [
         (FREQUENT, "frequency"), (LN2, "ln2"), (POSITION, "position"),
     ]  # fmt: skip
-    assert len({row["channel"] for row in rows}) == 23
-    assert {row["why"] for row in rows[3:]} == {"drawn"}
+    assert [row["channel"] for row in metrics["swept"]] == list(range(D))
+    assert metrics["swept_windows"] == BATCH
+
+
+def test_of_many_channels_some_are_drawn_beside_those_named():
+    channels = _to_sweep([700, 3], 768)
+    assert len(channels) == len(set(channels)) in (256, 257, 258)
+    assert {3, 700} <= set(channels)
+    assert channels == _to_sweep([700, 3], 768)
 
 
 def test_planted_costs():
     result = measured(costs={FREQUENT: 0.3, LN2: 0.1})
-    costs = [row["cost"] for row in result.metrics["channels"]]
-    assert costs[:2] == pytest.approx([0.3, 0.1], rel=0.02)
-    assert costs[2:] == pytest.approx([0.0] * 21)
+    assert [row["cost"] for row in result.metrics["channels"]] == pytest.approx([0.3, 0.1, 0.0], rel=0.02)
+    costs = {row["channel"]: row["cost"] for row in result.metrics["swept"]}
+    assert (costs.pop(FREQUENT), costs.pop(LN2)) == pytest.approx((0.3, 0.1), rel=0.02)
+    assert set(costs.values()) == {0.0}
     claim = claims_of(result)["leans-on-channel"]
-    assert (claim.verdict, claim.value) == ("holds", costs[0])
+    assert (claim.verdict, claim.value) == ("holds", 1 / D)
 
 
-def test_a_channel_that_costs_no_more_than_others():
-    everywhere = {channel: 0.1 + 0.01 * channel for channel in range(D)}
-    assert claims_of(measured(costs=everywhere))["leans-on-channel"].verdict == "fails"
+@pytest.mark.parametrize(
+    ("dearer", "verdict"), [(0, "holds"), (1, "partly"), (5, "partly"), (6, "fails"), (D, "fails")]
+)
+def test_the_rank_among_all_channels_judges(dearer, verdict):
+    others = [channel for channel in range(D) if channel != FREQUENT]
+    costs = {channel: 0.5 if place < dearer else 0.1 for place, channel in enumerate(others)}
+    claim = claims_of(measured(costs={**costs, FREQUENT: 0.3}))["leans-on-channel"]
+    assert claim.verdict == verdict
+    assert claim.value == (1 + min(dearer, D - 1)) / D
+
+
+def test_a_channel_that_costs_nothing_is_not_leant_on():
+    assert (
+        claims_of(measured(costs=dict.fromkeys(range(D), -0.1) | {FREQUENT: -0.05}))["leans-on-channel"].verdict
+        == "fails"
+    )
 
 
 def test_a_planted_guess_by_frequency():
@@ -67,7 +89,12 @@ def test_a_planted_guess_by_frequency():
     assert row["divergence"] is not None
     claim = claims_of(result)["guess-by-frequency"]
     assert claim.verdict == "holds"
-    assert "-" in claim.answer
+    assert claim.value == row["unigram_rho"]
+
+
+def test_a_guess_the_wrong_way_round_is_none():
+    claim = claims_of(measured(guesses={FREQUENT: 0.3}))["guess-by-frequency"]
+    assert (claim.verdict, claim.value > 0.9) == ("fails", True)
 
 
 def test_a_guess_that_other_channels_carry_too():

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 from generators.findings import plantings
-from generators.findings.blurred.measure import in_groups as blurred_in_groups
 from generators.findings.inputs import Inputs, NotApplicableError
 from generators.findings.position_use import FINDING, variants
-from generators.findings.running import grouped
+from generators.maths.curve import grouped
 from tests import synthetic
 from tests.findings.stand_in import StandIn
 
@@ -40,9 +39,13 @@ def test_damage_is_the_share_of_what_removing_costs():
     P = helix(0.02)
     result = measured(P, noise=0)
     found = damages(result)
-    assert result.metrics["removed"]["mean"] == pytest.approx(1)
+    removed, but_first = result.metrics["removed"]["mean"], result.metrics["removed_but_first"]["mean"]
+    assert removed == pytest.approx(1)
+    assert but_first == pytest.approx(off(P, grouped(P, N, [0])))
+    for row in result.metrics["damages"]:
+        assert row["cost"] == pytest.approx(row["damage"] * removed) == pytest.approx(row["share"] * but_first)
     for size in variants.GROUPS:
-        assert found["groups", size] == pytest.approx(off(P, grouped(P, size)))
+        assert found["groups", size] == pytest.approx(off(P, grouped(P, size, [0])))
     for width in variants.WIDTHS:
         assert found["smoothed", width] == pytest.approx(off(P, variants.smoothed(P, width)))
 
@@ -109,12 +112,32 @@ def test_positions_that_nothing_can_replace(positions, reason):
 # Changes
 
 
-@pytest.mark.parametrize("in_groups", [grouped, blurred_in_groups])
-def test_groups_are_averaged_and_the_last_may_be_smaller(in_groups):
+def test_groups_are_averaged_and_the_last_may_be_smaller():
     rows = np.arange(5.0)[:, None]
-    assert in_groups(rows, 2)[:, 0].tolist() == [0.5, 0.5, 2.5, 2.5, 4]
-    np.testing.assert_array_equal(in_groups(rows, 1), rows)
-    assert set(in_groups(rows, 99)[:, 0]) == {2.0}
+    assert grouped(rows, 2)[:, 0].tolist() == [0.5, 0.5, 2.5, 2.5, 4]
+    np.testing.assert_array_equal(grouped(rows, 1), rows)
+    assert set(grouped(rows, 99)[:, 0]) == {2.0}
+
+
+def test_rows_apart_are_in_no_mean():
+    rows = np.array([99.0, 1, 2, 3, 77, 5])
+    assert grouped(rows, 3, [0]).tolist() == [99, 2, 2, 2, 41, 41]
+    assert grouped(rows, 3, [0, 4]).tolist() == [99, 2, 2, 2, 77, 5]
+    assert grouped(rows, 3, range(6)).tolist() == rows.tolist()
+
+
+def test_the_first_row_decides_nothing_of_what_groups_cost():
+    """A row 0 far off the curve is most of what removing all rows costs, and nothing of what groups of ten cost."""
+    P = helix(0.001)
+    far = P.copy()
+    far[0, 0] += 50
+    near, result = measured(P, noise=0), measured(far, noise=0)
+    scale = np.mean((P - P.mean(axis=0)) ** 2) / np.mean((far - far.mean(axis=0)) ** 2)  # the stand-in's unit of cost
+    for one, other in zip(near.metrics["damages"], result.metrics["damages"], strict=True):
+        if one["kind"] in ("groups", "smoothed"):
+            assert other["cost"] == pytest.approx(one["cost"] * scale, rel=1e-6)
+    assert result.metrics["first_removed"]["mean"] > 0.9 * result.metrics["removed"]["mean"]
+    assert result.metrics["removed_but_first"]["mean"] < 0.1 * result.metrics["removed"]["mean"]
 
 
 def test_smoothing_leaves_a_straight_line_and_position_0_alone():

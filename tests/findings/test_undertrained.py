@@ -40,8 +40,14 @@ def test_tokens_that_are_never_said():
     assert m["found_by_probability"]["recall"] == 1
     (claim,) = FINDING.claims(result)
     assert (claim.verdict, claim.value) == ("holds", 1.0)
-    assert claim.chance.median == 0.05
-    assert claim.chance.limit < 0.5
+    assert claim.chance.median == m["others_unspeakable"] / m["others"] < 0.5
+    unseen = m["unseen"]
+    assert (unseen["count"], unseen["unspeakable"]) == (len(CLUMP), len(CLUMP))
+    assert unseen["largest"] < 1e-6 < unseen["median_seen"]
+    assert unseen["auc"] == unseen["auc_low"] == 1
+    assert unseen["auc_indicator"] > 0.9
+    for figure in FINDING.figures(result):
+        figure.draw()
 
 
 def test_candidates_that_are_said_like_others():
@@ -49,11 +55,13 @@ def test_candidates_that_are_said_like_others():
     (claim,) = FINDING.claims(result)
     assert claim.verdict == "fails"
     assert result.metrics["found_by_indicator"]["precision"] == 1
+    assert 0.2 < result.metrics["unseen"]["auc"] < 0.8
 
 
 def test_without_counts_nothing_is_held_against_them():
     m = measured(counts=False).metrics
     assert m["found_by_indicator"] is None
+    assert m["unseen"] is None
     assert m["matched_by"] == "token index"
 
 

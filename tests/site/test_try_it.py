@@ -12,8 +12,9 @@ from playwright.sync_api import Browser, Page, Response, expect
 
 from generators.findings import plantings
 from generators.findings.blurred import FINDING
-from generators.findings.blurred.measure import GROUP, in_groups, looks
+from generators.findings.blurred.measure import GROUP, looks
 from generators.findings.positional import queries_and_keys, scoring, stream_of
+from generators.maths.curve import grouped
 from generators.site.data import script_files
 from generators.site.staging import Staging
 from generators.site.words import environment
@@ -54,7 +55,8 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def exact(layer: int, head: int, size: int, query: int) -> np.ndarray:
     """Return what a head gives every position from one, by the whole P in groups."""
-    P = in_groups(np.asarray(WEIGHTS["position_embedding"], np.float64), size)
+    P = np.asarray(WEIGHTS["position_embedding"], np.float64)
+    P = grouped(P, size, [0])
     queries, keys = queries_and_keys(WEIGHTS, ARCH, stream_of(WEIGHTS, ARCH, P), layer)
     at = np.array([query])
     return looks(queries[head][at], keys[head], at, scoring(WEIGHTS, ARCH, layer, len(P)), head)[0]

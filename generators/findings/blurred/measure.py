@@ -13,9 +13,11 @@ from generators.findings.measured import Measurements, table_of
 from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.positional import Rows, queries_and_keys, scoring, stream_of
 from generators.findings.sizes import check_positions, check_width
+from generators.maths.curve import grouped
 from generators.maths.kernels import Scoring, first_query
 
 GROUP = 10  # positions averaged together, as Yedidia did
+FIRST = (0,)  # the row that is averaged with no others
 QUERIES = 64  # positions from which heads look, spread over those that count
 
 
@@ -59,6 +61,8 @@ class BlurredMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
     """Measure every head's weight on the previous token by P alone, as it is and averaged in groups of ten.
 
+    Row 0, which lies off the curve, is averaged with no others.
+
     Reads `position_embedding` (n, d), `blocks.*.attn.q` and `blocks.*.attn.k` (d, m) with their norms and biases.
 
     Raises:
@@ -92,13 +96,6 @@ def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
     return Measurements(metrics, {"heads": table_of(title, list(BlurredHeadRow.__annotations__), rows)}, arrays)
 
 
-def in_groups(rows: Float[Array, "n m"], size: int) -> Float[Array, "n m"]:
-    """Return every row as the mean of its group of `size` rows; the last group may be smaller."""
-    starts = np.arange(0, len(rows), size)
-    sizes = np.diff(np.append(starts, len(rows)))
-    return np.repeat(np.add.reduceat(rows, starts) / sizes[:, None], sizes, axis=0)
-
-
 def looks(
     queries: Float[Array, "m a"], keys: Float[Array, "n a"], at: Int[Array, " m"], scored: Scoring, head: int = 0
 ) -> Float[Array, "m n"]:
@@ -111,8 +108,8 @@ def looks(
 
 def _heads(inputs: Inputs, P: Rows, at: Int[Array, " m"], reduced: Reduced | None) -> list[BlurredHeadRow]:
     weights, architecture = inputs.weights, inputs.architecture
-    streams = [stream_of(weights, architecture, rows) for rows in (P, in_groups(P, GROUP))]
-    z = [] if reduced is None else [reduced.coordinates(in_groups(reduced.scores, size)) for size in (1, GROUP)]
+    streams = [stream_of(weights, architecture, rows) for rows in (P, grouped(P, GROUP, FIRST))]
+    z = [] if reduced is None else [reduced.coordinates(grouped(reduced.scores, size, FIRST)) for size in (1, GROUP)]
     rows: list[BlurredHeadRow] = []
     for layer in range(architecture.n_layer):
         scored = scoring(weights, architecture, layer, len(P))

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, Why
+from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, SweptRow, Why
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 
-RHO = 0.5
-PERCENTILE = 95  # of the other channels' costs
+RHO = -0.5
+RANK = {"holds": 0.01, "partly": 0.05}  # share of channels that cost as much
 NAMES: dict[Why, str] = {
     "frequency": "the channel of the token embedding that goes with frequency most",
     "ln2": "the channel that tops ln2 in most layers",
@@ -24,8 +24,16 @@ def named(metrics: ChannelUseMetrics) -> ChannelUseRow | None:
     return None
 
 
-def _others(metrics: ChannelUseMetrics) -> list[ChannelUseRow]:
-    return [row for row in metrics["channels"] if row["why"] == "drawn"]
+def _swept(metrics: ChannelUseMetrics, channel: int) -> tuple[SweptRow, list[SweptRow]]:
+    """Return what a channel and all others came to, on the same windows."""
+    rows = list(metrics["swept"])
+    return next(row for row in rows if row["channel"] == channel), [row for row in rows if row["channel"] != channel]
+
+
+def rank_of(metrics: ChannelUseMetrics, channel: int) -> tuple[int, int]:
+    """Return a channel's place among all that were held, dearest first, and how many these are."""
+    own, others = _swept(metrics, channel)
+    return 1 + sum(other["cost"] >= own["cost"] for other in others), 1 + len(others)
 
 
 def _leans(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
@@ -33,19 +41,18 @@ def _leans(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
     row = named(metrics)
     if row is None:
         return Untested("No channel of this model stands out by frequency or by the gains of ln2.")
-    costs = [other["cost"] for other in _others(metrics)]
-    limit = float(np.percentile(costs, PERCENTILE))
+    rank, count = rank_of(metrics, row["channel"])
+    if 1 / count > RANK["holds"]:
+        return Untested(f"With {count} channels, even the dearest is no rarer than 1 in {count}.")
     unit = "in 1 − cosine" if metrics["unit"] == "1 - cosine" else metrics["unit"]
-    dearer = sum(cost >= row["cost"] for cost in costs)
+    median = float(np.median([other["cost"] for other in _swept(metrics, row["channel"])[1]]))
     return Tested(
-        row["cost"],
-        f"Holding channel {row['channel']}, {NAMES[row['why']]}, at its mean costs {row['cost']:.3g} "
-        f"{unit}; of {len(costs)} drawn at random {dearer} {'costs' if dearer == 1 else 'cost'} as much, and their "
-        f"median is {np.median(costs):.3g}.",
-        baseline=float(np.median(costs)),
-        interval=(row["low"], row["high"]),
-        holds_at=limit,
-        also=row["cost"] > limit,
+        rank / count,
+        f"Holding channel {row['channel']}, {NAMES[row['why']]}, at its mean costs {row['cost']:.3g} {unit} (95 % "
+        f"interval {row['low']:.3g} to {row['high']:.3g}). Of {count} channels it ranks {rank} by cost (p = "
+        f"{rank / count:.3f}); the median of the others is {median:.3g}.",
+        baseline=0.5,
+        also=row["cost"] > 0,
     )
 
 
@@ -58,14 +65,15 @@ def _guess(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
         return Untested("This model predicts no tokens, or how often they occur isn't known.")
     if metrics["proxy"]:
         return Untested("How often tokens occur isn't known, only something that goes with it.")
-    rhos = [abs(other["unigram_rho"]) for other in _others(metrics) if other["unigram_rho"] is not None]
-    largest = max(rhos, default=0.0)
+    own, others = _swept(metrics, row["channel"])
+    rhos = [other["unigram_rho"] for other in others if other["unigram_rho"] is not None]
+    lowest = min(rhos, default=0.0)
     return Tested(
-        abs(row["unigram_rho"]),
-        f"With channel {row['channel']} held, what tokens gain or lose goes with their frequency at "
-        f"{row['unigram_rho']:+.2f} (ranks); with other channels held, at up to {largest:.2f}.",
+        row["unigram_rho"],
+        f"With channel {row['channel']} held, what tokens gain in log-probability correlates with frequency at "
+        f"{row['unigram_rho']:+.2f} (ranks); with each of {len(others)} others held, at {lowest:+.2f} or more.",
         baseline=float(np.median(rhos)) if rhos else None,
-        also=abs(row["unigram_rho"]) > largest,
+        also=own["unigram_rho"] is not None and own["unigram_rho"] < lowest,
     )
 
 
@@ -74,18 +82,22 @@ RULES = (
         id="leans-on-channel",
         short="leans on it",
         statement="The model leans on the channel that goes most with frequency.",
-        value="change of the loss with the channel held at its mean",
-        holds_as=f"the {PERCENTILE}th percentile of other channels",
+        value="share of all channels that cost at least as much when held at their mean",
+        sense="at most",
+        holds=RANK["holds"],
+        partly=RANK["partly"],
+        unit="of channels",
         test=_leans,
     ),
     Rule(
         id="guess-by-frequency",
         short="guess by frequency",
         statement="That channel carries a guess by frequency.",
-        value="|rank correlation| over tokens of the change of log-probability with log-frequency",
+        value="rank correlation over tokens of the change of log-probability with log-frequency",
+        sense="at most",
         holds=RHO,
         unit="rank correlation",
-        also="and beyond all other channels",
+        also="and below all other channels",
         test=_guess,
     ),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from generators.base.text import number
-from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, ValueRow, Why
+from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, SweptRow, ValueRow, Why
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, rows
 from generators.findings.measured import Measurements
 
@@ -11,7 +11,6 @@ WHY: Mapping[Why, str] = {
     "frequency": "the channel that goes most with frequency",
     "ln2": "the channel that tops ln2 in most layers",
     "position": "the channel in which positions vary most",
-    "drawn": "one of those drawn at random, to compare",
 }
 
 
@@ -21,10 +20,11 @@ def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Itera
     for row in tried:
         cost = f"{number(row['cost'])} ({unit}; 95 % interval {number(row['low'])} to {number(row['high'])})"
         says = f"Held at its mean while the model runs it costs {cost}. It was tried as {WHY[row['why']]}."
-        yield EntityNote(row["channel"], says, named=row["why"] != "drawn")
-    if tried:
+        yield EntityNote(row["channel"], says, named=True)
+    swept = rows(found, "swept", SweptRow)
+    if swept:
         says = f"cost of holding it at its mean while the model runs ({unit})"
-        costs = {row["channel"]: row["cost"] for row in tried}
+        costs = {row["channel"]: row["cost"] for row in swept}
         yield EntityNumbers(says, costs, "channel-cost", "largest", name="cost")
     values = rows(found, "values", ValueRow)
     there = [(row["channel"], row["token_there"]) for row in values]

@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 
 from generators.drawing import style
-from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, ValueRow, Why
+from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, SweptRow, ValueRow, Why
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 
-LABELS: dict[Why, str] = {"frequency": "frequency", "ln2": "ln2", "position": "position", "drawn": "others"}
+LABELS: dict[Why, str] = {"frequency": "frequency", "ln2": "ln2", "position": "position"}
+LINEAR_UP_TO = 0.001  # below it the axis of costs is linear, so that 0 and less can stand on it
 
 
 def figures(measured: Measurements[ChannelUseMetrics]) -> list[Figure]:
     """Return costs by channel, and, where frequencies are known, values by layer."""
     metrics = measured.metrics
-    draw = partial(draw_costs, metrics["channels"], metrics["unit"])
+    draw = partial(draw_costs, metrics["swept"], metrics["channels"], metrics["unit"])
     shown = [Figure("channel-cost", "What it costs to hold a channel at its mean", draw)]
     if metrics["values"]:
         draw = partial(draw_values, metrics["values"])
@@ -24,31 +25,33 @@ def figures(measured: Measurements[ChannelUseMetrics]) -> list[Figure]:
     return shown
 
 
-def draw_costs(rows: list[ChannelUseRow], unit: str) -> Any:
-    """Draw costs with 95 % intervals, dearest first, and beside them what the change goes with."""
-    ordered = sorted(rows, key=lambda row: -row["cost"])
-    with_rho = any(row["unigram_rho"] is not None for row in rows)
-    figure = style.canvas(width=7.6 if with_rho else 5.0, height=4.6)
+def draw_costs(swept: list[SweptRow], rows: list[ChannelUseRow], unit: str) -> Any:
+    """Draw the cost of every channel, dearest first, and beside it what the change of predictions goes with."""
+    ordered = sorted(swept, key=lambda row: -row["cost"])
+    with_rho = any(row["unigram_rho"] is not None for row in swept)
+    figure = style.canvas(width=7.6 if with_rho else 5.0, height=3.6)
     axes = figure.subplots(1, 1 + with_rho, sharey=True, squeeze=False)[0]
-    places = np.arange(len(ordered))
-    colours = [style.COLOURS[0] if row["why"] == "drawn" else style.COLOURS[1] for row in ordered]
     costs = np.array([row["cost"] for row in ordered])
-    spread = np.abs(np.array([[row["low"] for row in ordered], [row["high"] for row in ordered]]) - costs)
-    axes[0].barh(places, costs, xerr=spread, color=colours, error_kw={"lw": 1, "ecolor": style.INK})
-    axes[0].set_yticks(places, [_name(row) for row in ordered])
-    axes[0].tick_params(axis="y", labelsize=7)
-    axes[0].invert_yaxis()
-    axes[0].set_xlabel(f"cost ({unit})")
+    across = [np.arange(1.0, len(ordered) + 1)]
     if with_rho:
-        rhos = [row["unigram_rho"] or 0.0 for row in ordered]
-        axes[1].barh(places, rhos, color=colours)
+        across.append(np.array([row["unigram_rho"] for row in ordered], float))
+    names = {row["channel"]: f"{LABELS[row['why']]}: {row['channel']}" for row in rows}
+    for ax, places in zip(axes, across, strict=True):
+        ax.plot(places, costs, "o", ms=3, color=style.COLOURS[0])
+        for place, row in zip(places, ordered, strict=True):
+            if row["channel"] in names:
+                ax.plot(place, row["cost"], "o", ms=5, color=style.COLOURS[1])
+                ax.annotate(
+                    names[row["channel"]], (place, row["cost"]), xytext=(4, 4), textcoords="offset points", fontsize=7
+                )
+        ax.axhline(0, color=style.INK, lw=0.8, alpha=0.6)
+    axes[0].set_yscale("symlog", linthresh=LINEAR_UP_TO)
+    axes[0].set_xscale("log")
+    axes[0].set(xlabel="rank of the channel", ylabel=f"cost ({unit})")
+    if with_rho:
         axes[1].axvline(0, color=style.INK, lw=0.8)
         axes[1].set_xlabel("change of log-probability\nwith log-frequency (ranks)")
     return figure
-
-
-def _name(row: ChannelUseRow) -> str:
-    return f"{row['channel']}" if row["why"] == "drawn" else f"{LABELS[row['why']]}: {row['channel']}"
 
 
 def draw_values(rows: list[ValueRow]) -> Any:

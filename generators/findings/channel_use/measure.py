@@ -12,14 +12,15 @@ from generators.base.runs import Run, WindowLoss, Windows
 from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Measurements, table_of
 from generators.findings.nonconstant_rows import nonconstant_positions
-from generators.findings.running import SEED, Ran, mean_over_windows, ran
+from generators.findings.running import SEED, Ran, first_windows, mean_over_windows, ran
 from generators.maths.channels import consistent_channel
 from generators.maths.ranks import pearson, spearman, strongest_channel
 
-Why = Literal["frequency", "ln2", "position", "drawn"]
+Why = Literal["frequency", "ln2", "position"]
 WINDOWS = 32
-OTHERS = 20  # channels drawn
-PASSES = OTHERS + 5  # over all windows
+SWEPT = 256  # channels at most, each on one batch of windows; drawn where there are more
+BATCH = 4
+PASSES = 5 + SWEPT * BATCH / WINDOWS  # over all windows
 CHANNEL_SEED = 138
 
 
@@ -50,13 +51,26 @@ class ValueRow(TypedDict):
     next_token: float | None
 
 
+class SweptRow(TypedDict):
+    """One of all channels, held at its mean on one batch of windows."""
+
+    channel: int
+    cost: float
+    unigram_rho: float | None
+
+
 class ChannelUseMetrics(TypedDict):
-    """Numbers of the channels that findings name and of others; `base_divergence` is that of the model as it is."""
+    """Numbers of the channels that findings name, and of all; `base_divergence` is that of the model as it is.
+
+    `swept` has every channel on the first `swept_windows` windows; in wide models those named and others drawn.
+    """
 
     unit: str
     base_loss: float
     base_divergence: float | None
     channels: list[ChannelUseRow]
+    swept: list[SweptRow]
+    swept_windows: int
     values: list[ValueRow]
     frequency_source: str | None
     proxy: bool | None
@@ -66,44 +80,50 @@ class ChannelUseMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     """Measure the loss and predictions with one channel at a time held at its mean in the stream.
 
-    Runs the model on 32 windows about 25 times. Reads `token_embedding` (V, d) and the best frequencies for the
-    channel that goes with them, `blocks.*.ln2.gain` for the one that ln2 singles out, `position_embedding` for the
-    one in which positions vary most.
+    Runs the model on 32 windows about five times, and on four of them once for every channel.
+
+    Reads `token_embedding` (V, d) and the best frequencies for the channel that goes with them, `blocks.*.ln2.gain`
+    for the one that ln2 singles out, `position_embedding` for the one in which positions vary most.
     """
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED, PASSES)
     best = inputs.frequencies[0] if inputs.frequencies else None
     log_frequency = None if best is None else np.asarray(best.log_frequency, np.float64)
-    chosen = _channels(inputs, log_frequency)
+    named = _named(inputs, log_frequency)
     loss = run.loss(windows)
     base = _Predictions(log_frequency)
     before = loss.per_window(base.see if run.predicts else None)
     means = run.stage_means(windows.ids)
-    rows = [
-        _held(run, loss, (channel, why), means, before, windows.files, base, not inputs.architecture.post_norm)
-        for channel, why in chosen
-    ]
-    named = [(channel, why) for channel, why in chosen if why != "drawn"]
+    last = not inputs.architecture.post_norm  # a model that ends with a block has no final norm to hold it before
+    rows = [_held(run, loss, one, means, before, windows.files, base, last) for one in named]
+    batch = first_windows(windows, max(1, len(windows.ids) * BATCH // WINDOWS))
+    channels = _to_sweep([channel for channel, _ in named], inputs.architecture.d_model)
+    swept = _swept(run, batch, channels, means, log_frequency, last)
     values = [] if log_frequency is None else _values(run, windows, named, log_frequency, inputs.architecture.n_layer)
     metrics = ChannelUseMetrics(
         unit=loss.unit,
         base_loss=float(before.mean()),
         base_divergence=base.divergence,
         channels=rows,
+        swept=swept,
+        swept_windows=len(batch.ids),
         values=values,
         frequency_source=None if best is None else best.label,
         proxy=None if best is None else best.proxy,
         ran=ran(run, windows),
     )
-    tables = {"channels": table_of("Channels held at their mean", list(ChannelUseRow.__annotations__), rows)}
+    tables = {
+        "channels": table_of("Channels held at their mean", list(ChannelUseRow.__annotations__), rows),
+        "swept": table_of("Every channel held at its mean, on fewer windows", list(SweptRow.__annotations__), swept),
+    }
     if values:
         title = "Values of the channels and log-frequencies"
         tables["values"] = table_of(title, list(ValueRow.__annotations__), values)
     return Measurements(metrics, tables)
 
 
-def _channels(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tuple[int, Why]]:
-    """Return the channels that findings name, each once, and others drawn with a seed."""
+def _named(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tuple[int, Why]]:
+    """Return the channels that findings name, each once."""
     found: dict[int, Why] = {}
     E = inputs.weights["token_embedding"] if log_frequency is not None else None
     if E is not None and log_frequency is not None and E.shape[1] == inputs.architecture.d_model:
@@ -116,18 +136,42 @@ def _channels(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[
     P = nonconstant_positions(inputs.weights)
     if P is not None:
         found.setdefault(int(np.argmax(P[1:].std(axis=0))), "position")
-    drawn = np.random.default_rng(CHANNEL_SEED).permutation(inputs.architecture.d_model).tolist()
-    others = [channel for channel in drawn if channel not in found][:OTHERS]
-    return [*found.items(), *((channel, "drawn") for channel in others)]
+    return list(found.items())
+
+
+def _to_sweep(named: Sequence[int], d: int) -> list[int]:
+    """Return all channels; where there are too many, those named and others drawn with a seed."""
+    drawn = np.random.default_rng(CHANNEL_SEED).permutation(d)[:SWEPT]
+    return sorted({*named, *drawn.tolist()})
+
+
+def _swept(
+    run: Run,
+    batch: Windows,
+    channels: Sequence[int],
+    means: Float[Array, "stages d"],
+    log_frequency: Float[Array, " V"] | None,
+    last: bool,
+) -> list[SweptRow]:
+    """Hold every channel on one batch."""
+    loss, base = run.loss(batch), _Predictions(log_frequency, divergence=False)
+    before = loss.per_window(base.see if run.predicts else None)
+    rows = []
+    for channel in channels:
+        held = base.anew()
+        with run.held([channel], means[:, [channel]], last=last):
+            cost = float((loss.per_window(held.see if run.predicts else None) - before).mean())
+        rows.append(SweptRow(channel=channel, cost=cost, unigram_rho=held.rho(base)))
+    return rows
 
 
 class _Predictions:
     """The mean log-probability of every token, and the divergence from the distribution of frequencies."""
 
-    def __init__(self, log_frequency: Float[Array, " V"] | None) -> None:
+    def __init__(self, log_frequency: Float[Array, " V"] | None, *, divergence: bool = True) -> None:
         self._log_frequency = log_frequency
         self._unigram: Array | None = None
-        if log_frequency is not None:
+        if log_frequency is not None and divergence:
             known = np.where(np.isfinite(log_frequency), log_frequency, np.nanmin(log_frequency))
             self._unigram = (known - np.logaddexp.reduce(known)).astype(np.float32)
         self._sums: Array | None = None
@@ -162,7 +206,7 @@ class _Predictions:
 
     def anew(self) -> "_Predictions":
         """Return the same without any predictions yet."""
-        return _Predictions(self._log_frequency)
+        return _Predictions(self._log_frequency, divergence=self._unigram is not None)
 
 
 def _held(
@@ -175,7 +219,7 @@ def _held(
     base: _Predictions,
     last: bool,
 ) -> ChannelUseRow:
-    """Hold one channel; `last` also before the final norm, which a model that ends with a block has not."""
+    """Hold one channel; `last` also before the final norm."""
     (channel, why), held = chosen, base.anew()
     with run.held([channel], means[:, [channel]], last=last):
         cost = mean_over_windows(loss.per_window(held.see if run.predicts else None) - before, files)

@@ -15,7 +15,8 @@ from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, table_of
 from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.nulls import RESAMPLES, interval
-from generators.findings.running import GROUP, SEED, WINDOWS, Ran, grouped, ran
+from generators.findings.running import GROUP, SEED, WINDOWS, Ran, ran
+from generators.maths.curve import grouped
 from generators.maths.ranks import spearman
 from generators.maths.resampling import resample_items, spearman_of
 
@@ -123,11 +124,13 @@ def _ways(
     yield "as they are", nullcontext()
     if run.position_kind is None or (run.position_kind == "table" and P is None):
         return  # equal rows carry no position
-    for name, size in (("in groups", GROUP), ("removed", m)):
-        if P is None:
-            yield name, run.replaced(ids=grouped(np.arange(m, dtype=np.float64), size))  # type: ignore[misc]
-        else:
-            yield name, run.replaced(rows=grouped(P[:m], size))  # type: ignore[misc]
+    if P is None:
+        ids = np.arange(m, dtype=np.float64)
+        yield "in groups", run.replaced(ids=grouped(ids, GROUP))
+        yield "removed", run.replaced(ids=grouped(ids, m))
+    else:
+        yield "in groups", run.replaced(rows=grouped(P[:m], GROUP, (0,)))
+        yield "removed", run.replaced(rows=grouped(P[:m], m))
 
 
 def _attention(

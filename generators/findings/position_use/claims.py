@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from generators.base.text import number
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.position_use.measure import Damage, PositionUseMetrics
@@ -21,21 +22,26 @@ def _tested(
     metrics: PositionUseMetrics, kind: Kind, amount: float, chance: Kind | None, what: str
 ) -> Tested | Untested:
     """Return the damage of one change beside that of the same change made at random, `what` in words."""
-    removed = metrics["removed"]
+    removed = metrics["removed_but_first"]
     if removed["mean"] <= FEWEST_ERRORS * removed["standard_error"]:
         return Untested("This model does as well without any positions, within what these windows can tell.")
     found = damage_of(metrics, kind, amount)
     if found is None:
         return Untested("This model has no table of positions, or too few, to make that change to.")
     beside = None if chance is None else damage_of(metrics, chance, amount)
-    how = f"{what} costs {_percent(found['damage'])} of what it costs to have no positions at all"
+    table = metrics["positions"] == "table"
+    unit = "in 1 − cosine" if metrics["unit"] == "1 - cosine" else metrics["unit"]
+    whole = "all positions but the first" if table else "all positions"
+    how = f"{what} costs {number(found['cost'])} {unit}, {_percent(found['share'])} of removing {whole}"
+    if table:
+        how += f" ({_percent(found['damage'])} of removing all)"
     if beside is not None:
-        how += f"; the same with {chance}, {_percent(beside['damage'])}"
+        how += f"; the same with {chance}, {_percent(beside['share'])}"
     return Tested(
-        found["damage"],
+        found["share"],
         f"{how}.",
-        baseline=None if beside is None else beside["damage"],
-        interval=(found["low"], found["high"]),
+        baseline=None if beside is None else beside["share"],
+        interval=(found["share_low"], found["share_high"]),
     )
 
 
@@ -66,7 +72,7 @@ RULES = (
         sense="at most",
         holds=0.10,
         partly=0.25,
-        unit="of removing positions",
+        unit="of removing all but the first",
         test=_exact_positions,
     ),
     Rule(
@@ -76,7 +82,7 @@ RULES = (
         value=f"damage of smoothing positions by {CLAIM_WIDTH}",
         sense="at most",
         holds=0.005,
-        unit="of removing positions",
+        unit="of removing all but the first",
         test=_damage("smoothed", CLAIM_WIDTH, None, f"Smoothing positions by a Gaussian of {CLAIM_WIDTH} position"),
     ),
     Rule(
@@ -87,7 +93,7 @@ RULES = (
         sense="at most",
         holds=0.05,
         partly=0.15,
-        unit="of removing positions",
+        unit="of removing all but the first",
         test=_damage(
             "components",
             CLAIM_COMPONENTS,
@@ -102,7 +108,7 @@ RULES = (
         value="damage of holding the weaker half of the channels at their mean",
         sense="at most",
         holds=0.05,
-        unit="of removing positions",
+        unit="of removing all but the first",
         test=_damage(
             "strongest",
             CLAIM_PERCENT,

@@ -22,7 +22,7 @@ PANELS: tuple[tuple[Kind, str, str], ...] = (
     ("strongest", "strongest channels kept (%)", "strongest {:g} % of the channels kept"),
 )
 CURVES = {"groups": f"in groups of {DRAWN_GROUP}", "smoothed": f"smoothed by {DRAWN_WIDTH}"}
-DAMAGE = "damage (1: no positions at all)"
+DAMAGE = "share of removing all but the first"
 LINEAR_UP_TO = 0.01  # below it the axis of damage is linear, so that 0 and less can stand on it
 
 
@@ -49,7 +49,7 @@ def figures(measured: Measurements[PositionUseMetrics]) -> list[Figure]:
 
 
 def draw_damage(damages: list[Damage]) -> Any:
-    """Draw one panel per kind of change, with 95 % intervals; a dotted line is where positions are removed."""
+    """Draw one panel per kind of change, with 95 % intervals; dotted: all but the first removed."""
     panels = _panels(damages)
     figure = style.canvas(width=2.3 * len(panels) + 0.9, height=3.0)
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
@@ -80,7 +80,7 @@ def _panels(damages: list[Damage]) -> list[Panel]:
         rows = [row for row in damages if row["kind"] == kind and row["amount"] is not None]
         if not rows:
             continue
-        columns = [[row["amount"], row["damage"], row["low"], row["high"]] for row in rows]
+        columns = [[row["amount"], row["share"], row["share_low"], row["share_high"]] for row in rows]
         amounts, values, low, high = np.array(columns, np.float64).T
         names = tuple(words.format(amount) for amount in amounts)
         found.append(Panel(label, names, amounts, values, low, high))

@@ -1,5 +1,6 @@
 """What it costs a model to run with positions that are coarser, smoother, fewer or shuffled."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -18,11 +19,11 @@ from generators.findings.running import (
     WINDOWS,
     Ran,
     WindowMean,
-    grouped,
     mean_over_windows,
     ran,
     ratio_over_windows,
 )
+from generators.maths.curve import grouped, rows_apart
 
 PASSES = 30  # over all windows, about
 DRAWN_GROUP, DRAWN_WIDTH = 10, 4  # of the curves that are drawn
@@ -33,23 +34,41 @@ FIXED = "Nothing in the positions of this model can be replaced while it runs."
 
 
 class Damage(TypedDict):
-    """What one change costs, as a share of what it costs to have no positions at all, with its 95 % interval."""
+    """What one change costs: in the unit of the loss, and as shares, with 95 % intervals over files.
+
+    `share` is that of what it costs to remove all rows but the first, `damage` that of removing all of them. Where
+    positions are no table the two are the same.
+    """
 
     kind: Kind
     amount: float | None
     loss: float
+    cost: float
+    cost_low: float
+    cost_high: float
+    share: float
+    share_low: float
+    share_high: float
     damage: float
     low: float
     high: float
 
 
 class PositionUseMetrics(TypedDict):
-    """Numbers by what was done to positions; `removed` is what it costs to make them all alike."""
+    """Numbers by what was done to positions.
+
+    `removed` is what it costs to make all rows alike, `removed_but_first` all rows after the first, `first_removed`
+    only the first, which becomes the mean of the others (None where positions are no table). `outliers` are those
+    among the rows used, which `groups without outliers` leaves alone.
+    """
 
     positions: Literal["table", "rotary", "alibi"]
     unit: str
     base: WindowMean
     removed: WindowMean
+    removed_but_first: WindowMean
+    first_removed: WindowMean | None
+    outliers: list[int]
     damages: list[Damage]
     ran: Ran
 
@@ -74,43 +93,63 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
     loss = run.loss(windows)
     base = loss.per_window()
     P = np.asarray(inputs.weights["position_embedding"], np.float64) if kind == "table" else None
-    nowhere = np.zeros(m) if P is None else grouped(P[:m], m)
-    lost = _loss_with(run, loss, nowhere) - base
+    costs = Costs(run, loss, base, windows.files)
+    lost = costs.of(np.zeros(m) if P is None else grouped(P[:m], m))
+    lost_but_first = lost if P is None else costs.of(grouped(P[:m], m, (0,)))
+    first_lost = None if P is None else costs.of(np.vstack([P[1:m].mean(axis=0), P[1:m]]))
     tried = list(variants.of_ids(m) if P is None else variants.of_table(P, m))
-    damages = [
-        _damage(variant, base, _loss_with(run, loss, variant.positions), lost, windows.files) for variant in tried
-    ]
+    damages = [_damage(variant, costs, lost_but_first, lost) for variant in tried]
     metrics = PositionUseMetrics(
         positions=kind,
         unit=loss.unit,
         base=mean_over_windows(base, windows.files),
         removed=mean_over_windows(lost, windows.files),
+        removed_but_first=mean_over_windows(lost_but_first, windows.files),
+        first_removed=None if first_lost is None else mean_over_windows(first_lost, windows.files),
+        outliers=[] if P is None else [row for row in rows_apart(P).tolist() if row < m],
         damages=damages,
         ran=ran(run, windows),
     )
-    title = "What each change of positions costs, as a share of removing them"
+    title = "What each change of positions costs"
     arrays = {} if P is None else _curves(P, tried, m)
     return Measurements(metrics, {"damages": table_of(title, list(Damage.__annotations__), damages)}, arrays)
 
 
-def _loss_with(run: Run, loss: WindowLoss, positions: Float[Array, "m ..."]) -> Float[Array, " windows"]:
-    replaced = run.replaced(rows=positions) if positions.ndim == 2 else run.replaced(ids=positions)
-    with replaced:
-        return loss.per_window()
+@dataclass(frozen=True)
+class Costs:
+    """What other positions cost: the loss with them, less the loss as it is, window by window."""
+
+    run: Run
+    loss: WindowLoss
+    base: Float[Array, " windows"]
+    files: Int[Array, " windows"]
+
+    def of(self, positions: Float[Array, "m ..."]) -> Float[Array, " windows"]:
+        """Return the cost of rows of the table, or of ids."""
+        with self.run.replaced(rows=positions) if positions.ndim == 2 else self.run.replaced(ids=positions):
+            return self.loss.per_window() - self.base
 
 
 def _damage(
     variant: ChangedPositions,
-    base: Float[Array, " windows"],
-    changed: Float[Array, " windows"],
+    costs: Costs,
+    lost_but_first: Float[Array, " windows"],
     lost: Float[Array, " windows"],
-    files: Int[Array, " windows"],
 ) -> Damage:
-    damage, low, high = ratio_over_windows(changed - base, lost, files)
+    changed = costs.of(variant.positions)
+    cost = mean_over_windows(changed, costs.files)
+    share, share_low, share_high = ratio_over_windows(changed, lost_but_first, costs.files)
+    damage, low, high = ratio_over_windows(changed, lost, costs.files)
     return Damage(
         kind=variant.kind,
         amount=variant.amount,
-        loss=float(changed.mean()),
+        loss=float((changed + costs.base).mean()),
+        cost=cost["mean"],
+        cost_low=cost["low"],
+        cost_high=cost["high"],
+        share=share,
+        share_low=share_low,
+        share_high=share_high,
         damage=damage,
         low=low,
         high=high,

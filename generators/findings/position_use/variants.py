@@ -1,6 +1,6 @@
 """Positions as a model might do with: coarser, smoother, in fewer directions, shuffled."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,10 +8,12 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-from generators.findings.running import GROUP, grouped
+from generators.findings.running import GROUP
+from generators.maths.curve import grouped, rows_apart
 
 Kind = Literal[
     "groups",
+    "groups without outliers",
     "smoothed",
     "components",
     "strongest",
@@ -21,6 +23,7 @@ Kind = Literal[
     "random directions",
     "random channels",
 ]
+FIRST = (0,)  # the row that stays, in no group's mean
 GROUPS = (2, 5, 10, 20, 50, 100)  # positions
 WIDTHS = (1, 2, 4, 8, 16)  # standard deviations of a Gaussian, in positions
 COMPONENTS = (1, 2, 3, 5, 10, 30)
@@ -45,7 +48,7 @@ def of_table(P: Float[Array, "n d"], m: int) -> Iterator[ChangedPositions]:
     used, rng = P[:m], np.random.default_rng(SEED)
     for size in GROUPS:
         if size < m:
-            yield ChangedPositions("groups", size, grouped(used, size))
+            yield ChangedPositions("groups", size, grouped(used, size, FIRST))
     for width in WIDTHS:
         yield ChangedPositions("smoothed", width, smoothed(P, width)[:m])
     mean, directions = P[1:].mean(axis=0), principal_directions(P[1:])
@@ -56,10 +59,11 @@ def of_table(P: Float[Array, "n d"], m: int) -> Iterator[ChangedPositions]:
     for percent in PERCENTS:
         yield ChangedPositions("strongest", percent, with_channels(used, order[: _share(percent, len(order))]))
     yield ChangedPositions("weakest", WEAKEST, with_channels(used, order[-_share(WEAKEST, len(order)) :]))
-    places = rng.permutation(m)
-    yield ChangedPositions("permuted", None, used[places])
+    yield ChangedPositions("permuted", None, used[rng.permutation(m)])
     if m > GROUP:
-        yield ChangedPositions("random groups", GROUP, grouped(used[places], GROUP)[np.argsort(places)])
+        apart = rows_apart(P)
+        yield ChangedPositions("groups without outliers", GROUP, grouped(used, GROUP, apart[apart < m]))
+        yield ChangedPositions("random groups", GROUP, in_random_groups(used, rng, FIRST))
     random = np.linalg.qr(rng.standard_normal((P.shape[1], CLAIM_COMPONENTS)))[0].T
     yield ChangedPositions("random directions", CLAIM_COMPONENTS, projected(used, mean, random))
     chosen = rng.permutation(P.shape[1])[: _share(CLAIM_PERCENT, P.shape[1])]
@@ -72,10 +76,20 @@ def of_ids(m: int) -> Iterator[ChangedPositions]:
     for size in GROUPS:
         if size < m:
             yield ChangedPositions("groups", size, grouped(ids, size))
-    places = np.random.default_rng(SEED).permutation(m)
-    yield ChangedPositions("permuted", None, ids[places])
+    rng = np.random.default_rng(SEED)
+    yield ChangedPositions("permuted", None, ids[rng.permutation(m)])
     if m > GROUP:
-        yield ChangedPositions("random groups", GROUP, grouped(ids[places], GROUP)[np.argsort(places)])
+        yield ChangedPositions("random groups", GROUP, in_random_groups(ids, rng))
+
+
+def in_random_groups(
+    rows: Float[Array, "m ..."], rng: np.random.Generator, apart: Sequence[int] = ()
+) -> Float[Array, "m ..."]:
+    """Return every row as the mean of a group of rows from anywhere; rows `apart` stay."""
+    places = rng.permutation(np.setdiff1d(np.arange(len(rows)), apart))
+    changed = rows.copy()
+    changed[places] = grouped(rows[places], GROUP)
+    return changed
 
 
 def smoothed(P: Float[Array, "n d"], width: float) -> Float[Array, "n d"]:

@@ -2,7 +2,7 @@
 
 from generators.findings.judging import Rule, Tested
 from generators.findings.measured import Chance, Measurements
-from generators.findings.undertrained.measure import PERCENTILE, UndertrainedMetrics
+from generators.findings.undertrained.measure import SPEAKABLE, UndertrainedMetrics
 
 SHARE = 0.8  # of the candidates
 
@@ -11,14 +11,14 @@ def _unspeakable(measured: Measurements[UndertrainedMetrics]) -> Tested:
     from scipy.stats import binom, binomtest
 
     m = measured.metrics
-    expected = PERCENTILE / 100
-    found = binomtest(m["below"], m["candidates"]).proportion_ci(method="wilson")
+    expected = m["others_unspeakable"] / m["others"]
+    found = binomtest(m["unspeakable"], m["candidates"]).proportion_ci(method="wilson")
     limit = float(binom.ppf(0.99, m["candidates"], expected)) / m["candidates"]
     return Tested(
-        m["below"] / m["candidates"],
-        f"Of the {m['candidates']} candidates {m['below']} get no probability above {m['threshold']:.2g} anywhere in "
-        f"the text; of the {m['controls']} controls one in twenty gets none.",
-        chance=Chance("controls in place of candidates (binomial)", expected, limit, m["controls"]),
+        m["unspeakable"] / m["candidates"],
+        f"Of the {m['candidates']} candidates {m['unspeakable']} never get a probability of {SPEAKABLE:.0%}; of "
+        f"{m['others']} other tokens drawn at random, {m['others_unspeakable']}.",
+        chance=Chance("other tokens in place of candidates (binomial)", expected, limit, m["others"]),
         interval=(float(found.low), float(found.high)),
     )
 
@@ -28,7 +28,7 @@ RULES = (
         id="candidates-unspeakable",
         short="unspeakable",
         statement="Tokens that look under-trained are unspeakable.",
-        value=f"share of candidates whose largest probability is below the controls' {PERCENTILE}th percentile",
+        value=f"share of candidates whose largest probability stays below {SPEAKABLE:.0%}",
         holds=SHARE,
         unit="of candidates",
         test=_unspeakable,

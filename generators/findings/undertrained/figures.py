@@ -9,20 +9,32 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.undertrained.measure import UndertrainedMetrics
+from generators.findings.undertrained.measure import SPEAKABLE, UndertrainedMetrics
 
 BINS = 40
 
 
 def figures(measured: Measurements[UndertrainedMetrics]) -> list[Figure]:
-    """Return the largest probabilities, drawn side by side."""
-    draw = partial(draw_largest, measured.arrays, measured.metrics["threshold"])
-    return [Figure("largest-probabilities", "How probable tokens ever get", draw)]
+    """Return the largest probabilities, drawn side by side, and the ROC curve where counts are known."""
+    draw = partial(draw_largest, measured.arrays)
+    shown = [Figure("largest-probabilities", "How probable tokens ever get", draw)]
+    if "roc" in measured.arrays:
+        shown.append(Figure("unseen-roc", "How well it tells tokens never seen", partial(draw_roc, measured.arrays)))
+    return shown
 
 
-def draw_largest(arrays: dict[str, Array], threshold: float) -> Any:
-    """Draw histograms of the largest log10 probability, and where the controls' 5th percentile is."""
-    groups = {"all tokens": arrays["all"], "controls": arrays["controls"], "candidates": arrays["candidates"]}
+def draw_roc(arrays: dict[str, Array]) -> Any:
+    """Draw the share of unseen tokens found against the share of seen ones that are taken for them."""
+    figure, ax = style.plot(width=3.8, height=3.6)
+    ax.plot(*arrays["roc"], color=style.COLOURS[0], lw=1.6)
+    ax.plot([0, 1], [0, 1], color=style.INK, lw=0.8, ls=":")
+    ax.set(xlabel="share of seen tokens", ylabel="share of unseen tokens")
+    return figure
+
+
+def draw_largest(arrays: dict[str, Array]) -> Any:
+    """Draw histograms of the largest log10 probability in the texts, and where 1 % is."""
+    groups = {"all tokens": arrays["all"], "others": arrays["others"], "candidates": arrays["candidates"]}
     values = {name: array / np.log(10) for name, array in groups.items()}
     low = min(float(array.min()) for array in values.values())
     edges = np.linspace(low, 0, BINS + 1)
@@ -30,7 +42,7 @@ def draw_largest(arrays: dict[str, Array], threshold: float) -> Any:
     axes = figure.subplots(len(values), 1, sharex=True)
     for index, (ax, (name, array)) in enumerate(zip(axes, values.items(), strict=True)):
         ax.hist(array, edges, color=style.COLOURS[index])
-        ax.axvline(np.log10(threshold), color=style.INK, lw=1, ls=":")
+        ax.axvline(np.log10(SPEAKABLE), color=style.INK, lw=1, ls=":")
         ax.set_ylabel(name)
     axes[-1].set_xlabel("largest probability anywhere in the texts (log10)")
     return figure

@@ -1,4 +1,4 @@
-"""The largest probability the model gives tokens that look under-trained, compared with others as rare."""
+"""The largest probability the model ever gives tokens that look under-trained, compared with any others."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -11,13 +11,16 @@ from generators.findings.measured import Measurements, table_of
 from generators.findings.outliers import untrained
 from generators.findings.outliers.clump import crowding, find_clump
 from generators.findings.outliers.tokens import OutlierTokens
-from generators.findings.running import SEED, WINDOWS, Ran, ran
+from generators.findings.running import RESAMPLES, SEED, WINDOWS, Ran, ran
 from generators.findings.token_cells import TokenCells, cells
 from generators.findings.undertrained.prompts import FREQUENT, repeated
 from generators.maths.blocks import norms
+from generators.maths.resampling import auc_of, interval, resample_items
 
 PERCENTILE = 5  # of the controls' largest probabilities
-PASSES = 3  # over all windows; prompts take as long as two
+PASSES = 4  # over all windows; prompts take as long as three
+SPEAKABLE = 0.01  # largest probability below which Land and Bartolo count a token as under-trained
+OTHERS = 200  # tokens drawn with a seed
 LEFT_OUT = ("special", "unassigned")  # groups of tokens that no text holds
 
 
@@ -48,8 +51,28 @@ class TokenRow(TokenCells):
     count: int | None
 
 
+class Unseen(TypedDict):
+    """Tokens that the training text never has, against all others, by the largest probability in the texts.
+
+    `auc` says how well a small largest probability tells the unseen, `auc_indicator` how well the embedding does.
+    """
+
+    count: int
+    unspeakable: int
+    largest: float
+    median_seen: float
+    auc: float
+    auc_low: float
+    auc_high: float
+    auc_indicator: float
+
+
 class UndertrainedMetrics(TypedDict):
-    """Numbers of candidates and controls; `threshold` is the controls' 5th percentile."""
+    """Numbers of candidates and of others; `threshold` is the 5th percentile of controls of matched frequency.
+
+    A token is unspeakable if the model never gives it 1 %, in the texts or asked to repeat it; `others` were drawn
+    from all tokens that are no candidates.
+    """
 
     candidates: int
     indicator: str
@@ -62,11 +85,16 @@ class UndertrainedMetrics(TypedDict):
     prompted: Prompted | None
     found_by_indicator: AgainstCounts | None
     found_by_probability: AgainstCounts | None
+    unspeakable: int
+    others: int
+    others_unspeakable: int
+    median_other: float
+    unseen: Unseen | None
     ran: Ran
 
 
 def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
-    """Measure the largest probability that the model gives each candidate and each control anywhere in the texts.
+    """Measure the largest probability that the model ever gives each candidate, and others.
 
     Runs the model on 64 windows once, and causal models on prompts. Reads `token_embedding` (V, d), whether outputs
     are another matrix, the vocabulary, and the best frequencies, by which controls are matched.
@@ -97,7 +125,11 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
     largest = _largest(run, windows, len(E))
     threshold = float(np.percentile(largest[controls], PERCENTILE))
     below = largest < threshold
-    answers = _prompted(run, candidates, controls, speakable) if inputs.architecture.causal else None
+    others = _drawn(candidates, speakable)
+    answers = _prompted(run, candidates, controls, others, speakable) if inputs.architecture.causal else None
+    ever, ever_others = np.exp(largest[candidates]), np.exp(largest[others])
+    if answers is not None:
+        ever, ever_others = np.maximum(ever, answers[1]), np.maximum(ever_others, answers[2])
     rows = [
         TokenRow(
             **cells(inputs.vocabulary, int(i)),
@@ -121,13 +153,21 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
         prompted=None if answers is None else answers[0],
         found_by_indicator=_against(counts, candidates, speakable),
         found_by_probability=_against(counts, np.flatnonzero(below & speakable), speakable),
+        unspeakable=int((ever < SPEAKABLE).sum()),
+        others=len(others),
+        others_unspeakable=int((ever_others < SPEAKABLE).sum()),
+        median_other=float(np.median(ever_others)),
+        unseen=None if counts is None else _unseen(largest, -indicator.values, counts, speakable),
         ran=ran(run, windows),
     )
     arrays = {
         "candidates": largest[candidates].astype(np.float32),
         "controls": largest[controls].astype(np.float32),
+        "others": largest[others].astype(np.float32),
         "all": np.sort(largest[speakable])[:: max(1, int(speakable.sum()) // 4096)].astype(np.float32),
     }
+    if counts is not None and metrics["unseen"] is not None:
+        arrays["roc"] = _roc(-largest[speakable], counts[speakable] == 0)
     title = "Candidates and the largest probability they get"
     return Measurements(metrics, {"candidates": table_of(title, list(TokenRow.__annotations__), rows)}, arrays)
 
@@ -165,6 +205,55 @@ def matched(
     return np.array(chosen, np.int64)
 
 
+def _drawn(candidates: Int[Array, " n"], speakable: Bool[Array, " V"]) -> Int[Array, " others"]:
+    """Return tokens of any frequency that are no candidates.
+
+    Others as rare as the candidates would be matched on the answer: what is never seen is never said.
+    """
+    free = speakable.copy()
+    free[candidates] = False
+    return np.random.default_rng(SEED).permutation(np.flatnonzero(free))[:OTHERS]
+
+
+def _unseen(
+    largest: Float[Array, " V"], looks: Float[Array, " V"], counts: Int[Array, " V"], speakable: Bool[Array, " V"]
+) -> Unseen | None:
+    """Return how tokens of count 0 differ from others; None where there are none of either.
+
+    Args:
+        largest: log of the largest probability of each token in the texts.
+        looks: larger for a token that looks under-trained.
+        counts: of the training text.
+        speakable: which tokens a text could hold.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    unseen = counts[speakable] == 0
+    if not unseen.any() or unseen.all():
+        return None
+    rarely = -largest[speakable]
+    drawn = resample_items(auc_of(rarely, unseen), len(unseen), RESAMPLES, np.random.default_rng(SEED))
+    low, high = interval(drawn)
+    return Unseen(
+        count=int(unseen.sum()),
+        unspeakable=int((np.exp(-rarely[unseen]) < SPEAKABLE).sum()),
+        largest=float(np.exp(-rarely[unseen].min())),
+        median_seen=float(np.exp(-np.median(rarely[~unseen]))),
+        auc=float(roc_auc_score(unseen, rarely)),
+        auc_low=low,
+        auc_high=high,
+        auc_indicator=float(roc_auc_score(unseen, looks[speakable])),
+    )
+
+
+def _roc(scores: Float[Array, " n"], positive: Bool[Array, " n"]) -> Float[Array, "2 points"]:
+    """Return the ROC curve: shares of the others, and of the positive ones, that score at least as much."""
+    from sklearn.metrics import roc_curve
+
+    false, true, _ = roc_curve(positive, scores)
+    return np.stack([false, true]).astype(np.float32)
+
+
 def _largest(run: Run, windows: Windows, V: int) -> Float[Array, " V"]:
     """Return the largest log-probability that each token gets anywhere."""
     largest = np.full(V, -np.inf, np.float32)
@@ -177,9 +266,16 @@ def _largest(run: Run, windows: Windows, V: int) -> Float[Array, " V"]:
 
 
 def _prompted(
-    run: Run, candidates: Int[Array, " n"], controls: Int[Array, " m"], speakable: Bool[Array, " V"]
-) -> tuple[Prompted, Float[Array, " n"]] | None:
-    """Return how often tokens come back, and each candidate's probability; None where even frequent ones don't."""
+    run: Run,
+    candidates: Int[Array, " n"],
+    controls: Int[Array, " m"],
+    others: Int[Array, " others"],
+    speakable: Bool[Array, " V"],
+) -> tuple[Prompted, Float[Array, " n"], Float[Array, " others"]] | None:
+    """Return how often tokens come back, and the probability of each candidate and each of the others.
+
+    None where even frequent tokens don't come back.
+    """
     present = np.bincount(run.text.ids, minlength=len(speakable))[: len(speakable)] * speakable
     frequent = np.argsort(-present, kind="stable")[:FREQUENT]
     back, _ = repeated(run, frequent, frequent)
@@ -190,7 +286,7 @@ def _prompted(
     shares = Prompted(
         frequent=float(back.mean()), candidates=float(of_candidates.mean()), controls=float(of_controls.mean())
     )
-    return shares, probabilities
+    return shares, probabilities, repeated(run, others, frequent)[1]
 
 
 def _against(

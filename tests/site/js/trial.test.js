@@ -8,8 +8,8 @@ test("numbers of half precision are read, little end first", () => {
 });
 
 test("positions are averaged in groups, the last of which may be smaller", () => {
-  assert.deepEqual(blurred([[0], [2], [4], [8], [5]], 2), [[1], [1], [6], [6], [5]]);
-  assert.deepEqual(blurred([[1, 2]], 5), [[1, 2]]);
+  assert.deepEqual(blurred([[99], [0], [2], [4], [8], [5]], 2), [[99], [1], [1], [6], [6], [5]]);
+  assert.deepEqual(blurred([[1, 2], [3, 4]], 5), [[1, 2], [3, 4]]);
 });
 
 test("attention is a softmax over what a query may see", () => {
