@@ -12,6 +12,7 @@ from generators.base.architecture import Architecture
 from generators.runner.budget import DEFAULT_BUDGET_S
 from generators.runner.errors import CannotRunError
 from generators.runner.positions import add_slopes_once
+from generators.runner.texts import TokenizedText
 
 if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
@@ -34,6 +35,7 @@ def open_model(
     device: str = "cpu",
     threads: int = 1,
     budget_s: float = DEFAULT_BUDGET_S,
+    text: TokenizedText | None = None,
 ) -> "OpenedModel":
     """Open the model in `folder` (config.json, safetensors, tokenizer) in float32.
 
@@ -46,6 +48,7 @@ def open_model(
         device: "cpu" or "cuda".
         threads: of torch. Two give the same bits as one and hardly help; parallel jobs do.
         budget_s: what a finding may take, by which it chooses how many windows it reads.
+        text: what it is run on, where that was read before.
 
     Raises:
         CannotRunError: torch or transformers absent, partial weights, an architecture that transformers lacks, a
@@ -66,6 +69,7 @@ def open_model(
         device=device,
         threads=threads,
         budget_s=budget_s,
+        text=text,
     )
 
 

@@ -6,7 +6,7 @@ Within a context of `replaced` or `held` it runs changed; afterwards it is what 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
+from functools import cache, cached_property, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -50,11 +50,13 @@ class OpenedModel:
         device: str,
         threads: int,
         budget_s: float,
+        text: TokenizedText | None = None,
         largest_batch: int = LARGEST_BATCH,
     ) -> None:
         self.architecture = architecture
         self.device, self.threads, self.largest_batch = device, threads, largest_batch
-        self._folder = folder
+        self._folder, self._text = folder, text
+        self._encoded = cache(partial(encode, folder))  # each call of `encode` opens the tokenizer
         self._model = model
         self._base = model.base_model
         self._head = model is not model.base_model
@@ -107,7 +109,7 @@ class OpenedModel:
         """
         if self.architecture.vocab_size is None:
             raise CannotRunError("The model can't be run on text: it has no tokens.")
-        return text_for(self._folder, self.architecture.vocab_size)
+        return text_for(self._folder, self.architecture.vocab_size, self._text)
 
     def windows(self, count: int, seed: int, passes: float = 1.0) -> TextWindows:
         """Draw windows of min(n_ctx, 256) tokens; fewer than `count` where `passes` over all would cost too much.
@@ -138,7 +140,7 @@ class OpenedModel:
         Raises:
             CannotRunError: the checkpoint has no tokenizer.
         """
-        return encode(self._folder, text)
+        return self._encoded(text)
 
     # What it gives
 
