@@ -135,7 +135,7 @@ def in_total(found: Sequence[Cost]) -> str:
     said = f"about {in_bytes(size)} to download and {in_hours(seconds)} on this machine"
     closed = sum(cost.gated for cost in found if cost.trouble is not None)
     others = len(found) - len(known) - closed
-    parts = [f"{closed} gated"] * bool(closed) + [f"{others} that can't be had now"] * bool(others)
+    parts = [f"{closed} gated"] * bool(closed) + [f"{others} that can't be downloaded"] * bool(others)
     return f"{said}, not counting {' and '.join(parts)}" if parts else said
 
 

@@ -114,7 +114,7 @@ HubToo = Annotated[
     ),
 ]
 
-DEFAULT_BUDGET = 10.0  # minutes, the runner's own (a test sees to it), which can't be had without NumPy
+DEFAULT_BUDGET = 10.0  # minutes, the runner's own (a test sees to it), which can't be imported without NumPy
 DEFAULT_REPORT_BUDGET = 1.0  # minutes: a report is soon there, and says how to have more text read
 DEFAULT_DEVICE = "cpu"
 RESULTS = Path("results")  # as git tracks them

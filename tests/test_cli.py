@@ -278,7 +278,7 @@ def test_a_models_dir_that_is_not_there_is_bad_input(atlas, project):
     )
 
 
-# What can't be had, what fails
+# What can't be downloaded, what fails
 
 
 def test_a_named_model_that_cannot_be_had_is_exit_1(atlas, unharmed):
@@ -346,7 +346,7 @@ def test_a_plan_says_what_models_take(atlas, remote):
     assert good[:2] == ["good", "0 bytes"]
     assert away[1:5] == ["?", "?", "?", "The package no-such-package-here isn't installed."]
     assert far[1:6] == ["?", "?", "?", "The hub is far away.", "not computed yet"]
-    assert together[0].endswith("not counting 2 that can't be had now.")
+    assert together[0].endswith("not counting 2 that can't be downloaded.")
 
 
 def test_results_of_ones_own_lie_over_the_tracked_ones_until_they_are_adopted(atlas, project, monkeypatch):

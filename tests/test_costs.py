@@ -67,7 +67,7 @@ def test_sums_say_what_they_leave_out(published):
     gated = costs.Cost(published, gated=True, trouble="Its owner grants access.")
     assert costs.in_total([known]) == "about 2.0 GB to download and about 3 h on this machine"
     said = costs.in_total([known, away, gated])
-    assert said.endswith(", not counting 1 gated and 1 that can't be had now")
+    assert said.endswith(", not counting 1 gated and 1 that can't be downloaded")
     assert costs.what_is_left([away]) == (
         "One model is not computed. What that takes isn't known now: The model hub can't be reached.\n"
         "  one of them   atlas compute model"

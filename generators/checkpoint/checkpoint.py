@@ -236,7 +236,7 @@ class Checkpoint(Mapping[str, Array]):
         tensor = np.empty(header.shape, np.float64 if header.dtype == "F64" else np.float32)
         digest, n_read = hashlib.sha256(), 0
         for part in parts:
-            digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+            digest.update(_bytes_of(part))
             numbers = part if slot.formula else self._files.numbers(slot.tensor, header, part)
             tensor.reshape(-1)[n_read : n_read + numbers.size] = numbers.reshape(-1)
             n_read += numbers.size
@@ -336,9 +336,12 @@ def _own_output(files: Files, family: Family) -> str | None:
 def _digest(files: Files, name: str, widened: bool) -> str:
     digest = hashlib.sha256()
     for part in files.parts(name):
-        numbers = part.astype(np.float64) if widened else np.ascontiguousarray(part)
-        digest.update(numbers.reshape(-1).view(np.uint8).data)
+        digest.update(_bytes_of(part.astype(np.float64) if widened else part))
     return digest.hexdigest()
+
+
+def _bytes_of(part: Array) -> memoryview:
+    return np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
 
 
 def _product(slot: Slot) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from generators.base.errors import InputError
-from generators.checkpoint.config import CONFIG
+from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS
 
 READ = f"The atlas reads folders with {CONFIG} and model.safetensors or pytorch_model.bin"
 OTHERS = "nanoGPT, TransformerLens and GGUF"
@@ -52,7 +52,6 @@ TENSORS = {
     ".norm_1.weight": LITGPT,
     ".self_attention.linear_qkv.weight": MEGATRON,
 }
-WEIGHTS, PICKLED = "model.safetensors", "pytorch_model.bin"  # files that a folder that can be read is made of
 SHARD = re.compile(r"(?P<of>.+)-(?P<at>\d{5})-of-(?P<count>\d{5})(?P<ending>\.\w+)")
 OF_PYTORCH = (".pt", ".pth", ".bin", ".ckpt")
 

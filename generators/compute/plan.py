@@ -103,7 +103,7 @@ class Opened:
 def open_model(model: Model, places: Places, settings: running.RunSettings = running.AS_USUAL) -> Opened:
     """Find a model's files and open its checkpoint.
 
-    Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be had now.
+    Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be downloaded.
     """
     files = locate(model, places.models_dirs, places.hub)
     return Opened(model, files, open_checkpoint(files, model.family), settings)
@@ -162,7 +162,7 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
 
     Raises:
         InputError: a tensor or a tokenizer file is damaged.
-        WeightsUnavailableError: a file that exists can't be had now.
+        WeightsUnavailableError: a file that exists can't be downloaded.
     """
     read = opened.reading(finding)
     if read.reason is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from generators.checkpoint.sources import Files
 from generators.runner import CannotRunError
-from generators.runner.texts import HELD_OUT, encode, read_language_reference
+from generators.runner.texts import HELD_OUT, TokenizedText, encode, shipped_text
 
 TOKENIZER = "tokenizer.json"  # where it is there, no other file of a vocabulary is read
 SENTENCEPIECE = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model")
@@ -63,18 +63,18 @@ def libraries(files: Files) -> tuple[str, ...]:
     return tuple(package for module, package in NEEDED_BY_SENTENCEPIECE.items() if _is_installed(module))
 
 
-def check_text(folder: Path) -> None:
-    """Check that the shipped text in the tokens of the model in `folder` is a text and not mostly unknown tokens.
+def checked_text(folder: Path) -> TokenizedText | None:
+    """Return the shipped text in the tokens of the model in `folder`: a text, and not mostly unknown tokens.
 
-    A text that the checkpoint carries is in its own tokens already.
+    None if the checkpoint carries a text, which is in its own tokens already.
 
     Raises:
         CannotRunError: there are too many unknown tokens, or too few different ones.
     """
     if (folder / HELD_OUT).is_file():
-        return
+        return None
     try:
-        ids = encode(folder, read_language_reference() + RARE)
+        text, rare = shipped_text(folder), encode(folder, RARE)
     except CannotRunError:
         raise
     except Exception as error:  # the tokenizers library raises nothing more exact
@@ -82,15 +82,17 @@ def check_text(folder: Path) -> None:
             f"The model can't be run: its tokenizer fails ({' '.join(str(error).split())})."
         ) from error
     # The letter becomes the unknown token, or bytes, the last of which hardly occurs in English.
-    share = ids.count(ids[-1]) / len(ids) if ids else 0.0
+    share = float((text.ids == rare[-1]).mean()) if rare and len(text.ids) else 0.0
     if share > MOST_UNKNOWN:
         raise CannotRunError(
             f"The model can't be run: {share:.0%} of the tokens of the text are unknown to its tokenizer."
         )
-    if len(set(ids)) < FEWEST_TOKENS:
+    different = len(set(text.ids.tolist()))
+    if different < FEWEST_TOKENS:
         raise CannotRunError(
-            f"The model can't be run: its tokenizer makes the text into only {len(set(ids))} different tokens."
+            f"The model can't be run: its tokenizer makes the text into only {different} different tokens."
         )
+    return text
 
 
 def _is_installed(module: str) -> bool:

@@ -36,7 +36,7 @@ DEVICES = ("cpu", "cuda", "auto")
 THREADS = 1
 GIB = 1 << 30
 NOT_INSTALLED = "Running a model needs PyTorch and transformers: pip install 'helix-atlas[run]'."
-NOT_NOW = "can't be had now."
+NOT_NOW = "couldn't be downloaded."
 OTHER_SOFTWARE = "The model can't be run here: transformers doesn't open its file, which the atlas only reads."
 FOR_EVER = "more than this machine has."
 NO_TOKENS = "The model can't be run on text: it has no tokens."
@@ -151,7 +151,7 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
     lost = [name for name in run_text.tokenizer_files(files) if name not in fetched]
     if lost:
         raise CannotRunError(f"The model can't be run: {lost[0]}, which its tokenizer needs, {NOT_NOW}")
-    run_text.check_text(Path(config).parent)
+    text = run_text.checked_text(Path(config).parent)
     slot = checkpoint.layout("position_embedding") if "position_embedding" in checkpoint else None
     stored = slot is not None and not slot["formula"]
     return open_model(
@@ -161,6 +161,7 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
         first_row=slot["skip"] if slot is not None and stored else 0,
         device=device,
         threads=THREADS,
+        text=text,
         remember=partial(_remembered, files, checkpoint),
     )
 

@@ -417,8 +417,8 @@ def compute_model(
 ) -> Outcome:
     """Compute every finding of one model that is not stored yet, in this process.
 
-    Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be had now. AtlasError: results
-    can't be written. Stopped: by Ctrl-C.
+    Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be downloaded. AtlasError:
+    results can't be written. Stopped: by Ctrl-C.
     """
     ends: list[End] = []
     shown = shown or Display(silent)

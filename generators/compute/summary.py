@@ -43,7 +43,7 @@ class Summary:
 
     `unavailable` says why a model's weights could not be had or used, by name; `bad_input` and `failed` are names,
     `sentences` what to tell the user about them. `skipped` are those of the unavailable where nothing is wrong here:
-    weights that can't be had now, or that no table reads.
+    weights that can't be downloaded, or that no table reads.
 
     Args:
         store: where results are.

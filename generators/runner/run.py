@@ -6,7 +6,7 @@ Within a context of `replaced` or `held` it runs changed; afterwards it is what 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
+from functools import cache, cached_property, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -52,12 +52,14 @@ class OpenedModel:
         device: str,
         threads: int,
         budget_s: float,
+        text: TokenizedText | None = None,
         largest_batch: int = LARGEST_BATCH,
         remember: Remember = lambda make: make(),
     ) -> None:
         self.architecture, self.remember = architecture, remember
         self.device, self.threads, self.largest_batch = device, threads, largest_batch
-        self._folder = folder
+        self._folder, self._text = folder, text
+        self._encoded = cache(partial(encode, folder))  # each call of `encode` opens the tokenizer
         self._model = model
         self._base = model.base_model
         self._head = model is not model.base_model
@@ -110,7 +112,7 @@ class OpenedModel:
         """
         if self.architecture.vocab_size is None:
             raise CannotRunError("The model can't be run on text: it has no tokens.")
-        text = text_for(self._folder, self.architecture.vocab_size)
+        text = text_for(self._folder, self.architecture.vocab_size, self._text)
         unjudged = not self.predicts or (not self.architecture.causal and text.mask_id is None)
         if unjudged or text.carried:
             return text
@@ -165,7 +167,7 @@ class OpenedModel:
         Raises:
             CannotRunError: the checkpoint has no tokenizer.
         """
-        return encode(self._folder, text)
+        return self._encoded(text)
 
     # What it gives
 

@@ -33,7 +33,7 @@ def write_report(
 
     Raises:
         InputError: the checkpoint can't be used, or `output` is a file or holds something that is no report.
-        WeightsUnavailableError: the weights can't be had now.
+        WeightsUnavailableError: the weights can't be downloaded.
         Stopped: by Ctrl-C; says what is stored and how to go on.
     """
     if output.exists() and not _is_report(output):

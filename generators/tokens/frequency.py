@@ -57,7 +57,7 @@ def token_frequencies(
 
     Raises:
         InputError: a file of counts can't be used; says which and why.
-        WeightsUnavailableError: counts exist beside the weights, but can't be had now.
+        WeightsUnavailableError: counts exist beside the weights, but can't be downloaded.
     """
     found = []
     shipped = files.fetch(COUNTS)

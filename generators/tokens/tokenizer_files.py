@@ -85,7 +85,7 @@ def load_vocabulary(files: Files, size: int) -> ModelVocabulary | None:
 
     Raises:
         InputError: a tokenizer file is damaged.
-        WeightsUnavailableError: a file that exists can't be had now.
+        WeightsUnavailableError: a file that exists can't be downloaded.
     """
     for names, read in READERS:
         paths = [path for path in map(files.fetch, names) if path is not None]

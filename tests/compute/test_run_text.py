@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,11 @@ from generators.compute import run_text, running
 from generators.compute.plan import Opened, open_model, plan
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
-from generators.runner import CannotRunError
+from generators.runner import CannotRunError, texts
 from generators.runner.texts import encode, read_language_reference
 from tests.checkpoint.fake_hub import at_hub, serving
 from tests.checkpoint.oracle.cases import CASES, OracleCase
-from tests.checkpoints import write_checkpoint
+from tests.checkpoints import SMALL, write_checkpoint
 from tests.runner.models import KINDS, write_tokenizer
 
 SEE = {family.name for family in families() if "token_embedding" in family.without}  # images
@@ -151,7 +152,20 @@ def test_text_that_is_known_is_not(tmp_path, write):
     if write is not write_pairs:
         continued = [f"##{letter}" for letter in LETTERS]
         write_words(tmp_path, [*LETTERS, *continued])
-    run_text.check_text(tmp_path)
+    assert len(run_text.checked_text(tmp_path).ids) > 10_000
+
+
+def test_the_text_is_tokenized_once(tmp_path, monkeypatch):
+    pytest.importorskip("torch", reason="PyTorch isn't installed here")
+    write_pairs(write_checkpoint(tmp_path, "gpt2", sizes=replace(SMALL, vocab_size=len(LETTERS) + 2)))
+    opened, real = [], texts._tokenizer
+    monkeypatch.setattr(texts, "_tokenizer", lambda folder: opened.append(folder) or real(folder))
+    files = in_folder(tmp_path)
+    run = running.opened_model(files, open_checkpoint(files), "cpu")
+    assert len(run.text.ids) > 10_000
+    assert len(opened) == 2  # for the text, and for a letter that no vocabulary holds
+    assert run.encode("abc") == run.encode("abc") == encode(tmp_path, "abc")
+    assert len(opened) == 4  # once by the model, once by the test
 
 
 # From the hub
@@ -177,12 +191,14 @@ def test_a_tokenizer_is_known_by_its_name_and_not_fetched_for_it(fake):
     assert fake.asked == []
 
 
-def test_a_tokenizer_that_cannot_be_had_now_is_not_taken_for_an_empty_one(fake, monkeypatch):
+def test_a_tokenizer_that_cannot_be_downloaded_is_not_taken_for_an_empty_one(fake, monkeypatch):
     pytest.importorskip("torch", reason="PyTorch isn't installed here")
     write_pairs(small(fake.repository("owner/tiny")))
     files = at_the_hub()
     (fake.repository("owner/tiny") / "merges.txt").unlink()
-    with pytest.raises(CannotRunError, match=r"merges\.txt, which its tokenizer needs, can't be had now") as refusal:
+    with pytest.raises(
+        CannotRunError, match=r"merges\.txt, which its tokenizer needs, couldn't be downloaded"
+    ) as refusal:
         running.opened_model(files, open_checkpoint(files), "cpu")
     assert running.may_pass(str(refusal.value))
 

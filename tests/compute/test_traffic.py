@@ -10,9 +10,9 @@ import pytest
 from generators import findings as all_findings
 from generators.base.display import Display
 from generators.base.errors import InputError
+from generators.checkpoint.config import WEIGHTS
 from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Hub, Places
-from generators.checkpoint.sources.files import WEIGHTS
 from generators.compute import reconcile, running
 from generators.compute.records import ModelRecord, SourceRecord
 from generators.compute.results import UP_TO_DATE, Store

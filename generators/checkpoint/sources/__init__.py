@@ -2,7 +2,7 @@
 
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.sources.dialects import Layout
-from generators.checkpoint.sources.files import LARGEST_TEXT, SHARD_INDEX, WEIGHTS, Files, Origin, check_size
+from generators.checkpoint.sources.files import LARGEST_TEXT, SHARD_INDEX, Files, Origin, check_size
 from generators.checkpoint.sources.formats import FLOATING, Header
 from generators.checkpoint.sources.hub import Hub
 from generators.checkpoint.sources.network import Traffic
@@ -13,7 +13,6 @@ __all__ = [
     "FLOATING",
     "LARGEST_TEXT",
     "SHARD_INDEX",
-    "WEIGHTS",
     "Files",
     "Header",
     "Hub",

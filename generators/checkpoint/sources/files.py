@@ -12,7 +12,7 @@ from numpy import ndarray as Array
 
 from generators.base.errors import InputError
 from generators.base.progress import Report, silent
-from generators.checkpoint.config import CONFIG, parse_object
+from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
 from generators.checkpoint.single_files import what_is_there, what_tensors_say
 from generators.checkpoint.sources.dialects import AS_TRANSFORMERS, Dialect, Layout
 from generators.checkpoint.sources.finding import SAFETENSORS, format_of, other_weights
@@ -20,10 +20,9 @@ from generators.checkpoint.sources.formats import FLOATING, Format, Header, chec
 from generators.checkpoint.sources.gguf_models import ARCHITECTURE, of_gguf
 from generators.checkpoint.sources.nanogpt import nanogpt
 from generators.checkpoint.sources.network import Traffic
-from generators.checkpoint.sources.pickled import PICKLED, PICKLED_INDEX
+from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.transformer_lens import is_of_transformer_lens, transformer_lens
 
-WEIGHTS = "model.safetensors"
 SHARD_INDEX = "model.safetensors.index.json"
 LARGEST_TEXT = 128 * 2**20  # bytes; the largest tokenizers of real models have a quarter of it
 USUAL = (SHARD_INDEX, WEIGHTS, PICKLED_INDEX, PICKLED)  # what transformers reads, in this order

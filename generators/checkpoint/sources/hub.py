@@ -10,14 +10,14 @@ from uuid import uuid4
 
 from generators.base import notices
 from generators.base.errors import InputError, WeightsUnavailableError
-from generators.checkpoint.config import CONFIG
+from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS
 from generators.checkpoint.registry import HubSource
 from generators.checkpoint.single_files import what_is_there
 from generators.checkpoint.sources import patience
-from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Origin
+from generators.checkpoint.sources.files import SHARD_INDEX, Files, Origin
 from generators.checkpoint.sources.network import RemoteFile, Traffic, answer_in
 from generators.checkpoint.sources.patience import first_line
-from generators.checkpoint.sources.pickled import PICKLED, PICKLED_INDEX
+from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.ranged import RangedFiles
 from generators.checkpoint.sources.refusals import refusal
 from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder

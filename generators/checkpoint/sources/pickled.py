@@ -13,7 +13,6 @@ from numpy import ndarray as Array
 from generators.base.errors import InputError
 from generators.checkpoint.sources.formats import Format, Header
 
-PICKLED = "pytorch_model.bin"
 PICKLED_INDEX = "pytorch_model.bin.index.json"
 OPEN_AT_ONCE = 2  # files, mapped into memory and not read
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}

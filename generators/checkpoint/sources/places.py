@@ -9,10 +9,10 @@ from pathlib import Path
 
 from generators.base import notices
 from generators.base.errors import InputError, WeightsUnavailableError
-from generators.checkpoint.config import CONFIG
+from generators.checkpoint.config import CONFIG, WEIGHTS
 from generators.checkpoint.registry import FolderSource, HubSource, Model, PackageSource, Source
 from generators.checkpoint.sources import pickled
-from generators.checkpoint.sources.files import SHARD_INDEX, WEIGHTS, Files, Origin, check_size
+from generators.checkpoint.sources.files import SHARD_INDEX, Files, Origin, check_size
 from generators.checkpoint.sources.hub import Hub, OlderFilesError
 
 MODULES = "modules.json"  # what a folder of sentence-transformers is made of

@@ -16,11 +16,11 @@ from numpy import ndarray as Array
 from generators.base import notices
 from generators.base.errors import InputError, WeightsUnavailableError
 from generators.base.progress import Report, in_bytes, silent, transfer
+from generators.checkpoint.config import PICKLED, WEIGHTS
 from generators.checkpoint.sources import patience, pickled
 from generators.checkpoint.sources.caches import hub_folder
 from generators.checkpoint.sources.files import (
     SHARD_INDEX,
-    WEIGHTS,
     Files,
     rows_at_once,
     weight_map,
@@ -161,7 +161,7 @@ class RangedFiles(Files):
     def _older_names(self) -> list[str]:
         index = self.content(pickled.PICKLED_INDEX)
         named = None if index is None else weight_map(index, f"In the checkpoint {self.origin.place}, its index")
-        return [pickled.PICKLED] if named is None else sorted(set(named.values()))
+        return [PICKLED] if named is None else sorted(set(named.values()))
 
     def _size(self, file: str) -> int:
         """Return the size of a whole file of weights, from its header or from the first byte of it."""

@@ -91,14 +91,17 @@ def window_length(n_ctx: int | None) -> int:
     return LONGEST_WINDOW if n_ctx is None else min(n_ctx, LONGEST_WINDOW)
 
 
-def text_for(folder: Path, vocab_size: int) -> TokenizedText:
+def text_for(folder: Path, vocab_size: int, shipped: TokenizedText | None = None) -> TokenizedText:
     """Return the text for the model in `folder`: the tokens it carries, or the language reference in its tokens.
+
+    Args:
+        shipped: what `shipped_text` returned for it, so that it isn't tokenized again.
 
     Raises:
         CannotRunError: it has no tokenizer, the text is damaged, or ids are beyond the vocabulary.
     """
     held_out = folder / HELD_OUT
-    text = _carried(held_out) if held_out.is_file() else _tokenised(folder)
+    text = _carried(held_out) if held_out.is_file() else shipped or shipped_text(folder)
     if len(text.ids) and int(text.ids.max()) >= vocab_size:
         raise CannotRunError(f"The text {text.name} has token ids beyond the vocabulary of {vocab_size}.")
     return text
@@ -159,7 +162,12 @@ def read_language_reference() -> str:
     return content.decode("utf-8")
 
 
-def _tokenised(folder: Path) -> TokenizedText:
+def shipped_text(folder: Path) -> TokenizedText:
+    """Return the language reference in the tokens of the model in `folder`.
+
+    Raises:
+        CannotRunError: it has no tokenizer, or the text is damaged.
+    """
     tokenizer = _tokenizer(folder)
     reference = read_language_reference()
     encoded = tokenizer.encode(reference, add_special_tokens=False)
