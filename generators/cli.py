@@ -337,7 +337,8 @@ def count_tokens(
 
     chosen, places = find_model(model, asked.registry(registry, named=True)), asked.places(models_dir, offline)
     files = locate(chosen, places.models_dirs, places.hub)
-    tokenizer, size = counting.tokenizer_of(files), counting.vocabulary_size(files, chosen.family)
+    size = counting.vocabulary_size(files, chosen.family)
+    tokenizer = counting.tokenizer_of(files, size)
     text = TextCorpus(open_sources(corpus, offline=offline), tokenizer, size)
     with counting.progress(text) as report_counted:
         counts = counting.count_corpus(text, output, jobs or os.cpu_count() or 1, report_counted)

@@ -1,7 +1,9 @@
 """Files that are either the old or the new: written beside, brought to the disk, then put in place."""
 
+import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +32,21 @@ def replace_file(path: Path, data: bytes) -> None:
     """Write a file at once: a reader finds the old content or the new."""
     with replacing(path) as temporary:
         temporary.write_bytes(data)
+
+
+def read_limited(path: Path, most: int) -> bytes:
+    """Return what a file holds.
+
+    Raises OSError: it can't be read, is a pipe or a device, or has more than `most` bytes.
+    """
+    # Without waiting for whoever may write into a pipe; what was opened is looked at, so that it can't be exchanged.
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is a folder, a pipe or a device, not a file")
+        if found.st_size > most:
+            raise OSError(errno.EFBIG, f"it has {found.st_size / 2**20:.0f} MiB, and at most {most >> 20} are read")
+        return file.read()
 
 
 def write_if_changed(path: Path, data: bytes) -> bool:

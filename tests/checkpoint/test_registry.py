@@ -391,3 +391,21 @@ def test_a_slug_can_always_name_a_folder(name):
     made = slug(name)
     assert made == "" or SLUG.fullmatch(made)
     assert len(made) <= LONGEST_NAME
+
+
+def test_a_key_that_is_there_twice_is_refused(tmp_path):
+    """YAML would take the last: results of one model would be stored as another's."""
+    text = "- name: a\n  title: A\n  sources: [{folder: a}]\n  name: b\n"
+    (tmp_path / "models.yml").write_text(text)
+    with pytest.raises(InputError, match=r"'name' is there twice"):
+        load_registry(tmp_path / "models.yml")
+
+
+def test_no_model_is_called_index(tmp_path):
+    """Its page would be the list of all models."""
+    (tmp_path / "models.yml").write_text("- {name: index, title: A, sources: [{folder: a}]}")
+    with pytest.raises(InputError, match="can't be the address of a page"):
+        load_registry(tmp_path / "models.yml")
+    (tmp_path / "index").mkdir()
+    with pytest.raises(InputError, match="rename it"):
+        find_model(str(tmp_path / "index"), Registry(models=()))
