@@ -1,4 +1,4 @@
-"""`make large`: what each finding takes of models with long tables: positions, layers, tokens by the tens of thousands.
+"""`make large`: what each finding takes of models with long tables, of positions, layers or tokens.
 
 Each finding is measured in a process of its own that may take `SECONDS` of the processor and `BYTES` of memory.
 `results/large.json` keeps seconds and peak memory.

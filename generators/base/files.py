@@ -63,9 +63,21 @@ def sweep(folder: Path) -> None:
         left_behind.unlink(missing_ok=True)
 
 
+def recover_folder(current: Path) -> None:
+    """Put back what `swap_folder` had moved away when its process was killed; nothing where `current` is there."""
+    old = _beside(current, "old")
+    if not current.exists() and old.is_dir():
+        old.rename(current)
+
+
+def _beside(current: Path, suffix: str) -> Path:
+    return current.with_name(f".{current.name}.{suffix}")
+
+
 def swap_folder(new: Path, current: Path) -> None:
-    """Put a finished folder, which may stand on another disk, in the place of the current one."""
-    old, beside = (current.with_name(f".{current.name}.{suffix}") for suffix in ("old", "new"))
+    """Put a finished folder, which may be on another disk, in the place of the current one."""
+    recover_folder(current)
+    old, beside = (_beside(current, suffix) for suffix in ("old", "new"))
     for left_behind in (old, beside):
         shutil.rmtree(left_behind, ignore_errors=True)
     current.parent.mkdir(parents=True, exist_ok=True)

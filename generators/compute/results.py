@@ -395,11 +395,9 @@ def _while_others_remove(folder: Path) -> Iterator[None]:
     """Pass over what goes wrong where a folder goes just after it was made or was seen to be there."""
     try:
         yield
-    except FileNotFoundError:
-        pass
-    except FileExistsError:
-        if folder.is_symlink() or folder.is_file():
-            raise
+    except (FileNotFoundError, FileExistsError):
+        if any(path.is_file() or (path.is_symlink() and not path.exists()) for path in (folder, *folder.parents)):
+            raise  # a link that leads nowhere, or a file, doesn't go
 
 
 def _no_number(constant: str) -> None:

@@ -129,7 +129,7 @@ def kernel_of(parts: Iterable[tuple[Int[Array, " rows"], Float[Array, "rows n"]]
 
 
 class OffsetSums:
-    """Attention weights of a head summed by offset as they come, apart for queries that count and for earlier ones."""
+    """Attention weights of a head, summed by offset as they come: of queries that count, and of earlier ones."""
 
     def __init__(self, n: int, causal: bool) -> None:
         self._n, self._start = n, first_query(n)

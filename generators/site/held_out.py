@@ -113,7 +113,7 @@ def _sound_record(model: Model) -> Recorded | None:
     try:
         return record_of(model)
     except InputError as error:
-        notices.say_once(f"{error} The series of {model.name} has no loss for it.")
+        notices.say_once(f"{error} In its series, {model.name} has no loss.")
         return None
 
 

@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from generators.base.errors import InputError
+from generators.base.errors import AtlasError, InputError
 from generators.base.files import read_limited
 from generators.base.plain import as_json, content_digest
 from generators.compute import results
@@ -145,3 +145,12 @@ def test_the_day_of_a_result_is_a_day(stored, day):
     forged(stored, computed_on=day)
     with pytest.raises(InputError, match="another version"):
         stored.finding("tiny", "toy")
+
+
+@pytest.mark.parametrize("harm", ["dangling", "a file"])
+def test_a_link_that_leads_nowhere_is_a_sentence(tmp_path, harm):
+    """It was neither there nor could it be made, and both were tried for ever."""
+    place = tmp_path / "results"
+    place.symlink_to(tmp_path / "nowhere") if harm == "dangling" else place.write_text("")
+    with pytest.raises(AtlasError, match="can't be written"), Store(place).locked("tiny"):
+        pass
