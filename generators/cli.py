@@ -338,7 +338,7 @@ def count_tokens(
 
     chosen, places = find_model(model, asked.registry(registry, named=True)), asked.places(models_dir, offline)
     files = locate(chosen, places.models_dirs, places.hub)
-    tokenizer, size = counting.tokenizer_of(files), counting.vocabulary_size(files, chosen.family)
+    tokenizer = counting.tokenizer_of(files, size := counting.vocabulary_size(files, chosen.family))
     text = TextCorpus(open_sources(corpus, offline=offline), tokenizer, size)
     with counting.progress(text) as report_counted:
         counts = counting.count_corpus(text, output, jobs or os.cpu_count() or 1, report_counted)
@@ -389,24 +389,10 @@ def _make_site(
     registry: Path, store: "Store", source: Path, unavailable: dict[str, str] | None = None
 ) -> Sequence[str]:
     """Make the site, or as much of it as isn't there yet; return what went wrong with results or notebooks."""
-    from generators.site import build_cache
-    from generators.site.locations import packaged
+    from generators.site.make import make_site
 
-    workshop, sentences = build_cache.Workshop(source=source), list[str]()
-    folders = [layer.root for layer in store.layers]
-    given = build_cache.inputs(registry, folders, workshop, packaged("templates"), unavailable or {})
-    if not build_cache.is_built("inputs", given, workshop):
-        from generators.site.build import make_pages, run_mkdocs
-
-        with progress() as tell:
-            made = make_pages(asked.registry(registry), store, workshop, unavailable, tell)
-        sentences = list(made.sentences)
-        pages = build_cache.pages(workshop)
-        if not build_cache.is_built("pages", pages, workshop):
-            run_mkdocs(workshop)
-        if not sentences:
-            build_cache.remember(workshop, inputs=given, pages=pages)
-    terminal.line(f"The site is in {workshop.site}/; look at it with: atlas serve")
+    site, sentences = make_site(registry, asked.registry, store, source, unavailable or {})
+    terminal.line(f"The site is in {site}/; look at it with: atlas serve")
     return sentences
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -80,6 +81,30 @@ def test_a_file_of_gigabytes_where_kilobytes_are_due_is_not_read(tmp_path, name)
     with pytest.raises(InputError, match=r"3072 MiB where a config or a tokenizer was expected"):
         open_checkpoint(in_folder(folder))
         load_vocabulary(in_folder(folder), 10)
+
+
+@pytest.mark.parametrize("id_", [400_000_000, 2**31, 2**62])
+@pytest.mark.parametrize("where", ["vocab", "added"])
+def test_an_id_far_beyond_the_embedding_is_refused_before_the_tokenizer_is_built(tmp_path, id_, where, monkeypatch):
+    vocab, added = {"a": 0, **({"far": id_} if where == "vocab" else {})}, []
+    if where == "added":
+        added = [{"id": id_, "content": "far", "special": True}]
+    content = {"model": {"type": "WordLevel", "vocab": vocab, "unk_token": "a"}, "added_tokens": added}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    monkeypatch.setattr("tokenizers.Tokenizer", None)
+    with pytest.raises(InputError, match=rf"id {id_}, and the model embeds 100"):
+        load_vocabulary(in_folder(tmp_path), 100)
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "tokenizer.json", "vocab.txt", "token_counts.npy", "model.safetensors"]
+)
+def test_a_pipe_in_a_models_folder_is_not_waited_for(tmp_path, store, one_finding, name):
+    folder = write_checkpoint(tmp_path / "tiny")
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    with suppress(InputError):
+        compute_model(model(folder), Places(), store)
 
 
 def test_sizes_are_asked_of_files_that_can_be_had(tmp_path):

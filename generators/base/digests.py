@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+LARGEST = 2**30  # bytes of a file that is read; nothing that pages are made from is as large
 READERS = 4  # threads; hashing lets go of the interpreter
 PACKAGE = Path(__file__).resolve().parents[1]
 MADE_BY_PYTHON = "__pycache__"
@@ -51,5 +52,8 @@ def inside(folder: Path) -> Iterator[Path]:
 
 
 def _of_file(path: Path) -> str:
+    found = path.stat()
+    if found.st_size > LARGEST:
+        return f"{found.st_size} bytes, changed at {found.st_mtime_ns}"
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,9 @@
 """Files that are either the old or the new: written beside, brought to the disk, then put in place."""
 
+import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +34,21 @@ def replace_file(path: Path, data: bytes) -> None:
         temporary.write_bytes(data)
 
 
+def read_limited(path: Path, most: int) -> bytes:
+    """Return what a file holds.
+
+    Raises OSError: it can't be read, is a pipe or a device, or has more than `most` bytes.
+    """
+    # Without waiting for whoever may write into a pipe; what was opened is looked at, so that it can't be exchanged.
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is a folder, a pipe or a device, not a file")
+        if found.st_size > most:
+            raise OSError(errno.EFBIG, f"it has {found.st_size / 2**20:.0f} MiB, and at most {most >> 20} are read")
+        return file.read()
+
+
 def write_if_changed(path: Path, data: bytes) -> bool:
     """Write a file unless it holds just this already; return whether it was written."""
     if path.is_file() and path.read_bytes() == data:
@@ -46,9 +63,21 @@ def sweep(folder: Path) -> None:
         left_behind.unlink(missing_ok=True)
 
 
+def recover_folder(current: Path) -> None:
+    """Put back what `swap_folder` had moved away when its process was killed; nothing where `current` is there."""
+    old = _beside(current, "old")
+    if not current.exists() and old.is_dir():
+        old.rename(current)
+
+
+def _beside(current: Path, suffix: str) -> Path:
+    return current.with_name(f".{current.name}.{suffix}")
+
+
 def swap_folder(new: Path, current: Path) -> None:
-    """Put a finished folder, which may stand on another disk, in the place of the current one."""
-    old, beside = (current.with_name(f".{current.name}.{suffix}") for suffix in ("old", "new"))
+    """Put a finished folder, which may be on another disk, in the place of the current one."""
+    recover_folder(current)
+    old, beside = (_beside(current, suffix) for suffix in ("old", "new"))
     for left_behind in (old, beside):
         shutil.rmtree(left_behind, ignore_errors=True)
     current.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,10 @@
-"""Ctrl-C: the terminal sends it to every process in front, but only the first one may act on it."""
+"""Ctrl-C, which the terminal sends to every process in front, and processes that end with the one that began them."""
 
+import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -35,6 +37,19 @@ def ctrl_c_deferred() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
     if came:
         signal.raise_signal(signal.SIGINT)
+
+
+def end_with(parent: int) -> None:
+    """Have this process end once its parent is no more, killed for one, whatever it is doing."""
+    threading.Thread(target=_wait_for_the_end_of, args=(parent,), daemon=True).start()
+
+
+def _wait_for_the_end_of(parent: int) -> None:
+    import psutil
+
+    while os.getppid() == parent and psutil.pid_exists(parent):  # the first suffices but on Windows
+        time.sleep(0.5)
+    os._exit(1)
 
 
 def _start_trackers() -> None:

@@ -207,11 +207,24 @@ class Checkpoint(Mapping[str, Array]):
 
     def _found(self, slot: Slot) -> Slot | None:
         """Return a slot by the name that its tensor has here; None where there is none that can be read."""
-        name = self.family.found(slot.tensor, self._names)
+        name, *others = [*self.family.all_found(slot.tensor, self._names), None]
+        if name is not None and others[0] is not None:
+            self._check_same(name, others[0])
         # of a quantised model, some tensors are stored as something else than floats
         if name is None or (self._quantised and self._files.header(name).dtype not in FLOATING):
             return None
         return replace(slot, tensor=name)
+
+    def _check_same(self, name: str, other: str) -> None:
+        """Refuse a file that holds a tensor by two of its names, and not the same. Raises InputError: it does."""
+        same = self._files.header(name) == self._files.header(other) and all(
+            a.tobytes() == b.tobytes() for a, b in zip(self._files.parts(name), self._files.parts(other), strict=True)
+        )
+        if not same:
+            raise InputError(
+                f"{self._where()} holds {name} and {other}, two names of one tensor, and they differ: which one the "
+                "model uses can't be told."
+            )
 
     def _read(self, slot: Slot) -> Array:
         """Return the tensor behind a slot as stored, widened to float32 (float64 stays)."""

@@ -1,6 +1,7 @@
 """The models the atlas covers (`models.yml` -> `Model`) and the series that they form (`series.yml`)."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -18,8 +19,20 @@ HUB_ID = re.compile(r"[A-Za-z0-9][\w-]*(\.[\w-]+)*/[A-Za-z0-9][\w-]*(\.[\w-]+)*"
 USUAL_FILE = re.compile(r"ckpt|checkpoint|model|pytorch_model|weights|state_dict|best|last")
 LONGEST_NAME = 96
 SERIES = "series.yml"
+MERGE = "tag:yaml.org,2002:merge"
 
-Slug = Annotated[str, StringConstraints(pattern=f"^{SLUG.pattern}$", max_length=LONGEST_NAME)]
+RESERVED = "index"  # models/index/ is the address of no model's page
+
+
+def _has_a_page(name: str) -> str:
+    if name == RESERVED:
+        raise ValueError(f"{RESERVED!r} can't be the address of a page")
+    return name
+
+
+Slug = Annotated[
+    str, StringConstraints(pattern=f"^{SLUG.pattern}$", max_length=LONGEST_NAME), AfterValidator(_has_a_page)
+]
 HubId = Annotated[str, StringConstraints(pattern=f"^{HUB_ID.pattern}$", max_length=LONGEST_NAME)]
 # MkDocs puts titles into its menus as they are, so a title may hold nothing that a page could read as markup.
 Title = Annotated[
@@ -260,11 +273,24 @@ def load_registry(path: Path) -> Registry:
     return registry
 
 
+class _Distinct(yaml.SafeLoader):
+    """YAML in which no mapping has a key twice: of two entries written as one, the first would vanish."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return a mapping. Raises yaml.YAMLError: a key is in it twice."""
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != MERGE]
+        count = Counter(key.value for key in keys)
+        for key in keys:
+            if count[key.value] > 1:
+                raise yaml.MarkedYAMLError(problem=f"{key.value!r} is there twice", problem_mark=key.start_mark)
+        return super().construct_mapping(node, deep)
+
+
 def _read(path: Path, kind: Literal["models", "series"]) -> Registry:
     """Return a registry that has what a file holds and nothing else."""
     content: Any = None
     try:
-        content = yaml.safe_load(path.read_text("utf-8"))
+        content = yaml.load(path.read_text("utf-8"), _Distinct)
         return Registry.model_validate({"models": [], kind: content})
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"The registry {path} can't be read: {error}.") from error
@@ -370,8 +396,9 @@ def _halved(spec: str) -> tuple[str, Stack | None]:
 
 
 def slug(name: str) -> str:
-    """Return `name` as a lower-case path component; empty if nothing of it can stay."""
-    return re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:LONGEST_NAME].strip("-._")
+    """Return `name` as a lower-case path component; empty if nothing of it can stay, or the name is reserved."""
+    found = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:LONGEST_NAME].strip("-._")
+    return "" if found == RESERVED else found
 
 
 def explain(error: ValidationError, content: object = None) -> str:

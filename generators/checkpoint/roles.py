@@ -182,7 +182,11 @@ class Family:
 
     def found(self, tensor: str, names: Collection[str]) -> str | None:
         """Return what a tensor is called among the names in a file; None where it isn't there."""
-        return next((name for name in self.spellings(tensor) if name in names), None)
+        return next(iter(self.all_found(tensor, names)), None)
+
+    def all_found(self, tensor: str, names: Collection[str]) -> list[str]:
+        """Return all that a tensor is called among the names in a file: more than one where it is there twice."""
+        return list(dict.fromkeys(name for name in self.spellings(tensor) if name in names))
 
     def roles(self, n_layer: int) -> Iterator[tuple[str, Slot]]:
         """Yield every role of a model of `n_layer` layers with its slot, names filled in."""

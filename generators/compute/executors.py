@@ -24,7 +24,7 @@ from uuid import uuid4
 
 from generators.base.display import Display
 from generators.base.errors import InputError
-from generators.base.interrupts import ctrl_c_deferred
+from generators.base.interrupts import ctrl_c_deferred, end_with
 from generators.base.progress import Progress
 from generators.compute.jobs import Answer, Died, Failed, Job, WorkerContext
 
@@ -245,7 +245,7 @@ _speaking: Connection | None = None  # in a process: to the one that started it
 def _start_worker(speaking: Connection, parent: int) -> None:
     global _speaking
     _speaking = speaking
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    end_with(parent)
     from joblib.externals.loky import process_executor
 
     # loky ends a process that has grown by 300 MB, as leaking. Here a library such as PyTorch is what makes it grow.
@@ -265,15 +265,6 @@ def _perform(job: Job) -> Answer:
 @cache
 def _context() -> WorkerContext:
     return WorkerContext()
-
-
-def _end_with(parent: int) -> None:
-    """End this process once its parent is no more, whatever it is doing."""
-    import psutil
-
-    while os.getppid() == parent and psutil.pid_exists(parent):  # the first suffices but on Windows
-        time.sleep(0.5)
-    os._exit(1)
 
 
 # A Dask cluster. A scheduler and its workers run what they are sent: connect to none but your own.

@@ -171,11 +171,11 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
         return Plan(finding, status="missing", reason=opened.why_no_run, here=True)
     checkpoint = opened.checkpoint
     tensors = {role: TensorEntry(**asdict(checkpoint.record(role))) for role in read.roles}
-    measured_by = code.digest(finding.measure.__module__)
+    measured_by, config = code.digest(finding.measure.__module__), asdict(checkpoint.architecture)
     made_of = {
         "finding": finding.name,
         "code": measured_by,
-        "config": {name: asdict(checkpoint.architecture)[name] for name in finding.config},
+        "config": {name: config[name] for name in finding.config},
         "tensors": {role: [tensors[role].sha256, checkpoint.layout(role)] for role in read.roles},
         **{name: opened.depends_on(name) for name in CAPABILITIES if finding.can_use(name)},
     }

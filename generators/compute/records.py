@@ -22,6 +22,22 @@ HYPHEN_AS_MINUS = re.compile(r"(?<![\w.)\]])-(?=\d)")  # not in GPT-2, in 3-4, i
 Shown = Annotated[str, AfterValidator(printable)]
 
 
+def _shown(value: JsonValue) -> JsonValue:
+    """Return a value with what can't be seen in its texts replaced."""
+    if isinstance(value, str):
+        return value if value.isprintable() else printable(value)
+    if isinstance(value, dict):
+        return {printable(key): _shown(item) for key, item in value.items()}
+    return [_shown(item) for item in value] if isinstance(value, list) else value
+
+
+def _shown_rows(rows: tuple[tuple[JsonValue, ...], ...]) -> tuple[tuple[JsonValue, ...], ...]:
+    return tuple(tuple(_shown(cell) if isinstance(cell, str | list | dict) else cell for cell in row) for row in rows)
+
+
+ShownJson = Annotated[JsonValue, AfterValidator(_shown)]
+
+
 class Record(BaseModel):
     """Plain data as it is stored or published; absent numbers are null."""
 
@@ -77,7 +93,7 @@ class TableRecord(Record):
 
     title: Shown
     columns: tuple[Shown, ...]
-    rows: tuple[tuple[JsonValue, ...], ...]
+    rows: Annotated[tuple[tuple[JsonValue, ...], ...], AfterValidator(_shown_rows)]
 
 
 class StoredFinding(Record):
@@ -93,10 +109,10 @@ class StoredFinding(Record):
     reason: Shown | None = None
     key: str | None = Field(default=None, pattern=SHA256)
     code: str | None = Field(default=None, pattern=SHA256)
-    computed_on: str | None = Field(default=None, description="UTC date")
+    computed_on: str | None = Field(default=None, pattern=r"^\d{4}-\d\d-\d\d$", description="UTC date")
     tensors: dict[str, TensorEntry] = {}
     run: dict[Shown, Shown] | None = Field(default=None, description="how the model was run: libraries, dtype, text")
-    metrics: dict[str, JsonValue] | None = None
+    metrics: dict[Shown, ShownJson] | None = None
     tables: dict[str, TableRecord] = {}
     arrays_sha256: str | None = Field(default=None, pattern=SHA256)
 

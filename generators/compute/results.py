@@ -18,9 +18,11 @@ import io
 import json
 import os
 import shutil
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,10 +32,10 @@ from numpy import ndarray as Array
 from pydantic import ValidationError
 
 from generators.base.errors import AtlasError, InputError
-from generators.base.files import replace_file, sweep
+from generators.base.files import read_limited, replace_file, sweep
 from generators.base.plain import as_json, content_digest
 from generators.base.progress import Report, printable, silent
-from generators.checkpoint.registry import SLUG, explain
+from generators.checkpoint.registry import RESERVED, SLUG, explain
 from generators.compute.records import ModelRecord, Record, StoredFinding
 
 MODEL = "model.json"
@@ -43,6 +45,8 @@ LOCK = ".lock"
 HOLDER = ".holder"  # beside the lock: which process has it, for others to say
 LONGEST_HOLDER = 80  # characters
 UNKNOWN = "which one isn't known"
+LARGEST_JSON, LARGEST_ARRAYS = 2**26, 2**28  # bytes of a file
+LARGEST_UNPACKED = 2**29  # bytes of all arrays in one
 KEY_LENGTH = 16  # hex digits of a key in the name of its arrays
 T = TypeVar("T", bound=Record)
 
@@ -92,7 +96,7 @@ class Store:
 
     def _named(self, pattern: str) -> list[str]:
         found = {path.parent.name for layer in self.layers for path in layer.root.glob(pattern)}
-        return sorted(name for name in found if SLUG.fullmatch(name))
+        return sorted(name for name in found if SLUG.fullmatch(name) and name != RESERVED)
 
     def folder(self, name: str) -> Path:
         """Return the folder that a model's results are read from."""
@@ -135,13 +139,16 @@ class Store:
             return {}
         path = self.folder(name) / _arrays_file(record)
         try:
-            data = path.read_bytes()
+            data = read_limited(path, LARGEST_ARRAYS)
         except OSError as error:
             raise InputError(f"The stored arrays {path} can't be read: {error.strerror}.") from error
         if hashlib.sha256(data).hexdigest() != record.arrays_sha256:
             raise InputError(f"The stored arrays {path} are damaged: their digest is another one.")
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            return {array: file[array] for array in file.files}
+        try:
+            return _from_npz(data)
+        except Exception as error:  # whatever a file that only its digest vouches for makes of NumPy
+            why = " ".join(str(error).split()) or type(error).__name__
+            raise InputError(f"The stored arrays {path} are damaged: {why}.") from error
 
     def whole(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
         """Read what was measured of one finding, with its arrays; None where nothing was.
@@ -278,7 +285,7 @@ class Store:
         if self.under is None or self.folder(name) == self._folder(name):
             return
         for path in sorted(self.folder(name).glob("[!.]*"), key=lambda path: path.name == MODEL):
-            replace_file(self._folder(name) / path.name, path.read_bytes())
+            replace_file(self._folder(name) / path.name, read_limited(path, LARGEST_ARRAYS))
 
     def _is_copy(self, name: str) -> bool:
         """Return whether a model's results are those in the folder under this one, with nothing new."""
@@ -303,7 +310,8 @@ class Store:
     def holder(self, name: str) -> str:
         """Return who holds the lock of a model's results, in words."""
         try:
-            return printable((self._folder(name) / HOLDER).read_text("utf-8", "replace"))[:LONGEST_HOLDER] or UNKNOWN
+            said = read_limited(self._folder(name) / HOLDER, LARGEST_JSON).decode("utf-8", "replace")
+            return printable(said)[:LONGEST_HOLDER] or UNKNOWN
         except OSError:
             return UNKNOWN
 
@@ -341,7 +349,7 @@ class Store:
     def up_to_date(self, name: str) -> FingerprintRecord | None:
         """Return from what all of a model was stored when nothing was left to do; None where that isn't known."""
         try:
-            return FingerprintRecord.model_validate_json((self._folder(name) / UP_TO_DATE).read_bytes())
+            return FingerprintRecord.model_validate_json(read_limited(self._folder(name) / UP_TO_DATE, LARGEST_JSON))
         except (OSError, ValidationError):
             return None
 
@@ -358,15 +366,16 @@ class Store:
 
     def _read(self, path: Path, kind: type[T]) -> T | None:
         try:
-            content = json.loads(path.read_bytes(), parse_constant=_no_number)
+            content = json.loads(read_limited(path, LARGEST_JSON), parse_constant=_no_number)
+            said = content.pop("sha256", None) if isinstance(content, dict) else None
+            digest = content_digest(content)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise InputError(f"The stored results {path} can't be read: {error.strerror}.") from error
         except (ValueError, RecursionError) as error:
             raise InputError(f"The stored results {path} are damaged: they aren't JSON.") from error
-        said = content.pop("sha256", None) if isinstance(content, dict) else None
-        if said != content_digest(content):
+        if said != digest:
             raise InputError(f"The stored results {path} are damaged: their digest is another one.")
         try:
             return kind.model_validate(content)
@@ -386,11 +395,9 @@ def _while_others_remove(folder: Path) -> Iterator[None]:
     """Pass over what goes wrong where a folder goes just after it was made or was seen to be there."""
     try:
         yield
-    except FileNotFoundError:
-        pass
-    except FileExistsError:
-        if folder.is_symlink() or folder.is_file():
-            raise
+    except (FileNotFoundError, FileExistsError):
+        if any(path.is_file() or (path.is_symlink() and not path.exists()) for path in (folder, *folder.parents)):
+            raise  # a link that leads nowhere, or a file, doesn't go
 
 
 def _no_number(constant: str) -> None:
@@ -405,6 +412,26 @@ def _as_npz(arrays: Mapping[str, Array]) -> bytes:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **{name: arrays[name] for name in sorted(arrays)})
     return buffer.getvalue()
+
+
+def _from_npz(data: bytes) -> dict[str, Array]:
+    """Return the arrays in a file. Raises ValueError, or what NumPy and zipfile do: it isn't what `_as_npz` makes."""
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        members = file.infolist()
+        if sum(member.file_size for member in members) > LARGEST_UNPACKED:
+            raise ValueError(f"unpacked they have more than {LARGEST_UNPACKED >> 20} MiB")
+        return {member.filename.removesuffix(".npy"): _array(file, member) for member in members}
+
+
+def _array(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
+    with file.open(member) as opened:
+        version = np.lib.format.read_magic(opened)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(opened)
+        if prod(shape) * max(1, dtype.itemsize) > member.file_size:
+            raise ValueError(f"{member.filename} says that it has the shape {shape}, and is too short for that")
+    with file.open(member) as opened:
+        return np.asarray(np.lib.format.read_array(opened, allow_pickle=False))
 
 
 @contextmanager

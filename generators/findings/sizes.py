@@ -1,12 +1,16 @@
 """The smallest matrices that a finding speaks about: below, everything holds by accident."""
 
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.findings.inputs import NotApplicableError
+from generators.maths.blocks import spread_ids
 
 FEWEST_POSITIONS = 16
 FEWEST_CHANNELS = 16
 FEWEST_TOKENS = 100
+MOST_TOKENS = 300_000  # of which each is compared with each other: more than any model has that we know
+ASKED_TOKENS = 8192  # of a larger vocabulary
 
 
 def check_positions(P: Array) -> None:
@@ -29,6 +33,11 @@ def check_tokens(E: Array) -> None:
     if len(E) < FEWEST_TOKENS:
         raise NotApplicableError(f"There are only {len(E)} tokens; at least {FEWEST_TOKENS} are needed.")
     check_channels(E.shape[1])
+
+
+def asked_tokens(E: Float[Array, "V d"]) -> Int[Array, " tokens"] | None:
+    """Return the tokens that are compared with all: 8,192 of a vocabulary beyond 300,000, None for all."""
+    return spread_ids(len(E), ASKED_TOKENS) if len(E) > MOST_TOKENS else None
 
 
 def check_width(embedding: Array, gain_or_matrix: Array) -> None:

@@ -3,12 +3,17 @@
 An offset is query position - key position: 1 is the previous token, a negative one a token after the query.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
+from generators.maths.blocks import spread_ids
+
+AT_ONCE = 2**22  # weights of a head: queries times keys
+MOST_QUERIES = 4096  # that a head's weights are averaged over
 FIRST_QUERY = 100
 FEWEST_FOR_LATE_QUERIES = 200
 
@@ -90,31 +95,69 @@ def positional_kernel(queries: Float[Array, "n d_head"], keys: Float[Array, "n d
 
     Queries are already scaled, by 1/sqrt(d_head) and whatever else the model scales scores by.
     """
-    return kernel_of(attention(queries, keys, scoring), scoring.causal)
+    return kernel_of(attention(queries, keys, scoring), len(keys), scoring.causal)
 
 
 def attention(
     queries: Float[Array, "n d_head"], keys: Float[Array, "n d_head"], scoring: Scoring, head: int = 0
-) -> Float[Array, "n n"]:
-    """Return the softmax over the keys that are seen of a head's scaled queries with them; `head` is its number."""
+) -> Iterator[tuple[Int[Array, " rows"], Float[Array, "rows n"]]]:
+    """Yield query positions and the softmax over the keys that they see, some rows at a time.
+
+    Queries are already scaled; `head` is the head's number. The positions are those of `asked_positions`.
+    """
     from scipy.special import softmax
 
     positions = np.arange(len(keys))
-    scores = scoring.of((queries @ keys.T)[None], positions[:, None] - positions, head)[0]
-    return softmax(scores, axis=1)
+    rows, step = asked_positions(len(keys)), max(1, AT_ONCE // len(keys))
+    for begin in range(0, len(rows), step):
+        part = rows[begin : begin + step]
+        scores = scoring.of((queries[part] @ keys.T)[None], part[:, None] - positions, head)[0]
+        yield part, softmax(scores, axis=1)
 
 
-def kernel_of(weights: Float[Array, "n n"], causal: bool) -> Kernel:
-    """Average attention weights (queries down, keys across) by offset."""
-    n = len(weights)
-    start = first_query(n)
-    offsets = np.arange(0 if causal else start - (n - 1), n)
-    late = _sums_by_offset(weights[start:], start, offsets)
-    early = _sums_by_offset(weights[:start], 0, offsets)
-    mean = late / _queries_with(offsets, start, n)
-    near = np.abs(offsets) < max(2, n // 4)
-    mean_all = (late + early)[near] / _queries_with(offsets[near], 0, n)
-    return Kernel(offsets, mean, int(offsets[np.argmax(mean)]), int(offsets[near][np.argmax(mean_all)]))
+def asked_positions(n: int) -> Int[Array, " queries"]:
+    """Return the query positions that are averaged over: all, or 4,096 spread over a longer context."""
+    return np.union1d(spread_ids(n, MOST_QUERIES), [first_query(n)]) if n > MOST_QUERIES else np.arange(n)
+
+
+def kernel_of(parts: Iterable[tuple[Int[Array, " rows"], Float[Array, "rows n"]]], n: int, causal: bool) -> Kernel:
+    """Average attention weights by offset, given in parts: query positions, and their weights on all n keys."""
+    sums = OffsetSums(n, causal)
+    for positions, weights in parts:
+        sums.add(positions, weights)
+    return sums.kernel()
+
+
+class OffsetSums:
+    """Attention weights of a head, summed by offset as they come: of queries that count, and of earlier ones."""
+
+    def __init__(self, n: int, causal: bool) -> None:
+        self._n, self._start = n, first_query(n)
+        self._offsets = np.arange(0 if causal else self._start - (n - 1), n)
+        self._early, self._late = np.zeros((2, len(self._offsets)))
+
+    def add(self, positions: Int[Array, " rows"], weights: Float[Array, "rows n"]) -> None:
+        """Add the weights on all keys of some query positions."""
+        least = int(self._offsets[0])
+        for position, row in zip(positions.tolist(), weights, strict=True):
+            sums = self._late if position >= self._start else self._early
+            lowest = max(least, position - (self._n - 1))
+            # backwards, keys come in the order of their offsets; the last keys have none that counts
+            sums[lowest - least : position + 1 - least] += row[position - lowest :: -1]
+
+    def kernel(self) -> Kernel:
+        """Return the means."""
+        near = np.abs(self._offsets) < max(2, self._n // 4)
+        mean = self._late / self._queries_with(self._offsets, self._start)
+        mean_all = (self._late + self._early)[near] / self._queries_with(self._offsets[near], 0)
+        peak, peak_all = self._offsets[np.argmax(mean)], self._offsets[near][np.argmax(mean_all)]
+        return Kernel(self._offsets, mean, int(peak), int(peak_all))
+
+    def _queries_with(self, offsets: Int[Array, " offsets"], start: int) -> Int[Array, " offsets"]:
+        """Return at how many of the query positions from `start` on each offset exists."""
+        asked, last = asked_positions(self._n), self._n - 1
+        before = np.searchsorted(asked, np.maximum(start, offsets))
+        return np.searchsorted(asked, np.minimum(last, last + offsets), side="right") - before
 
 
 def uniform_kernel(n: int, causal: bool, window: int | None = None) -> Kernel:
@@ -126,29 +169,3 @@ def uniform_kernel(n: int, causal: bool, window: int | None = None) -> Kernel:
 def first_query(n: int) -> int:
     """Return the first query position that counts in a context of n: early ones have too few keys to choose from."""
     return FIRST_QUERY if n >= FEWEST_FOR_LATE_QUERIES else 1
-
-
-def _queries_with(offsets: Int[Array, " offsets"], start: int, n: int) -> Int[Array, " offsets"]:
-    """Return at how many query positions from `start` on each offset exists."""
-    return np.minimum(n - 1, n - 1 + offsets) - np.maximum(start, offsets) + 1
-
-
-def _sums_by_offset(
-    weights: Float[Array, "queries n"], start: int, offsets: Int[Array, " offsets"]
-) -> Float[Array, " offsets"]:
-    """Return attention summed over queries `start`.. at each offset; 0 where it never exists."""
-    m, n = weights.shape
-    sums = np.zeros(len(offsets))
-    diagonals = _diagonal_sums(weights)  # of column - row, from -(m - 1) to n - 1
-    diagonal = start - offsets + m - 1
-    exists = (diagonal >= 0) & (diagonal < m + n - 1)
-    sums[exists] = diagonals[diagonal[exists]]
-    return sums
-
-
-def _diagonal_sums(matrix: Float[Array, "m n"]) -> Float[Array, " diagonals"]:
-    """Return the sums along all diagonals, from the lower left corner to the upper right one."""
-    m, n = matrix.shape
-    sheared = np.zeros((m, n + m), np.float32)
-    sheared[:, :n] = matrix[::-1]
-    return sheared.ravel()[: m * (n + m - 1)].reshape(m, n + m - 1).sum(axis=0, dtype=np.float64)

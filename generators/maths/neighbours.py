@@ -32,7 +32,9 @@ EPS32 = float(np.finfo(np.float32).eps)
 EPS64 = float(np.finfo(np.float64).eps)
 
 
-def best_match(E: Float[Array, "V d"], U: Float[Array, "V d"] | None = None) -> Int[Array, " V"]:
+def best_match(
+    E: Float[Array, "V d"], U: Float[Array, "V d"] | None = None, ids: Int[Array, " m"] | None = None
+) -> Int[Array, " m"]:
     """Return argmax_v E_u . U_v for every row u, exactly; the lowest id where products are equal.
 
     Products that differ by less than the rounding of float64 count as equal.
@@ -41,23 +43,28 @@ def best_match(E: Float[Array, "V d"], U: Float[Array, "V d"] | None = None) -> 
         E: the vectors to be matched, without NaN.
         U: what they are matched with; where absent, E itself. Then only longer rows can beat u's own product, and
             half of the pairs are left out.
+        ids: the rows to be matched; all where absent.
     """
-    queries = _longest_first(E)
+    if ids is not None and U is None:
+        U = E
+    queries = _longest_first(E if ids is None else E[ids])
     keys = queries if U is None else _longest_first(U)
-    best = _own_products(queries, keys)
+    best = _own_products(queries, keys, queries.ids if ids is None else ids[queries.ids])
     first = 0 if U is None else _match_longest(queries, keys, best)
     screen = _screen(queries, keys, unit=True)
     for k in _blocks(len(keys.ids), first):
         for q in _blocks(len(queries.ids), k.start if U is None else 0):
             for rows, columns in screen.survivors(q, k, -best.products[q], np.zeros(k.stop - k.start)):
                 _compare(queries, keys, rows, columns, best)
-    found = np.empty(len(E), np.int64)
+    found = np.empty(len(queries.matrix), np.int64)
     found[queries.ids] = np.where(queries.norms > 0, best.ids, 0)  # all products of a zero row are equal
     return found[queries.representative]
 
 
-def neighbours_within(E: Float[Array, "V d"], radius: float) -> Int[Array, " V"]:
-    """Return for every row how many other rows are at most `radius` away from it, exactly."""
+def neighbours_within(E: Float[Array, "V d"], radius: float, ids: Int[Array, " m"] | None = None) -> Int[Array, " V"]:
+    """Return for every row how many other rows are at most `radius` away from it, exactly; with `ids`, for these."""
+    if ids is not None:
+        return _neighbours_of(E, radius, ids)
     rows = _longest_first(E, E.mean(axis=0, dtype=np.float64))
     others = rows.multiplicity - 1
     offsets = _offsets(rows, radius)
@@ -71,6 +78,23 @@ def neighbours_within(E: Float[Array, "V d"], radius: float) -> Int[Array, " V"]
     counts = np.empty(len(E), np.int64)
     counts[rows.ids] = others
     return counts[rows.representative]
+
+
+def _neighbours_of(E: Float[Array, "V d"], radius: float, ids: Int[Array, " m"]) -> Int[Array, " m"]:
+    """Return for a few rows how many others are within the radius: every pair is computed."""
+    centre = E.mean(axis=0, dtype=np.float64)
+    wanted, counts = _narrow(E[ids], centre), np.zeros(len(ids), np.int64)
+    lengths = np.einsum("ij,ij->i", wanted, wanted, dtype=np.float64)
+    for block in _blocks(len(E)):
+        rows = _narrow(E[block], centre)
+        squares = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        distances = _squared_distances(wanted, lengths, rows, squares)
+        margin = _rounding(E.shape[1]) * (lengths + squares.max() + radius**2)
+        a, b = np.nonzero(distances <= (radius**2 + margin).astype(np.float32)[:, None])
+        others = np.arange(block.start, block.stop)[b]
+        near = (_exact_squared_distances(E, ids[a], others) <= radius**2) & (ids[a] != others)
+        counts += np.bincount(a[near], minlength=len(ids))
+    return counts
 
 
 def nearest_distance(E: Float[Array, "V d"], ids: Int[Array, " n"]) -> Float[Array, " n"]:
@@ -327,11 +351,11 @@ class _Best:
         np.minimum.at(self.ids, places[level], ids[level])
 
 
-def _own_products(queries: _Rows, keys: _Rows) -> _Best:
-    """Return every query matched with the key of its own id."""
+def _own_products(queries: _Rows, keys: _Rows, ids: Int[Array, " n"]) -> _Best:
+    """Return every query matched with its own key; `ids` are those of the queries in their order."""
     if queries is keys:
         return _Best(queries.ids.copy(), queries.norms.copy())
-    own = keys.representative[queries.ids]
+    own = keys.representative[ids]
     products = _exact_products(queries, np.arange(len(own)), keys.matrix, own)
     return _Best(own, products)
 

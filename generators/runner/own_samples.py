@@ -63,7 +63,8 @@ def written_by(run: "OpenedModel") -> TokenizedText:
     start = start_token(run.config, run.architecture.vocab_size or 0)
     length = window_length(run.architecture.n_ctx) - 1
     count = _affordable(run, MOST_SAMPLES)
-    batch = max(1, min(LARGEST_BATCH, CACHE_BYTES // (8 * run.architecture.n_layer * run.architecture.d_model * length)))
+    sample_bytes = 8 * run.architecture.n_layer * run.architecture.d_model * length
+    batch = max(1, min(LARGEST_BATCH, CACHE_BYTES // sample_bytes))
     # Each sample has random numbers of its own, so the first ones are the same however many there are.
     drawn = np.stack([np.random.default_rng([SEED, sample]).random(length) for sample in range(count)])
     rows = [run.write(start, drawn[begin : begin + batch]) for begin in range(0, count, batch)]

@@ -7,17 +7,20 @@ it is made again. A site that something went wrong with is not remembered.
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from generators.base import digests
 from generators.base.cache import Cache, key
 from generators.base.errors import AtlasError
 from generators.site.locations import TRAINING_RECORD
 
+LOCK = ".lock"  # in the cache
 FOLDER = "built"  # in the cache
 ENVIRONMENT = "SITE_URL", "REPO_URL", "SOURCE_DATE_EPOCH"  # what of it pages and MkDocs look at
 SERIES = "series.yml"  # beside the registry
@@ -48,6 +51,26 @@ def inputs(
 def pages(workshop: Workshop) -> str:
     """Return the digest of what MkDocs makes a site from."""
     return digests.of_words(digests.of_folder(workshop.pages), _around(workshop))
+
+
+@contextmanager
+def alone(workshop: Workshop) -> Iterator[None]:
+    """Keep other processes from making a site in the same folders meanwhile; a killed process frees them.
+
+    Raises AtlasError: another one is at it, or the folder can't be written.
+    """
+    lock = FileLock(workshop.cache / LOCK)
+    try:
+        workshop.cache.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise AtlasError(f"Another run is making the site in {workshop.site}/; wait until it is done.") from None
+    except OSError as error:
+        raise AtlasError(f"{workshop.cache} can't be written: {error}.") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def is_built(what: str, made_from: str, workshop: Workshop) -> bool:

@@ -14,12 +14,15 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from generators.base import notices
 from generators.base.errors import InputError
+from generators.base.files import read_limited
 from generators.checkpoint.registry import FolderSource, Model, Place, explain
 from generators.findings.facts import TextLoss
 from generators.site.claims_along import SeriesMember
 from generators.site.locations import TRAINING_RECORD
 
+LARGEST_RECORD = 2**26  # bytes
 STANDARD_ERRORS = 1.96  # to either side of a mean: 95 % of a normal distribution
 
 
@@ -97,7 +100,7 @@ def record_of(model: Model) -> Recorded | None:
     for source in model.sources:
         if isinstance(source, FolderSource) and (path := source.folder / TRAINING_RECORD).is_file():
             try:
-                return Recorded.model_validate(json.loads(path.read_bytes()))
+                return Recorded.model_validate(json.loads(read_limited(path, LARGEST_RECORD)))
             except ValidationError as error:
                 raise InputError(f"{path} is no record of a training: {explain(error)}.") from error
             except (OSError, ValueError, RecursionError) as error:
@@ -105,17 +108,26 @@ def record_of(model: Model) -> Recorded | None:
     return None
 
 
+def _sound_record(model: Model) -> Recorded | None:
+    """Return the record of a model's training; None also where it is damaged, which is said."""
+    try:
+        return record_of(model)
+    except InputError as error:
+        notices.say_once(f"{error} In its series, {model.name} has no loss.")
+        return None
+
+
 def losses(models: Sequence[tuple[Place, Model]], members: Sequence[SeriesMember]) -> Losses | None:
     """Return the losses of a series, from whichever source has more of them; None where none has two.
 
-    `members` are those of the models that have results. Raises InputError: a record is damaged.
+    `members` are those of the models that have results. A damaged record costs its own model's loss alone.
     """
     found = [losses for losses in (_recorded(models), _measured(members)) if losses is not None]
     return max(found, key=lambda one: len(one.rows), default=None)
 
 
 def _recorded(models: Sequence[tuple[Place, Model]]) -> Losses | None:
-    records = [(place, record) for place, record in ((p, record_of(m)) for p, m in models) if record is not None]
+    records = [(place, record) for place, record in ((p, _sound_record(m)) for p, m in models) if record is not None]
     if len(records) < 2 or len({record.corpus for _, record in records}) > 1:
         return None
     first = records[0][1]

@@ -5,6 +5,7 @@ templates. Whatever of these changes, everything is made anew, but for the figur
 Every page is made from what is stored, one that was drawn just now as well.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from generators.base import digests
 from generators.base.cache import key
-from generators.base.interrupts import ctrl_c_deferred
+from generators.base.interrupts import ctrl_c_deferred, end_with
 from generators.base.progress import Report, silent
 from generators.checkpoint.registry import Model
 from generators.compute.records import ModelFindings
@@ -131,8 +132,9 @@ def drawing(
 
 @contextmanager
 def _drawing_processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool; where something goes wrong here, Ctrl-C for one, its processes end at once."""
-    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+    """Yield a pool; where something goes wrong here, Ctrl-C for one, its processes end at once, else when it is killed."""
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(count, mp_context=spawn, initializer=end_with, initargs=(os.getpid(),)) as pool:
         try:
             yield pool
         except BaseException:

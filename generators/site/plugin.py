@@ -95,6 +95,12 @@ class GeneratedPages(BasePlugin[PagesConfig]):  # type: ignore[no-untyped-call]
         markdown, self.aside[page.file.src_uri] = set_aside(markdown)
         return markdown
 
+    def on_page_context(self, context: Any, *, page: Any, **_: Any) -> Any:
+        """Escape the description: the theme writes it into an attribute as it is."""
+        if page.meta.get("description"):
+            page.meta["description"] = str(escape(str(page.meta["description"])))
+        return context
+
     def on_page_content(self, html: str, *, page: Any, **_: Any) -> str:
         """Let the first use of every word of the glossary lead there."""
         if page.url == PAGE:

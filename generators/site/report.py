@@ -7,7 +7,7 @@ from pathlib import Path
 
 from generators.base.display import display
 from generators.base.errors import AtlasError, InputError
-from generators.base.files import swap_folder
+from generators.base.files import recover_folder, swap_folder
 from generators.base.interrupts import Stopped
 from generators.base.progress import progress
 from generators.checkpoint.registry import Model, Registry
@@ -36,6 +36,7 @@ def write_report(
         WeightsUnavailableError: the weights can't be downloaded.
         Stopped: by Ctrl-C; says what is stored and how to go on.
     """
+    recover_folder(output.resolve())
     if output.exists() and not _is_report(output):
         raise InputError(f"{output} is there and is no report; name another place with --output.")
     store = Store(output / KEPT)

@@ -1,11 +1,12 @@
 """Templates, and the words about a finding that stand in its own: captions, and texts for those who can't see."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import jinja2
+import yaml
 from markupsafe import Markup, escape
 
 from generators.base.progress import in_bytes
@@ -53,6 +54,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "number": number,
         "brief": brief,
         "percent": percent,
+        "front_matter": front_matter,
         "md": in_markdown,
         "tex": formula,
         "bytes": in_bytes,
@@ -74,6 +76,12 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "added": added,
     }
     return made
+
+
+def front_matter(fields: Mapping[str, Any]) -> Markup:
+    """Return what a page begins with, as YAML that says just this, whatever is in it; absent fields are left out."""
+    given = {k: str(v) if isinstance(v, str) else v for k, v in fields.items() if v is not None}
+    return Markup(f"---\n{yaml.safe_dump(given, allow_unicode=True, sort_keys=False, width=10_000)}---")
 
 
 def claim_strip(claim: ClaimRecord) -> Markup:

@@ -26,7 +26,7 @@ from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
 from generators.checkpoint.sources import Files
 from generators.tokens.corpus import TextCorpus, TextSource
-from generators.tokens.tokenizer_files import TOKENIZER
+from generators.tokens.tokenizer_files import TOKENIZER, check_ids
 
 CHUNK_BYTES = 1 << 20
 CHUNKS_AHEAD = 2  # waiting per thread, so that none is idle
@@ -108,11 +108,12 @@ def vocabulary_size(files: Files, family: str | None) -> int:
     return size
 
 
-def tokenizer_of(files: Files) -> Path:
-    """Return a model's tokenizer.json. Raises InputError: it has none, or it is damaged."""
+def tokenizer_of(files: Files, size: int) -> Path:
+    """Return the tokenizer.json of a model that embeds `size` tokens. Raises InputError: it has none, or damage."""
     path = files.fetch(TOKENIZER)
     if path is None:
         raise InputError(f"The checkpoint {files.origin.place} has no {TOKENIZER}, which turns text into tokens.")
+    check_ids(path, size)
     try:
         _tokenizer(str(path))
     except Exception as error:  # the tokenizers library raises nothing more exact
@@ -123,7 +124,10 @@ def tokenizer_of(files: Files) -> Path:
 def count_pieces(tokenizer: str, size: int, pieces: Sequence[bytes]) -> Int[Array, " V"]:
     """Return how often each of `size` tokens occurs in pieces of UTF-8 text; bytes that aren't are replaced."""
     texts = [piece.decode("utf-8", "replace") for piece in pieces]
-    encodings = _tokenizer(tokenizer).encode_batch_fast(texts, add_special_tokens=False)
+    try:
+        encodings = _tokenizer(tokenizer).encode_batch_fast(texts, add_special_tokens=False)
+    except Exception as error:  # such as a WordLevel tokenizer that lacks its token for unknown words
+        raise InputError(f"The tokenizer {tokenizer} can't turn the text into tokens: {error}.") from error
     ids = np.fromiter((i for encoding in encodings for i in encoding.ids), np.int64)
     return np.bincount(ids[ids < size], minlength=size)
 

@@ -23,6 +23,7 @@ USUAL_SPECIAL = frozenset(
 )
 WORD_END = "</w>"
 SPACE_MARKER = "▁"
+FAR_BEYOND = 1_000_000  # ids: no tokenizer that we know has as many more than its model embeds
 BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 
 
@@ -75,6 +76,39 @@ class Spelling:
         return (string.replace(self.space, " ") if self.space else string).encode()
 
 
+def check_ids(path: Path, size: int) -> None:
+    """Refuse a tokenizer.json or vocab.json with an id far beyond the embedding's rows: libraries list the gap.
+
+    Args:
+        path: the file.
+        size: how many rows the embedding has.
+
+    Raises:
+        InputError: an id is far beyond them, or the file can't be read.
+    """
+    check_size(path)
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} can't be read: it isn't JSON.") from error
+    largest = max(_ids_in(content), default=0)
+    if largest > size + FAR_BEYOND:
+        raise InputError(f"{path} has a token with the id {largest}, and the model embeds {size}.")
+
+
+def _ids_in(content: object) -> Iterator[int]:
+    """Yield the ids that a tokenizer's file gives tokens."""
+    if not isinstance(content, dict):
+        return
+    model, added = content.get("model"), content.get("added_tokens")
+    vocab = model.get("vocab") if isinstance(model, dict) else content
+    if isinstance(vocab, dict):
+        yield from (i for i in vocab.values() if isinstance(i, int))
+    for token in added if isinstance(added, list) else ():
+        if isinstance(token, dict) and isinstance(token.get("id"), int):
+            yield token["id"]
+
+
 def load_vocabulary(files: Files, size: int) -> ModelVocabulary | None:
     """Read a model's vocabulary; None where there is no tokenizer file.
 
@@ -90,7 +124,7 @@ def load_vocabulary(files: Files, size: int) -> ModelVocabulary | None:
     for names, read in READERS:
         paths = [path for path in map(files.fetch, names) if path is not None]
         for path in paths:
-            check_size(path)
+            check_ids(path, size) if path.suffix == ".json" else check_size(path)
         if len(paths) == len(names):
             return read(paths, files, size)
     return None

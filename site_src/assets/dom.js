@@ -125,6 +125,15 @@ export function onEveryPage(enhance) {
   else enhance();
 }
 
+/** Return what the address names; null where it names nothing on this page, or can't be read ("#%"). */
+export function named() {
+  try {
+    return document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  } catch {
+    return null;
+  }
+}
+
 /** Call whenever the reader chooses light or dark.
  * @param {() => void} act
  */

@@ -1,7 +1,7 @@
 /* Keeps what the address names in view while figures and tables above it still take their size. It ends with the
    reader's first own move, or after a few seconds. Without it the browser jumps once, to where the place was then. */
 
-import { onEveryPage } from "./dom.js";
+import { named, onEveryPage } from "./dom.js";
 
 const PATIENCE = 6000; // milliseconds
 const OWN_MOVES = ["wheel", "touchstart", "pointerdown", "keydown"];
@@ -9,8 +9,7 @@ let leave = () => {};
 
 function keepInView() {
   leave();
-  if (location.hash.length < 2) return;
-  const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const place = named();
   if (!place) return;
   const growing = new ResizeObserver(() => place.scrollIntoView({ behavior: "instant" }));
   const timer = setTimeout(() => leave(), PATIENCE);

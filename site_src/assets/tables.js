@@ -1,6 +1,6 @@
 /* Tables people can use: sort by any column, filter by words. Without this script a table stays as it is. */
 
-import { all, around, element, onEveryPage } from "./dom.js";
+import { all, around, element, named, onEveryPage } from "./dom.js";
 
 const FEWEST_TO_FILTER = 9; // rows; fewer are seen at a glance
 let collator; // made when a table is first sorted by words: it takes longer than all else here
@@ -201,8 +201,8 @@ const overlap = (one, other) => Math.min(one.to, other.to) - Math.max(one.from, 
 
 /** Open the folded table that the address names. */
 function unfold() {
-  const named = location.hash.length > 1 ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
-  if (named instanceof HTMLDetailsElement) named.open = true;
+  const place = named();
+  if (place instanceof HTMLDetailsElement) place.open = true;
 }
 function enhancePlain(table) {
   makeSortable(table);

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from generators.base.files import replace_file, replacing, swap_folder, sweep, write_if_changed
+from generators.base.files import recover_folder, replace_file, replacing, swap_folder, sweep, write_if_changed
 
 
 def on_disk(descriptor: int) -> Path:
@@ -127,3 +127,23 @@ def test_a_finished_folder_takes_the_place_of_the_current_one(tmp_path, there, l
     assert [(path.name, path.read_text()) for path in current.iterdir()] == [("page", "new")]
     assert [path.name for path in current.parent.iterdir()] == ["site"]
     assert not new.exists()
+
+
+def test_a_folder_that_was_moved_away_when_the_process_was_killed_comes_back(tmp_path, monkeypatch):
+    current, new = tmp_path / "report", tmp_path / "new"
+    for folder, content in ((current, "old"), (new, "new")):
+        folder.mkdir()
+        (folder / "a").write_text(content)
+    rename = Path.rename
+
+    def killed(path, target):
+        if path.name == ".report.new":
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", killed)
+    with pytest.raises(KeyboardInterrupt):
+        swap_folder(new, current)
+    assert not current.exists()
+    recover_folder(current)
+    assert (current / "a").read_text() == "old"

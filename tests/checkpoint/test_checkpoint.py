@@ -271,3 +271,23 @@ def test_a_family_can_be_named_where_the_config_does_not(tmp_path):
         opened(tmp_path)
     write_checkpoint(tmp_path, "gpt2", config={"model_type": "my-own"})
     assert open_checkpoint(in_folder(tmp_path), "gpt2").architecture.family == "gpt2"
+
+
+def test_a_tensor_by_two_of_its_names_must_be_one_tensor(tmp_path):
+    same, other = tensors_of("gpt2")["wte.weight"], tensors_of("gpt2", seed=1)["wte.weight"]
+    write_checkpoint(tmp_path / "same", changed={"transformer.wte.weight": same})
+    assert opened(tmp_path / "same")["token_embedding"].shape == same.shape
+    write_checkpoint(tmp_path / "other", changed={"transformer.wte.weight": other})
+    with pytest.raises(InputError, match=r"wte\.weight and transformer\.wte\.weight.*differ"):
+        opened(tmp_path / "other")
+
+
+def test_the_header_of_a_file_is_parsed_once(tmp_path, monkeypatch):
+    """Not once per tensor: of a thousand layers, that would take minutes."""
+    import safetensors
+
+    times, really = [], safetensors.safe_open
+    monkeypatch.setattr(safetensors, "safe_open", lambda *args, **named: times.append(args) or really(*args, **named))
+    checkpoint = opened(write_checkpoint(tmp_path))
+    assert all(checkpoint[role].size for role in checkpoint)
+    assert len(times) == 1

@@ -89,6 +89,33 @@ def test_a_hostile_pickle_is_a_sentence_and_runs_nothing(torch, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+def test_parameters_of_a_module_are_read_as_tensors(torch, tmp_path):
+    """A state_dict(keep_vars=True) holds parameters, which ask to be detached before NumPy sees them."""
+    folder = older(torch, tmp_path)
+    tensors = torch.load(folder / OLDER)
+    torch.save({name: torch.nn.Parameter(tensor) for name, tensor in tensors.items()}, folder / OLDER)
+    np.testing.assert_array_equal(
+        open_checkpoint(in_folder(folder))["token_embedding"], tensors["wte.weight"].numpy()
+    )
+
+
+NO_NUMBERS = {
+    "sparse": lambda torch: torch.eye(50, 24).to_sparse(),
+    "meta device": lambda torch: torch.empty(50, 24, device="meta"),
+    "repeats": lambda torch: torch.zeros(1).expand(50, 10**9),
+    "is opened|not opened|reads": lambda torch: torch.quantize_per_tensor(torch.zeros(50, 24), 1.0, 0, torch.qint8),
+}
+
+
+@pytest.mark.parametrize("said", NO_NUMBERS)
+def test_a_tensor_that_is_not_stored_number_by_number_is_a_sentence(torch, tmp_path, said):
+    folder = older(torch, tmp_path)
+    tensors = torch.load(folder / OLDER)
+    torch.save({**tensors, "wte.weight": NO_NUMBERS[said](torch)}, folder / OLDER)
+    with pytest.raises(InputError, match=said):
+        open_checkpoint(in_folder(folder))["token_embedding"]
+
+
 def test_safetensors_come_first(torch, tmp_path):
     folder = older(torch, tmp_path)
     (folder / OLDER).write_bytes(b"never opened")

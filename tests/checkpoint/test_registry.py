@@ -404,3 +404,21 @@ def test_models_that_the_sources_name_are_there():
     names = {model.name for model in load_registry(ROOT / "models.yml").models}
     assert names >= {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "bert-base-uncased", "pythia-14m", "pythia-160m"}
     assert sum(name.startswith("stanford-") for name in names) == 5
+
+
+def test_a_key_that_is_there_twice_is_refused(tmp_path):
+    """YAML would take the last: results of one model would be stored as another's."""
+    text = "- name: a\n  title: A\n  sources: [{folder: a}]\n  name: b\n"
+    (tmp_path / "models.yml").write_text(text)
+    with pytest.raises(InputError, match=r"'name' is there twice"):
+        load_registry(tmp_path / "models.yml")
+
+
+def test_no_model_is_called_index(tmp_path):
+    """Its page would be the list of all models."""
+    (tmp_path / "models.yml").write_text("- {name: index, title: A, sources: [{folder: a}]}")
+    with pytest.raises(InputError, match="can't be the address of a page"):
+        load_registry(tmp_path / "models.yml")
+    (tmp_path / "index").mkdir()
+    with pytest.raises(InputError, match="rename it"):
+        find_model(str(tmp_path / "index"), Registry(models=()))

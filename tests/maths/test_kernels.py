@@ -39,7 +39,7 @@ def test_attention_is_averaged_by_offset_over_the_queries_that_count(n, first, c
     weights = np.random.default_rng(1).random((n, n)).astype(np.float32)
     if causal:
         weights = np.tril(weights)
-    kernel = kernel_of(weights, causal)
+    kernel = kernel_of([(np.arange(2), weights[:2]), (np.arange(2, n), weights[2:])], n, causal)
     offsets = range(0 if causal else first - (n - 1), n)
     assert kernel.offsets.tolist() == list(offsets)
     for offset in offsets:
@@ -58,7 +58,7 @@ def test_windows_caps_and_biases_are_what_they_say(causal):
     rng = np.random.default_rng(3)
     queries, keys = 2 * rng.standard_normal((2, n, 5))
     bias = rng.standard_normal((3, 2 * n - 1))
-    found = attention(queries, keys, Scoring(causal, window, cap, bias), head=2)
+    ((_, found),) = attention(queries, keys, Scoring(causal, window, cap, bias), head=2)
     for query in range(n):
         weights = np.zeros(n)
         for key in range(n):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from generators.base.errors import AtlasError
 from generators.site import build_cache
 from generators.site.build_cache import Workshop
 from tests.site.test_plugin import write
@@ -110,3 +111,12 @@ def test_nothing_heavy_is_imported_to_find_out(workshop):
     program = f"import sys, {rooms}; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_one_run_at_a_time_makes_the_site(tmp_path):
+    workshop = build_cache.Workshop(cache=tmp_path / "cache", site=tmp_path / "site")
+    other = pytest.raises(AtlasError, match="Another run is making the site")
+    with build_cache.alone(workshop), other, build_cache.alone(workshop):
+        pass
+    with build_cache.alone(workshop):
+        pass

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from generators.base import notices
 from generators.base.errors import InputError
 from generators.checkpoint.registry import FolderSource, Model
 from generators.findings.position_use import FINDING
@@ -119,3 +120,12 @@ def test_which_share_of_the_fall_is_done(values, fallen):
     found = Losses(tuple(SeriesLoss(i, LossMean(value, None)) for i, value in enumerate(values)), "text", "nats")
     assert [found.fallen(i) for i in range(3)] == fallen
     assert found.fallen(7) is None
+
+
+@pytest.mark.parametrize("record", ["{", "[]", '{"held_out_loss": 1e400, "corpus": {"sha256": "a"}}'])
+def test_a_damaged_record_costs_its_own_loss_alone(tmp_path, record):
+    models = [(n, model(tmp_path, RECORD if n != "b" else record, n)) for n in "abc"]
+    with notices.heard_by((said := []).append):
+        assert [row.place for row in losses(models, []).rows] == ["a", "c"]
+    assert len(said) == 1
+    assert "b has no loss." in said[0]

@@ -11,7 +11,7 @@ from mkdocs.config import load_config
 
 from generators.site import citing
 from generators.site.navigation import NAVIGATION
-from generators.site.plugin import NotebookPages, with_links_to_files, with_named_search
+from generators.site.plugin import GeneratedPages, NotebookPages, with_links_to_files, with_named_search
 
 SETTINGS = "site_name: Atlas\ndocs_dir: src\nsite_dir: site\ntheme: mkdocs\nplugins: [atlas-pages]\n"
 MENU = [{"Start": "index.md"}, {"Rooms": ["rooms/index.md", {"A kitchen": "rooms/kitchen.md"}]}, {"Ours": "ours.md"}]
@@ -152,3 +152,13 @@ def test_pages_that_are_no_notebooks_stay_as_they_are():
             src_uri = "models/gpt2.md"
 
     assert NotebookPages().on_page_content("<p>as it is</p>", page=Page()) == "<p>as it is</p>"
+
+
+def test_what_a_page_says_of_itself_is_no_markup():
+    """The theme writes a description into an attribute as it is: a quotation mark would end it."""
+
+    class Page:
+        meta = {"description": '"><meta http-equiv="refresh" content="0;url=https://example.org">'}  # noqa: RUF012
+
+    GeneratedPages().on_page_context({}, page=Page)
+    assert not set('<>"') & set(Page.meta["description"])

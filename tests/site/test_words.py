@@ -114,3 +114,19 @@ def test_pages_and_reports_are_distinguished():
     template = "{{ 'site' if whole else 'report' }}"
     assert environment().from_string(template).render() == "site"
     assert environment(whole=False).from_string(template).render() == "report"
+
+
+FRONTS = ('a "b": c', "x\n---\ny: z", "\U0001f600 — ü", "{{ 7 }}", "- a", "yes", "<b>&amp;", "#% c", "2026-01-01")
+
+
+@pytest.mark.parametrize("text", FRONTS)
+def test_front_matter_says_what_it_was_given(text):
+    """As MkDocs reads it: a title with ": " is one text, and no line ends it early."""
+    from mkdocs.utils.meta import get_data
+
+    template = environment().from_string(
+        '{{ {"title": t, "description": "Of " ~ t, "updated": none} | front_matter }}\n\n# A'
+    )
+    body, found = get_data(template.render(t=text))
+    assert found == {"title": text, "description": f"Of {text}"}
+    assert body.strip() == "# A"

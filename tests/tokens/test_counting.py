@@ -360,3 +360,10 @@ def test_progress_in_lines(model: Path, texts: list[Path], monkeypatch: pytest.M
         so_far = [f"{line} of {total}, about {left} min left" for line, left in zip(lines[1:], (1, 2), strict=True)]
         lines = [f"counting: {total}", lines[0], *so_far]
     assert capsys.readouterr().err.splitlines() == lines
+
+
+def test_a_tokenizer_without_its_token_for_unknown_words_is_a_sentence(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    Tokenizer(models.WordLevel({"a": 0}, unk_token="[UNK]")).save(str(path))
+    with pytest.raises(InputError, match="can't turn the text into tokens"):
+        counting.count_pieces(str(path), 1, [b"b"])

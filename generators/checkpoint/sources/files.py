@@ -1,5 +1,6 @@
 """A checkpoint's files: its tensors by name, and its small text files."""
 
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -256,9 +257,12 @@ def check_size(path: Path) -> None:
         InputError: it is far larger than any such file, or it can't be read.
     """
     try:
-        size = path.stat().st_size
+        found = path.stat()
     except OSError as error:
         raise InputError(f"{path} can't be read: {error}.") from error
+    size = found.st_size
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"{path} can't be read: it is a folder, a pipe or a device, not a file.")
     if size > LARGEST_TEXT:
         raise InputError(
             f"{path} has {size / 2**20:.0f} MiB where a config or a tokenizer was expected; nothing beyond "

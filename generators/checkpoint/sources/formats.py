@@ -1,11 +1,13 @@
 """Formats of files with weights: what each must give, names first, then headers, then rows."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
@@ -19,6 +21,14 @@ class Header:
 
     dtype: str
     shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PlacedTensor:
+    """Where a tensor's bytes begin in a file, and what they are."""
+
+    header: Header
+    start: int
 
 
 class Format(ABC):
@@ -56,3 +66,20 @@ def check_dtype(name: str, dtype: str, file: str, known: tuple[str, ...] = FLOAT
         raise InputError(f"{name} in {file} is {dtype}; the atlas reads {', '.join(known)}.")
     if dtype == "BF16":
         import ml_dtypes  # noqa: F401  (gives NumPy the type)
+
+
+def stored_rows(
+    path: Path, name: str, start: int, dtype: np.dtype[Any], shape: Sequence[int], rows: slice | Any
+) -> Array:
+    """Return some rows (`...`: all) of a tensor whose numbers follow one another in a file from byte `start` on.
+
+    Raises InputError: the file is cut off or can't be read.
+    """
+    n, *row = shape or (1,)
+    first, last = (0, n) if rows is ... else (rows.start, rows.stop)
+    count = prod(row)
+    try:
+        stored = np.fromfile(path, dtype, (last - first) * count, offset=start + first * count * dtype.itemsize)
+        return stored.reshape(last - first, *row) if shape else stored.reshape(())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name} can't be read from {path}: it is cut off.") from error

@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import Format, Header
+from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, stored_rows
 
 OPEN_AT_ONCE = 2
 LONGEST_LIST = 1024  # of numbers in metadata; a tokenizer's are longer, and aren't read
@@ -25,14 +25,6 @@ STORED: Mapping[str, np.dtype[Any]] = {
     "Q8_0": Q8_0,
 }
 NO_READER = "is a GGUF file, and the package that reads them isn't installed: pip install 'helix-atlas[gguf]'."
-
-
-@dataclass(frozen=True)
-class PlacedTensor:
-    """Where a tensor's bytes lie in a file, and what they are."""
-
-    header: Header
-    start: int
 
 
 @dataclass(frozen=True)
@@ -62,15 +54,7 @@ class Gguf(Format):
         dtype, shape = STORED[tensor.header.dtype], list(tensor.header.shape)
         if dtype is Q8_0:
             shape[-1] //= BLOCK
-        first, last = (0, shape[0]) if rows is ... else (rows.start, rows.stop)
-        row = int(np.prod(shape[1:], dtype=np.int64))
-        try:
-            stored = np.fromfile(
-                path, dtype, (last - first) * row, offset=tensor.start + first * row * dtype.itemsize
-            )
-            return stored.reshape(last - first, *shape[1:])
-        except (OSError, ValueError) as error:
-            raise InputError(f"{name} can't be read from {path}: it is cut off.") from error
+        return stored_rows(path, name, tensor.start, dtype, shape, rows)
 
     def numbers(self, header: Header, stored: Array) -> Array:
         """Return the numbers that stored rows mean."""

@@ -53,7 +53,7 @@ class Pickled(Format):
         """Return some rows of a tensor."""
         import torch
 
-        tensor = _tensor(path, name)[rows].contiguous()
+        tensor = _tensor(path, name)[rows].resolve_neg().contiguous()
         if tensor.dtype is torch.bfloat16:
             import ml_dtypes
 
@@ -69,7 +69,23 @@ def _tensor(path: Path, name: str) -> Any:
     tensors = _opened(path).tensors
     if name not in tensors:
         raise InputError(f"{name} isn't in {path.name}, which its index names.")
-    return tensors[name]
+    tensor = tensors[name]
+    if (why := _no_numbers(tensor)) is not None:
+        raise InputError(f"{name} in {path.name} {why}.")
+    return tensor.detach()  # of a module's parameter, the numbers alone
+
+
+def _no_numbers(tensor: Any) -> str | None:
+    """Return why a tensor isn't stored number by number, None where it is."""
+    import torch
+
+    if tensor.layout is not torch.strided:
+        return "is sparse; the atlas reads dense tensors"
+    if tensor.device.type == "meta":
+        return "has a shape and no numbers: it is on PyTorch's meta device"
+    if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
+        return "repeats its numbers: its shape has more than are stored. Save a copy of it (.contiguous())"
+    return None
 
 
 def _opened(path: Path) -> Unpickled:

@@ -1,49 +1,75 @@
 """Safetensors files: a header of names, types and shapes, then the tensors."""
 
+import json
+from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
-from generators.checkpoint.sources.formats import Format, Header
+from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, stored_rows
+
+HEADERS_AT_ONCE = 256  # of files, as many as a large model has shards
+LENGTH = 8  # bytes before the header, which say how long it is
+STORED: Mapping[str, np.dtype[Any]] = {
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "F16": np.dtype("<f2"),
+    "BF16": np.dtype(ml_dtypes.bfloat16),
+}
 
 
 class Safetensors(Format):
-    """Safetensors, through the library of that name. No file stays open, so that no page of it stays mapped."""
+    """Safetensors. A file's header is read and checked once; no file stays open, so that no page stays mapped."""
 
     def names(self, path: Path) -> list[str]:
         """Return the names of a file's tensors."""
-        with _opened(path) as file:
-            return list(file.keys())
+        return list(_contents(path))
 
     def header(self, path: Path, name: str) -> Header:
         """Return the type and shape of a tensor."""
-        from safetensors import SafetensorError
-
-        with _opened(path) as file:
-            try:
-                part = file.get_slice(name)
-            except SafetensorError as error:
-                raise InputError(f"{name} can't be read from {path.name}: {error}.") from error
-            return Header(part.get_dtype(), tuple(part.get_shape()))
+        return _tensor(path, name).header
 
     def rows(self, path: Path, name: str, rows: Any) -> Array:
         """Return some rows of a tensor."""
-        from safetensors import SafetensorError
-
-        with _opened(path) as file:
-            try:
-                return file.get_tensor(name) if rows is ... else file.get_slice(name)[rows]
-            except (SafetensorError, OSError) as error:
-                raise InputError(f"{name} can't be read from {path}: {error}.") from error
+        tensor = _tensor(path, name)
+        return stored_rows(path, name, tensor.start, STORED[tensor.header.dtype], tensor.header.shape, rows)
 
 
-def _opened(path: Path) -> Any:
+def _tensor(path: Path, name: str) -> PlacedTensor:
+    tensors = _contents(path)
+    if name not in tensors:
+        raise InputError(f"{name} can't be read from {path.name}: it isn't there.")
+    return tensors[name]
+
+
+def _contents(path: Path) -> Mapping[str, PlacedTensor]:
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise InputError(f"{path} isn't a whole safetensors file: {error}.") from error
+    return _read(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=HEADERS_AT_ONCE)
+def _read(path: Path, changed: int, size: int) -> Mapping[str, PlacedTensor]:
+    """Read a file's header as it is now: `changed` and `size` distinguish it from what it was before."""
     from safetensors import SafetensorError, safe_open
 
     try:
-        path.open("rb").close()  # says why a file can't be read, where the library says that there is none
-        return safe_open(path, framework="numpy")
-    except (SafetensorError, OSError) as error:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(LENGTH), "little")
+            with safe_open(path, framework="numpy") as checked:  # the library checks that all of it fits together
+                names = list(checked.keys())
+            said = json.loads(file.read(length))
+        return {name: _placed(said[name], LENGTH + length) for name in names}
+    except (SafetensorError, OSError, ValueError, KeyError, RecursionError) as error:
         raise InputError(f"{path} isn't a whole safetensors file: {error}.") from error
+
+
+def _placed(entry: Mapping[str, Any], begin: int) -> PlacedTensor:
+    return PlacedTensor(Header(entry["dtype"], tuple(entry["shape"])), begin + entry["data_offsets"][0])

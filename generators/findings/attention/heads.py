@@ -1,6 +1,6 @@
 """What every head attends to if it sees positions alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from generators.findings.inputs import Weights
 from generators.findings.measured import Interval
 from generators.findings.nulls import RESAMPLES, interval
 from generators.findings.positional import queries_and_keys, scoring, stream_of, window_of
-from generators.maths.kernels import Kernel, attention, first_query, kernel_of, uniform_kernel
+from generators.maths.kernels import Kernel, OffsetSums, asked_positions, attention, first_query, uniform_kernel
 from generators.maths.resampling import block_weights, ratio_of
 
 SMALLEST_WEIGHT = 0.5  # of a previous-token head at offset 1
@@ -70,26 +70,58 @@ def positional_heads(weights: Weights, architecture: Architecture, P: Float[Arra
         NotApplicableError: P alone doesn't tell.
     """
     described, means, at_1 = [], [], []
-    counted, stream = np.arange(first_query(len(P)), len(P)), stream_of(weights, architecture, P)
-    unordered = np.zeros(PAIRINGS)
+    stream, unordered = stream_of(weights, architecture, P), np.zeros(PAIRINGS)
     for layer in range(architecture.n_layer):
         queries, keys = queries_and_keys(weights, architecture, stream, layer)
         scored, window = scoring(weights, architecture, layer, len(P)), window_of(architecture, layer)
-        keys_at_random = random_keys(counted, len(P), architecture.causal, window)
+        keys_at_random = random_keys(counted_queries(len(P)), len(P), architecture.causal, window)
         for head in range(architecture.n_head):
-            weights_of_head = attention(queries[head], keys[head], scored, head)
-            kernel = kernel_of(weights_of_head, architecture.causal)
-            late = weights_of_head[first_query(len(P)) :]
-            unordered = np.maximum(unordered, np.take_along_axis(late, keys_at_random, axis=1).mean(axis=0))
+            parts = attention(queries[head], keys[head], scored, head)
+            kernel, of_previous, at_random = _looked(parts, len(P), keys_at_random, architecture.causal)
+            unordered = np.maximum(unordered, at_random)
             described.append(_described(kernel, layer, head, architecture.causal))
             means.append(kernel.mean)
-            at_1.append(np.diagonal(weights_of_head, -1)[first_query(len(P)) - 1 :].astype(np.float64))
+            at_1.append(of_previous)
     best = best_of(described)
     uniform, of_best = (
         uniform_kernel(len(P), architecture.causal, window_of(architecture, layer))
         for layer in (0, described[best]["layer"])
     )
     return Heads(described, _interval(at_1[best]), np.stack(means), uniform, of_best.at(1), unordered)
+
+
+def counted_queries(n: int) -> Int[Array, " queries"]:
+    """Return the query positions that count among those that are averaged over."""
+    asked = asked_positions(n)
+    return asked[asked >= first_query(n)]
+
+
+def _looked(
+    parts: Iterable[tuple[Int[Array, " rows"], Float[Array, "rows n"]]],
+    n: int,
+    keys_at_random: Int[Array, "queries draws"],
+    causal: bool,
+) -> tuple[Kernel, Float[Array, " queries"], Float[Array, " draws"]]:
+    """Return a head's kernel, each counted query's weight on the previous token, and the mean one on random keys.
+
+    Args:
+        parts: query positions and their weights on all keys, some rows at a time.
+        n: number of positions.
+        keys_at_random: of every query that counts.
+        causal: whether later keys are hidden.
+    """
+    sums, previous = OffsetSums(n, causal), []
+    at_random, seen = np.zeros(keys_at_random.shape[1]), 0
+    for positions, weights in parts:
+        sums.add(positions, weights)
+        late = positions >= first_query(n)
+        rows, asked = weights[late], positions[late]
+        previous.append(rows[np.arange(len(rows)), asked - 1].astype(np.float64))
+        at_random += np.take_along_axis(rows, keys_at_random[seen : seen + len(rows)], axis=1).sum(
+            axis=0, dtype=np.float64
+        )
+        seen += len(rows)
+    return sums.kernel(), np.concatenate(previous), at_random / seen
 
 
 def best_of(heads: Sequence[Mapping[str, Any]]) -> int:

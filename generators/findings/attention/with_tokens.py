@@ -29,6 +29,7 @@ from generators.maths.resampling import item_weights
 
 DRAWS = 64  # of tokens for every position
 QUERIES = 16  # positions looked from in every draw
+ROWS = 4096  # sums of a token and a position at a time
 POOL = 1024  # tokens drawn, from which every draw takes its own
 
 
@@ -163,7 +164,7 @@ class _Projected:
 
     queries: tuple[Array, ...]
     keys: tuple[Array, ...]
-    scale: Float[Array, "pool n"]  # of the norm
+    normed: tuple[Array, Array, float] | None  # tokens and positions whose sum the norm scales, and its epsilon
     score_scale: float
     scoring: Scoring
 
@@ -180,14 +181,11 @@ class _Projected:
         norm, role = f"blocks.{layer}.ln1", f"blocks.{layer}.attn"
         gain = weights.get(f"{norm}.gain")
         tokens, positions = pool, rows
-        scale = np.ones((len(pool), len(rows)), np.float32)
+        normed = None
         if gain is not None:
             if architecture.norm == "layer":
                 tokens, positions = (x - x.mean(axis=1, keepdims=True) for x in (tokens, positions))
-            squares = np.sum(tokens**2, axis=1)[:, None] + 2 * tokens @ positions.T + np.sum(positions**2, axis=1)
-            scale = (1 / np.sqrt(np.clip(squares, 0, None) / rows.shape[1] + architecture.norm_eps)).astype(
-                np.float32
-            )
+            normed = tokens, positions, architecture.norm_eps
             tokens, positions = tokens * gain, positions * gain
         sides = []
         for name in "qk":
@@ -198,7 +196,7 @@ class _Projected:
             sides.append(tuple(np.asarray(x, np.float32) for x in (tokens @ W, positions @ W, constant)))
         d_head = weights[f"{role}.q"].shape[1] // architecture.n_head
         scored = scoring(weights, architecture, layer, len(rows))
-        return cls(sides[0], sides[1], scale, score_scale(architecture, d_head, layer), scored)
+        return cls(sides[0], sides[1], normed, score_scale(architecture, d_head, layer), scored)
 
     def attention(
         self, tokens: Int[Array, " n"], queries: Int[Array, " queries"], architecture: Architecture
@@ -221,7 +219,19 @@ class _Projected:
         positions: Int[Array, " m"],
     ) -> Float[Array, "m a"]:
         of_tokens, of_positions, constant = side
-        return (of_tokens[tokens] + of_positions[positions]) * self.scale[tokens, positions][:, None] + constant
+        return (of_tokens[tokens] + of_positions[positions]) * self._scale(tokens, positions)[:, None] + constant
+
+    def _scale(self, tokens: Int[Array, " m"], positions: Int[Array, " m"]) -> Float[Array, " m"]:
+        """Return what the norm multiplies the sum of each token and its position by."""
+        if self.normed is None:
+            return np.ones(len(tokens), np.float32)
+        of_tokens, of_positions, eps = self.normed
+        scale = np.empty(len(tokens), np.float32)
+        for begin in range(0, len(tokens), ROWS):
+            part = slice(begin, begin + ROWS)
+            rows = of_tokens[tokens[part]] + of_positions[positions[part]]
+            scale[part] = 1 / np.sqrt(np.einsum("ij,ij->i", rows, rows) / rows.shape[1] + eps)
+        return scale
 
 
 def _described(mean: Float[Array, " offsets"], offsets: Int[Array, " offsets"], layer: int, head: int) -> TokenHead:

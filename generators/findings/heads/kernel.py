@@ -23,7 +23,7 @@ def weights_on_previous(
         queries, keys = queries_and_keys(weights, architecture, stream, layer)
         scored = scoring(weights, architecture, layer, len(P))
         found += [
-            kernel_of(attention(queries[head], keys[head], scored, head), architecture.causal).at(1)
+            kernel_of(attention(queries[head], keys[head], scored, head), len(P), architecture.causal).at(1)
             for head in range(architecture.n_head)
         ]
     return np.array(found)

@@ -45,8 +45,8 @@ def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
     clump, null = m["clump"], chance(m["chance"]["clump"])
     if clump is None:
         answer = (
-            f"No ten tokens huddle apart from the rest: {m['crowded']} of {m['n_tokens']} have nine others within "
-            f"half the typical distance to the nearest, {m['typical_distance']:.3g}."
+            f"No ten tokens huddle apart from the rest: {m['crowded']} tokens have nine others within half "
+            f"the typical distance to the nearest, {m['typical_distance']:.3g}."
         )
         return Tested(None, answer, chance=null)
     sure = known(m, clump)

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
+from generators.findings.sizes import asked_tokens
 from generators.maths.blocks import norms
 from generators.maths.neighbours import nearest_distance, neighbours_within
 
@@ -26,7 +27,8 @@ EPS32 = float(np.finfo(np.float32).eps)
 class Crowding:
     """How close tokens lie: the distances of some, spread over all, to their nearest, and each one's others close by.
 
-    `typical` is the median of these distances; close by means within half of that, which is `reach`.
+    `typical` is the median of these distances; close by means within half of that, which is `reach`. Of a
+    very large vocabulary some tokens have their others counted (`asked_tokens`); the rest have 0.
     """
 
     nearest: Float[Array, " n"]
@@ -67,7 +69,12 @@ def crowding(E: Float[Array, "V d"]) -> Crowding:
     """Return how close the rows of E, at least two, lie to one another."""
     nearest = nearest_distance(E, spread(len(E), SPREAD))
     typical = float(np.median(nearest))
-    return Crowding(nearest, neighbours_within(E, CLOSE * typical), typical)
+    asked = asked_tokens(E)
+    if asked is None:
+        return Crowding(nearest, neighbours_within(E, CLOSE * typical), typical)
+    others = np.zeros(len(E), np.int64)  # a token that isn't asked begins no clump, but may be in one
+    others[asked] = neighbours_within(E, CLOSE * typical, asked)
+    return Crowding(nearest, others, typical)
 
 
 def spread(count: int, most: int) -> Int[Array, " n"]:

@@ -39,7 +39,10 @@ class OutliersChances(TypedDict):
 
 
 class OutliersMetrics(TypedDict):
-    """Numbers of the clump and its surroundings; `frequency_channel` is the one that pictures show norms against."""
+    """Numbers of the clump and its surroundings; `frequency_channel` is the one that pictures show norms against.
+
+    Of a very large vocabulary some tokens are tried for being crowded (`asked_tokens`).
+    """
 
     norm: Norms
     ends: Ends

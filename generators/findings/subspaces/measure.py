@@ -160,7 +160,8 @@ def _weak_directions_of(positions: Float[Array, "n d"], tail: int) -> tuple[Floa
     Where positions leave out more directions than that altogether, which of these are the last can't be said: then
     they are all given, and what they hold counts as much as a random choice among them would hold on average.
     """
-    lengths, right = np.linalg.svd(positions)[1:]
+    # Directions that no position has are wanted too; where there are none, the full U would be n x n for nothing.
+    lengths, right = np.linalg.svd(positions, full_matrices=len(positions) < positions.shape[1])[1:]
     rank = int(np.sum(lengths > lengths[0] * max(positions.shape) * np.finfo(np.float64).eps))
     weak = right[-max(tail, len(right) - rank) :]
     return weak, tail / len(weak)

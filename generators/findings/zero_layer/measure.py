@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from generators.findings import token_cells
 from generators.findings.inputs import Inputs, NotApplicableError, Vocabulary
 from generators.findings.measured import Measurements, Table, table_of
-from generators.findings.sizes import check_tokens
+from generators.findings.sizes import asked_tokens, check_tokens
 from generators.findings.token_cells import TokenCells
 from generators.findings.zero_layer.variants import YieldVariant, answers, variants, ways_of
 from generators.maths.blocks import spread_ids
@@ -43,7 +43,10 @@ class Baseline(TypedDict):
 
 
 class ZeroLayerMetrics(TypedDict):
-    """How many tokens yield themselves, how the others differ from what they yield, and which absorb many."""
+    """How many tokens yield themselves, how the others differ from what they yield, and which absorb many.
+
+    Of a very large vocabulary some tokens are asked (`asked_tokens`), and the exceptions are of these.
+    """
 
     self_share: float
     exceptions: int
@@ -90,12 +93,14 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
     if U is None and not inputs.architecture.tied:
         raise NotApplicableError("The output embedding is a matrix of its own, which this checkpoint lacks.")
     check_tokens(E)
-    best = best_match(E, U)
+    some = asked_tokens(E)
+    asked = np.arange(len(E)) if some is None else some
+    best = best_match(E, U, some)
     found, baseline = _variants(inputs, E, U)
-    arrays = _arrays(E, E if U is None else U, best, inputs.vocabulary)
-    count, others = len(arrays["ids"]), int(np.sum(best != np.arange(len(E))))
+    arrays = _arrays(E, E if U is None else U, asked, best, inputs.vocabulary)
+    count, others = len(arrays["ids"]), int(np.sum(best != asked))
     metrics = ZeroLayerMetrics(
-        self_share=1 - count / len(E),
+        self_share=1 - count / len(asked),
         exceptions=count,
         exceptions_by_group=_by_group(arrays["group"]) if "group" in arrays else None,
         equal=others - count,
@@ -113,14 +118,17 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
 
 
 def _arrays(
-    E: Float[Array, "V d"], U: Float[Array, "V d"], best: Int[Array, " V"], vocabulary: Vocabulary | None
+    E: Float[Array, "V d"],
+    U: Float[Array, "V d"],
+    asked: Int[Array, " m"],
+    best: Int[Array, " m"],
+    vocabulary: Vocabulary | None,
 ) -> dict[str, Array]:
     """Return ids, norms, cosine and margin of exceptions and what they yield; with a vocabulary, names and groups.
 
     The margin is the ratio of both products less 1.
     """
-    ids, margin = exceptions(E, U, best)
-    yielded = best[ids]
+    ids, yielded, margin = exceptions(E, U, asked, best)
     norm, best_norm = np.sqrt(products(E, E, ids, ids)), np.sqrt(products(U, U, yielded, yielded))
     lengths = np.where(norm * best_norm > 0, norm * best_norm, 1)
     return {
@@ -137,19 +145,20 @@ def _arrays(
 
 
 def exceptions(
-    E: Float[Array, "V d"], U: Float[Array, "V d"], best: Int[Array, " V"]
-) -> tuple[Int[Array, " n"], Float[Array, " n"]]:
-    """Return the tokens that another one truly beats, most clearly first, and the ratio of the two products less 1.
+    E: Float[Array, "V d"], U: Float[Array, "V d"], asked: Int[Array, " m"], best: Int[Array, " m"]
+) -> tuple[Int[Array, " n"], Int[Array, " n"], Float[Array, " n"]]:
+    """Return the tokens that another one truly beats, most clearly first, and that; the ratio of products less 1.
 
     A token that shares its embedding with one of a lower id is mapped to that, but isn't beaten by it. Where a
     token's own product isn't positive, the ratio says nothing and counts as infinite.
     """
-    others = np.flatnonzero(best != np.arange(len(E)))
-    own, winning = products(E, U, others, others), products(E, U, others, best[others])
+    differs = best != asked
+    others, yielded = asked[differs], best[differs]
+    own, winning = products(E, U, others, others), products(E, U, others, yielded)
     beaten = winning - own > ROUNDING * np.maximum(np.abs(own), np.abs(winning))
     ratio = np.divide(winning - own, own, out=np.full(len(others), np.inf), where=own > 0)[beaten]
     order = np.argsort(-ratio, kind="stable")
-    return others[beaten][order], ratio[order]
+    return others[beaten][order], yielded[beaten][order], ratio[order]
 
 
 def products(

@@ -1,0 +1,44 @@
+"""The site, made by one process at a time, and only as much of it as isn't there yet."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from generators.base.progress import progress
+from generators.checkpoint.registry import Registry
+from generators.compute.results import Store
+from generators.site import build_cache
+from generators.site.locations import packaged
+
+
+def make_site(
+    registry: Path, load: Callable[[Path], Registry], store: Store, source: Path, unavailable: Mapping[str, str]
+) -> tuple[Path, Sequence[str]]:
+    """Make the site; return where it is, and a sentence for everything that went wrong.
+
+    Args:
+        registry: where models.yml is.
+        load: reads it.
+        store: the results to show.
+        source: hand-written pages.
+        unavailable: why weights couldn't be had, by model.
+
+    Raises:
+        InputError: the registry is wrong, or something isn't installed.
+        AtlasError: another run is making the site, or it can't be written.
+    """
+    workshop, sentences = build_cache.Workshop(source=source), list[str]()
+    with build_cache.alone(workshop):
+        folders = [layer.root for layer in store.layers]
+        given = build_cache.inputs(registry, folders, workshop, packaged("templates"), unavailable)
+        if not build_cache.is_built("inputs", given, workshop):
+            from generators.site.build import make_pages, run_mkdocs
+
+            with progress() as tell:
+                made = make_pages(load(registry), store, workshop, unavailable, tell)
+            sentences = list(made.sentences)
+            pages = build_cache.pages(workshop)
+            if not build_cache.is_built("pages", pages, workshop):
+                run_mkdocs(workshop)
+            if not sentences:
+                build_cache.remember(workshop, inputs=given, pages=pages)
+    return workshop.site, sentences
