@@ -17,6 +17,7 @@ from generators.compute.records import ModelFindings
 from generators.compute.results import Store
 from generators.compute.verify import verify
 from tests.conftest import ROOT
+from tests.real_weights.measured import COMPARED
 
 pytestmark = pytest.mark.real_weights
 
@@ -95,7 +96,7 @@ def split_ties(found: list[str]) -> tuple[list[str], list[str]]:
     return [line for line in found if line not in peaks], peaks
 
 
-@pytest.fixture(params=["gpt2", "all-minilm-l6-v2"])
+@pytest.fixture(params=COMPARED)
 def now_and_stored(request) -> tuple[ModelFindings, ModelFindings]:
     store = request.getfixturevalue("gpt2" if request.param == "gpt2" else "minilm_results")
     return published(store.root, request.param), published(STORED.root, request.param)
@@ -140,7 +141,7 @@ def test_arrays_are_kept_of_findings_that_have_some(now_and_stored):
 
 
 def test_what_git_keeps_is_what_was_stored():
-    assert {"gpt2", "all-minilm-l6-v2"} <= {*STORED.names()}
+    assert {*COMPARED} <= {*STORED.names()}
     assert list(verify(STORED)) == []
 
 

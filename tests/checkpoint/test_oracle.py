@@ -9,7 +9,7 @@ import pytest
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
-from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
+from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.families import families
 from generators.checkpoint.reading import understood
 from generators.checkpoint.roles import Slot, changed, fused, norm, part_of
@@ -19,7 +19,6 @@ from tests.checkpoint.oracle.__main__ import chosen, named, saved, which
 from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.checkpoint.oracle.comparison import TOLERANCE, ModelOracle
 from tests.checkpoint.oracle.findings import ABOUT_WEIGHTS, COMPUTED, outcomes_of
-from tests.checkpoint.oracle.model import build
 from tests.checkpoint.oracle.table import COLUMNS, table_row
 
 OF_OTHER_SOFTWARE = {"nanogpt", "transformer_lens"}  # compared in test_formats.py
@@ -42,8 +41,11 @@ def _torch(request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_table_agrees_with_the_model(case: OracleCase):
+def test_a_table_agrees_with_the_model_and_finds_all_of_it(case: OracleCase):
     oracle = ModelOracle(case)
+    roles = dict(oracle.family.roles(oracle.architecture.n_layer))
+    assert {role for role in roles if role not in oracle.roles} <= {"unembedding"}
+    assert [role for role in oracle.opened if oracle.opened.missing_for(role)] == []
     found = oracle.compare()
     assert {what: off for what, off in found.worst.items() if off > TOLERANCE} == {}
     row = table_row(case, found, oracle)
@@ -54,17 +56,6 @@ def test_a_table_agrees_with_the_model(case: OracleCase):
     assert row["ln2"]
     if oracle.architecture.positions in ("learned", "formula", "relative", "alibi") and case.scores and case.eager:
         assert row["kernel"]
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_every_role_is_there_and_nothing_is_missing(case: OracleCase, tmp_path):
-    build(case).save_pretrained(tmp_path)
-    checkpoint = open_checkpoint(in_folder(tmp_path, stack=case.stack))
-    roles = dict(checkpoint.family.roles(checkpoint.architecture.n_layer))
-    assert {role for role in roles if role not in checkpoint} <= {"unembedding"}
-    assert [role for role in checkpoint if checkpoint.missing_for(role)] == []
-    assert [checkpoint[role].shape for role in checkpoint]  # all can be read
 
 
 # One case of each way in which embeddings, positions and blocks differ; `make oracle` asks all.

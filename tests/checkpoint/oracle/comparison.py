@@ -45,7 +45,7 @@ class ModelOracle:
         self.model = build(case)
         with tempfile.TemporaryDirectory() as folder:
             self.model.save_pretrained(folder)
-            opened = (open_it or _opened(case))(Path(folder))
+            self.opened = opened = (open_it or _opened(case))(Path(folder))
             self.roles = {role: opened[role] for role in opened}
             self.stored = {role: _as_stored(opened, slot) for role, slot in opened._slots.items() if not slot.formula}
             self.stored |= {
