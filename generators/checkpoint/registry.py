@@ -20,6 +20,7 @@ USUAL_FILE = re.compile(r"ckpt|checkpoint|model|pytorch_model|weights|state_dict
 LONGEST_NAME = 96
 SERIES = "series.yml"
 MERGE = "tag:yaml.org,2002:merge"
+ON_OWN_SAMPLES = "--own-samples"  # ends the name under which a model's runs on its own samples are stored
 
 RESERVED = "index"  # models/index/ is the address of no model's page
 
@@ -126,7 +127,8 @@ class Model(Entry):
     @property
     def whole(self) -> str:
         """Return the name of the checkpoint that holds the model: its own, without the half that it is."""
-        return self.name.removesuffix(f"--{self.stack}") if self.stack else self.name
+        name = self.name.removesuffix(ON_OWN_SAMPLES)
+        return name.removesuffix(f"--{self.stack}") if self.stack else name
 
 
 def described() -> list[tuple[str, str, str]]:

@@ -49,12 +49,13 @@ CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows f
 class RunSettings:
     """How long the findings that run one model may take together, in seconds, and on what; or that none is run.
 
-    None of it is in a key: what was measured with more time, or on another device, stays (`has_time_for_more`).
+    Time and device are in no key: what was measured with more time, or elsewhere, stays (`has_time_for_more`).
     """
 
     budget_s: float = DEFAULT_BUDGET_S
     device: str = "cpu"
     skip: bool = False
+    own_samples: bool = False  # in place of any other text; the only setting here that is in a key
 
     @property
     def operations(self) -> str:
