@@ -87,7 +87,7 @@ def asked_models(
 
 def named_models(specs: list[str] | None, registry: "Registry", family: str | None = None) -> "Sequence[Model]":
     """Return the models that were named, all of the registry if none was. Raises InputError: a name is none."""
-    from generators.checkpoint.registry import find_model, find_models
+    from generators.checkpoint.typed import find_model, find_models
 
     if family is None:
         return [model for spec in specs for model in find_models(spec, registry)] if specs else registry.models

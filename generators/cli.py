@@ -323,8 +323,8 @@ def count_tokens(
     Beside a model's weights, as token_counts.npy, the counts are its frequencies. A run that was interrupted
     continues when it is started again.
     """
-    from generators.checkpoint.registry import find_model
     from generators.checkpoint.sources import locate
+    from generators.checkpoint.typed import find_model
     from generators.tokens import counting
     from generators.tokens.corpus import TextCorpus, open_sources
 

@@ -21,7 +21,7 @@ from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed, ch
 from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
 
 if TYPE_CHECKING:
-    from generators.runner.own_samples import Known
+    from generators.runner.own_samples import TextChoice
     from generators.runner.run import OpenedModel
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
@@ -167,12 +167,12 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
     )
 
 
-def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], Known]") -> "Known":
+def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextChoice]") -> "TextChoice":
     """Return what is known of the text for a model; what was made from the same weights, files and code is cached."""
     cache, place = TensorCache(default_folder()), (OWN_SAMPLES, content_digest(depends_on(files, checkpoint)))
     stored = cache.note(*place)
     if stored is not None and stored.get("digest") == content_digest(stored.get("known")):
-        return cast("Known", stored["known"])
+        return cast("TextChoice", stored["known"])
     known = make()
     cache.store_note({"known": known, "digest": content_digest(known)}, *place)
     return known
