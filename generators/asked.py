@@ -87,7 +87,7 @@ def asked_models(
 
 def named_models(specs: list[str] | None, registry: "Registry", family: str | None = None) -> "Sequence[Model]":
     """Return the models that were named, all of the registry if none was. Raises InputError: a name is none."""
-    from generators.checkpoint.registry import find_model, find_models
+    from generators.checkpoint.typed import find_model, find_models
 
     if family is None:
         return [model for spec in specs for model in find_models(spec, registry)] if specs else registry.models
@@ -107,6 +107,33 @@ def places(models_dir: list[Path] | None, offline: bool) -> "Places":
     return Places(folders, Hub(offline=offline))
 
 
+def with_counts(specs: list[str] | None, found: "Sequence[Model]", counts: Path) -> "Sequence[Model]":
+    """Return the one model that was named, with the counts of its tokens. Raises InputError: not one was named."""
+    if len(specs or []) != 1:
+        raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
+    return [found[0].model_copy(update={"counts": counts})]
+
+
+def on_own_samples(
+    models: "Sequence[Model]", only: list[str] | None, settings: "RunSettings"
+) -> "tuple[Sequence[Model], list[str], RunSettings]":
+    """Return models as they are stored beside themselves, what of them is computed, and how they are run."""
+    from dataclasses import replace
+
+    from generators.checkpoint.registry import ON_OWN_SAMPLES
+    from generators.findings import FINDINGS
+    from generators.findings.inputs import RUN
+
+    renamed = [
+        model.model_copy(update={"name": model.name + ON_OWN_SAMPLES, "title": f"{model.title}, own samples"})
+        for model in models
+    ]
+    running = [
+        finding.name for finding in FINDINGS if RUN in finding.needs and finding.name in (only or [finding.name])
+    ]
+    return renamed, running, replace(settings, own_samples=True)
+
+
 def stored_name(spec: str, store: "Store", path: Path) -> str:
     """Return the name of a model in the store: `spec` itself, or what was given to `atlas compute`."""
     from generators.checkpoint.registry import SLUG
@@ -114,6 +141,12 @@ def stored_name(spec: str, store: "Store", path: Path) -> str:
     if SLUG.fullmatch(spec) and spec in store.names():
         return spec
     return named_models([spec], registry(path, named=True))[0].name
+
+
+def row(store: "Store", model: "Model") -> tuple[str, ...]:
+    """Return a model's line in the table of `atlas models`."""
+    weights = " or ".join(source.in_words() for source in model.sources)
+    return model.name, model.title, weights, state(store, model), model.adds or ""
 
 
 def state(store: "Store", model: "Model") -> str:

@@ -93,6 +93,7 @@ def compute(
     budget: options.Budget = options.DEFAULT_BUDGET,
     device: options.Device = options.DEFAULT_DEVICE,
     skip_runs: options.SkipRuns = False,
+    own_samples: options.OwnSamples = False,
     family: options.Family = None,
     offline: options.Offline = False,
     wait: options.Wait = None,
@@ -112,9 +113,9 @@ def compute(
     )
     choice = asked.executors(jobs, scheduler, memory)
     if counts is not None:
-        if len(models or []) != 1:
-            raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
-        chosen = [chosen[0].model_copy(update={"counts": counts})]
+        chosen = asked.with_counts(models, chosen, counts)
+    if own_samples:
+        chosen, only, settings = asked.on_own_samples(chosen, only, settings)
     store = asked.store(results, wait)
     summary = _compute(chosen, places, store, settings, choice, named=bool(models), only=only)
     if summary_file is not None:
@@ -225,16 +226,7 @@ def list_models(
         terminal.table(("field", "must it be there", "what it is for"), described())
         return
     store = asked.store(results)
-    rows = [
-        (
-            model.name,
-            model.title,
-            " or ".join(source.in_words() for source in model.sources),
-            asked.state(store, model),
-            model.adds or "",
-        )
-        for model in asked.registry(registry).models
-    ]
+    rows = [asked.row(store, model) for model in asked.registry(registry).models]
     terminal.table(("name", "title", "weights", "results", "what it adds"), rows)
 
 
@@ -331,8 +323,8 @@ def count_tokens(
     Beside a model's weights, as token_counts.npy, the counts are its frequencies. A run that was interrupted
     continues when it is started again.
     """
-    from generators.checkpoint.registry import find_model
     from generators.checkpoint.sources import locate
+    from generators.checkpoint.typed import find_model
     from generators.tokens import counting
     from generators.tokens.corpus import TextCorpus, open_sources
 

@@ -60,6 +60,14 @@ Device = Annotated[
 SkipRuns = Annotated[
     bool, typer.Option("--skip-runs", help="Run no model: findings that would are left as they are stored.")
 ]
+OwnSamples = Annotated[
+    bool,
+    typer.Option(
+        "--own-samples",
+        help="Run models on their own samples and store that beside what is known of them: a verdict that differs "
+        "from the one on their text is a close call.",
+    ),
+]
 
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", metavar="N", min=1, help="How many processes compute; results are the same.")

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -10,16 +10,14 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from generators.base.errors import InputError
-from generators.base.nearest import nearest
 from generators.base.progress import all_shown
-from generators.checkpoint.single_files import what_to_name
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w-]*(\.[\w-]+)*/[A-Za-z0-9][\w-]*(\.[\w-]+)*")
-USUAL_FILE = re.compile(r"ckpt|checkpoint|model|pytorch_model|weights|state_dict|best|last")
 LONGEST_NAME = 96
 SERIES = "series.yml"
 MERGE = "tag:yaml.org,2002:merge"
+ON_OWN_SAMPLES = "--own-samples"  # ends the name under which a model's runs on its own samples are stored
 
 RESERVED = "index"  # models/index/ is the address of no model's page
 
@@ -126,7 +124,8 @@ class Model(Entry):
     @property
     def whole(self) -> str:
         """Return the name of the checkpoint that holds the model: its own, without the half that it is."""
-        return self.name.removesuffix(f"--{self.stack}") if self.stack else self.name
+        name = self.name.removesuffix(ON_OWN_SAMPLES)
+        return name.removesuffix(f"--{self.stack}") if self.stack else name
 
 
 def described() -> list[tuple[str, str, str]]:
@@ -333,68 +332,6 @@ def _check_seeds(registry: Registry, one: Series, path: Path) -> None:
         raise InputError(f"{path}: the seeds of the series {one.name!r} are {one.seeds!r}, no series of seeds.")
 
 
-def find_model(spec: str, registry: Registry) -> Model:
-    """Turn what the user typed (a name in models.yml, a folder, a hub id) into a model.
-
-    Of a checkpoint that holds two models each is meant by its ending: `owner/whisper--encoder`.
-
-    Raises:
-        InputError: it is none of the three; names the nearest, and what a file is that was named.
-    """
-    return _found(spec, registry, [model.name for model in registry.known()])
-
-
-def find_models(spec: str, registry: Registry) -> list[Model]:
-    """Turn what the user typed into models: all of a series, or one. Raises InputError: it is neither."""
-    series = registry.find_series(spec)
-    if series is not None:
-        return [model for _, model in registry.members(series)]
-    names = [model.name for model in registry.known()]
-    return [_found(spec, registry, [*names, *(one.name for one in registry.series)])]
-
-
-def _found(spec: str, registry: Registry, names: Sequence[str]) -> Model:
-    model = _as_typed(spec, registry)
-    if model is None:
-        whole, stack = _halved(spec)
-        of_pair = _as_typed(whole, registry) if stack else None
-        model = None if of_pair is None else half(of_pair, stack)
-    if model is None:
-        near = nearest(spec, names)
-        raise InputError(f"{spec!r} is no model in models.yml{near}, no folder, and no hub id such as 'owner/model'.")
-    return model
-
-
-def half(model: Model, stack: Stack | None) -> Model:
-    """Return one of the two models that a checkpoint holds, as a model of its own."""
-    return model.model_copy(
-        update={"name": f"{model.name}--{stack}", "title": f"{model.title}, {stack}", "stack": stack}
-    )
-
-
-def _as_typed(spec: str, registry: Registry) -> Model | None:
-    known = registry.find(spec)
-    if known is not None:
-        return known
-    folder = _folder(spec)
-    if folder is not None:
-        return _model_in(folder)
-    file = _file(spec)
-    if file is not None:
-        return _model_of(file)
-    if HUB_ID.fullmatch(spec) and len(spec) <= LONGEST_NAME and _halved(spec)[1] is None:
-        return Model(name=slug(spec.replace("/", "--")), title=spec, sources=(HubSource(hub=spec),))
-    return None
-
-
-def _halved(spec: str) -> tuple[str, Stack | None]:
-    """Return what comes before `--encoder` and the like, and that half; no hub id has two hyphens in a row."""
-    for stack in STACKS:
-        if spec.endswith(f"--{stack}"):
-            return spec.removesuffix(f"--{stack}"), stack
-    return spec, None
-
-
 def slug(name: str) -> str:
     """Return `name` as a lower-case path component; empty if nothing of it can stay, or the name is reserved."""
     found = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-._")[:LONGEST_NAME].strip("-._")
@@ -415,47 +352,6 @@ def _entry_name(content: object, place: tuple[Any, ...]) -> str:
         if isinstance(entry, dict) and "name" in entry:
             return f" ({str(entry['name'])!r})"
     return ""
-
-
-def _folder(spec: str) -> Path | None:
-    try:
-        path = Path(spec).expanduser()
-        return path.resolve() if spec and path.is_dir() else None
-    except (OSError, ValueError, RuntimeError):
-        return None
-
-
-def _file(spec: str) -> Path | None:
-    """Return a file of weights that can be read by itself; None where what was typed is no file.
-
-    Raises InputError: it is one (and may look like a hub id) that can't be read, or whose folder must be named.
-    """
-    try:
-        path = Path(spec).expanduser().resolve()
-        if not path.is_file():
-            return None
-    except (OSError, ValueError, RuntimeError):
-        return None
-    if (said := what_to_name(path, spec)) is not None:
-        raise InputError(said)
-    return path
-
-
-def _model_of(file: Path) -> Model:
-    """Return a file as a model that is only itself, named by its folder where many files have its name."""
-    stem = file.parent.name if USUAL_FILE.fullmatch(file.stem) else file.stem
-    name = slug(stem) or slug(file.stem)
-    if not name:
-        raise InputError(f"The file {file} has no name that can name a page; rename it.")
-    return Model(name=name, title=name, sources=(FolderSource(folder=file),))
-
-
-def _model_in(folder: Path) -> Model:
-    """Return a folder as a model that is only itself: a registry entry of the same name says nothing about it."""
-    name = slug(folder.name)
-    if not name:
-        raise InputError(f"The folder {folder} has no name that can name a page; rename it.")
-    return Model(name=name, title=name, sources=(FolderSource(folder=folder),))
 
 
 def _rooted(model: Model, root: Path) -> Model:

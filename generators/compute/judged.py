@@ -4,12 +4,13 @@ What can't be shown is said: nothing stored, damaged, measured by older code in 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from generators.base.errors import InputError
+from generators.checkpoint.registry import ON_OWN_SAMPLES
 from generators.compute import code
 from generators.compute.records import (
     FindingRecord,
@@ -24,7 +25,8 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.findings.growing import NumberPath, StoredMeasurements, with_nulls
-from generators.findings.judging import Claim
+from generators.findings.inputs import RUN
+from generators.findings.judging import Claim, Verdict
 from generators.findings.measured import Measurements
 
 NOT_YET = "It has not been computed for this model yet."
@@ -81,7 +83,23 @@ def judged_model(store: Store, name: str, findings: Sequence[Finding[Any]] | Non
     if record is None:
         return None
     chosen = FINDINGS if findings is None else findings
-    return JudgedModel(record, tuple(judged_finding(store, name, finding) for finding in chosen))
+    return JudgedModel(record, tuple(_on_both_texts(store, name, finding) for finding in chosen))
+
+
+def _on_both_texts(store: Store, name: str, finding: Finding[Any]) -> JudgedFinding:
+    """Read and judge one finding; what comes out otherwise on the model's own samples is a close call."""
+    judged = judged_finding(store, name, finding)
+    if RUN not in finding.needs or name.endswith(ON_OWN_SAMPLES):
+        return judged
+    other = {claim.id: claim.verdict for claim in judged_finding(store, name + ON_OWN_SAMPLES, finding).claims}
+    claims = tuple(_beside(claim, other[claim.id]) for claim in judged.claims)
+    return replace(judged, claims=claims)
+
+
+def _beside(claim: Claim, other: Verdict) -> Claim:
+    if "untested" in (claim.verdict, other):
+        return claim
+    return replace(claim, close=claim.close or claim.verdict != other, on_own_samples=other)
 
 
 def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFinding:

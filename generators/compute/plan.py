@@ -78,7 +78,10 @@ class Opened:
     @cached_property
     def run(self) -> "OpenedModel":
         """Return the model itself, ready to be run. Raises CannotRunError: it can't be run here; says why."""
-        return running.opened_model(self.files, self.checkpoint, self.settings.device)
+        run = running.opened_model(self.files, self.checkpoint, self.settings.device)
+        if self.settings.own_samples:
+            run.text = run.own_samples
+        return run
 
     @cached_property
     def why_no_run(self) -> str | None:
@@ -97,7 +100,8 @@ class Opened:
 
     @cached_property
     def _run_depends_on(self) -> dict[str, Any]:
-        return running.depends_on(self.files, self.checkpoint)
+        forced = {"text": running.OWN_SAMPLES} if self.settings.own_samples else {}
+        return running.depends_on(self.files, self.checkpoint) | forced
 
 
 def open_model(model: Model, places: Places, settings: running.RunSettings = running.AS_USUAL) -> Opened:

@@ -168,10 +168,16 @@ class ClaimRecord(Record):
     chance: ChanceRecord | None = None
     close: bool = Field(
         default=False,
-        description="a cutoff lies inside the interval, or within 10 % of itself from a value without one",
+        description="a cutoff lies inside the interval, or within 10 % of itself from a value without one, or the "
+        "verdict is another one on the model's own samples",
     )
     unit: str
     answer: str
+    on_own_samples: Verdict | None = Field(
+        default=None,
+        exclude_if=lambda verdict: verdict is None,
+        description="the verdict on the model's own samples, where it was run on them beside its text",
+    )
 
 
 def by_verdict(claims: Iterable[ClaimRecord]) -> dict[str, int]:

@@ -21,7 +21,7 @@ from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed, ch
 from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
 
 if TYPE_CHECKING:
-    from generators.runner.own_samples import Known
+    from generators.runner.own_samples import TextChoice
     from generators.runner.run import OpenedModel
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
@@ -49,12 +49,13 @@ CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows f
 class RunSettings:
     """How long the findings that run one model may take together, in seconds, and on what; or that none is run.
 
-    None of it is in a key: what was measured with more time, or on another device, stays (`has_time_for_more`).
+    Time and device are in no key: what was measured with more time, or elsewhere, stays (`has_time_for_more`).
     """
 
     budget_s: float = DEFAULT_BUDGET_S
     device: str = "cpu"
     skip: bool = False
+    own_samples: bool = False  # in place of any other text; the only setting here that is in a key
 
     @property
     def operations(self) -> str:
@@ -166,12 +167,12 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
     )
 
 
-def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], Known]") -> "Known":
+def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextChoice]") -> "TextChoice":
     """Return what is known of the text for a model; what was made from the same weights, files and code is cached."""
     cache, place = TensorCache(default_folder()), (OWN_SAMPLES, content_digest(depends_on(files, checkpoint)))
     stored = cache.note(*place)
     if stored is not None and stored.get("digest") == content_digest(stored.get("known")):
-        return cast("Known", stored["known"])
+        return cast("TextChoice", stored["known"])
     known = make()
     cache.store_note({"known": known, "digest": content_digest(known)}, *place)
     return known

@@ -102,7 +102,8 @@ class Claim:
 
     `answer` is the verdict in one sentence about this model, with its numbers. `partly_threshold` is where `partly`
     begins, chance included; None where no value of this model would be `partly`. `close` says that a cutoff lies
-    inside the interval, or within a tenth of itself from a value without one.
+    inside the interval, or within a tenth of itself from a value without one, or that the verdict is another one on
+    the model's own samples (`on_own_samples`; None where it was not run on them as well).
     """
 
     id: str
@@ -119,6 +120,7 @@ class Claim:
     close: bool
     unit: str
     answer: str
+    on_own_samples: Verdict | None = None
 
 
 def strictest(nulls: Iterable[StoredChance], sense: Sense = "at least") -> Chance | None:

@@ -4,29 +4,29 @@ A causal model that predicts the shipped text worse than the frequencies of its 
 writes itself is text that it knows.
 """
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
+from generators.base.architecture import Architecture
+from generators.base.runs import WindowLoss, Windows
 from generators.runner import budget
 from generators.runner.errors import CannotRunError
 from generators.runner.texts import TokenizedText, digest_of_ids, window_length
-
-if TYPE_CHECKING:
-    from generators.runner.run import OpenedModel
 
 NAME = "the model's own samples"
 SEED = 20240229
 MOST_SAMPLES = 128  # twice as many as any finding reads
 MOST_WINDOWS = 64  # of the shipped text, by which is decided whether the model can read it
-OPERATIONS = 60 * budget.ASSUMED_SPEED["cpu"]  # for either; no user's budget changes the text
+OPERATIONS = 30 * budget.ASSUMED_SPEED["cpu"]  # for either; no user's budget changes the text
 LARGEST_BATCH, CACHE_BYTES = 64, 256 * 2**20  # of samples that are written at once, and of their keys and values
 
 
-class Known(TypedDict):
+class TextChoice(TypedDict):
     """How well a model predicts the shipped text, in nats per token, and its samples where that is too badly."""
 
     loss: float
@@ -35,7 +35,27 @@ class Known(TypedDict):
     ids: list[int] | None
 
 
-def known_text(run: "OpenedModel", shipped: TokenizedText) -> TokenizedText:
+class SampleWriter(Protocol):
+    """What is asked of an open model, which is `run.OpenedModel`."""
+
+    architecture: Architecture
+    remember: Callable[[Callable[[], TextChoice]], TextChoice]
+
+    @property
+    def config(self) -> Any:
+        """Return what transformers knows of the model."""
+
+    def operations(self, length: int) -> float:
+        """Return the operations that one window takes."""
+
+    def unstored_loss(self, windows: Windows) -> WindowLoss:
+        """Return the loss on windows."""
+
+    def write(self, start: int, drawn: Float[Array, "samples n"]) -> Int[Array, "samples n"]:
+        """Return what the model writes after `start`."""
+
+
+def known_text(run: SampleWriter, shipped: TokenizedText) -> TokenizedText:
     """Return the shipped text if the model predicts it better than token frequencies do, else its own samples.
 
     Both are decided and made once for the same weights, code and libraries.
@@ -54,7 +74,7 @@ def known_text(run: "OpenedModel", shipped: TokenizedText) -> TokenizedText:
     return _as_text(run, found["start"], np.array(found["ids"], np.int32))
 
 
-def written_by(run: "OpenedModel") -> TokenizedText:
+def written_by(run: SampleWriter) -> TokenizedText:
     """Return a model's own samples: at temperature 1, nothing cut off, from its start token, from a fixed seed.
 
     Raises:
@@ -96,24 +116,24 @@ def entropy(ids: Int[Array, " tokens"]) -> float:
     return float(-(shares * np.log(shares)).sum())
 
 
-def _known(run: "OpenedModel", shipped: TokenizedText) -> Known:
+def _known(run: SampleWriter, shipped: TokenizedText) -> TextChoice:
     windows = shipped.windows(_affordable(run, MOST_WINDOWS), window_length(run.architecture.n_ctx), SEED)
     loss = float(run.unstored_loss(windows).per_window().mean())
     if not np.isfinite(loss):
         raise CannotRunError("The model can't be run on text: what it predicts is not a number.")
-    found = Known(loss=loss, entropy=entropy(shipped.ids), start=0, ids=None)
+    found = TextChoice(loss=loss, entropy=entropy(shipped.ids), start=0, ids=None)
     if found["loss"] >= found["entropy"] and run.architecture.causal:
         text = written_by(run)
         found |= {"start": text.before[0], "ids": text.ids.tolist()}
     return found
 
 
-def _affordable(run: "OpenedModel", count: int) -> int:
+def _affordable(run: SampleWriter, count: int) -> int:
     each = run.operations(window_length(run.architecture.n_ctx))
     return budget.affordable(count, each, OPERATIONS, 1.0)
 
 
-def _as_text(run: "OpenedModel", start: int, ids: Int[Array, " tokens"]) -> TokenizedText:
+def _as_text(run: SampleWriter, start: int, ids: Int[Array, " tokens"]) -> TokenizedText:
     # Samples are independent of one another, so each counts as a file when intervals are made.
     starts = range(0, len(ids), window_length(run.architecture.n_ctx) - 1)
     return TokenizedText(NAME, digest_of_ids(ids), ids.astype(np.int32), before=(start,), starts=tuple(starts))

@@ -21,7 +21,7 @@ from generators.base.runs import PositionKind, SeeAttention, SeeLogits, SeeState
 from generators.runner import budget, modules
 from generators.runner.errors import CannotRunError
 from generators.runner.losses import Drift, MaskedTokens, NextToken, StoredLoss
-from generators.runner.own_samples import Known, known_text, written_by
+from generators.runner.own_samples import TextChoice, known_text, written_by
 from generators.runner.positions import find_positions
 from generators.runner.texts import TextWindows, TokenizedText, encode, text_for, window_length
 
@@ -32,7 +32,9 @@ FLOAT_BYTES = 4
 DIGITS = 16  # of a digest, in the name of a folder
 
 Watch = Callable[[float], None]  # called with the share of a finding's runs that is done
-Remember = Callable[[Callable[[], Known]], Known]  # returns what was made before for this model, or makes it
+Remember = Callable[
+    [Callable[[], TextChoice]], TextChoice
+]  # returns what was made before for this model, or makes it
 
 
 class OpenedModel:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from generators.base.progress import Report
-from generators.checkpoint.registry import FolderSource, Model, Registry
+from generators.checkpoint.registry import ON_OWN_SAMPLES, FolderSource, Model, Registry
 from generators.compute.judged import JudgedFinding, judged_model
 from generators.compute.records import ClaimRecord, FindingRecord, ModelFindings
 from generators.compute.results import Store
@@ -200,7 +200,7 @@ def all_models(registry: Registry, store: Store) -> Iterator[Model]:
     """Yield the models of the registry, then those that have results and no entry there."""
     yield from registry.models
     for name in store.names():
-        if registry.find(name) is None:
+        if registry.find(name) is None and not name.endswith(ON_OWN_SAMPLES):
             yield Model(name=name, title=name, sources=(FolderSource(folder=Path(name)),))
 
 

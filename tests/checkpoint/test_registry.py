@@ -16,11 +16,10 @@ from generators.checkpoint.registry import (
     Model,
     PackageSource,
     Registry,
-    find_model,
-    find_models,
     load_registry,
     slug,
 )
+from generators.checkpoint.typed import find_model, find_models
 from tests.conftest import ROOT
 
 HOSTILE_NAMES = [

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from generators.base.errors import InputError
-from generators.checkpoint.registry import FolderSource, find_models, load_registry
+from generators.checkpoint.registry import FolderSource, load_registry
+from generators.checkpoint.typed import find_models
 from generators.compute.results import Store
 from generators.findings import FINDINGS
 from generators.site.changes import change
