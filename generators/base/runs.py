@@ -124,8 +124,8 @@ class Run(Protocol):
     def attention(self, ids: Int[Array, "windows n"], see: SeeAttention) -> None:
         """Call `see` with where heads look, layer by layer."""
 
-    def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages d"]:
-        """Return every channel's mean before each block and after the last."""
+    def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages n d"]:
+        """Return every channel's mean over windows, at each position, before each block and after the last."""
 
     def replaced(
         self,

@@ -112,7 +112,7 @@ class Positions:
 
 
 def _frequencies(module: Any) -> Iterator[Any]:
-    """Yield the angles per position of a module that rotates, (pairs,); some modules keep one set for each layer type.
+    """Yield the angles per position of a module that rotates, (pairs,): one set, or one for each type of layer.
 
     Copies that transformers restores them from are among them.
     """

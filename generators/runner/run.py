@@ -369,18 +369,18 @@ class OpenedModel:
         finally:
             handle.remove()
 
-    def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages d"]:
-        """Return the mean of every channel, over windows and positions, before each block and after the last."""
-        sums = np.zeros((len(self._blocks) + 1, self.architecture.d_model))
+    def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages n d"]:
+        """Return the mean of every channel over windows, at each position, before each block and after the last."""
+        sums = np.zeros((len(self._blocks) + 1, ids.shape[1], self.architecture.d_model))
 
         def add(stage: int) -> Any:
             def before(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-                sums[stage] += modules.given(args, kwargs).sum(dim=(0, 1), dtype=torch.float64).cpu().numpy()
+                sums[stage] += modules.given(args, kwargs).sum(dim=0, dtype=torch.float64).cpu().numpy()
 
             return before
 
         def after(_: Any, args: Any, output: Any) -> None:
-            sums[-1] += modules.returned(output).sum(dim=(0, 1), dtype=torch.float64).cpu().numpy()
+            sums[-1] += modules.returned(output).sum(dim=0, dtype=torch.float64).cpu().numpy()
 
         with ExitStack() as hooks:
             for stage, block in enumerate(self._blocks):
@@ -388,7 +388,7 @@ class OpenedModel:
             hooks.callback(self._blocks[-1].register_forward_hook(after).remove)
             for _, batch in self._batches(ids, self._base_bytes(ids)):
                 self._base_states(batch)
-        return sums / ids.size
+        return sums / len(ids)
 
     # How it is run
 
