@@ -45,7 +45,8 @@ def _percent(share: float) -> str:
 def _slow_quarter(measured: Measurements[RotaryUseMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     turning = three_quarters(metrics["pairs"])
-    what = f"Stopping the slowest {metrics['pairs'] - turning} pairs"
+    still = metrics["pairs"] - turning
+    what = f"Stopping the slowest {f'{still} pairs' if still > 1 else 'pair'}"
     return _tested(metrics, turning, IDLE, metrics["quarter_by_chance"], what)
 
 
