@@ -37,7 +37,7 @@ def attend(copying, fed_by=PREVIOUS, seed=0):
 
 
 def measured(attend, arch=ARCH):
-    return FINDING.measure(Inputs({}, arch, run=StandIn(arch, None, kind=None, length=N, attend=attend, affords=24)))
+    return FINDING.measure(Inputs({}, arch, run=StandIn(arch, None, kind=None, length=N, attend=attend, affords=6)))
 
 
 @pytest.mark.parametrize(("copying", "verdict"), [(0.4, "holds"), (0.08, "partly"), (0.0, "fails")])
@@ -53,7 +53,8 @@ def test_a_planted_head_is_found(copying, verdict):
 def test_what_feeds_the_head_is_found():
     result = measured(attend(0.4))
     feeding = result.metrics["feeding"]
-    assert (feeding["layer"], feeding["head"]) == PREVIOUS
+    assert feeding["heads"] == ["L0H1"]
+    assert feeding["strongest"] == pytest.approx(0.6, abs=0.02)
     assert feeding["drop"] == pytest.approx(0.9, abs=0.02)
     assert len(feeding["others"]) == 3
     assert max(map(abs, feeding["others"])) < 0.01
@@ -83,20 +84,23 @@ def test_the_second_half_is_the_first():
 
 
 class Repeating(StandIn):
-    """Predicts what followed half a window ago, unless a head of layer 2 is silenced."""
+    """Predicts what followed half a window ago, unless the copying head is silenced."""
 
     def _logits(self, row):
         logits = np.zeros((len(row), 400), np.float32)
-        if not any(layer == 2 for layer, _ in self._silenced):
+        if COPYING not in self._silenced:
             logits[np.arange(HALF - 1, N), row[: N - HALF + 1]] = 20
         return logits
 
 
 def test_a_model_that_repeats_predicts_the_second_half_better():
-    run = Repeating(ARCH, None, kind=None, length=N, attend=attend(0.4), affords=8)
-    copying = FINDING.measure(Inputs({}, ARCH, run=run)).metrics["copying"]
-    assert copying["benefit"] == pytest.approx(np.log(400), rel=0.02)
-    assert copying["without"] == pytest.approx(0, abs=1e-6)
+    run = Repeating(ARCH, None, kind=None, length=N, attend=attend(0.4), affords=4)
+    result = FINDING.measure(Inputs({}, ARCH, run=run))
+    copying = result.metrics["copying"]
+    assert copying["benefit"]["mean"] == pytest.approx(np.log(400), rel=0.02)
+    assert copying["lost"] == pytest.approx(1)
+    assert copying["others"] == pytest.approx([0] * 5)
+    assert claims_of(result)["repeats-need-that-head"].verdict == "holds"
 
 
 def test_encoders_and_short_contexts_are_refused():

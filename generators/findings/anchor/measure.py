@@ -14,7 +14,7 @@ from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.nulls import drawn
 from generators.findings.running import SEED, Ran, WindowMean, grouped, mean_over_windows, ran, ratio_over_windows
 
-WINDOWS = 32
+WINDOWS = 64
 FIRST_QUERY = 64  # from which on attention to the first token counts; half a window where that is less
 OTHER_ROWS = 99  # rows of P that are replaced one at a time, beside row 0
 FEW_WINDOWS = 4  # on which they are
@@ -84,7 +84,7 @@ class AnchorMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
     """Measure attention to the first token, activations there, and the loss without its row of P.
 
-    Runs the model on 32 windows. Reads `position_embedding` (n, d) where there is one.
+    Runs the model on 64 windows. Reads `position_embedding` (n, d) where there is one.
 
     Raises:
         CannotRunError: where heads look can't be seen in this architecture.
@@ -186,7 +186,7 @@ class _Sizes:
 def _row_costs(run: Run, windows: Windows, P: Float[Array, "n d"]) -> RowCosts:
     loss = run.loss(windows)
     base = loss.per_window()
-    mean = P.mean(axis=0)
+    mean = P[1:].mean(axis=0)
 
     def without(*rows: int) -> Float[Array, "n d"]:
         changed = P.copy()

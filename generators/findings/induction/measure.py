@@ -1,5 +1,9 @@
 """Heads that copy: on random tokens seen twice, which heads look at what followed, and which heads feed them."""
 
+from collections.abc import Sequence
+from contextlib import ExitStack
+from math import comb
+
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -9,7 +13,7 @@ from generators.base.runs import Run
 from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nulls import drawn
-from generators.findings.running import SEED, mean_over_windows, ratio_over_windows
+from generators.findings.running import SEED, WindowMean, mean_over_windows, ratio_over_windows
 
 # The draw: sequences of tokens that occur in the text, each as likely as any other, half a window long, seen twice.
 SEQUENCES = 32
@@ -17,8 +21,10 @@ FEW_SEQUENCES = 8  # on which heads are silenced one at a time
 LONGEST = 256
 NEAREST = 16  # tokens back; nearer distances are what heads by distance look at
 APART = 4  # of the distances of the null from those of copying
+FEWEST_SEQUENCES = 2  # on which sets of heads are
 SILENCED = 24  # heads at most, those that look most at the previous token first
-PASSES = 3 * SEQUENCES + SILENCED * FEW_SEQUENCES
+SETS = 99  # of other heads
+PASSES = 3 * SEQUENCES + 2 * SILENCED * FEW_SEQUENCES + SETS * FEWEST_SEQUENCES
 FEWEST_DISTANCES = 99
 SHORTEST = 24  # tokens of a half
 
@@ -41,10 +47,14 @@ class InductionHeadRow(TypedDict):
 
 
 class Feeding(TypedDict):
-    """What silencing the head that looks most at the previous token, in front of the copying head, does to it."""
+    """What silencing the previous-token heads in front of the copying head, all at once, does to it.
 
-    layer: int
-    head: int
+    These are the heads that give the previous token at least half of what the strongest does. `others` is what
+    silencing as many other heads in front does, drawn at random.
+    """
+
+    heads: list[str]
+    strongest: float
     drop: float
     low: float
     high: float
@@ -52,13 +62,17 @@ class Feeding(TypedDict):
 
 
 class Copying(TypedDict):
-    """How much better the second half is predicted than the first, in nats per token; without the copying head."""
+    """How much better the second half is predicted than the first, in nats per token.
 
-    benefit: float
+    `lost` is the share of that which is lost while the copying head is silenced, `others` the same of other heads of
+    its layer, one at a time, and of heads of other layers, up to 24 in all.
+    """
+
+    benefit: WindowMean
+    lost: float
     low: float
     high: float
-    without: float
-    without_others: float
+    others: list[float]
 
 
 class InductionRun(TypedDict):
@@ -119,7 +133,7 @@ def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
         uniform=float(np.mean(1 / (np.arange(begins + half, begins + 2 * half) + 1))),
         other_distances=_other_distances(looks["by_distance"], half),
         feeding=feeding,
-        copying=_copying(run, ids, begins, half, divmod(best, arch.n_head)) if run.predicts else None,
+        copying=_copying(run, ids, begins, half, best) if run.predicts else None,
         ran=InductionRun(
             sequences=len(ids),
             half=half,
@@ -184,53 +198,88 @@ def _feeding(
     scores: dict[str, Float[Array, "sequences heads"]],
     best: int,
 ) -> tuple[dict[int, float], Feeding | None]:
-    """Silence heads in front of the copying head, one at a time; return what each takes from it."""
+    """Silence heads in front of the copying head; return what single ones take from it, and what feeders do."""
     n_head = run.architecture.n_head
-    layer, head = divmod(best, n_head)
-    previous = scores["previous"].mean(axis=0)
+    layer = best // n_head
+    previous, before = scores["previous"].mean(axis=0), scores["copying"][: len(ids), best]
     front = sorted(range(layer * n_head), key=lambda index: -previous[index])
-    front = front[: run.affordable(SILENCED, ids.shape[1], len(ids))]
     if not front:
         return {}, None
-    before = scores["copying"][: len(ids), best]
-    lost = {}
-    for index in front:
-        with run.silenced(*_place(index, n_head)):
-            lost[index] = before - _looks(run, ids, begins, half)["copying"][:, layer, head]
-    drops = {index: ratio_over_windows(values, before) for index, values in lost.items()}
-    first = front[0]
+
+    def lost(heads: Sequence[int], few: int) -> tuple[float, float, float]:
+        with ExitStack() as silenced:
+            for index in heads:
+                silenced.enter_context(run.silenced(index // n_head, [index % n_head]))
+            left = _copying_attention(run, ids[:few], begins, half, best)
+        return ratio_over_windows(before[:few] - left, before[:few])
+
+    alone = front[: run.affordable(SILENCED, ids.shape[1], len(ids))]
+    drops = {index: lost([index], len(ids))[0] for index in alone}
+    feeders = [index for index in front if previous[index] >= previous[front[0]] / 2]
+    others = [index for index in front if index not in feeders]
+    drop, low, high = lost(feeders, len(ids))
     feeding = Feeding(
-        layer=first // n_head,
-        head=first % n_head,
-        drop=drops[first][0],
-        low=drops[first][1],
-        high=drops[first][2],
-        others=[drops[index][0] for index in front[1:]],
+        heads=[f"L{index // n_head}H{index % n_head}" for index in feeders],
+        strongest=float(previous[front[0]]),
+        drop=drop,
+        low=low,
+        high=high,
+        others=[lost(one, FEWEST_SEQUENCES)[0] for one in _sets(others, len(feeders))],
     )
-    return {index: drop for index, (drop, _, _) in drops.items()}, feeding
+    return drops, feeding
 
 
-def _place(index: int, n_head: int) -> tuple[int, list[int]]:
-    return index // n_head, [index % n_head]
+def _sets(heads: list[int], size: int) -> list[list[int]]:
+    """Return up to 99 different sets of so many heads; none where there are fewer heads."""
+    if len(heads) < size:
+        return []
+    rng = np.random.default_rng([SEED, 3])
+    found: dict[tuple[int, ...], None] = {}
+    while len(found) < min(SETS, comb(len(heads), size)):
+        found[tuple(sorted(rng.permutation(heads)[:size].tolist()))] = None
+    return [list(one) for one in found]
 
 
-def _copying(run: Run, ids: Int[Array, "sequences n"], begins: int, half: int, best: tuple[int, int]) -> Copying:
-    """Return how much better the second half is predicted; without the copying head, and without its neighbours."""
-    layer, head = best
-    benefit = mean_over_windows(_benefit(run, ids, begins, half))
-    few = ids[:FEW_SEQUENCES]
-    with run.silenced(layer, [head]):
-        without = _benefit(run, ids, begins, half)
-    others = []
-    for other in [other for other in range(run.architecture.n_head) if other != head][:SILENCED]:
-        with run.silenced(layer, [other]):
-            others.append(float(_benefit(run, few, begins, half).mean()))
+def _copying_attention(
+    run: Run, ids: Int[Array, "sequences n"], begins: int, half: int, head: int
+) -> Float[Array, " sequences"]:
+    """Return a head's mean attention to what followed, of each sequence."""
+    found, (layer, place) = np.zeros(len(ids)), divmod(head, run.architecture.n_head)
+
+    def see(at: int, begin: int, weights: Float[Array, "batch heads n n"]) -> None:
+        if at == layer:
+            second = weights[:, place, begins + half :]
+            followed = np.diagonal(second, begins + 1, 1, 2)[..., : half - 1]
+            found[begin : begin + len(weights)] = followed.mean(axis=-1)
+
+    run.attention(ids, see)
+    return found
+
+
+def _copying(run: Run, ids: Int[Array, "sequences n"], begins: int, half: int, best: int) -> Copying:
+    """Return how much better the second half is predicted, and what of that single heads are needed for."""
+    n_head, heads = run.architecture.n_head, run.architecture.n_layer * run.architecture.n_head
+
+    def silenced(head: int, count: int) -> Float[Array, " sequences"]:
+        with run.silenced(head // n_head, [head % n_head]):
+            return _benefit(run, ids[:count], begins, half)
+
+    whole = _benefit(run, ids, begins, half)
+    lost, low, high = ratio_over_windows(whole - silenced(best, len(ids)), whole)
+    layer = range(best - best % n_head, best - best % n_head + n_head)
+    elsewhere = [head for head in range(heads) if head not in layer]
+    drawn_heads = [*layer, *np.random.default_rng([SEED, 4]).permutation(elsewhere).tolist()]
+    few = min(FEW_SEQUENCES, len(ids))
     return Copying(
-        benefit=benefit["mean"],
-        low=benefit["low"],
-        high=benefit["high"],
-        without=float(without.mean()),
-        without_others=float(np.median(others)) if others else benefit["mean"],
+        benefit=mean_over_windows(whole),
+        lost=lost,
+        low=low,
+        high=high,
+        others=[
+            ratio_over_windows(whole[:few] - silenced(head, few), whole[:few])[0]
+            for head in drawn_heads[: SILENCED + 1]
+            if head != best
+        ],
     )
 
 

@@ -12,11 +12,11 @@ from generators.findings.running import SEED, Ran, interval_over_windows, ran
 from generators.maths.channels import consistent_channel
 from generators.maths.ranks import spearman
 
-WINDOWS = 64
-PLACES = 32  # of every window, drawn with a seed
+WINDOWS = 128
+PLACES = 24  # of every window, drawn with a seed
 REMOVED = (1, 3, 5)  # channels, those with the largest shares first
 SHOWN = 8  # channels by layer, in the table and the figure
-ALIKE = 0.05  # mean cosine from which on shares of it say something
+ALIKE = 0.03  # mean cosine from which on shares of it say something
 
 
 class RogueRow(TypedDict):
@@ -67,7 +67,7 @@ class RogueMetrics(TypedDict):
 
 
 def measure(inputs: Inputs) -> Measurements[RogueMetrics]:
-    """Measure the mean cosine of 2,048 hidden states at each depth, and every channel's share in it.
+    """Measure the mean cosine of 3,072 hidden states at each depth, and every channel's share in it.
 
     Reads `blocks.*.ln2.gain` and, with the best frequencies, `token_embedding` (V, d), to place the channel by them.
     """

@@ -29,7 +29,10 @@ def _tested(
             f"{what} costs {_percent(found['damage'])} of stopping all {metrics['pairs']} pairs, but there are too "
             "few other sets of pairs to show that speed is the reason."
         )
-    beside = "" if by_chance is None else f"; with random pairs the median is {_percent(by_chance['median'])}"
+    beside = ""
+    if by_chance is not None:
+        median, limit = _percent(by_chance["median"]), _percent(by_chance["limit"])
+        beside = f"; with random pairs the median is {median}, and 1 in 100 costs less than {limit}"
     return Tested(
         found["damage"],
         f"{what} costs {_percent(found['damage'])} of what it costs to stop all {metrics['pairs']} pairs{beside}.",

@@ -19,11 +19,11 @@ from generators.maths.ranks import spearman
 from generators.maths.resampling import interval, resample_items, spearman_of
 
 Which = Literal["fastest", "slowest", "random"]
-WINDOWS = 16
+WINDOWS = 32
 FEW_WINDOWS = 4  # for random pairs, whose costs are compared with one another
 STEPS = 8  # of the number of pairs
-SETS, CLAIM_SETS = 5, 99  # random sets of each size, and of the sizes that claims are about
-FEWEST_SETS = 100  # that differ; among fewer, none is as rare as 1 in 100
+SETS, CLAIM_SETS = 5, 199  # random sets of each size, and of the sizes that claims are about
+FEWEST_SETS = 400  # that differ; of fewer, most would be drawn
 PASSES = 18 * WINDOWS + (2 * CLAIM_SETS + 6 * SETS) * FEW_WINDOWS
 PERMUTATIONS = 999  # of heads within their layers
 OUTLIER = 3.0  # times the median length of a head's pairs
