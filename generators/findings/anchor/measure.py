@@ -12,7 +12,15 @@ from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.nulls import drawn
-from generators.findings.running import SEED, Ran, WindowMean, grouped, mean_over_windows, ran, ratio_over_windows
+from generators.findings.running import (
+    SEED,
+    Ran,
+    WindowMean,
+    first_windows,
+    mean_over_windows,
+    ran,
+    ratio_over_windows,
+)
 
 WINDOWS = 64
 FIRST_QUERY = 64  # from which on attention to the first token counts; half a window where that is less
@@ -100,7 +108,7 @@ def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
     largest = max(range(len(stages)), key=lambda layer: stage_rows[layer]["over_median"])
     rows = []
     for index in range(looks.shape[1]):
-        mean = mean_over_windows(looks[:, index, 0])
+        mean = mean_over_windows(looks[:, index, 0], windows.files)
         n_head = inputs.architecture.n_head
         rows.append(
             AnchorHeadRow(
@@ -194,19 +202,20 @@ def _row_costs(run: Run, windows: Windows, P: Float[Array, "n d"]) -> RowCosts:
         return changed
 
     by_mean = _extra(run, loss, without(0), base)
-    everything = _extra(run, loss, grouped(P, len(P)), base)
-    share, low, high = ratio_over_windows(by_mean, everything)
-    few = run.windows(min(FEW_WINDOWS, len(base)), SEED, 1)
+    everything = _extra(run, loss, np.broadcast_to(mean, P.shape), base)
+    share, low, high = ratio_over_windows(by_mean, everything, windows.files)
+    few = first_windows(windows, FEW_WINDOWS)
     few_loss = run.loss(few)
     few_base = few_loss.per_window()
-    others = np.random.default_rng(SEED).permutation(np.arange(1, len(P)))[:OTHER_ROWS].tolist()
+    count = run.affordable(OTHER_ROWS, len(P), FEW_WINDOWS)
+    others = np.random.default_rng(SEED).permutation(np.arange(1, len(P)))[:count].tolist()
     costs = [float(_extra(run, few_loss, without(row), few_base).mean()) for row in (0, *others)]
     return RowCosts(
         unit=loss.unit,
-        first_by_mean=mean_over_windows(by_mean),
-        first_by_second=mean_over_windows(_extra(run, loss, np.vstack([P[1:2], P[1:]]), base)),
-        all_but_first=mean_over_windows(_extra(run, loss, without(*range(1, len(P))), base)),
-        all_rows=mean_over_windows(everything),
+        first_by_mean=mean_over_windows(by_mean, windows.files),
+        first_by_second=mean_over_windows(_extra(run, loss, np.vstack([P[1:2], P[1:]]), base), windows.files),
+        all_but_first=mean_over_windows(_extra(run, loss, without(*range(1, len(P))), base), windows.files),
+        all_rows=mean_over_windows(everything, windows.files),
         share=share,
         share_low=low,
         share_high=high,

@@ -60,7 +60,7 @@ def measure(inputs: Inputs) -> Measurements[DistanceMetrics]:
     for head in range(heads):
         low, high = interval_over_windows(
             lambda weights, head=head: _weighted(weights, profiles[:, head], squares[:, head]),  # type: ignore[misc]
-            len(profiles),
+            windows.files,
         )
         peak = int(offsets[np.argmax(profiles[:, head].mean(axis=0))])
         share = float(explained[head])

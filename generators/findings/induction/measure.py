@@ -114,7 +114,7 @@ def measure(inputs: Inputs) -> Measurements[InductionMetrics]:
     drops, feeding = _feeding(run, ids[:FEW_SEQUENCES], begins, half, scores, best)
     rows = []
     for index in range(scores["copying"].shape[1]):
-        mean = mean_over_windows(scores["copying"][:, index])
+        mean = mean_over_windows(scores["copying"][:, index], np.arange(len(ids)))
         rows.append(
             InductionHeadRow(
                 layer=index // arch.n_head,
@@ -211,31 +211,32 @@ def _feeding(
             for index in heads:
                 silenced.enter_context(run.silenced(index // n_head, [index % n_head]))
             left = _copying_attention(run, ids[:few], begins, half, best)
-        return ratio_over_windows(before[:few] - left, before[:few])
+        return ratio_over_windows(before[:few] - left, before[:few], np.arange(few))
 
     alone = front[: run.affordable(SILENCED, ids.shape[1], len(ids))]
     drops = {index: lost([index], len(ids))[0] for index in alone}
     feeders = [index for index in front if previous[index] >= previous[front[0]] / 2]
     others = [index for index in front if index not in feeders]
     drop, low, high = lost(feeders, len(ids))
+    sets = run.affordable(SETS, ids.shape[1], FEWEST_SEQUENCES)
     feeding = Feeding(
         heads=[f"L{index // n_head}H{index % n_head}" for index in feeders],
         strongest=float(previous[front[0]]),
         drop=drop,
         low=low,
         high=high,
-        others=[lost(one, FEWEST_SEQUENCES)[0] for one in _sets(others, len(feeders))],
+        others=[lost(one, min(FEWEST_SEQUENCES, len(ids)))[0] for one in _sets(others, len(feeders), sets)],
     )
     return drops, feeding
 
 
-def _sets(heads: list[int], size: int) -> list[list[int]]:
-    """Return up to 99 different sets of so many heads; none where there are fewer heads."""
+def _sets(heads: list[int], size: int, most: int) -> list[list[int]]:
+    """Return at most so many different sets of so many heads; none where there are fewer heads."""
     if len(heads) < size:
         return []
     rng = np.random.default_rng([SEED, 3])
     found: dict[tuple[int, ...], None] = {}
-    while len(found) < min(SETS, comb(len(heads), size)):
+    while len(found) < min(most, comb(len(heads), size)):
         found[tuple(sorted(rng.permutation(heads)[:size].tolist()))] = None
     return [list(one) for one in found]
 
@@ -265,19 +266,19 @@ def _copying(run: Run, ids: Int[Array, "sequences n"], begins: int, half: int, b
             return _benefit(run, ids[:count], begins, half)
 
     whole = _benefit(run, ids, begins, half)
-    lost, low, high = ratio_over_windows(whole - silenced(best, len(ids)), whole)
+    lost, low, high = ratio_over_windows(whole - silenced(best, len(ids)), whole, np.arange(len(ids)))
     layer = range(best - best % n_head, best - best % n_head + n_head)
     elsewhere = [head for head in range(heads) if head not in layer]
     drawn_heads = [*layer, *np.random.default_rng([SEED, 4]).permutation(elsewhere).tolist()]
     few = min(FEW_SEQUENCES, len(ids))
     return Copying(
-        benefit=mean_over_windows(whole),
+        benefit=mean_over_windows(whole, np.arange(len(ids))),
         lost=lost,
         low=low,
         high=high,
         others=[
-            ratio_over_windows(whole[:few] - silenced(head, few), whole[:few])[0]
-            for head in drawn_heads[: SILENCED + 1]
+            ratio_over_windows(whole[:few] - silenced(head, few), whole[:few], np.arange(few))[0]
+            for head in drawn_heads[: 1 + run.affordable(SILENCED, ids.shape[1], few)]
             if head != best
         ],
     )

@@ -6,7 +6,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.base.runs import Run
-from generators.findings.running import SEED, WindowMean, mean_over_windows
+from generators.findings.running import SEED, WindowMean, first_windows, mean_over_windows
 
 WINDOWS = 32
 SWEPT_WINDOWS = 4  # on which other channels are held: their costs are compared with one another only
@@ -42,7 +42,7 @@ def cost_of(run: Run, channel: int, d: int, last: bool) -> ChannelCost:
             return loss.per_window() - base
 
     flat, exact = extra(means[:, [channel]]), extra(by_position[:, :, [channel]])
-    few = run.windows(min(SWEPT_WINDOWS, len(base)), SEED, 1)
+    few = first_windows(windows, SWEPT_WINDOWS)
     count = run.affordable(OTHERS, few.ids.shape[1], len(few.ids))
     drawn = np.random.default_rng(CHANNEL_SEED).permutation(d).tolist()
     swept = [channel, *[other for other in drawn if other != channel][:count]]
@@ -55,8 +55,8 @@ def cost_of(run: Run, channel: int, d: int, last: bool) -> ChannelCost:
     return ChannelCost(
         channel=channel,
         unit=loss.unit,
-        at_its_mean=mean_over_windows(flat),
-        per_position=mean_over_windows(exact),
+        at_its_mean=mean_over_windows(flat, windows.files),
+        per_position=mean_over_windows(exact, windows.files),
         swept=costs[0],
         others=costs[1:],
     )

@@ -9,6 +9,8 @@ THIRD = 1 / 3
 PARTLY = 0.2
 RARE = 0.01  # share of channels that rank as high
 FEWEST_CHANNELS = 100
+GAIN = 2.0  # times the median gain, from which on ln2 singles a channel out
+CORRELATION = 0.3  # |rank correlation| with log-frequency, from which on a channel is one of frequency
 NOT_ALIKE = f"At no layer do states at different places have a mean cosine of {ALIKE:g}."
 
 
@@ -32,7 +34,9 @@ def _third(measured: Measurements[RogueMetrics]) -> Tested | Untested:
     )
 
 
-def _ranked(metrics: RogueMetrics, found: RankOfChannel | None, what: str, absent: str) -> Tested | Untested:
+def _ranked(
+    metrics: RogueMetrics, found: RankOfChannel | None, least: float, what: str, absent: str
+) -> Tested | Untested:
     row = rogue_of(metrics)
     if row is None:
         return Untested(NOT_ALIKE)
@@ -44,20 +48,23 @@ def _ranked(metrics: RogueMetrics, found: RankOfChannel | None, what: str, absen
     return Tested(
         found["rank"] / found["channels"],
         f"Channel {row['channel']}, which makes most of the mean cosine at layer {row['layer']}, has place "
-        f"{found['rank']} of {found['channels']} by {what}.{first}",
+        f"{found['rank']} of {found['channels']} by {what} ({found['size']:.2f}).{first}",
         baseline=0.5,
+        also=found["size"] >= least,
     )
 
 
 def _ln2(measured: Measurements[RogueMetrics]) -> Tested | Untested:
     metrics = measured.metrics
-    return _ranked(metrics, metrics["ln2"], "its gain in ln2", "No norm before the MLP singles out a channel.")
+    what = "its gain in ln2 over the median gain"
+    return _ranked(metrics, metrics["ln2"], GAIN, what, "No norm before the MLP singles out a channel.")
 
 
 def _frequency(measured: Measurements[RogueMetrics]) -> Tested | Untested:
     metrics = measured.metrics
-    what = "correlation with the frequency of tokens"
-    return _ranked(metrics, metrics["frequency"], what, "Frequencies of tokens, or their embeddings, aren't known.")
+    what = "|rank correlation| with the frequency of tokens"
+    absent = "Frequencies of tokens, or their embeddings, aren't known."
+    return _ranked(metrics, metrics["frequency"], CORRELATION, what, absent)
 
 
 RULES = (
@@ -79,6 +86,7 @@ RULES = (
         sense="at most",
         holds=RARE,
         unit="of channels",
+        also=f"that gain is at least {GAIN:g} times the median",
         test=_ln2,
     ),
     Rule(
@@ -89,6 +97,7 @@ RULES = (
         sense="at most",
         holds=RARE,
         unit="of channels",
+        also=f"that correlation is at least {CORRELATION:g}",
         test=_frequency,
     ),
 )

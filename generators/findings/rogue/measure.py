@@ -1,7 +1,7 @@
 """How alike hidden states are at different places of a text, and which channels make them so."""
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
@@ -48,10 +48,11 @@ class SharedRow(TypedDict):
 
 
 class RankOfChannel(TypedDict):
-    """Which place the rogue channel has among all by some measure; 1 is the first."""
+    """Which place the rogue channel has among all by the `size` of some measure; 1 is the first."""
 
     first: int
     rank: int
+    size: float
     channels: int
 
 
@@ -88,7 +89,7 @@ def measure(inputs: Inputs) -> Measurements[RogueMetrics]:
     run.hidden_states(windows.ids, see)
     rows, shares = [], np.empty((depths, d))
     for layer, each in enumerate(states):
-        row, shares[layer] = _row(layer, each)
+        row, shares[layer] = _row(layer, each, windows.files)
         rows.append(row)
     alike = [row for row in rows if row["mean_cosine"] >= ALIKE]
     worst = max(alike, key=lambda row: row["share"])["layer"] if alike else None
@@ -142,14 +143,16 @@ def isoscore(states: Float[Array, "n d"]) -> float:
     return float((d * used - 1) / (d - 1))
 
 
-def _row(layer: int, states: Float[Array, "windows places d"]) -> tuple[RogueRow, Float[Array, " d"]]:
+def _row(
+    layer: int, states: Float[Array, "windows places d"], files: Int[Array, " windows"]
+) -> tuple[RogueRow, Float[Array, " d"]]:
     flat = states.reshape(-1, states.shape[-1])
     mean, parts = mean_cosine(flat)
     order = np.argsort(-parts, kind="stable")
     channel = int(order[0])
     unit = _unit(states)
     low, high = interval_over_windows(
-        lambda weights: _share_of(weights, unit.sum(axis=1), np.sum(unit**2, axis=1), channel), len(states)
+        lambda weights: _share_of(weights, unit.sum(axis=1), np.sum(unit**2, axis=1), channel), files
     )
     less = [mean_cosine(np.delete(flat, order[:count], axis=1))[0] for count in REMOVED]
     row = RogueRow(
@@ -212,4 +215,4 @@ def _by_frequency(inputs: Inputs, channel: int) -> RankOfChannel | None:
 
 def _rank(values: Float[Array, " d"], channel: int, first: int) -> RankOfChannel:
     rank = 1 + int(np.sum(values > values[channel]))
-    return RankOfChannel(first=first, rank=rank, channels=len(values))
+    return RankOfChannel(first=first, rank=rank, size=float(values[channel]), channels=len(values))

@@ -14,7 +14,15 @@ from generators.findings.inputs import Inputs, NotApplicableError, model_of
 from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nulls import RESAMPLES, drawn
 from generators.findings.rotary_use.pairs import PairsOfHeads, pairs_of_heads, speeds
-from generators.findings.running import SEED, Ran, WindowMean, mean_over_windows, ran, ratio_over_windows
+from generators.findings.running import (
+    SEED,
+    Ran,
+    WindowMean,
+    first_windows,
+    mean_over_windows,
+    ran,
+    ratio_over_windows,
+)
 from generators.maths.ranks import spearman
 from generators.maths.resampling import interval, resample_items, spearman_of
 
@@ -114,7 +122,7 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
     if len(order) < 2:
         raise NotApplicableError("A single pair of channels turns: there are none to choose from.")
     windows = run.windows(WINDOWS, SEED, PASSES / WINDOWS)
-    many, few = _Turning(run, windows), _Turning(run, run.windows(FEW_WINDOWS, SEED, 1))
+    many, few = _Turning(run, windows), _Turning(run, first_windows(windows, FEW_WINDOWS))
     steps = sorted({round(len(order) * step / STEPS) for step in range(1, STEPS)} - {0, len(order)})
     claimed = {three_quarters(len(order)), len(order) // 2}
     rows, chances = [], {}
@@ -130,8 +138,8 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
     metrics = RotaryUseMetrics(
         pairs=len(order),
         unit=many.unit,
-        base=mean_over_windows(many.base),
-        stopped=mean_over_windows(many.lost),
+        base=mean_over_windows(many.base, windows.files),
+        stopped=mean_over_windows(many.lost, windows.files),
         damages=rows,
         quarter_by_chance=chances[three_quarters(len(order))],
         half_by_chance=chances[len(order) // 2],
@@ -153,7 +161,7 @@ class _Turning:
     """The model with only some pairs turning, on some windows."""
 
     def __init__(self, run: Run, windows: Windows) -> None:
-        self._run, self._loss = run, run.loss(windows)
+        self._run, self._loss, self.files = run, run.loss(windows), windows.files
         self.unit, self.base = self._loss.unit, self._loss.per_window()
         self.lost = self._extra([])
 
@@ -163,7 +171,7 @@ class _Turning:
 
     def row(self, which: Which, turning: Sequence[int]) -> TurningRow:
         """Return the damage of stopping all pairs but these."""
-        damage, low, high = ratio_over_windows(self._extra(turning), self.lost)
+        damage, low, high = ratio_over_windows(self._extra(turning), self.lost, self.files)
         return TurningRow(which=which, turning=len(turning), damage=damage, low=low, high=high)
 
     def random_sets(self, pairs: int, turning: int, sets: int) -> Float[Array, " sets"]:
