@@ -124,15 +124,22 @@ class Run(Protocol):
     def attention(self, ids: Int[Array, "windows n"], see: SeeAttention) -> None:
         """Call `see` with where heads look, layer by layer."""
 
-    def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages d"]:
-        """Return every channel's mean before each block and after the last."""
+    def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages n d"]:
+        """Return every channel's mean over windows, at each position, before each block and after the last."""
 
     def replaced(
-        self, *, rows: Float[Array, "m d"] | None = None, ids: Float[Array, " n"] | None = None
+        self,
+        *,
+        rows: Float[Array, "m d"] | None = None,
+        ids: Float[Array, " n"] | None = None,
+        pairs: Sequence[int] | None = None,
     ) -> AbstractContextManager[None]:
-        """Run with other position rows (models with a table) or position ids (the others)."""
+        """Run with other position rows (models with a table), other ids (the others), or only these pairs turning."""
 
     def held(
-        self, channels: Sequence[int], values: Float[Array, "stages channels"], *, last: bool = True
+        self, channels: Sequence[int], values: Float[Array, "stages ... channels"], *, last: bool = True
     ) -> AbstractContextManager[None]:
         """Run with channels of the stream held at `values[i]` before block i, and if `last` after the last block."""
+
+    def silenced(self, layer: int, heads: Sequence[int]) -> AbstractContextManager[None]:
+        """Run with what these heads of a layer write set to 0."""

@@ -64,6 +64,12 @@ def interval(draws: Float[Array, " draws"]) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def jackknife(without: Float[Array, " folds"], whole: float) -> tuple[float, float]:
+    """Return the 95 % interval of a value from what it is with each fold left out."""
+    error = np.sqrt((len(without) - 1) * np.mean((without - without.mean()) ** 2))
+    return whole - 1.96 * float(error), whole + 1.96 * float(error)
+
+
 # Resampling
 
 

@@ -1,7 +1,7 @@
 """Positions of our making: rows of a table, ids that rotations are made from, distances of ALiBi."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -82,6 +82,45 @@ class Positions:
                     hook = block.register_forward_pre_hook(replace, with_kwargs=True, prepend=True)
                     hooks.callback(hook.remove)
             yield
+
+    @contextmanager
+    def pairs(self, turning: Sequence[int]) -> Iterator[None]:
+        """Run with only these pairs of channels turning; the others are rotated by an angle of 0 everywhere.
+
+        Pairs count as the model's frequencies do, so it makes no difference which channels it pairs.
+
+        Raises:
+            CannotRunError: the model doesn't rotate, or its frequencies can't be found.
+        """
+        import torch
+
+        rotations = modules.find_rotations(self.model) if self.kind == "rotary" else []
+        frequencies = [array for rotation in rotations for array in _frequencies(rotation)]
+        if not frequencies:
+            raise CannotRunError("Rotary pairs can't be stopped: this model has no rotations with frequencies.")
+        before = [array.clone() for array in frequencies]
+        with torch.no_grad():
+            try:
+                for array in frequencies:
+                    still = torch.ones(len(array), dtype=torch.bool, device=array.device)
+                    still[[pair for pair in turning if pair < len(array)]] = False
+                    array[still] = 0
+                yield
+            finally:
+                for array, values in zip(frequencies, before, strict=True):
+                    array.copy_(values)
+
+
+def _frequencies(module: Any) -> Iterator[Any]:
+    """Yield the angles per position of a module that rotates, (pairs,): one set, or one for each type of layer.
+
+    Copies that transformers restores them from are among them.
+    """
+    import torch
+
+    for name, array in {**vars(module), **dict(module.named_buffers(recurse=False))}.items():
+        if name.endswith("inv_freq") and torch.is_tensor(array):
+            yield array
 
 
 def find_positions(model: Any, blocks: list[Any], tensor: str | None, first_row: int) -> Positions | None:

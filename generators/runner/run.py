@@ -286,9 +286,15 @@ class OpenedModel:
 
     @contextmanager
     def replaced(
-        self, *, rows: Float[Array, "m d"] | None = None, ids: Float[Array, " n"] | None = None
+        self,
+        *,
+        rows: Float[Array, "m d"] | None = None,
+        ids: Float[Array, " n"] | None = None,
+        pairs: Sequence[int] | None = None,
     ) -> Iterator[None]:
         """Run with other position rows (models with a table), or position ids (rotations, ALiBi).
+
+        With `pairs`, only these rotary pairs turn, in all layers; the others stand still.
 
         Raises:
             CannotRunError: the model's positions can't be replaced, or not so.
@@ -302,18 +308,22 @@ class OpenedModel:
         elif ids is not None:
             with found.ids(ids):
                 yield
+        elif pairs is not None:
+            with found.pairs(pairs):
+                yield
         else:
-            raise ValueError("rows or ids are to be given")
+            raise ValueError("rows, ids or pairs are to be given")
 
     @contextmanager
     def held(
-        self, channels: Sequence[int], values: Float[Array, "stages channels"], *, last: bool = True
+        self, channels: Sequence[int], values: Float[Array, "stages ... channels"], *, last: bool = True
     ) -> Iterator[None]:
         """Run with channels of the stream held at `values[i]` before block i, and if asked after the last block.
 
         Args:
             channels: which.
-            values: by stage; one row more than there are blocks if `last`.
+            values: by stage, the same at all positions or (stages, n, channels); one row more than there are blocks
+                if `last`.
             last: hold them before the final norm too; a model that ends with a block has none.
         """
         places = torch.as_tensor(list(channels), device=self.device)
@@ -340,18 +350,39 @@ class OpenedModel:
                 hooks.callback(self._blocks[-1].register_forward_hook(after).remove)
             yield
 
-    def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages d"]:
-        """Return the mean of every channel, over windows and positions, before each block and after the last."""
-        sums = np.zeros((len(self._blocks) + 1, self.architecture.d_model))
+    @contextmanager
+    def silenced(self, layer: int, heads: Sequence[int]) -> Iterator[None]:
+        """Run with what these heads of a layer write set to 0, before their layer's output matrix.
+
+        Raises:
+            CannotRunError: where heads are joined can't be found in this architecture.
+        """
+        width = self.architecture.d_head
+        channels = [head * width + channel for head in heads for channel in range(width)]
+
+        def hook(_: Any, args: tuple[Any, ...]) -> Any:
+            joined = args[0].clone()
+            joined[..., channels] = 0
+            return (joined, *args[1:])
+
+        handle = self._outputs[layer].register_forward_pre_hook(hook)
+        try:
+            yield
+        finally:
+            handle.remove()
+
+    def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages n d"]:
+        """Return the mean of every channel over windows, at each position, before each block and after the last."""
+        sums = np.zeros((len(self._blocks) + 1, ids.shape[1], self.architecture.d_model))
 
         def add(stage: int) -> Any:
             def before(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-                sums[stage] += modules.given(args, kwargs).sum(dim=(0, 1), dtype=torch.float64).cpu().numpy()
+                sums[stage] += modules.given(args, kwargs).sum(dim=0, dtype=torch.float64).cpu().numpy()
 
             return before
 
         def after(_: Any, args: Any, output: Any) -> None:
-            sums[-1] += modules.returned(output).sum(dim=(0, 1), dtype=torch.float64).cpu().numpy()
+            sums[-1] += modules.returned(output).sum(dim=0, dtype=torch.float64).cpu().numpy()
 
         with ExitStack() as hooks:
             for stage, block in enumerate(self._blocks):
@@ -359,7 +390,7 @@ class OpenedModel:
             hooks.callback(self._blocks[-1].register_forward_hook(after).remove)
             for _, batch in self._batches(ids, self._base_bytes(ids)):
                 self._base_states(batch)
-        return sums / ids.size
+        return sums / len(ids)
 
     # How it is run
 
@@ -379,6 +410,33 @@ class OpenedModel:
     @cached_property
     def _blocks(self) -> list[Any]:
         return modules.find_blocks(self._base, self.architecture.n_layer)
+
+    @cached_property
+    def _outputs(self) -> list[Any]:
+        """The module of every block that joins its heads: the last one with a matrix that its attention calls."""
+        width = self.architecture.n_head * self.architecture.d_head
+        called: list[Any] = [None] * len(self._blocks)
+
+        def note(layer: int) -> Any:
+            def hook(module: Any, args: tuple[Any, ...]) -> None:
+                if args and torch.is_tensor(args[0]) and args[0].shape[-1] == width:
+                    called[layer] = module
+
+            return hook
+
+        with ExitStack() as hooks:
+            for layer, block in enumerate(self._blocks):
+                attention = next((part for part in block.modules() if "Attention" in type(part).__name__), None)
+                for module in [] if attention is None else attention.modules():
+                    if getattr(module, "weight", None) is not None and module.weight.ndim == 2:
+                        hooks.callback(module.register_forward_pre_hook(note(layer)).remove)
+            with self._computing():
+                self._base_states(torch.zeros((1, 2), dtype=torch.int64, device=self.device))
+        if None in called:
+            raise CannotRunError(
+                "Heads can't be silenced: where they are joined can't be found in this architecture."
+            )
+        return called
 
     @cached_property
     def _positions(self) -> Any:

@@ -19,6 +19,9 @@ class StandIn:
     and by `costs[channel]` while a channel is held, which adds `guesses[channel]` times log-frequency to the logits.
     Heads attend `looks[head]` tokens back, with what is left spread evenly; the less, the further the positions of
     neighbours are from where they should be. Stage i of the stream is `shares[i]` of variance between positions.
+    Where `states` is given, it makes the stream: of a stage and token ids, (windows, n, d). `attend` likewise makes
+    attention, of a layer, token ids and the heads of all layers that are silenced. The loss grows by `pairs[pair]`
+    for every rotary pair that stands still.
     """
 
     def __init__(
@@ -37,6 +40,10 @@ class StandIn:
         shares: Sequence[float] = (),
         never: Sequence[int] = (),
         predicts: bool = True,
+        states: Callable[[int, Array], Array] | None = None,
+        attend: Callable[[int, Array, set[tuple[int, int]]], Array] | None = None,
+        pairs: Sequence[float] = (),
+        affords: int = 32,
     ) -> None:
         self.architecture, self.position_kind, self.predicts = architecture, kind, predicts
         self._length = length
@@ -47,6 +54,10 @@ class StandIn:
         vocab = int(architecture.vocab_size or 900)
         self._log_frequency = np.zeros(vocab) if log_frequency is None else log_frequency
         self._looks, self._shares, self._never = looks, shares, list(never)
+        self._states, self._attend, self._pairs = states, attend, np.asarray(pairs, float)
+        self._still: list[int] = []
+        self._affords = affords  # windows
+        self._silenced: set[tuple[int, int]] = set()
         ids = np.random.default_rng(5).integers(3, vocab, 64 * length).astype(np.int32)
         self.text = TokenizedText("a text of random tokens", "0" * 64, ids)
         self.record = {"torch": "none"}
@@ -58,7 +69,7 @@ class StandIn:
         self.budget_s, self.was_cut, self.unfinished = budget_s, False, unfinished
 
     def affordable(self, count: int, length: int, passes: float) -> int:
-        return min(count, 32)
+        return min(count, self._affords)
 
     def windows(self, count: int, seed: int, passes: float = 1.0) -> TextWindows:
         return self.text.windows(self.affordable(count, self._length, passes), self._length, seed)
@@ -73,7 +84,17 @@ class StandIn:
         return float(np.mean((self._now - self._right) ** 2)) / spread if spread else 0.0
 
     @contextmanager
-    def replaced(self, *, rows: Array | None = None, ids: Array | None = None) -> Iterator[None]:
+    def replaced(
+        self, *, rows: Array | None = None, ids: Array | None = None, pairs: Sequence[int] | None = None
+    ) -> Iterator[None]:
+        if pairs is not None:
+            assert self.position_kind == "rotary"
+            self._still = [pair for pair in range(len(self._pairs)) if pair not in set(pairs)]
+            try:
+                yield
+            finally:
+                self._still = []
+            return
         assert (rows is None) != (self.position_kind == "table")
         if rows is not None:
             given = np.asarray(rows, float)
@@ -87,12 +108,21 @@ class StandIn:
 
     @contextmanager
     def held(self, channels: Sequence[int], values: Array, *, last: bool = True) -> Iterator[None]:
-        assert values.shape == (self.architecture.n_layer + 1, len(channels))
+        assert values.shape[0] == self.architecture.n_layer + 1
+        assert values.shape[-1] == len(channels)
         before, self._held = self._held, [*self._held, *channels]
         try:
             yield
         finally:
             self._held = before
+
+    @contextmanager
+    def silenced(self, layer: int, heads: Sequence[int]) -> Iterator[None]:
+        before, self._silenced = self._silenced, self._silenced | {(layer, head) for head in heads}
+        try:
+            yield
+        finally:
+            self._silenced = before
 
     def loss(self, windows: TextWindows) -> "StandInLoss":
         return StandInLoss(self, windows)
@@ -118,6 +148,9 @@ class StandIn:
         curve = (curve - curve.mean(axis=0)) / np.sqrt(np.mean(np.sum((curve - curve.mean(axis=0)) ** 2, axis=1)))
         axes = np.linalg.qr(rng.standard_normal((d, 3)))[0]
         for stage in range(self.architecture.n_layer + 1):
+            if self._states is not None:
+                see(stage, 0, self._states(stage, ids).astype(np.float32))
+                continue
             share = self._shares[stage] if self._shares else 0.3
             within = np.random.default_rng([12, stage]).standard_normal((*ids.shape, d)) * np.sqrt((1 - share) / d)
             states = (np.sqrt(share) * curve @ axes.T + within).astype(np.float32)
@@ -125,7 +158,7 @@ class StandIn:
             see(stage, 3, states[3:])
 
     def stage_means(self, ids: Array) -> Array:
-        return np.zeros((self.architecture.n_layer + 1, self.architecture.d_model))
+        return np.zeros((self.architecture.n_layer + 1, ids.shape[1], self.architecture.d_model))
 
     def attention(self, ids: Array, see: Callable[[int, int, Array], None]) -> None:
         n, heads = ids.shape[1], self.architecture.n_head
@@ -133,6 +166,9 @@ class StandIn:
         everywhere = np.tril(np.ones((n, n))) if self.architecture.causal else np.ones((n, n))
         everywhere /= everywhere.sum(axis=1, keepdims=True)
         for layer in range(self.architecture.n_layer):
+            if self._attend is not None:
+                see(layer, 0, self._attend(layer, ids, self._silenced).astype(np.float32))
+                continue
             weights = np.empty((len(ids), heads, n, n), np.float32)
             for head in range(heads):
                 index = layer * heads + head
@@ -156,4 +192,5 @@ class StandInLoss:
                 logits = run._logits(row).astype(np.float64)
                 see(window, logits - np.logaddexp.reduce(logits, axis=1, keepdims=True), row)
         wobble = 1 + run._noise * np.random.default_rng(3).standard_normal(len(ids))
-        return 2 + wobble * (run._needs * run.off + sum(run._costs.get(c, 0.0) for c in run._held))
+        costs = sum(run._costs.get(c, 0.0) for c in run._held) + run._pairs[run._still].sum()
+        return 2 + wobble * (run._needs * run.off + costs)

@@ -20,18 +20,20 @@ from generators.compute.judged import read_metrics
 from generators.findings import FINDINGS, plantings
 from generators.findings.contract import Finding, roles
 from generators.findings.facts import EntityNote, Fact
-from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs
+from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs, NotApplicableError
 from generators.findings.judging import VERDICTS
 from generators.findings.measured import Measurements, Table
 from generators.site.words import caption, environment
 from generators.tokens.frequency import TokenFrequency
 from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
 from tests import synthetic
+from tests.findings.by_reference import attention_to
 from tests.findings.stand_in import StandIn
 
 V, D, LAYERS = 900, 48, 3
 CLUMP, LONG = range(100, 140), range(200, 210)  # tokens that huddle, and tokens that other tokens yield
 UNSAID = {"nan", "inf", "None", "True", "False"}  # what numbers that are absent look like in a sentence
+ROTARY = "rotary"  # a scene for findings that don't apply to the others
 every_finding = pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.name)
 
 
@@ -75,6 +77,13 @@ def scenes() -> dict[str, Inputs]:
     falling = replace(arch, positions="alibi", slopes=(0.5, 0.0625), score_cap=20.0)
     turns = Rotary(8, (6.3, 20.0, 63.0, 200.0))
     turning = replace(arch, positions="rotary", rotary=(turns, None, turns), windows=(32, None, 32))
+    spinning = replace(arch, positions="rotary", rotary=(turns,) * LAYERS)
+    attended = {role: array for role, array in gaussian.items() if role != "position_embedding"}
+    streams = np.random.default_rng(4).standard_normal((64, D))
+    reading = {
+        "states": lambda stage, ids: np.broadcast_to(streams, (len(ids), *streams.shape)),
+        "attend": lambda layer, ids, _: np.stack([attention_to(streams, attended, spinning, layer)] * len(ids)),
+    }
     log_frequency = frequencies()[0].log_frequency
     looks, shares = (0.9, 0.4, 0.0), (0.5, 0.6, 0.3, 0.0)
 
@@ -87,19 +96,43 @@ def scenes() -> dict[str, Inputs]:
         "planted": Inputs(planted, falling, vocabulary(), frequencies(), run(planted, falling, **seen)),
         "untied": Inputs(untied, biased, vocabulary(), frequencies(), run(untied, biased)),
         "bare": Inputs(weights_of(2, planted=False), turning, run=StandIn(turning, None, kind="rotary")),
+        ROTARY: Inputs(
+            attended, spinning, run=StandIn(spinning, None, kind="rotary", pairs=(1.0, 0.5, 0.2, 0.1), **reading)
+        ),
     }
 
 
 @cache
-def measured(finding: Finding[Any], scene: str) -> Measurements[Any]:
+def found(finding: Finding[Any], scene: str) -> Measurements[Any] | None:
+    """Return what is measured in a scene; None where the finding says that it doesn't apply there."""
     inputs = scenes()[scene]
+    if scene == ROTARY and found(finding, "gaussian") is not None:
+        return None  # what applies to other models is seen there
     if scene == "bare":
         needed = roles(finding.needs, LAYERS)
         inputs = replace(inputs, weights={role: inputs.weights[role] for role in needed})
-    return finding.measure(inputs)
+    try:
+        return finding.measure(inputs)
+    except NotApplicableError:
+        return None
 
 
-every_scene = pytest.mark.parametrize("scene", ["gaussian", "planted", "untied", "bare"])
+def measured(finding: Finding[Any], scene: str) -> Measurements[Any]:
+    result = found(finding, scene)
+    if result is None:
+        pytest.skip(f"{finding.name} isn't measured in this scene")
+    return result
+
+
+def all_measured(finding: Finding[Any]) -> list[Measurements[Any]]:
+    """Return what is measured in all scenes that the finding applies to, one of them at least."""
+    results = [found(finding, scene) for scene in scenes()]
+    applicable = [result for result in results if result is not None]
+    assert len(applicable) >= 2
+    return applicable
+
+
+every_scene = pytest.mark.parametrize("scene", ["gaussian", "planted", "untied", "bare", ROTARY])
 
 
 # Metrics and tables
@@ -116,7 +149,7 @@ def test_stored_metrics_are_those_that_were_measured(finding, scene):
 
 @every_finding
 def test_a_number_that_is_missing_is_named_and_one_of_another_name_refused(finding):
-    stored = json.loads(json.dumps(measured(finding, "gaussian").metrics))
+    stored = json.loads(json.dumps(all_measured(finding)[0].metrics))
     for key in stored:
         there = {name: value for name, value in stored.items() if name != key}
         assert read_metrics(finding.metrics, there) == (there, ((key,),))
@@ -231,7 +264,8 @@ class Watched:
 
 @every_finding
 def test_what_is_read_is_declared_and_what_is_declared_is_read(finding):
-    watched = [Watched(finding, inputs) for name, inputs in scenes().items() if name != "bare"]
+    applicable = [name for name in scenes() if name != "bare" and found(finding, name) is not None]
+    watched = [Watched(finding, scenes()[name]) for name in applicable]
     for each in watched:
         finding.measure(cast(Inputs, each))
     assert set().union(*(each.architecture.asked for each in watched)) == set(finding.config)
@@ -355,7 +389,7 @@ def asked_by_templates() -> set[str]:
 
 @cache
 def figure_names(finding: Finding[Any]) -> set[str]:
-    return {figure.name for scene in scenes() for figure in finding.figures(measured(finding, scene))}
+    return {figure.name for known in all_measured(finding) for figure in finding.figures(known)}
 
 
 @every_scene
@@ -423,8 +457,7 @@ def test_facts_on_entities_name_figures_and_ask_for_what_is_measured(finding):
     there: set[str] = set()
     said: list[Fact] = []
     counts = {"channel": D, "head": LAYERS * synthetic.architecture(d_model=D).n_head, "position": None, "token": V}
-    for scene in scenes():
-        known = measured(finding, scene)
+    for known in all_measured(finding):
         there |= {*known.arrays, *known.tables, ""}
         for kind, says in finding.facts.entities.items():
             said += says(stored(known, asked), counts[kind])
@@ -440,13 +473,13 @@ def test_facts_on_entities_name_figures_and_ask_for_what_is_measured(finding):
 
 @every_finding
 def test_words_for_columns_are_for_columns_that_there_are(finding):
-    columns = {name for scene in scenes() for t in measured(finding, scene).tables.values() for name in t.columns}
+    columns = {name for known in all_measured(finding) for t in known.tables.values() for name in t.columns}
     assert set(finding.facts.columns) <= columns
 
 
 @every_finding
 def test_what_other_pages_take_is_made_from_stored_metrics(finding):
-    known = [measured(finding, scene) for scene in scenes()]
+    known = all_measured(finding)
     facts = finding.facts
     assert all(word == word.strip() for word in facts.search)
     assert facts.curve is None or facts.curve.figure in figure_names(finding)

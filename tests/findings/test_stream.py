@@ -8,7 +8,8 @@ from generators.findings import plantings
 from generators.findings.inputs import Inputs
 from generators.findings.stream import FINDING
 from generators.findings.stream.figures import same_signs
-from generators.findings.stream.moments import FOLDS, Moments, jackknife
+from generators.findings.stream.moments import FOLDS, Moments
+from generators.maths.resampling import jackknife
 from tests import synthetic
 from tests.findings.stand_in import StandIn
 

@@ -93,7 +93,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     loss = run.loss(windows)
     base = _Predictions(log_frequency)
     before = loss.per_window(base.see if run.predicts else None)
-    means = run.stage_means(windows.ids)
+    means = run.stage_means(windows.ids).mean(axis=1)
     last = not inputs.architecture.post_norm  # a model that ends with a block has no final norm to hold it before
     rows = [_held(run, loss, one, means, before, windows.files, base, last) for one in named]
     batch = first_windows(windows, max(1, len(windows.ids) * BATCH // WINDOWS))

@@ -9,9 +9,10 @@ from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Measurements, table_of
 from generators.findings.nonconstant_rows import nonconstant_positions
 from generators.findings.running import SEED, Ran, ran
-from generators.findings.stream.moments import FOLDS, Moments, jackknife
+from generators.findings.stream.moments import FOLDS, Moments
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
+from generators.maths.resampling import jackknife
 from generators.maths.spectra import energy_share, right_singular_vectors, subspace_size, variance_ratio
 from generators.maths.turning import look_back, offsets, planes, winding
 

@@ -90,11 +90,5 @@ class Moments:
         return float(1 - missed / (counts.sum() * spread))
 
 
-def jackknife(values: Float[Array, " folds"], whole: float) -> tuple[float, float]:
-    """Return the 95 % interval of a value from what it is with each fold of windows left out."""
-    error = np.sqrt((len(values) - 1) * np.mean((values - values.mean()) ** 2))
-    return whole - 1.96 * float(error), whole + 1.96 * float(error)
-
-
 def _without(by_fold: Array, fold: int | None) -> Array:
     return by_fold if fold is None else np.delete(by_fold, fold, axis=0)

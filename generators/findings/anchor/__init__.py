@@ -1,0 +1,25 @@
+"""Anchor: what do heads, channels and the loss owe to the first token?
+
+Asked by Xiao et al., "Efficient streaming language models with attention sinks" (2023), and Sun et al., "Massive
+activations in large language models" (2024).
+"""
+
+from generators.findings.anchor import claims, facts, figures, measure
+from generators.findings.contract import Finding
+from generators.findings.inputs import RUN
+
+FINDING = Finding(
+    name="anchor",
+    title="The first token as an anchor",
+    order=134,
+    needs=(RUN,),
+    uses=("position_embedding",),
+    config=("n_layer", "n_head", "d_model", "causal"),
+    metrics=measure.AnchorMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
+    signature="anchor-heads",
+    passes=measure.PASSES,
+)

@@ -1,0 +1,97 @@
+"""What is claimed of the first token: rules, numbers and sentences."""
+
+import numpy as np
+
+from generators.findings.anchor.measure import AnchorMetrics, AnchorStageRow
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
+from generators.findings.nulls import chance
+
+RESTS = {"holds": 0.3, "partly": 0.15}  # of attention
+MASSIVE = 100.0  # times the median
+ELSEWHERE = 10.0  # times the same channel at other positions
+NEEDED = {"holds": 0.5, "partly": 0.25}  # of the cost of removing all positions
+FEWEST_ERRORS = 3
+
+
+def massive(rows: list[AnchorStageRow]) -> AnchorStageRow:
+    """Return the depth at which some channel is largest at the first token, relative to the median."""
+    return max(rows, key=lambda row: row["over_median"])
+
+
+def _rests(measured: Measurements[AnchorMetrics]) -> Tested:
+    metrics = measured.metrics
+    row = max(metrics["heads"], key=lambda row: row["on_first"])
+    return Tested(
+        row["on_first"],
+        f"L{row['layer']}H{row['head']} gives the first token {row['on_first']:.2f} of its attention, the most of "
+        f"all heads. No head gives any other early position more than {metrics['other_positions']:.2f}.",
+        baseline=metrics["uniform"],
+        interval=(row["low"], row["high"]),
+        also=row["on_first"] > metrics["other_positions"],
+    )
+
+
+def _massive(measured: Measurements[AnchorMetrics]) -> Tested:
+    row = massive(measured.metrics["stages"])
+    return Tested(
+        row["over_median"],
+        f"At layer {row['layer']}, channel {row['channel']} is {row['over_median']:.0f} times as large at the first "
+        f"token as the median activation, and {row['over_elsewhere']:.1f} times as large as at other positions. "
+        f"There the largest channel is {row['others_median']:.0f} times the median.",
+        chance=chance(measured.metrics["massive_by_chance"]),
+        also=row["over_elsewhere"] >= ELSEWHERE,
+    )
+
+
+def _needed(measured: Measurements[AnchorMetrics]) -> Tested | Untested:
+    rows = measured.metrics["rows"]
+    if rows is None:
+        return Untested("This model has no table of positions whose first row could be replaced.")
+    if rows["all_rows"]["mean"] <= FEWEST_ERRORS * rows["all_rows"]["standard_error"]:
+        return Untested("This model does as well without any positions, within what these windows can tell.")
+    dearest = float(np.max(rows["others"]))
+    return Tested(
+        rows["share"],
+        f"Replacing row 0 of P by the mean row costs {rows['first_by_mean']['mean']:.3f} ({rows['unit']}), "
+        f"{rows['share']:.0%} of what replacing all rows costs. The dearest of {len(rows['others'])} other rows "
+        f"costs {dearest:.3f}.",
+        interval=(rows["share_low"], rows["share_high"]),
+        also=rows["few_first"] > dearest,
+    )
+
+
+RULES = (
+    Rule(
+        id="head-rests-on-first",
+        short="rests on the first",
+        statement="Some head rests on the first token.",
+        value="largest mean attention of a head to the first token",
+        holds=RESTS["holds"],
+        partly=RESTS["partly"],
+        unit="of attention",
+        also="more than any head gives another early position",
+        test=_rests,
+    ),
+    Rule(
+        id="massive-at-first",
+        short="massive at the first",
+        statement="One channel is massive at the first token.",
+        value="largest mean |activation| at position 0 over the median |activation|, at any layer",
+        holds=MASSIVE,
+        unit="times the median",
+        also=f"at least {ELSEWHERE:g} times the same channel at other positions",
+        test=_massive,
+    ),
+    Rule(
+        id="position-0-needed",
+        short="position 0 needed",
+        statement="Position 0 is what the model can't do without.",
+        value="cost of replacing row 0 by the mean row, as a share of replacing all rows",
+        holds=NEEDED["holds"],
+        partly=NEEDED["partly"],
+        unit="of removing all positions",
+        also="more than any other single row",
+        test=_needed,
+    ),
+)

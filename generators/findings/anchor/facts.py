@@ -1,0 +1,40 @@
+"""What other pages take from the first token: numbers of heads and channels, words for columns and the search."""
+
+from collections.abc import Iterator
+
+from generators.findings.anchor.claims import massive
+from generators.findings.anchor.measure import AnchorMetrics
+from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts
+from generators.findings.measured import Measurements
+
+
+def heads(found: Measurements[AnchorMetrics], count: int | None) -> Iterator[Fact]:
+    """Yield every head's attention to the first token; heads count layer by layer."""
+    on_first = [row["on_first"] for row in found.metrics["heads"]]
+    if len(on_first) == count:
+        yield EntityNumbers("attention to the first token, late queries", on_first, "anchor-heads", "largest")
+
+
+def channels(found: Measurements[AnchorMetrics], count: int | None) -> Iterator[Fact]:
+    """Yield which channel is largest at the first token."""
+    row = massive(found.metrics["stages"])
+    yield EntityNote(
+        row["channel"],
+        f"At the first token it reaches {row['over_median']:.0f} times the median activation (layer {row['layer']}).",
+    )
+
+
+FACTS: Facts[AnchorMetrics] = Facts(
+    entities={"head": heads, "channel": channels},
+    columns={
+        "high": "attention, 95 % to",
+        "low": "attention, 95 % from",
+        "norm_ratio": "norm / elsewhere",
+        "on_first": "attention to the first token",
+        "others_limit": "others, largest 1 %",
+        "others_median": "others / median",
+        "over_elsewhere": "channel / elsewhere",
+        "over_median": "largest / median",
+    },
+    search=("attention sink", "massive activations", "first token", "position 0", "BOS"),
+)

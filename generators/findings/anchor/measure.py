@@ -1,0 +1,231 @@
+"""What rests on the first token: attention, large activations, and the loss without its position."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.base.runs import Run, WindowLoss, Windows
+from generators.findings.inputs import Inputs, model_of
+from generators.findings.measured import Measurements, StoredChance, table_of
+from generators.findings.nonconstant_rows import nonconstant_positions
+from generators.findings.nulls import drawn
+from generators.findings.running import (
+    SEED,
+    Ran,
+    WindowMean,
+    first_windows,
+    mean_over_windows,
+    ran,
+    ratio_over_windows,
+)
+
+WINDOWS = 64
+FIRST_QUERY = 64  # from which on attention to the first token counts; half a window where that is less
+OTHER_ROWS = 99  # rows of P that are replaced one at a time, beside row 0
+FEW_WINDOWS = 4  # on which they are
+PASSES = 6 * WINDOWS + (OTHER_ROWS + 2) * FEW_WINDOWS
+FEWEST_POSITIONS = 100  # that a null over positions needs, the first included
+
+
+class AnchorHeadRow(TypedDict):
+    """One head: its mean attention to the first token, from queries that are 64 tokens in or more."""
+
+    layer: int
+    head: int
+    on_first: float
+    low: float
+    high: float
+
+
+class AnchorStageRow(TypedDict):
+    """The stream at one depth, position 0 against the others.
+
+    `channel` has the largest mean |activation| at position 0; `over_median` is that over the median |activation|,
+    `over_elsewhere` over the same channel's mean at other positions, `norm_ratio` the same of whole states.
+    `others_median` and `others_limit` are the largest |activation| over the median at other positions: the typical
+    one and the one that 1 % of positions pass (the largest there where there are fewer than 100).
+    """
+
+    layer: int
+    channel: int
+    over_median: float
+    over_elsewhere: float
+    norm_ratio: float
+    others_median: float
+    others_limit: float
+
+
+class RowCosts(TypedDict):
+    """Loss added by replacing rows of P: row 0 by the mean row and by row 1, all but row 0, and all.
+
+    `share` is that of row 0 alone in the cost of all; `others` are costs of other single rows, `few_first` that of
+    row 0 on the same few windows.
+    """
+
+    unit: str
+    first_by_mean: WindowMean
+    first_by_second: WindowMean
+    all_but_first: WindowMean
+    all_rows: WindowMean
+    share: float
+    share_low: float
+    share_high: float
+    few_first: float
+    others: list[float]
+
+
+class AnchorMetrics(TypedDict):
+    """Numbers of heads and depths; `other_positions` is the most that any head gives another early position."""
+
+    heads: list[AnchorHeadRow]
+    uniform: float
+    other_positions: float
+    stages: list[AnchorStageRow]
+    massive_by_chance: StoredChance | None
+    rows: RowCosts | None
+    ran: Ran
+
+
+def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
+    """Measure attention to the first token, activations there, and the loss without its row of P.
+
+    Runs the model on 64 windows. Reads `position_embedding` (n, d) where there is one.
+
+    Raises:
+        CannotRunError: where heads look can't be seen in this architecture.
+    """
+    run = model_of(inputs)
+    windows = run.windows(WINDOWS, SEED, PASSES / WINDOWS)
+    n = windows.ids.shape[1]
+    early = min(FIRST_QUERY, n // 2)
+    looks = _attention(run, windows, early)
+    stages = [_Sizes(n, inputs.architecture.d_model) for _ in range(inputs.architecture.n_layer + 1)]
+    run.hidden_states(windows.ids, lambda stage, _, states: stages[stage].add(states))
+    stage_rows = [sizes.row(layer) for layer, sizes in enumerate(stages)]
+    largest = max(range(len(stages)), key=lambda layer: stage_rows[layer]["over_median"])
+    rows = []
+    for index in range(looks.shape[1]):
+        mean = mean_over_windows(looks[:, index, 0], windows.files)
+        n_head = inputs.architecture.n_head
+        rows.append(
+            AnchorHeadRow(
+                layer=index // n_head, head=index % n_head, on_first=mean["mean"], low=mean["low"], high=mean["high"]
+            )
+        )
+    P = nonconstant_positions(inputs.weights) if run.position_kind == "table" else None
+    queries = np.arange(early, n)
+    metrics = AnchorMetrics(
+        heads=rows,
+        uniform=float(np.mean(1 / (queries + 1))) if inputs.architecture.causal else 1 / n,
+        other_positions=float(looks[:, :, 1:].mean(axis=0).max()),
+        stages=stage_rows,
+        massive_by_chance=stages[largest].chance(),
+        rows=None if P is None else _row_costs(run, windows, P[:n]),
+        ran=ran(run, windows),
+    )
+    tables = {
+        "heads": table_of("Heads by attention to the first token", list(AnchorHeadRow.__annotations__), rows),
+        "stages": table_of(
+            "Activations at the first token by layer", list(AnchorStageRow.__annotations__), stage_rows
+        ),
+    }
+    return Measurements(metrics, tables)
+
+
+def _attention(run: Run, windows: Windows, early: int) -> Float[Array, "windows heads early"]:
+    """Return every window's mean attention to each of its early positions, from the queries after them."""
+    found = np.zeros((len(windows.ids), run.architecture.n_layer, run.architecture.n_head, early))
+
+    def see(layer: int, begin: int, weights: Float[Array, "batch heads n n"]) -> None:
+        found[begin : begin + len(weights), layer] = weights[:, :, early:, :early].mean(axis=2)
+
+    run.attention(windows.ids, see)
+    return found.reshape(len(found), -1, early)
+
+
+@dataclass
+class _Sizes:
+    """Mean sizes of activations at every position of one stage."""
+
+    n: int
+    d: int
+    count: int = 0
+    medians: float = 0.0
+    sums: Float[Array, "n d"] = field(init=False)
+    norms: Float[Array, " n"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sums, self.norms = np.zeros((self.n, self.d)), np.zeros(self.n)
+
+    def add(self, states: Float[Array, "batch n d"]) -> None:
+        sizes = np.abs(states)
+        self.count += len(states)
+        self.sums += sizes.sum(axis=0, dtype=np.float64)
+        self.norms += np.linalg.norm(states, axis=-1).sum(axis=0, dtype=np.float64)
+        self.medians += float(np.median(sizes, axis=(1, 2)).sum())
+
+    def over_median(self) -> Float[Array, " n"]:
+        """Return the largest mean |activation| at every position, over the median |activation|."""
+        largest = self.sums.max(axis=1)
+        return largest / self.medians if self.medians > 0 else np.zeros_like(largest)
+
+    def chance(self) -> StoredChance | None:
+        """Return what other positions have, None where there are too few of them."""
+        return drawn("other positions", self.over_median()[1:]) if self.n >= FEWEST_POSITIONS else None
+
+    def row(self, layer: int) -> AnchorStageRow:
+        channel = int(np.argmax(self.sums[0]))
+        elsewhere, norm = float(self.sums[1:, channel].mean()), float(self.norms[1:].mean())
+        sizes, by_chance = self.over_median(), self.chance()
+        return AnchorStageRow(
+            layer=layer,
+            channel=channel,
+            over_median=float(sizes[0]),
+            over_elsewhere=float(self.sums[0, channel]) / elsewhere if elsewhere > 0 else 0.0,
+            norm_ratio=float(self.norms[0]) / norm if norm > 0 else 0.0,
+            others_median=float(np.median(sizes[1:])),
+            others_limit=float(sizes[1:].max()) if by_chance is None else by_chance["limit"],
+        )
+
+
+def _row_costs(run: Run, windows: Windows, P: Float[Array, "n d"]) -> RowCosts:
+    loss = run.loss(windows)
+    base = loss.per_window()
+    mean = P[1:].mean(axis=0)
+
+    def without(*rows: int) -> Float[Array, "n d"]:
+        changed = P.copy()
+        changed[list(rows)] = mean
+        return changed
+
+    by_mean = _extra(run, loss, without(0), base)
+    everything = _extra(run, loss, np.broadcast_to(mean, P.shape), base)
+    share, low, high = ratio_over_windows(by_mean, everything, windows.files)
+    few = first_windows(windows, FEW_WINDOWS)
+    few_loss = run.loss(few)
+    few_base = few_loss.per_window()
+    count = run.affordable(OTHER_ROWS, len(P), FEW_WINDOWS)
+    others = np.random.default_rng(SEED).permutation(np.arange(1, len(P)))[:count].tolist()
+    costs = [float(_extra(run, few_loss, without(row), few_base).mean()) for row in (0, *others)]
+    return RowCosts(
+        unit=loss.unit,
+        first_by_mean=mean_over_windows(by_mean, windows.files),
+        first_by_second=mean_over_windows(_extra(run, loss, np.vstack([P[1:2], P[1:]]), base), windows.files),
+        all_but_first=mean_over_windows(_extra(run, loss, without(*range(1, len(P))), base), windows.files),
+        all_rows=mean_over_windows(everything, windows.files),
+        share=share,
+        share_low=low,
+        share_high=high,
+        few_first=costs[0],
+        others=costs[1:],
+    )
+
+
+def _extra(
+    run: Run, loss: WindowLoss, rows: Float[Array, "n d"], base: Float[Array, " windows"]
+) -> Float[Array, " windows"]:
+    with run.replaced(rows=rows):
+        return loss.per_window() - base

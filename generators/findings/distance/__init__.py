@@ -1,0 +1,22 @@
+"""Distance: how much of where a head looks does distance decide, whatever the model's position scheme?"""
+
+from generators.findings.contract import Finding
+from generators.findings.distance import claims, facts, figures, measure
+from generators.findings.inputs import RUN
+from generators.findings.running import WINDOWS
+
+FINDING = Finding(
+    name="distance",
+    title="Attention by distance",
+    order=122,
+    needs=(RUN,),
+    uses=("position_embedding",),
+    config=("n_head", "causal", "windows", "positions"),
+    metrics=measure.DistanceMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
+    signature="distance-heads",
+    passes=WINDOWS,
+)

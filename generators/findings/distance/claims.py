@@ -1,0 +1,62 @@
+"""What is claimed of attention by distance: rules, numbers and sentences."""
+
+from generators.findings.distance.measure import DistanceMetrics, DistanceRow
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
+from generators.findings.nulls import chance
+
+ALONE = {"holds": 0.9, "partly": 0.7}  # of the variance of scores
+BLIND = 0.05
+
+
+def largest(rows: list[DistanceRow]) -> DistanceRow:
+    """Return the head of whose scores distance explains most."""
+    return max(rows, key=lambda row: row["share"])
+
+
+def _alone(measured: Measurements[DistanceMetrics]) -> Tested:
+    row = largest(measured.metrics["heads"])
+    return Tested(
+        row["share"],
+        f"One profile over distances explains {row['share']:.1%} of the variance of the scores of "
+        f"L{row['layer']}H{row['head']}, the most of all heads.",
+        chance=chance(measured.metrics["largest_by_chance"]),
+        interval=(row["low"], row["high"]),
+    )
+
+
+def _blind(measured: Measurements[DistanceMetrics]) -> Tested | Untested:
+    if measured.metrics["knows_positions"] is not False:
+        return Untested("This model is given positions.")
+    row = largest([row for row in measured.metrics["heads"] if row["layer"] == 0])
+    return Tested(
+        row["share"],
+        f"Without positions, distance explains at most {row['share']:.1%} of the variance of scores in layer 0 "
+        f"(head {row['head']}).",
+        baseline=measured.metrics["largest_first_by_chance"]["median"],
+        interval=(row["low"], row["high"]),
+    )
+
+
+RULES = (
+    Rule(
+        id="head-by-distance-alone",
+        short="by distance alone",
+        statement="Some head looks by distance alone.",
+        value="largest share of the variance of a head's scores that one profile over distances explains",
+        holds=ALONE["holds"],
+        partly=ALONE["partly"],
+        unit="of variance",
+        test=_alone,
+    ),
+    Rule(
+        id="first-layer-blind",
+        short="layer 0 blind",
+        statement="Without positions the first layer can't tell distances.",
+        value="the same, largest of layer 0",
+        sense="at most",
+        holds=BLIND,
+        unit="of variance",
+        test=_blind,
+    ),
+)

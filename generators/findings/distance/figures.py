@@ -1,0 +1,67 @@
+"""Every head by how much of its scores distance explains, and the profiles of those that distance explains most."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+from generators.drawing import style
+from generators.drawing.head_grid import ByOffset, Grid, HeadGrid
+from generators.findings.contract import Figure
+from generators.findings.distance.measure import DistanceMetrics, DistanceRow
+from generators.findings.measured import Measurements
+
+MOST_DRAWN = 8
+LABEL = "variance of scores explained by distance"
+
+
+def figures(measured: Measurements[DistanceMetrics]) -> list[Figure]:
+    """Return the map of heads, from which one is chosen to see its profile, and the clearest profiles."""
+    rows, arrays = measured.metrics["heads"], measured.arrays
+    return [
+        Figure(
+            "distance-heads",
+            "How much of each head's attention distance decides",
+            partial(draw_map, rows),
+            partial(choose_head, rows, arrays),
+        ),
+        Figure("distance-profiles", "Attention by distance alone", partial(draw_profiles, rows, arrays)),
+    ]
+
+
+def _shares(rows: list[DistanceRow]) -> Float[Array, "layers heads"]:
+    return np.array([row["share"] for row in rows]).reshape(rows[-1]["layer"] + 1, rows[-1]["head"] + 1)
+
+
+def draw_map(rows: list[DistanceRow]) -> Any:
+    """Draw a cell for each head, from 0 to 1."""
+    shares = _shares(rows)
+    layers, heads = shares.shape
+    figure, ax = style.plot(width=4.6, height=0.8 + 2.4 * max(0.5, min(1.6, layers / heads)))
+    image = ax.imshow(shares, cmap=style.SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
+    ax.set(xlabel="head", ylabel="layer")
+    style.whole_numbers(ax.xaxis, ax.yaxis)
+    ax.grid(False)
+    figure.colorbar(image, ax=ax, label="share of variance\nexplained by distance")
+    return figure
+
+
+def choose_head(rows: list[DistanceRow], arrays: dict[str, Array]) -> HeadGrid:
+    """Return the same map; the head that is chosen shows where it would look by distance alone."""
+    lines = (ByOffset("by distance alone", arrays["offsets"], arrays["by_distance"]),)
+    return HeadGrid(LABEL, (Grid(LABEL, _shares(rows)),), lines)
+
+
+def draw_profiles(rows: list[DistanceRow], arrays: dict[str, Array]) -> Any:
+    """Draw where the heads that distance explains most would look by distance alone."""
+    chosen = sorted(range(len(rows)), key=lambda i: -rows[i]["share"])[:MOST_DRAWN]
+    figure, axes = style.panels(len(chosen), 4, (2.0, 1.4), (0.6, 0.6), sharex=True)
+    for ax, index in zip(axes, chosen, strict=True):
+        ax.plot(arrays["offsets"], arrays["by_distance"][index], lw=1.2, color=style.COLOURS[0])
+        ax.set_ylim(bottom=0)
+        ax.set_title(f"L{rows[index]['layer']}H{rows[index]['head']}: {rows[index]['share']:.0%}")
+    figure.supxlabel("offset: tokens back from the query")
+    figure.supylabel("attention")
+    return figure

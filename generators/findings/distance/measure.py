@@ -1,0 +1,167 @@
+"""How much of a head's scores on text one profile over distances explains."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.base.architecture import Architecture
+from generators.base.runs import Run, Windows
+from generators.findings.inputs import Inputs, NotApplicableError, model_of
+from generators.findings.measured import Measurements, StoredChance, table_of
+from generators.findings.nonconstant_rows import nonconstant_positions
+from generators.findings.nulls import DRAWS, drawn
+from generators.findings.running import SEED, WINDOWS, Ran, interval_over_windows, ran
+
+REACH = 64  # offsets: 0 to 63 tokens back
+FEWEST = 8  # offsets that a profile needs
+LEAST_WEIGHT = 1e-38  # what attention rounds to 0 below this is taken as
+
+
+class DistanceRow(TypedDict):
+    """One head: which share of its scores' variance over distances one profile explains, and where that peaks."""
+
+    layer: int
+    head: int
+    share: float
+    low: float
+    high: float
+    peak: int
+
+
+class DistanceMetrics(TypedDict):
+    """Numbers of all heads; `knows_positions` is None where nothing says whether the model has any."""
+
+    heads: list[DistanceRow]
+    reach: int
+    largest_by_chance: StoredChance
+    largest_first_by_chance: StoredChance
+    knows_positions: bool | None
+    ran: Ran
+
+
+def measure(inputs: Inputs) -> Measurements[DistanceMetrics]:
+    """Measure every head's scores on 64 windows at offsets up to 63, centred within each query.
+
+    The logarithm of attention is the score less a constant of the query, which centring removes: so tables,
+    rotations, biases and masks are on one scale. Reads `position_embedding` (n, d) to see whether its rows differ.
+
+    Raises:
+        NotApplicableError: a head sees too few keys.
+        CannotRunError: where heads look can't be seen in this architecture.
+    """
+    run = model_of(inputs)
+    windows = run.windows(WINDOWS, SEED)
+    offsets = _offsets(windows, inputs.architecture)
+    profiles, squares, queries = _scores(run, windows, offsets)
+    heads, n_head = profiles.shape[1], inputs.architecture.n_head
+    explained = shares(profiles, squares)
+    rows = []
+    for head in range(heads):
+        low, high = interval_over_windows(
+            lambda weights, head=head: _weighted(weights, profiles[:, head], squares[:, head]),  # type: ignore[misc]
+            windows.files,
+        )
+        peak = int(offsets[np.argmax(profiles[:, head].mean(axis=0))])
+        share = float(explained[head])
+        rows.append(DistanceRow(layer=head // n_head, head=head % n_head, share=share, low=low, high=high, peak=peak))
+    metrics = DistanceMetrics(
+        heads=rows,
+        reach=int(offsets.max()) + 1,
+        largest_by_chance=_by_chance(heads, len(offsets), queries),
+        largest_first_by_chance=_by_chance(n_head, len(offsets), queries),
+        knows_positions=_knows_positions(inputs, run),
+        ran=ran(run, windows),
+    )
+    table = table_of("Heads by how much distance alone explains", list(DistanceRow.__annotations__), rows)
+    alone = np.exp(profiles.mean(axis=0))
+    arrays = {
+        "offsets": offsets.astype(np.int32),
+        "by_distance": (alone / alone.sum(axis=1, keepdims=True)).astype(np.float32),
+    }
+    return Measurements(metrics, {"heads": table}, arrays)
+
+
+def _offsets(windows: Windows, architecture: Architecture) -> Int[Array, " offsets"]:
+    """Return the offsets at which every counted query has a key that its head sees; in encoders on both sides."""
+    first, last = windows.inner
+    sees = [window for window in architecture.windows if window is not None]
+    reach = min([REACH, (last - first) // (2 if architecture.causal else 3), *sees])
+    if reach < FEWEST:
+        raise NotApplicableError("Heads see too few keys here to speak of a profile over distances.")
+    return np.arange(0 if architecture.causal else 1 - reach, reach)
+
+
+def _scores(
+    run: Run, windows: Windows, offsets: Int[Array, " offsets"]
+) -> tuple[Float[Array, "windows heads offsets"], Float[Array, "windows heads"], int]:
+    """Return every window's mean score by offset and mean square of scores, and how many queries were counted.
+
+    Both are of scores centred within each query; the square is a sum over offsets.
+    """
+    begin, end = _queries(windows, offsets)
+    shape = (len(windows.ids), run.architecture.n_layer, run.architecture.n_head)
+    profiles, squares = np.zeros((*shape, len(offsets))), np.zeros(shape)
+    keys = np.arange(begin, end)[:, None] - offsets
+
+    def see(layer: int, at: int, weights: Float[Array, "batch heads n n"]) -> None:
+        there = weights[:, :, np.arange(begin, end)[:, None], keys]
+        scores = np.log(np.maximum(there, LEAST_WEIGHT), dtype=np.float32)
+        scores -= scores.mean(axis=-1, keepdims=True)
+        batch = slice(at, at + len(weights))
+        profiles[batch, layer] = scores.mean(axis=2, dtype=np.float64)
+        squares[batch, layer] = np.einsum("bhqo,bhqo->bh", scores, scores, dtype=np.float64) / len(keys)
+
+    run.attention(windows.ids, see)
+    count = len(windows.ids)
+    return profiles.reshape(count, -1, len(offsets)), squares.reshape(count, -1), count * len(keys)
+
+
+def _queries(windows: Windows, offsets: Int[Array, " offsets"]) -> tuple[int, int]:
+    """Return where counted queries begin and end: in the second half, in encoders where both sides have keys.
+
+    Positions that a model makes for itself are coarse early in a text; the first token, on which heads rest for other
+    reasons, is no key of such queries.
+    """
+    first, last = windows.inner
+    begin = max(first + int(offsets.max()) + 1, (first + last) // 2 if offsets.min() >= 0 else 0)
+    return begin, last + min(0, int(offsets.min()))
+
+
+def shares(
+    profiles: Float[Array, "windows heads offsets"], squares: Float[Array, "windows heads"]
+) -> Float[Array, " heads"]:
+    """Return which share of the variance of centred scores the mean profile explains; of nothing, 0."""
+    wholes = squares.mean(axis=0)
+    explained = np.sum(profiles.mean(axis=0) ** 2, axis=-1)
+    return np.divide(explained, wholes, out=np.zeros_like(wholes), where=wholes > 0)
+
+
+def _weighted(
+    weights: Float[Array, "draws windows"],
+    profiles: Float[Array, "windows offsets"],
+    squares: Float[Array, " windows"],
+) -> Float[Array, " draws"]:
+    wholes = weights @ squares
+    explained = np.sum((weights @ profiles) ** 2, axis=-1)
+    return np.divide(explained, wholes, out=np.zeros_like(wholes), where=wholes > 0)
+
+
+def _by_chance(heads: int, offsets: int, queries: int) -> StoredChance:
+    """Return the largest share over heads where offsets are shuffled within every query.
+
+    A profile is then a mean of many independent rows, so its squares are those of Gaussian numbers.
+    """
+    drawn_squares = np.random.default_rng(SEED).chisquare(offsets - 1, (DRAWS, heads))
+    return drawn("offsets shuffled within every query", drawn_squares.max(axis=1) / ((offsets - 1) * queries))
+
+
+def _knows_positions(inputs: Inputs, run: Run) -> bool | None:
+    """Return whether the model is given any positions; None where it isn't said."""
+    scheme = inputs.architecture.positions
+    if scheme == "none":
+        return False
+    if scheme in ("learned", "formula") and run.position_kind == "table":
+        there = "position_embedding" in inputs.weights
+        return nonconstant_positions(inputs.weights) is not None if there else None
+    return True

@@ -1,0 +1,23 @@
+"""Induction: do heads copy what followed the same token before, and what feeds them?
+
+Asked by Olsson et al., "In-context learning and induction heads" (2022).
+"""
+
+from generators.findings.contract import Finding
+from generators.findings.induction import claims, facts, figures, measure
+from generators.findings.inputs import RUN
+
+FINDING = Finding(
+    name="induction",
+    title="Heads that copy",
+    order=124,
+    needs=(RUN,),
+    config=("n_ctx", "n_head", "causal"),
+    metrics=measure.InductionMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
+    signature="induction-heads",
+    passes=measure.PASSES,
+)

@@ -1,0 +1,41 @@
+"""What other pages take from copying heads: numbers of heads, words for columns and the search."""
+
+from collections.abc import Iterator
+
+from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts
+from generators.findings.induction.claims import COPIES, best_of
+from generators.findings.induction.measure import InductionMetrics
+from generators.findings.measured import Measurements
+
+
+def heads(found: Measurements[InductionMetrics], count: int | None) -> Iterator[Fact]:
+    """Yield how much every head copies; heads count layer by layer."""
+    rows, best = found.metrics["heads"], best_of(found.metrics)
+    if len(rows) != count:
+        return
+    yield EntityNumbers(
+        "attention to what followed, tokens seen twice",
+        [row["copying"] for row in rows],
+        "induction-heads",
+        "largest",
+    )
+    if best["copying"] >= COPIES["partly"]:
+        yield EntityNote(
+            found.metrics["best"],
+            f"It copies more than any other head: on random tokens seen twice it gives the token that followed "
+            f"{best['copying']:.2f} of its attention.",
+        )
+
+
+FACTS: Facts[InductionMetrics] = Facts(
+    entities={"head": heads},
+    columns={
+        "copying": "on what followed",
+        "drop": "copying lost while silenced",
+        "duplicate": "on the same token",
+        "high": "on what followed, 95 % to",
+        "low": "on what followed, 95 % from",
+        "previous": "on the previous token",
+    },
+    search=("induction head", "copying head", "in-context learning", "repeated tokens"),
+)

@@ -1,0 +1,101 @@
+"""What is claimed of the line of positions: rules, numbers and sentences."""
+
+import numpy as np
+
+from generators.findings.judging import Rule, Tested, Untested, strictest
+from generators.findings.measured import Measurements
+from generators.findings.nulls import chance, drawn
+from generators.findings.position_line.costs import FEWEST_OTHERS
+from generators.findings.position_line.measure import LineRow, PositionLineMetrics
+
+STRAIGHT = {"holds": 0.8, "partly": 0.6}  # of the curve's variance in its first component
+CORRELATION = {"holds": 0.95, "partly": 0.9}  # of that component with the position
+CARRIED = {"holds": 0.5, "partly": 0.25}  # of the curve's variance in one channel
+
+
+def middle_of(metrics: PositionLineMetrics) -> LineRow:
+    """Return the row of the layer at half the depth."""
+    return metrics["layers"][metrics["middle"]]
+
+
+def _line(measured: Measurements[PositionLineMetrics]) -> Tested:
+    row = middle_of(measured.metrics)
+    found = strictest(measured.metrics["straight_by_chance"])
+    by_chance = "" if found is None else f" {found.null.capitalize()} reach {found.limit:.0%} once in 100 draws."
+    return Tested(
+        row["line_share"],
+        f"Into layer {row['layer']}, the first component holds {row['line_share']:.0%} of the variance of the curve "
+        f"of positions and correlates with the position at {row['r']:.3f}.{by_chance}",
+        chance=found,
+        interval=(row["line_low"], row["line_high"]),
+        also=row["r"] >= CORRELATION["holds"],
+        also_partly=row["r"] >= CORRELATION["partly"],
+    )
+
+
+def _carried(measured: Measurements[PositionLineMetrics]) -> Tested:
+    row, by_chance = middle_of(measured.metrics), measured.metrics["channel_by_chance"]
+    return Tested(
+        row["channel_share"],
+        f"Into layer {row['layer']}, channel {row['channel']} holds {row['channel_share']:.1%} of the variance of "
+        f"the curve of positions. With the stream turned at random, some channel holds {by_chance['median']:.1%}.",
+        chance=chance(by_chance),
+        interval=(row["channel_low"], row["channel_high"]),
+    )
+
+
+def _needed(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
+    cost = measured.metrics["cost"]
+    if len(cost["others"]) < FEWEST_OTHERS:
+        return Untested(
+            f"Only {len(cost['others'])} other channels were held, too few to say how rare such a cost is."
+        )
+    others = np.array(cost["others"])
+    found = drawn("other channels", others)
+    held = cost["at_its_mean"]
+    dearer = int(np.sum(others >= cost["swept"]))
+    return Tested(
+        held["mean"],
+        f"Holding channel {cost['channel']} at its mean costs {held['mean']:.3f} ({cost['unit']}); of {len(others)} "
+        f"other channels {dearer or 'none'} cost{'s' if dearer == 1 else ''} more, and the median is "
+        f"{found['median']:.3f}.",
+        chance=chance(found),
+        interval=(held["low"], held["high"]),
+        holds_at=found["limit"],
+        also=not dearer,
+    )
+
+
+RULES = (
+    Rule(
+        id="position-is-a-line",
+        short="a line half way",
+        statement="Half way, position is a line.",
+        value="share of the variance of position means in their first component at layer L/2",
+        holds=STRAIGHT["holds"],
+        partly=STRAIGHT["partly"],
+        unit="of variance",
+        also=f"that component correlates with the position at {CORRELATION['holds']:g} or more (partly: "
+        f"{CORRELATION['partly']:g})",
+        test=_line,
+    ),
+    Rule(
+        id="one-channel-carries-position",
+        short="one channel",
+        statement="One channel carries position.",
+        value="largest share of a channel in the variance of position means at layer L/2",
+        holds=CARRIED["holds"],
+        partly=CARRIED["partly"],
+        unit="of variance",
+        test=_carried,
+    ),
+    Rule(
+        id="position-channel-needed",
+        short="that channel needed",
+        statement="The model needs the channel that carries most of position.",
+        value="cost of holding that channel at its mean",
+        holds_as="what 99 % of the other channels cost",
+        also="no other channel costs as much on the windows on which all were held",
+        test=_needed,
+    ),
+)

@@ -1,0 +1,39 @@
+"""What other pages take from the line of positions: notes on channels, words for columns and the search."""
+
+from collections.abc import Iterator
+
+from generators.base.text import number
+from generators.findings.facts import EntityNote, Fact, Facts
+from generators.findings.measured import Measurements
+from generators.findings.position_line.claims import middle_of
+from generators.findings.position_line.measure import PositionLineMetrics
+
+
+def channels(found: Measurements[PositionLineMetrics], count: int | None) -> Iterator[Fact]:
+    """Yield what the channel that carries most of position is worth."""
+    row, cost = middle_of(found.metrics), found.metrics["cost"]
+    held = number(cost["at_its_mean"]["mean"])
+    yield EntityNote(
+        row["channel"],
+        f"Half way it carries more of the position than any other channel, {row['channel_share']:.1%} of the "
+        f"variance of position means. Holding it at its mean costs {held} ({cost['unit']}).",
+    )
+
+
+FACTS: Facts[PositionLineMetrics] = Facts(
+    entities={"channel": channels},
+    columns={
+        "channel_high": "channel's share, 95 % to",
+        "channel_low": "channel's share, 95 % from",
+        "channel_share": "channel's share",
+        "line_high": "in one component, 95 % to",
+        "line_low": "in one component, 95 % from",
+        "line_share": "in one component",
+        "ln1_gain": "gain of ln1 / median",
+        "ln2_gain": "gain of ln2 / median",
+        "of_channel": "position's share of the channel",
+        "r": "|r| with position",
+        "r_log": "|r| with log position",
+    },
+    search=("position line", "position channel", "linear position", "number line"),
+)

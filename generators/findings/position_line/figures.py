@@ -1,0 +1,130 @@
+"""The curve of positions turning into a line, layer by layer, and what its strongest channel's loss costs."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
+from generators.drawing import style
+from generators.drawing.interactive import Colouring, Curve, Rows
+from generators.findings.contract import Figure
+from generators.findings.measured import Measurements
+from generators.findings.position_line.costs import ChannelCost
+from generators.findings.position_line.measure import LineRow, PositionLineMetrics
+
+MOST_PANELS = 8
+AXES = ("position", "component 1", "component 2")
+LINES = (
+    ("line_share", "variance in the first component"),
+    ("r", "|r| of that component with position"),
+    ("channel_share", "variance in the strongest channel"),
+)
+
+
+def figures(measured: Measurements[PositionLineMetrics]) -> list[Figure]:
+    """Return the curve against position layer by layer, its numbers by depth, and costs of channels."""
+    rows, scores = measured.metrics["layers"], upright(measured.arrays["scores"])
+    return [
+        Figure(
+            "position-line",
+            "The curve of positions turns into a line",
+            partial(draw_line, scores, rows),
+            partial(turn_line, scores, rows),
+        ),
+        Figure("position-line-by-layer", "How straight the curve is, by depth", partial(draw_depth, rows)),
+        Figure(
+            "position-channel-cost", "What single channels are worth", partial(draw_costs, measured.metrics["cost"])
+        ),
+    ]
+
+
+def upright(scores: Float[Array, "layers m 3"]) -> Float[Array, "layers m 3"]:
+    """Return scores whose first component rises with position, at a standard deviation of 1 in every layer."""
+    m = scores.shape[1]
+    rising = np.sign(np.einsum("lmc,m->lc", scores, np.arange(m) - (m - 1) / 2))
+    spread = scores[:, :, :1].std(axis=1, keepdims=True)
+    scaled = np.divide(scores, spread, out=np.zeros_like(scores), where=spread > 0)
+    return scaled * np.where(rising == 0, 1, rising)[:, None]
+
+
+def draw_line(scores: Float[Array, "layers m 3"], rows: list[LineRow]) -> Any:
+    """Draw the first component against position at up to eight depths, beside the straight line that fits it."""
+    shown = sorted({round(i) for i in np.linspace(0, len(rows) - 1, min(len(rows), MOST_PANELS))})
+    figure, axes = style.panels(len(shown), 4, (2.2, 1.9), (0.7, 0.6), sharex=True, sharey=True)
+    positions = np.arange(1, scores.shape[1] + 1)
+    for ax, layer in zip(axes, shown, strict=True):
+        first = scores[layer, :, 0]
+        ax.plot(positions, np.polyval(np.polyfit(positions, first, 1), positions), color=style.INK, lw=0.8, ls=":")
+        dots = style.curve_2d(ax, positions, first, positions)
+        ax.set_title(f"{_name(layer, len(rows))}: {rows[layer]['line_share']:.0%}")
+    style.position_bar(dots, axes)
+    figure.supxlabel("position (tokens)")
+    figure.supylabel("first component")
+    return figure
+
+
+def turn_line(scores: Float[Array, "layers m 3"], rows: list[LineRow]) -> Curve:
+    """Return position and the first two components of every layer, to be turned, with the numbers of that layer."""
+    m = scores.shape[1]
+    along = (np.arange(m) - (m - 1) / 2) / (m / 4)
+    stages = tuple(
+        Rows(
+            _name(layer, len(rows)),
+            1,
+            np.column_stack([along, points[:, :2]]),
+            numbers=_numbers(row),
+        )
+        for layer, (points, row) in enumerate(zip(scores, rows, strict=True))
+    )
+    return Curve(stages, (Colouring("position", np.arange(m + 1.0)),), slider="Layer", axes=AXES)
+
+
+def _numbers(row: LineRow) -> tuple[tuple[str, str], ...]:
+    shown = [
+        ("variance in component 1", f"{row['line_share']:.1%} ({row['line_low']:.1%} to {row['line_high']:.1%})"),
+        ("|r| with position", f"{row['r']:.3f}"),
+        ("|r| with log position", f"{row['r_log']:.3f}"),
+        ("strongest channel", f"{row['channel']}: {row['channel_share']:.1%} of the variance"),
+    ]
+    gains = [
+        f"{name} {row[key]:.2f}" for name, key in (("ln1", "ln1_gain"), ("ln2", "ln2_gain")) if row[key] is not None
+    ]  # type: ignore[literal-required]
+    if gains:
+        shown.append(("gain there / median", ", ".join(gains)))
+    return tuple(shown)
+
+
+def _name(layer: int, count: int) -> str:
+    return "what comes out" if layer == count - 1 else f"into layer {layer}"
+
+
+def draw_depth(rows: list[LineRow]) -> Any:
+    """Draw shares and the correlation with position by depth."""
+    figure, ax = style.plot(width=6.8, height=3.2)
+    layers = [row["layer"] for row in rows]
+    for index, (key, label) in enumerate(LINES):
+        values = [row[key] for row in rows]  # type: ignore[literal-required]
+        ax.plot(layers, values, "os^"[index] + "-", ms=4, lw=1.2, color=style.COLOURS[index], label=label)
+    ax.set_ylim(0, 1.02)
+    ax.set_xticks(layers)
+    ax.set_xlabel("layer that is given the stream; the last is what comes out")
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def draw_costs(cost: ChannelCost) -> Any:
+    """Draw the costs of other channels in order, and those of the one that carries most of position."""
+    figure, ax = style.plot(width=6.2, height=3.0)
+    others = np.sort(cost["others"])
+    ax.plot(np.linspace(0, 100, len(others)), others, ".", ms=4, color=style.TOKEN_GREY, label="other channels")
+    for index, (key, label) in enumerate(
+        (("at_its_mean", "at its mean"), ("per_position", "at its mean per position"))
+    ):
+        found = cost[key]  # type: ignore[literal-required]
+        ax.axhline(found["mean"], lw=1.4, color=style.COLOURS[index], label=f"channel {cost['channel']}, {label}")
+        ax.axhspan(found["low"], found["high"], color=style.COLOURS[index], alpha=0.2, lw=0)
+    ax.set(xlabel="other channels, cheapest first (%)", ylabel=f"cost ({cost['unit']})")
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure

@@ -1,0 +1,171 @@
+"""The curve of positions in every layer: how straight it is, which channel carries it, and whether it is needed."""
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.inputs import Inputs, Weights, model_of
+from generators.findings.measured import Measurements, StoredChance, table_of
+from generators.findings.nulls import DRAWS, drawn
+from generators.findings.position_line.costs import OTHERS, SWEPT_WINDOWS, ChannelCost, cost_of
+from generators.findings.position_line.costs import WINDOWS as HELD_WINDOWS
+from generators.findings.position_line.sums import FOLDS, PositionSums
+from generators.findings.running import SEED, Ran, ran
+from generators.maths import surrogates
+from generators.maths.curve import principal_scores
+from generators.maths.ranks import pearson
+from generators.maths.resampling import jackknife
+from generators.maths.rotations import channel_variances
+from generators.maths.turning import COMPONENTS
+
+WINDOWS = 256
+PASSES = WINDOWS + 4 * HELD_WINDOWS + OTHERS * SWEPT_WINDOWS
+
+
+class LineRow(TypedDict):
+    """The curve at one depth: `layer` i is what block i is given, the last is what the model returns.
+
+    `line_share` is that of the curve's variance in its first component, `r` and `r_log` the |correlation| of that
+    component with the position and with its logarithm. `channel` holds the largest share of the curve's variance,
+    `participation` is how many channels hold it, by their shares squared; `of_channel` is which share of that
+    channel's variance lies between positions. Gains are those of the next two norms there, over the median |gain|.
+    """
+
+    layer: int
+    line_share: float
+    line_low: float
+    line_high: float
+    r: float
+    r_log: float
+    reliability: float
+    channel: int
+    channel_share: float
+    channel_low: float
+    channel_high: float
+    participation: float
+    of_channel: float
+    ln1_gain: float | None
+    ln2_gain: float | None
+
+
+class PositionLineMetrics(TypedDict):
+    """Numbers by layer; `middle` is the layer at half the depth, whose strongest channel `cost` is about."""
+
+    layers: list[LineRow]
+    middle: int
+    straight_by_chance: list[StoredChance]
+    channel_by_chance: StoredChance
+    cost: ChannelCost
+    ran: Ran
+
+
+def measure(inputs: Inputs) -> Measurements[PositionLineMetrics]:
+    """Measure the mean hidden state at each position over 256 windows, layer by layer, and hold channels constant.
+
+    Reads `blocks.*.ln1.gain` and `blocks.*.ln2.gain` (d,) where there are some.
+    """
+    run = model_of(inputs)
+    windows = run.windows(WINDOWS, SEED)
+    n_layer, d = inputs.architecture.n_layer, inputs.architecture.d_model
+    count, n = windows.ids.shape
+    stages = [PositionSums(windows=count, n=n, d=d) for _ in range(n_layer + 1)]
+    run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
+    rows = [_row(layer, sums, inputs.weights if layer < n_layer else {}) for layer, sums in enumerate(stages)]
+    middle = n_layer // 2
+    curve = stages[middle].means()
+    metrics = PositionLineMetrics(
+        layers=rows,
+        middle=middle,
+        straight_by_chance=_straight(curve),
+        channel_by_chance=_turned(curve),
+        cost=cost_of(run, rows[middle]["channel"], d, not inputs.architecture.post_norm),
+        ran=ran(run, windows),
+    )
+    table = table_of("The curve of positions by layer", list(LineRow.__annotations__), rows)
+    points = np.stack([_scores(sums.means()) for sums in stages]).astype(np.float32)
+    return Measurements(metrics, {"line": table}, {"scores": points})
+
+
+def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
+    curve = sums.means()
+    shares = channel_shares(curve)
+    channel = int(np.argmax(shares))
+    without = [sums.means([other for other in range(FOLDS) if other != fold]) for fold in range(FOLDS)]
+    line, first = first_component(curve)
+    line_low, line_high = jackknife(np.array([first_component(means)[0] for means in without]), line)
+    channel_share = float(shares[channel])
+    channel_low, channel_high = jackknife(
+        np.array([channel_shares(means)[channel] for means in without]), channel_share
+    )
+    positions = np.arange(1.0, len(curve) + 1)
+    even, odd = (sums.means(list(range(half, FOLDS, 2))) for half in (0, 1))
+    total = float(sums.variances()[channel])
+    return LineRow(
+        layer=layer,
+        line_share=line,
+        line_low=line_low,
+        line_high=line_high,
+        r=abs(pearson(first, positions) or 0.0),
+        r_log=abs(pearson(first, np.log(positions)) or 0.0),
+        reliability=pearson((even - even.mean(axis=0)).ravel(), (odd - odd.mean(axis=0)).ravel()) or 0.0,
+        channel=channel,
+        channel_share=channel_share,
+        channel_low=channel_low,
+        channel_high=channel_high,
+        participation=float(1 / np.sum(shares**2)) if shares.any() else 0.0,
+        of_channel=float(curve[:, channel].var()) / total if total > 0 else 0.0,
+        ln1_gain=_gain(weights, f"blocks.{layer}.ln1.gain", channel),
+        ln2_gain=_gain(weights, f"blocks.{layer}.ln2.gain", channel),
+    )
+
+
+def channel_shares(curve: Float[Array, "m d"]) -> Float[Array, " d"]:
+    """Return the share of a curve's variance in every channel; shares of nothing are 0."""
+    variances = curve.var(axis=0)
+    total = variances.sum()
+    return variances / total if total > 0 else variances
+
+
+def first_component(curve: Float[Array, "m d"]) -> tuple[float, Float[Array, " m"]]:
+    """Return the share of a curve's variance in its first principal component, and that component."""
+    centred = curve - curve.mean(axis=0)
+    total = float(np.sum(centred**2))
+    if total <= 0:
+        return 0.0, np.zeros(len(curve))
+    scores = principal_scores(curve, 1).values[:, 0]
+    return float(np.sum((scores - scores.mean()) ** 2)) / total, scores
+
+
+def _scores(curve: Float[Array, "m d"]) -> Float[Array, "m 3"]:
+    scores = principal_scores(curve, 3).values
+    return np.pad(scores, ((0, 0), (0, 3 - scores.shape[1])))
+
+
+def _gain(weights: Weights, role: str, channel: int) -> float | None:
+    """Return a norm's gain at a channel relative to its median |gain|, None where there is no such norm."""
+    if role not in weights:
+        return None
+    gains = np.abs(np.asarray(weights[role], np.float64))
+    typical = float(np.median(gains))
+    return float(gains[channel]) / typical if typical > 0 else None
+
+
+def _straight(curve: Float[Array, "m d"]) -> list[StoredChance]:
+    """Return the share that the first component of random curves has: as smooth as this one, and random walks."""
+    rng = np.random.default_rng(SEED)
+    m = len(curve)
+    smoothness = surrogates.lag_one(principal_scores(curve, COMPONENTS).values)
+    widths = surrogates.matched_widths(smoothness, m, DRAWS, rng)
+    smooth = np.array([first_component(surrogates.smooth_curve(m, width, rng))[0] for width in widths])
+    walks = np.array([first_component(surrogates.random_walk(m, rng))[0] for _ in range(DRAWS)])
+    return [drawn("curves as smooth as this one", smooth), drawn("random walks", walks)]
+
+
+def _turned(curve: Float[Array, "m d"]) -> StoredChance:
+    """Return the largest share of a channel where the stream is turned at random."""
+    energies = np.linalg.svd(curve - curve.mean(axis=0), compute_uv=False) ** 2
+    spreads = channel_variances(energies, curve.shape[1], DRAWS, np.random.default_rng(SEED))
+    totals = spreads.sum(axis=1)
+    shares = np.divide(spreads.max(axis=1), totals, out=np.zeros(DRAWS), where=totals > 0)
+    return drawn("streams turned at random", shares)

@@ -1,0 +1,25 @@
+"""Rogue: which channels make hidden states look alike?
+
+Asked by Timkey and van Schijndel, "All bark and no bite: rogue dimensions in transformer language models obscure
+representational quality" (2021), and Cai et al., "Isotropy in the contextual embedding space" (2021).
+"""
+
+from generators.findings.contract import Finding
+from generators.findings.inputs import FREQUENCIES, RUN
+from generators.findings.rogue import claims, facts, figures, measure
+
+FINDING = Finding(
+    name="rogue",
+    title="Rogue channels",
+    order=136,
+    needs=(RUN,),
+    uses=("token_embedding", "blocks.*.ln2.gain", FREQUENCIES),
+    config=("n_layer", "d_model"),
+    metrics=measure.RogueMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
+    signature="rogue-shares",
+    passes=measure.WINDOWS,
+)

@@ -1,0 +1,103 @@
+"""What is claimed of rogue channels: rules, numbers and sentences."""
+
+from generators.findings.judging import Rule, Tested, Untested
+from generators.findings.measured import Measurements
+from generators.findings.nulls import chance
+from generators.findings.rogue.measure import ALIKE, RankOfChannel, RogueMetrics, RogueRow
+
+THIRD = 1 / 3
+PARTLY = 0.2
+RARE = 0.01  # share of channels that rank as high
+FEWEST_CHANNELS = 100
+GAIN = 2.0  # times the median gain, from which on ln2 singles a channel out
+CORRELATION = 0.3  # |rank correlation| with log-frequency, from which on a channel is one of frequency
+NOT_ALIKE = f"At no layer do states at different places have a mean cosine of {ALIKE:g}."
+
+
+def rogue_of(metrics: RogueMetrics) -> RogueRow | None:
+    """Return the depth at which one channel makes most of the mean cosine."""
+    return None if metrics["worst"] is None else metrics["layers"][metrics["worst"]]
+
+
+def _third(measured: Measurements[RogueMetrics]) -> Tested | Untested:
+    row = rogue_of(measured.metrics)
+    if row is None:
+        return Untested(NOT_ALIKE)
+    by_chance = measured.metrics["largest_by_chance"]
+    return Tested(
+        row["share"],
+        f"At layer {row['layer']}, channel {row['channel']} makes {row['share']:.0%} of the mean cosine of "
+        f"{row['mean_cosine']:.2f}. Without it the mean cosine is {row['without_1']:.2f}; with the stream turned at "
+        f"random, some channel makes {by_chance['median']:.0%}.",
+        chance=chance(by_chance),
+        interval=(row["low"], row["high"]),
+    )
+
+
+def _ranked(
+    metrics: RogueMetrics, found: RankOfChannel | None, least: float, what: str, absent: str
+) -> Tested | Untested:
+    row = rogue_of(metrics)
+    if row is None:
+        return Untested(NOT_ALIKE)
+    if found is None:
+        return Untested(absent)
+    if found["channels"] < FEWEST_CHANNELS:
+        return Untested(f"With {found['channels']} channels even the first place is not rare.")
+    first = "" if found["rank"] == 1 else f" The first is channel {found['first']}."
+    return Tested(
+        found["rank"] / found["channels"],
+        f"Channel {row['channel']}, which makes most of the mean cosine at layer {row['layer']}, has place "
+        f"{found['rank']} of {found['channels']} by {what} ({found['size']:.2f}).{first}",
+        baseline=0.5,
+        also=found["size"] >= least,
+    )
+
+
+def _ln2(measured: Measurements[RogueMetrics]) -> Tested | Untested:
+    metrics = measured.metrics
+    what = "its gain in ln2 over the median gain"
+    return _ranked(metrics, metrics["ln2"], GAIN, what, "No norm before the MLP singles out a channel.")
+
+
+def _frequency(measured: Measurements[RogueMetrics]) -> Tested | Untested:
+    metrics = measured.metrics
+    what = "|rank correlation| with the frequency of tokens"
+    absent = "Frequencies of tokens, or their embeddings, aren't known."
+    return _ranked(metrics, metrics["frequency"], CORRELATION, what, absent)
+
+
+RULES = (
+    Rule(
+        id="rogue-channel",
+        short="one makes a third",
+        statement="One channel makes a third of the mean cosine.",
+        value="largest share of a channel in the mean cosine, at any layer where states are alike",
+        holds=round(THIRD, 4),
+        partly=PARTLY,
+        unit="of the mean cosine",
+        test=_third,
+    ),
+    Rule(
+        id="rogue-is-ln2",
+        short="rogue is ln2's",
+        statement="That channel is the one that ln2 singles out.",
+        value="share of channels whose median gain in ln2 is as large",
+        sense="at most",
+        holds=RARE,
+        unit="of channels",
+        also=f"that gain is at least {GAIN:g} times the median",
+        test=_ln2,
+    ),
+    Rule(
+        id="rogue-is-frequency",
+        short="rogue is frequency's",
+        statement="That channel is the frequency channel.",
+        value="share of channels that correlate as strongly with token frequency",
+        sense="at most",
+        holds=RARE,
+        unit="of channels",
+        also=f"that correlation is at least {CORRELATION:g}",
+        test=_frequency,
+    ),
+)

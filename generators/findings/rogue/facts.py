@@ -1,0 +1,39 @@
+"""What other pages take from rogue channels: shares of channels, words for columns and the search."""
+
+from collections.abc import Iterator
+
+from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts
+from generators.findings.measured import Measurements
+from generators.findings.rogue.claims import rogue_of
+from generators.findings.rogue.measure import RogueMetrics
+
+
+def channels(found: Measurements[RogueMetrics], count: int | None) -> Iterator[Fact]:
+    """Yield every channel's largest share of the mean cosine, and what the rogue one makes."""
+    shares, row = found.arrays.get("shares"), rogue_of(found.metrics)
+    if shares is not None and shares.shape[1] == count:
+        largest = [float(share) for share in shares.max(axis=0)]
+        yield EntityNumbers("largest share of the mean cosine", largest, "rogue-shares", "largest")
+    if row is not None:
+        yield EntityNote(
+            row["channel"],
+            f"It makes {row['share']:.0%} of the mean cosine of states at layer {row['layer']}, more than any other "
+            "channel at any layer.",
+        )
+
+
+FACTS: Facts[RogueMetrics] = Facts(
+    entities={"channel": channels},
+    columns={
+        "high": "share, 95 % to",
+        "isoscore": "IsoScore",
+        "isoscore_without_5": "IsoScore without 5",
+        "low": "share, 95 % from",
+        "mean_cosine": "mean cosine",
+        "share": "share of the mean cosine",
+        "without_1": "without 1 channel",
+        "without_3": "without 3",
+        "without_5": "without 5",
+    },
+    search=("rogue dimensions", "anisotropy", "IsoScore", "mean cosine", "outlier dimensions"),
+)

@@ -1,0 +1,218 @@
+"""How alike hidden states are at different places of a text, and which channels make them so."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.findings.inputs import Inputs, model_of
+from generators.findings.measured import Measurements, StoredChance, table_of
+from generators.findings.nulls import DRAWS, drawn
+from generators.findings.running import SEED, Ran, interval_over_windows, ran
+from generators.maths.channels import consistent_channel
+from generators.maths.ranks import spearman
+
+WINDOWS = 128
+PLACES = 24  # of every window, drawn with a seed
+REMOVED = (1, 3, 5)  # channels, those with the largest shares first
+SHOWN = 8  # channels by layer, in the table and the figure
+ALIKE = 0.03  # mean cosine from which on shares of it say something
+
+
+class RogueRow(TypedDict):
+    """The stream at one depth: mean cosine of states at different places, and what makes it.
+
+    `channel` has the largest `share` of the mean cosine. `without_...` are mean cosines after removing the 1, 3 and 5
+    channels with the largest shares; `isoscore` is 1 for states that spread alike in all directions, 0 on a line.
+    """
+
+    layer: int
+    mean_cosine: float
+    channel: int
+    share: float
+    low: float
+    high: float
+    without_1: float
+    without_3: float
+    without_5: float
+    isoscore: float
+    isoscore_without_5: float
+
+
+class SharedRow(TypedDict):
+    """A channel's share of the mean cosine at one depth; the largest eight of each depth."""
+
+    layer: int
+    channel: int
+    share: float
+
+
+class RankOfChannel(TypedDict):
+    """Which place the rogue channel has among all by the `size` of some measure; 1 is the first."""
+
+    first: int
+    rank: int
+    size: float
+    channels: int
+
+
+class RogueMetrics(TypedDict):
+    """Numbers by depth; `worst` is the depth where one channel's share is largest, of those with alike states."""
+
+    layers: list[RogueRow]
+    worst: int | None
+    largest_by_chance: StoredChance
+    ln2: RankOfChannel | None
+    frequency: RankOfChannel | None
+    ran: Ran
+
+
+def measure(inputs: Inputs) -> Measurements[RogueMetrics]:
+    """Measure the mean cosine of 3,072 hidden states at each depth, and every channel's share in it.
+
+    Reads `blocks.*.ln2.gain` and, with the best frequencies, `token_embedding` (V, d), to place the channel by them.
+    """
+    run = model_of(inputs)
+    windows = run.windows(WINDOWS, SEED)
+    first, last = windows.inner
+    first = max(first, 1)  # the first token's state is another matter
+    count, places = len(windows.ids), min(PLACES, last - first)
+    rng = np.random.default_rng(SEED)
+    chosen = np.stack([first + rng.permutation(last - first)[:places] for _ in range(count)])
+    d, depths = inputs.architecture.d_model, inputs.architecture.n_layer + 1
+    states = np.empty((depths, count, places, d), np.float32)
+
+    def see(stage: int, begin: int, seen: Float[Array, "batch n d"]) -> None:
+        at = chosen[begin : begin + len(seen)]
+        states[stage, begin : begin + len(seen)] = np.take_along_axis(seen, at[:, :, None], axis=1)
+
+    run.hidden_states(windows.ids, see)
+    rows, shares = [], np.empty((depths, d))
+    for layer, each in enumerate(states):
+        row, shares[layer] = _row(layer, each, windows.files)
+        rows.append(row)
+    alike = [row for row in rows if row["mean_cosine"] >= ALIKE]
+    worst = max(alike, key=lambda row: row["share"])["layer"] if alike else None
+    channel = None if worst is None else rows[worst]["channel"]
+    metrics = RogueMetrics(
+        layers=rows,
+        worst=worst,
+        largest_by_chance=_turned(d),
+        ln2=None if channel is None else _by_ln2(inputs, channel),
+        frequency=None if channel is None else _by_frequency(inputs, channel),
+        ran=ran(run, windows),
+    )
+    listed = [
+        SharedRow(layer=layer, channel=int(c), share=float(of[c]))
+        for layer, of in enumerate(shares)
+        for c in np.argsort(-of, kind="stable")[:SHOWN]
+    ]
+    tables = {
+        "layers": table_of("How alike states are, by layer", list(RogueRow.__annotations__), rows),
+        "shares": table_of("Channels' shares of the mean cosine", list(SharedRow.__annotations__), listed),
+    }
+    return Measurements(metrics, tables, {"shares": shares.astype(np.float32)})
+
+
+def mean_cosine(states: Float[Array, "n d"]) -> tuple[float, Float[Array, " d"]]:
+    """Return the mean cosine of all pairs of different states, and every channel's part of it."""
+    unit = _unit(states)
+    parts = (unit.sum(axis=0) ** 2 - np.sum(unit**2, axis=0)) / (len(unit) * (len(unit) - 1))
+    return float(parts.sum()), parts
+
+
+def _unit(states: Float[Array, "*n d"]) -> Float[Array, "*n d"]:
+    exact = np.asarray(states, np.float64)
+    lengths = np.linalg.norm(exact, axis=-1, keepdims=True)
+    return np.divide(exact, lengths, out=np.zeros_like(exact), where=lengths > 0)
+
+
+def isoscore(states: Float[Array, "n d"]) -> float:
+    """Return how evenly states spread over directions, from 0 (a line) to 1.
+
+    Source: Rudman et al., "IsoScore: Measuring the Uniformity of Embedding Space Utilization" (Findings of ACL 2022).
+    """
+    exact = np.asarray(states, np.float64)
+    variances = np.clip(np.linalg.eigvalsh(np.cov(exact.T)), 0, None)
+    d, length = len(variances), float(np.linalg.norm(variances))
+    if d < 2 or not length:
+        return 0.0
+    apart = np.linalg.norm(np.sqrt(d) * variances / length - 1)
+    defect = apart / np.sqrt(2 * (d - np.sqrt(d)))
+    used = (d - defect**2 * (d - np.sqrt(d))) ** 2 / d**2
+    return float((d * used - 1) / (d - 1))
+
+
+def _row(
+    layer: int, states: Float[Array, "windows places d"], files: Int[Array, " windows"]
+) -> tuple[RogueRow, Float[Array, " d"]]:
+    flat = states.reshape(-1, states.shape[-1])
+    mean, parts = mean_cosine(flat)
+    order = np.argsort(-parts, kind="stable")
+    channel = int(order[0])
+    unit = _unit(states)
+    low, high = interval_over_windows(
+        lambda weights: _share_of(weights, unit.sum(axis=1), np.sum(unit**2, axis=1), channel), files
+    )
+    less = [mean_cosine(np.delete(flat, order[:count], axis=1))[0] for count in REMOVED]
+    row = RogueRow(
+        layer=layer,
+        mean_cosine=mean,
+        channel=channel,
+        share=float(parts[channel]) / mean if mean > 0 else 0.0,
+        low=low,
+        high=high,
+        without_1=less[0],
+        without_3=less[1],
+        without_5=less[2],
+        isoscore=isoscore(flat),
+        isoscore_without_5=isoscore(np.delete(flat, order[: REMOVED[-1]], axis=1)),
+    )
+    return row, parts / mean if mean > 0 else np.zeros_like(parts)
+
+
+def _share_of(
+    weights: Float[Array, "draws windows"],
+    sums: Float[Array, "windows d"],
+    squares: Float[Array, "windows d"],
+    channel: int,
+) -> Float[Array, " draws"]:
+    """Return a channel's share of the mean cosine in every resampling of windows, whose weights sum to 1."""
+    parts = (weights @ sums) ** 2 - (weights @ squares) / len(sums)
+    wholes = parts.sum(axis=1)
+    return np.divide(parts[:, channel], wholes, out=np.zeros_like(wholes), where=wholes > 0)
+
+
+def _turned(d: int) -> StoredChance:
+    """Return the largest share of a channel where the stream is turned at random: that of a random direction."""
+    directions = np.random.default_rng(SEED).standard_normal((DRAWS, d)) ** 2
+    return drawn("streams turned at random", directions.max(axis=1) / directions.sum(axis=1))
+
+
+def _by_ln2(inputs: Inputs, channel: int) -> RankOfChannel | None:
+    """Return the channel's place by ln2's gains: in how many layers it is how high, the best channel first."""
+    roles = [f"blocks.{i}.ln2.gain" for i in range(inputs.architecture.n_layer)]
+    gains = [np.abs(np.asarray(inputs.weights[role], np.float64)) for role in roles if role in inputs.weights]
+    top = consistent_channel(gains)
+    if top is None:
+        return None
+    relative = np.median([gain / max(float(np.median(gain)), 1e-12) for gain in gains], axis=0)
+    return _rank(relative, channel, top["channel"])
+
+
+def _by_frequency(inputs: Inputs, channel: int) -> RankOfChannel | None:
+    """Return the channel's place by |rank correlation| of token embeddings with log-frequency."""
+    if not inputs.frequencies or "token_embedding" not in inputs.weights:
+        return None
+    E = np.asarray(inputs.weights["token_embedding"])
+    log_frequency = np.asarray(inputs.frequencies[0].log_frequency, np.float64)
+    known = np.isfinite(log_frequency)
+    if E.shape[1] != inputs.architecture.d_model or known.sum() < 3:
+        return None
+    rho = np.array([abs(spearman(E[known, c], log_frequency[known]) or 0.0) for c in range(E.shape[1])])
+    return _rank(rho, channel, int(np.argmax(rho)))
+
+
+def _rank(values: Float[Array, " d"], channel: int, first: int) -> RankOfChannel:
+    rank = 1 + int(np.sum(values > values[channel]))
+    return RankOfChannel(first=first, rank=rank, size=float(values[channel]), channels=len(values))

@@ -1,0 +1,33 @@
+"""Rotary use: which of its rotations does a model need, and which heads need fast ones?
+
+Asked by Barbero et al., "Round and round we go! What makes rotary positional encodings useful?" (2024), and of
+outliers by Jonasson, "Rotary outliers and rotary offset features in large language models" (2025, arXiv 2503.01832).
+"""
+
+from generators.findings import positional
+from generators.findings.contract import Finding
+from generators.findings.inputs import RUN
+from generators.findings.rotary_use import claims, facts, figures, measure
+
+FINDING = Finding(
+    name="rotary_use",
+    title="Use of rotations",
+    order=114,
+    needs=(RUN,),
+    uses=(
+        "blocks.*.attn.q",
+        "blocks.*.attn.k",
+        "blocks.*.attn.q.bias",
+        "blocks.*.attn.k.bias",
+        "blocks.*.ln1.gain",
+        "blocks.*.ln1.bias",
+    ),
+    config=tuple(field for field in positional.CONFIG if field != "positions"),
+    metrics=measure.RotaryUseMetrics,
+    measure=measure.measure,
+    rules=claims.RULES,
+    figures=figures.figures,
+    facts=facts.FACTS,
+    signature="rotary-damage",
+    passes=measure.PASSES,
+)

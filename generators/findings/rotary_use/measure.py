@@ -1,0 +1,247 @@
+"""What it costs a model that rotates if only some of its pairs of channels turn, and which heads use which pairs."""
+
+from collections.abc import Sequence
+from math import comb
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+from typing_extensions import TypedDict
+
+from generators.base.runs import Run, Windows
+from generators.findings.inputs import Inputs, NotApplicableError, model_of
+from generators.findings.measured import Measurements, StoredChance, table_of
+from generators.findings.nulls import RESAMPLES, drawn
+from generators.findings.rotary_use.pairs import PairsOfHeads, pairs_of_heads, speeds
+from generators.findings.running import (
+    SEED,
+    Ran,
+    WindowMean,
+    first_windows,
+    mean_over_windows,
+    ran,
+    ratio_over_windows,
+)
+from generators.maths.ranks import spearman
+from generators.maths.resampling import interval, resample_items, spearman_of
+
+Which = Literal["fastest", "slowest", "random"]
+WINDOWS = 32
+FEW_WINDOWS = 4  # for random pairs, whose costs are compared with one another
+STEPS = 8  # of the number of pairs
+SETS, CLAIM_SETS = 5, 199  # random sets of each size, and of the sizes that claims are about
+FEWEST_SETS = 400  # that differ; of fewer, most would be drawn
+PASSES = 18 * WINDOWS + (2 * CLAIM_SETS + 6 * SETS) * FEW_WINDOWS
+PERMUTATIONS = 999  # of heads within their layers
+OUTLIER = 3.0  # times the median length of a head's pairs
+
+
+class TurningRow(TypedDict):
+    """What it costs if only some pairs turn, as a share of stopping all; of random sets the range of them."""
+
+    which: Which
+    turning: int
+    damage: float
+    low: float
+    high: float
+
+
+class RotaryHeadRow(TypedDict):
+    """One head: attention to the previous and the first token, the fast half's share of its scores, its longest pair.
+
+    `longest_ratio` is the mean length of queries times keys in that pair over the median pair, `longest_turns` how
+    often the pair goes round within a window.
+    """
+
+    layer: int
+    head: int
+    previous: float
+    first: float
+    fast_share: float
+    longest_pair: int
+    longest_ratio: float
+    longest_turns: float
+
+
+class FastHeads(TypedDict):
+    """Rank correlation over heads of attention to the previous token with the fast half's share of scores."""
+
+    rho: float
+    low: float
+    high: float
+    by_chance: StoredChance
+
+
+class OutlierPairs(TypedDict):
+    """Heads with a pair three times as long as their median pair, and how many of these pairs make less than a turn.
+
+    `slow_pairs` is the share of all pairs that do; `sink_rho` the rank correlation over heads of the longest pair's
+    ratio with attention to the first token.
+    """
+
+    heads: int
+    slow: int
+    slow_pairs: float
+    sink_rho: float | None
+
+
+class RotaryUseMetrics(TypedDict):
+    """Numbers by how many pairs turn; `stopped` is what it costs to stop all of them."""
+
+    pairs: int
+    unit: str
+    base: WindowMean
+    stopped: WindowMean
+    damages: list[TurningRow]
+    quarter_by_chance: StoredChance | None
+    half_by_chance: StoredChance | None
+    heads: list[RotaryHeadRow] | None
+    fast_heads: FastHeads | None
+    outlier_pairs: OutlierPairs | None
+    ran: Ran
+
+
+def three_quarters(pairs: int) -> int:
+    """Return how many pairs turn if the slowest quarter stands still; one pair at least stands still."""
+    return pairs - max(1, round(pairs / 4))
+
+
+def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
+    """Measure the loss with only the fastest, the slowest or random pairs turning, in all layers.
+
+    Reads `blocks.*.attn.q`, `blocks.*.attn.k` and the norms in front of them, to see which pairs heads use.
+
+    Raises:
+        NotApplicableError: the model doesn't rotate, or has a single pair.
+    """
+    run, arch = model_of(inputs), inputs.architecture
+    if run.position_kind != "rotary" or not any(arch.rotary):
+        raise NotApplicableError("Positions are no rotations here.")
+    order = speeds(arch)
+    if len(order) < 2:
+        raise NotApplicableError("A single pair of channels turns: there are none to choose from.")
+    windows = run.windows(WINDOWS, SEED, PASSES / WINDOWS)
+    many, few = _Turning(run, windows), _Turning(run, first_windows(windows, FEW_WINDOWS))
+    steps = sorted({round(len(order) * step / STEPS) for step in range(1, STEPS)} - {0, len(order)})
+    claimed = {three_quarters(len(order)), len(order) // 2}
+    rows, chances = [], {}
+    for turning in sorted({*steps, *claimed}):
+        rows.append(many.row("fastest", order[:turning]))
+        rows.append(many.row("slowest", order[-turning:]))
+        found = few.random_sets(len(order), turning, CLAIM_SETS if turning in claimed else SETS)
+        chances[turning] = _chance(found, len(order), turning)
+        values = [float(value) for value in (np.median(found), found.min(), found.max())]
+        rows.append(TurningRow(which="random", turning=turning, damage=values[0], low=values[1], high=values[2]))
+    heads = pairs_of_heads(inputs, run, windows.ids[:FEW_WINDOWS])
+    head_rows = None if heads is None else _head_rows(heads, inputs, order, windows.ids.shape[1])
+    metrics = RotaryUseMetrics(
+        pairs=len(order),
+        unit=many.unit,
+        base=mean_over_windows(many.base, windows.files),
+        stopped=mean_over_windows(many.lost, windows.files),
+        damages=rows,
+        quarter_by_chance=chances[three_quarters(len(order))],
+        half_by_chance=chances[len(order) // 2],
+        heads=head_rows,
+        fast_heads=None if head_rows is None else _fast_heads(head_rows),
+        outlier_pairs=None if head_rows is None else _outlier_pairs(head_rows, inputs, windows.ids.shape[1]),
+        ran=ran(run, windows),
+    )
+    tables = {"damages": table_of("What it costs if only some pairs turn", list(TurningRow.__annotations__), rows)}
+    arrays = {}
+    if heads is not None and head_rows is not None:
+        title = "Heads and the pairs that they use"
+        tables["heads"] = table_of(title, list(RotaryHeadRow.__annotations__), head_rows)
+        arrays = {"shares": heads.shares[:, order].astype(np.float32)}
+    return Measurements(metrics, tables, arrays)
+
+
+class _Turning:
+    """The model with only some pairs turning, on some windows."""
+
+    def __init__(self, run: Run, windows: Windows) -> None:
+        self._run, self._loss, self.files = run, run.loss(windows), windows.files
+        self.unit, self.base = self._loss.unit, self._loss.per_window()
+        self.lost = self._extra([])
+
+    def _extra(self, turning: Sequence[int]) -> Float[Array, " windows"]:
+        with self._run.replaced(pairs=turning):
+            return self._loss.per_window() - self.base
+
+    def row(self, which: Which, turning: Sequence[int]) -> TurningRow:
+        """Return the damage of stopping all pairs but these."""
+        damage, low, high = ratio_over_windows(self._extra(turning), self.lost, self.files)
+        return TurningRow(which=which, turning=len(turning), damage=damage, low=low, high=high)
+
+    def random_sets(self, pairs: int, turning: int, sets: int) -> Float[Array, " sets"]:
+        """Return the damage of random sets of turning pairs, all different; all sets where there are few."""
+        rng = np.random.default_rng([SEED, turning])
+        drawn_sets: dict[tuple[int, ...], None] = {}
+        while len(drawn_sets) < min(sets, comb(pairs, turning)):
+            drawn_sets[tuple(sorted(rng.permutation(pairs)[:turning].tolist()))] = None
+        whole = float(self.lost.mean())
+        return np.array([float(self._extra(one).mean()) / whole if whole else 0.0 for one in drawn_sets])
+
+
+def _chance(found: Float[Array, " sets"], pairs: int, turning: int) -> StoredChance | None:
+    """Return what random sets of pairs give, None where there are too few sets to say what is rare."""
+    if len(found) < CLAIM_SETS or comb(pairs, turning) < FEWEST_SETS:
+        return None
+    return drawn("random pairs", found, "at most")
+
+
+def _head_rows(heads: PairsOfHeads, inputs: Inputs, order: list[int], n: int) -> list[RotaryHeadRow]:
+    n_head, fast = inputs.architecture.n_head, order[: len(order) // 2]
+    rows = []
+    for index, (shares, lengths) in enumerate(zip(heads.shares, heads.lengths, strict=True)):
+        rotation = inputs.architecture.rotary[index // n_head]
+        pair, typical = int(np.argmax(lengths)), float(np.median(lengths))
+        rows.append(
+            RotaryHeadRow(
+                layer=index // n_head,
+                head=index % n_head,
+                previous=float(heads.previous[index]),
+                first=float(heads.first[index]),
+                fast_share=float(shares[fast].sum()),
+                longest_pair=pair,
+                longest_ratio=float(lengths[pair]) / typical if typical > 0 else 0.0,
+                longest_turns=0.0 if rotation is None else n / rotation.periods[pair],
+            )
+        )
+    return rows
+
+
+def _fast_heads(rows: list[RotaryHeadRow]) -> FastHeads | None:
+    """Return the correlation over heads; by chance, with heads exchanged within their layers."""
+    previous, fast = np.array([row["previous"] for row in rows]), np.array([row["fast_share"] for row in rows])
+    rho = spearman(previous, fast)
+    if rho is None:
+        return None
+    layers = np.array([row["layer"] for row in rows])
+    rng = np.random.default_rng(SEED)
+    exchanged = [spearman(previous, fast[within(layers, rng)]) or 0.0 for _ in range(PERMUTATIONS)]
+    low, high = interval(resample_items(spearman_of(previous, fast), len(rows), RESAMPLES, rng))
+    return FastHeads(
+        rho=rho, low=low, high=high, by_chance=drawn("heads exchanged within their layers", np.array(exchanged))
+    )
+
+
+def within(layers: Array, rng: np.random.Generator) -> Array:
+    """Return an order of heads in which only heads of the same layer are exchanged."""
+    order = np.arange(len(layers))
+    for layer in np.unique(layers):
+        order[layers == layer] = rng.permutation(order[layers == layer])
+    return order
+
+
+def _outlier_pairs(rows: list[RotaryHeadRow], inputs: Inputs, n: int) -> OutlierPairs:
+    with_outlier = [row for row in rows if row["longest_ratio"] >= OUTLIER]
+    periods = [period for rotation in inputs.architecture.rotary if rotation for period in rotation.periods]
+    ratios, first = np.array([row["longest_ratio"] for row in rows]), np.array([row["first"] for row in rows])
+    return OutlierPairs(
+        heads=len(with_outlier),
+        slow=sum(row["longest_turns"] < 1 for row in with_outlier),
+        slow_pairs=float(np.mean([period > n for period in periods])),
+        sink_rho=spearman(ratios, first),
+    )

@@ -1,0 +1,111 @@
+from functools import partial
+
+import numpy as np
+import pytest
+
+from generators.findings.induction import FINDING
+from generators.findings.induction.measure import sequences
+from generators.findings.inputs import Inputs, NotApplicableError
+from tests import synthetic
+from tests.findings.stand_in import StandIn
+
+N, LAYERS, HEADS = 240, 3, 2
+HALF = N // 2
+ARCH = synthetic.architecture(n_ctx=N, n_layer=LAYERS, n_head=HEADS)
+claims_of = partial(synthetic.by_id, FINDING)
+PREVIOUS, COPYING = (0, 1), (2, 0)
+
+
+def attend(copying, fed_by=PREVIOUS, seed=0):
+    """Return attention with a previous-token head, and a head that copies while `fed_by` isn't silenced."""
+    below = np.tril(np.ones((N, N)))
+    below /= below.sum(axis=1, keepdims=True)
+
+    def of(layer, ids, silenced):
+        weights = np.tile(below, (len(ids), HEADS, 1, 1))
+        weights *= 1 + 0.1 * np.random.default_rng([seed, layer]).standard_normal((1, HEADS, N, N))
+        for head in range(HEADS):
+            share, offset = 0.0, 1
+            if (layer, head) == PREVIOUS:
+                share = 0.6
+            if (layer, head) == COPYING:
+                share, offset = copying * (0.1 if fed_by in silenced else 1), HALF - 1
+            weights[:, head] = (1 - share) * weights[:, head] + share * np.eye(N, k=-offset)
+        return weights
+
+    return of
+
+
+def measured(attend, arch=ARCH):
+    return FINDING.measure(Inputs({}, arch, run=StandIn(arch, None, kind=None, length=N, attend=attend, affords=6)))
+
+
+@pytest.mark.parametrize(("copying", "verdict"), [(0.4, "holds"), (0.08, "partly"), (0.0, "fails")])
+def test_a_planted_head_is_found(copying, verdict):
+    result = measured(attend(copying))
+    row = result.metrics["heads"][4]
+    assert row["copying"] == pytest.approx(copying + (1 - copying) * result.metrics["uniform"], abs=0.003)
+    claims = claims_of(result)
+    assert claims["some-head-copies"].verdict == verdict
+    assert claims["fed-by-previous-token"].verdict == ("holds" if copying else "untested")
+
+
+def test_what_feeds_the_head_is_found():
+    result = measured(attend(0.4))
+    feeding = result.metrics["feeding"]
+    assert feeding["heads"] == ["L0H1"]
+    assert feeding["strongest"] == pytest.approx(0.6, abs=0.02)
+    assert feeding["drop"] == pytest.approx(0.9, abs=0.02)
+    assert len(feeding["others"]) == 3
+    assert max(map(abs, feeding["others"])) < 0.01
+    assert [row["drop"] is None for row in result.metrics["heads"]] == [False] * 4 + [True] * 2
+
+
+def test_a_head_that_another_one_feeds():
+    assert claims_of(measured(attend(0.4, fed_by=(1, 0))))["fed-by-previous-token"].verdict == "fails"
+
+
+def nothing(seed):
+    """Return what is measured where no head copies."""
+    return measured(attend(0.0, seed=seed))
+
+
+def test_nothing_is_found_where_no_head_copies():
+    for seed in range(2):
+        assert all(claim.verdict != "holds" for claim in claims_of(nothing(seed)).values())
+
+
+def test_the_second_half_is_the_first():
+    run = StandIn(ARCH, None, kind=None, length=N)
+    ids, begins, half = sequences(run, N)
+    assert (begins, half) == (0, HALF)
+    np.testing.assert_array_equal(ids[:, :half], ids[:, half:])
+    assert len(np.unique(ids[:, :half])) > 0.8 * min(400, ids[:, :half].size)
+
+
+class Repeating(StandIn):
+    """Predicts what followed half a window ago, unless the copying head is silenced."""
+
+    def _logits(self, row):
+        logits = np.zeros((len(row), 400), np.float32)
+        if COPYING not in self._silenced:
+            logits[np.arange(HALF - 1, N), row[: N - HALF + 1]] = 20
+        return logits
+
+
+def test_a_model_that_repeats_predicts_the_second_half_better():
+    run = Repeating(ARCH, None, kind=None, length=N, attend=attend(0.4), affords=4)
+    result = FINDING.measure(Inputs({}, ARCH, run=run))
+    copying = result.metrics["copying"]
+    assert copying["benefit"]["mean"] == pytest.approx(np.log(400), rel=0.02)
+    assert copying["lost"] == pytest.approx(1)
+    assert copying["others"] == pytest.approx([0] * 5)
+    assert claims_of(result)["repeats-need-that-head"].verdict == "holds"
+
+
+def test_encoders_and_short_contexts_are_refused():
+    arch = synthetic.architecture(n_ctx=N, causal=False)
+    with pytest.raises(NotApplicableError, match="encoder"):
+        measured(attend(0.0), arch)
+    with pytest.raises(NotApplicableError, match="short"):
+        sequences(StandIn(ARCH, None, kind=None, length=N), 30)

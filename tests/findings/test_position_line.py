@@ -1,0 +1,117 @@
+from functools import partial
+
+import numpy as np
+import pytest
+
+from generators.findings.inputs import Inputs
+from generators.findings.position_line import FINDING
+from generators.findings.position_line.figures import upright
+from generators.findings.position_line.measure import channel_shares, first_component
+from generators.findings.position_line.sums import FOLDS, PositionSums
+from tests import synthetic
+from tests.findings.stand_in import StandIn
+
+N, D, LAYERS = 60, 112, 2
+ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
+CHANNEL = 5
+claims_of = partial(synthetic.by_id, FINDING)
+CLAIMS = ("position-is-a-line", "one-channel-carries-position", "position-channel-needed")
+
+
+def measured(states, costs, **weights):
+    run = StandIn(ARCH, None, kind=None, length=N, states=states, costs=costs, affords=128)
+    return FINDING.measure(Inputs(weights, ARCH, run=run))
+
+
+def noise(stage, ids, seed=0, channels=D):
+    return np.random.default_rng([seed, stage]).standard_normal((*ids.shape, channels))
+
+
+def planted(strength, direction):
+    """Return a stream in which position is a straight line in a direction, `strength` times as large as noise."""
+    along = np.linspace(-1.7, 1.7, N)[:, None] * direction * strength
+
+    return lambda stage, ids: noise(stage, ids) + along
+
+
+def costs_of(seed, needed=None):
+    costs = dict(enumerate(np.random.default_rng(seed).gamma(2, 0.02, D)))
+    return costs if needed is None else costs | {CHANNEL: needed}
+
+
+def test_a_planted_line_in_one_channel_is_found():
+    gain = np.ones(D)
+    gain[CHANNEL] = 4
+    result = measured(planted(10, np.eye(D)[CHANNEL]), costs_of(0, needed=1.5), **{"blocks.1.ln1.gain": gain})
+    row = result.metrics["layers"][1]
+    assert row["channel"] == CHANNEL
+    assert row["r"] > 0.999
+    assert row["line_share"] > 0.95
+    assert row["participation"] < 1.1
+    assert row["of_channel"] == pytest.approx(100 / 101, abs=0.01)
+    assert (row["ln1_gain"], row["ln2_gain"]) == (4, None)
+    claims = claims_of(result)
+    assert [claims[name].verdict for name in CLAIMS] == ["holds"] * 3
+    assert claims["position-channel-needed"].value == pytest.approx(1.5, abs=0.05)
+
+
+def test_a_line_across_all_channels_has_none_that_carries_it():
+    direction = np.random.default_rng(1).standard_normal(D)
+    claims = claims_of(measured(planted(10, direction / np.linalg.norm(direction)), costs_of(1)))
+    assert [claims[name].verdict for name in CLAIMS] == ["holds", "fails", "fails"]
+
+
+def test_a_circle_is_no_line():
+    angle = np.linspace(0, 2 * np.pi, N)
+    circle = 10 * (np.cos(angle)[:, None] * np.eye(D)[0] + np.sin(angle)[:, None] * np.eye(D)[1])
+    claims = claims_of(measured(lambda stage, ids: noise(stage, ids) + circle, costs_of(2)))
+    assert claims["position-is-a-line"].verdict == "fails"
+
+
+@pytest.mark.parametrize("needed", [0.05, 1.0])
+def test_a_channel_is_needed_if_it_costs_more_than_the_others(needed):
+    claims = claims_of(measured(planted(10, np.eye(D)[CHANNEL]), costs_of(3, needed=needed)))
+    assert claims["position-channel-needed"].verdict == ("holds" if needed == 1 else "fails")
+
+
+def nothing(seed):
+    """Return what is measured where there is nothing to find: random walks, and costs that any channel has."""
+    walk = np.random.default_rng(seed).standard_normal((N, D)).cumsum(axis=0)
+    return measured(lambda stage, ids: noise(stage, ids, seed) + walk, costs_of(seed))
+
+
+def test_nothing_is_found_where_there_is_nothing():
+    found = [claims_of(nothing(seed)) for seed in range(2)]
+    assert not any(claims[name].verdict == "holds" for claims in found for name in CLAIMS)
+
+
+def test_few_channels_leave_the_need_untested():
+    arch = synthetic.architecture(n_ctx=N, d_model=48, n_layer=LAYERS)
+    run = StandIn(arch, None, kind=None, length=N, shares=[0.5] * 3)
+    assert claims_of(FINDING.measure(Inputs({}, arch, run=run)))["position-channel-needed"].verdict == "untested"
+
+
+def test_sums_over_windows():
+    states = np.random.default_rng(0).standard_normal((21, 9, 4)).astype(np.float32)
+    sums = PositionSums(windows=21, n=9, d=4)
+    sums.add(0, states[:8])
+    sums.add(8, states[8:])
+    np.testing.assert_allclose(sums.means(), states.mean(axis=0)[1:], atol=1e-5)
+    np.testing.assert_allclose(
+        sums.means([1, 3]), states[np.isin(np.arange(21) % FOLDS, [1, 3])].mean(axis=0)[1:], atol=1e-5
+    )
+    np.testing.assert_allclose(sums.variances(), states[:, 1:].reshape(-1, 4).var(axis=0), atol=1e-5)
+
+
+def test_shares_of_a_curve_that_is_none_are_zero():
+    assert not channel_shares(np.ones((5, 3))).any()
+    assert first_component(np.ones((5, 3)))[0] == 0
+
+
+def test_the_first_component_rises_with_position_at_the_same_spread():
+    line = np.linspace(0, 1, 9)
+    scores = upright(
+        np.stack([np.column_stack([sign * line * size, line, line]) for sign, size in ((1, 1), (-1, 5))])
+    )
+    np.testing.assert_allclose(scores[0, :, 0], scores[1, :, 0])
+    assert (np.diff(scores[:, :, 0]) > 0).all()

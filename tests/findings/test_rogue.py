@@ -1,0 +1,82 @@
+from functools import partial
+
+import numpy as np
+import pytest
+
+from generators.findings.inputs import Inputs
+from generators.findings.rogue import FINDING
+from generators.findings.rogue.measure import isoscore, mean_cosine
+from generators.tokens.frequency import TokenFrequency
+from tests import synthetic
+from tests.findings.stand_in import StandIn
+
+N, D, V, LAYERS, CHANNEL = 40, 112, 400, 2, 7
+ARCH = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
+COUNTS = np.random.default_rng(0).standard_normal(V)
+FREQUENCIES = (TokenFrequency("counts", "counts", COUNTS, 1.0, False),)
+claims_of = partial(synthetic.by_id, FINDING)
+
+
+def measured(offset, gains=None, E=None, seed=0):
+    def states(stage, ids):
+        return np.random.default_rng([seed, stage]).standard_normal((*ids.shape, D)) + offset
+
+    weights = {"token_embedding": np.random.default_rng([seed, 9]).standard_normal((V, D)) if E is None else E}
+    weights |= {f"blocks.{i}.ln2.gain": np.ones(D) if gains is None else gains for i in range(LAYERS)}
+    run = StandIn(ARCH, None, kind=None, length=N, states=states)
+    return FINDING.measure(Inputs(weights, ARCH, frequencies=FREQUENCIES, run=run))
+
+
+def test_a_planted_channel_is_found_and_named():
+    offset = np.full(D, 0.4)
+    offset[CHANNEL] = 6
+    gains, E = np.ones(D), np.random.default_rng(1).standard_normal((V, D))
+    gains[CHANNEL], E[:, CHANNEL] = 5, COUNTS
+    result = measured(offset, gains, E)
+    row = result.metrics["layers"][result.metrics["worst"]]
+    expected = 36 / (36 + 0.16 * (D - 1))
+    assert row["channel"] == CHANNEL
+    assert row["share"] == pytest.approx(expected, abs=0.02)
+    assert row["low"] <= row["share"] <= row["high"]
+    assert row["without_1"] < row["mean_cosine"] / 2
+    claims = claims_of(result)
+    names = ("rogue-channel", "rogue-is-ln2", "rogue-is-frequency")
+    assert [claims[name].verdict for name in names] == ["holds"] * 3
+
+
+def test_an_offset_in_all_channels_has_no_rogue_one():
+    claims = claims_of(measured(np.random.default_rng(2).standard_normal(D)))
+    assert [claim.verdict for claim in claims.values()] == ["fails", "untested", "fails"]
+
+
+def test_states_that_are_not_alike_leave_all_untested():
+    result = measured(np.zeros(D))
+    assert result.metrics["worst"] is None
+    assert {claim.verdict for claim in claims_of(result).values()} == {"untested"}
+
+
+def nothing(seed):
+    """Return what is measured where the mean state is a random direction, and gains and embeddings are noise."""
+    rng = np.random.default_rng([seed, 3])
+    return measured(rng.standard_normal(D), 1 + 0.2 * rng.standard_normal(D), seed=seed)
+
+
+def test_nothing_is_found_in_a_random_direction():
+    for seed in range(3):
+        assert not any(claim.verdict == "holds" for claim in claims_of(nothing(seed)).values())
+
+
+def test_the_mean_cosine_is_that_of_all_pairs():
+    states = np.random.default_rng(0).standard_normal((9, 4)) + 1
+    unit = states / np.linalg.norm(states, axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    mean, parts = mean_cosine(states)
+    assert mean == pytest.approx(cosines[~np.eye(9, dtype=bool)].mean())
+    assert parts.sum() == pytest.approx(mean)
+
+
+def test_isoscore_of_a_ball_is_one_and_of_a_line_zero():
+    rng = np.random.default_rng(0)
+    assert isoscore(rng.standard_normal((20000, 6))) > 0.99
+    assert isoscore(np.outer(rng.standard_normal(50), np.ones(6))) == pytest.approx(0, abs=1e-6)
+    assert isoscore(np.ones((5, 3))) == 0

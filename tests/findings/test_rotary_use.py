@@ -1,0 +1,147 @@
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from generators.base.architecture import Rotary
+from generators.findings.inputs import Inputs, NotApplicableError
+from generators.findings.rotary_use import FINDING
+from generators.findings.rotary_use.measure import within
+from tests import synthetic
+from tests.findings.by_reference import attention_to
+from tests.findings.stand_in import StandIn
+
+N, D, LAYERS, HEADS, PAIRS = 72, 128, 3, 4, 16
+PERIODS = tuple(2 * np.pi * 10000 ** (np.arange(PAIRS) / PAIRS))
+ARCH = replace(
+    synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS, n_head=HEADS),
+    positions="rotary",
+    rotary=(Rotary(2 * PAIRS, PERIODS),) * LAYERS,
+)
+FAST, SLOW = range(PAIRS // 2), range(PAIRS // 2, PAIRS)
+claims_of = partial(synthetic.by_id, FINDING)
+
+
+def weights_of(previous, seed=0):
+    """Return weights whose `previous` heads look one token back by fast pairs; others compare content."""
+    rng = np.random.default_rng(seed)
+    weights = {}
+    for layer in range(LAYERS):
+        q, k = rng.standard_normal((2, D, HEADS, 2 * PAIRS)) * 0.15
+        bias = np.zeros((2, HEADS, 2 * PAIRS))
+        for head in range(HEADS):
+            if (layer, head) in previous:
+                q[:, head] = k[:, head] = 0
+                angle = 1 / (np.array(PERIODS) / (2 * np.pi))
+                for pair in FAST:
+                    bias[1, head, pair] = 4
+                    bias[0, head, [pair, pair + PAIRS]] = 4 * np.cos(angle[pair]), -4 * np.sin(angle[pair])
+            else:
+                q[:, head, [*FAST, *(pair + PAIRS for pair in FAST)]] = 0
+        for name, matrix, row in (("q", q, bias[0]), ("k", k, bias[1])):
+            weights[f"blocks.{layer}.attn.{name}"] = matrix.reshape(D, -1).astype(np.float32)
+            weights[f"blocks.{layer}.attn.{name}.bias"] = row.ravel().astype(np.float32)
+        weights[f"blocks.{layer}.ln1.gain"] = np.ones(D, np.float32)
+    return weights
+
+
+def measured(costs, weights=None, arch=ARCH):
+    weights = weights or {}
+
+    def states(stage, ids):
+        return np.random.default_rng([7, stage]).standard_normal((*ids.shape, D)).astype(np.float32)
+
+    def attend(layer, ids, silenced):
+        if not weights:
+            return np.zeros((len(ids), HEADS, N, N))
+        return np.stack([attention_to(rows, weights, arch, layer) for rows in states(layer, ids)])
+
+    run = StandIn(arch, None, kind="rotary", length=N, states=states, attend=attend, pairs=costs)
+    return FINDING.measure(Inputs(weights, arch, run=run))
+
+
+FALLING = 0.6 ** np.arange(PAIRS)  # what each pair costs, fastest first
+
+
+def test_pairs_that_are_hardly_needed_can_stand_still():
+    result = measured(FALLING)
+    assert result.metrics["pairs"] == PAIRS
+    assert result.metrics["stopped"]["mean"] == pytest.approx(FALLING.sum(), rel=0.01)
+    rows = {(row["which"], row["turning"]): row["damage"] for row in result.metrics["damages"]}
+    assert rows["fastest", 4] == pytest.approx(FALLING[4:].sum() / FALLING.sum(), abs=0.01)
+    assert rows["slowest", 12] == pytest.approx(FALLING[:4].sum() / FALLING.sum(), abs=0.01)
+    claims = claims_of(result)
+    assert claims["slow-pairs-idle"].verdict == "holds"
+    assert claims["fast-half-enough"].verdict == "holds"
+    assert claims["fast-half-enough"].value == rows["fastest", 8]
+    assert claims["previous-token-fast"].verdict == "untested"
+
+
+def test_slow_pairs_that_are_needed():
+    claims = claims_of(measured(FALLING[::-1]))
+    assert claims["slow-pairs-idle"].verdict == claims["fast-half-enough"].verdict == "fails"
+
+
+def nothing(seed):
+    """Return what is measured where every pair costs something, whatever its speed."""
+    return measured(np.random.default_rng(seed).gamma(1, 0.1, PAIRS), weights_of(set(), seed))
+
+
+def test_nothing_is_found_where_speed_makes_no_difference():
+    for seed in range(2):
+        assert all(claim.verdict != "holds" for claim in claims_of(nothing(seed)).values())
+
+
+def test_a_model_that_needs_no_rotation_is_untested():
+    claims = claims_of(measured(np.zeros(PAIRS)))
+    assert claims["slow-pairs-idle"].verdict == "untested"
+
+
+def test_few_pairs_leave_what_would_hold_untested():
+    arch = replace(ARCH, rotary=(Rotary(8, PERIODS[::4]),) * LAYERS)
+    claims = claims_of(measured(np.array([1.0, 1.0, 0.6, 0.0]), arch=arch))
+    assert claims["slow-pairs-idle"].verdict == "untested"
+    assert claims["fast-half-enough"].verdict == "untested"
+    claims = claims_of(measured(np.array([1.0, 1.0, 1.0, 1.0]), arch=arch))
+    assert claims["slow-pairs-idle"].verdict == claims["fast-half-enough"].verdict == "fails"
+
+
+def test_previous_token_heads_that_use_fast_pairs():
+    previous = {(0, 1), (0, 3), (1, 0), (1, 2), (2, 2), (2, 3)}
+    result = measured(np.ones(PAIRS), weights_of(previous))
+    rows = {(row["layer"], row["head"]): row for row in result.metrics["heads"]}
+    for head, row in rows.items():
+        assert (row["previous"] > 0.3) == (head in previous)
+        assert row["fast_share"] == pytest.approx(float(head in previous), abs=0.05)
+    claim = claims_of(result)["previous-token-fast"]
+    assert claim.value > 0.7
+    assert claim.verdict == "holds"
+    np.testing.assert_allclose(result.arrays["shares"].sum(axis=1), 1, atol=1e-4)
+
+
+def test_weights_that_do_not_give_the_attention_leave_heads_unknown():
+    weights = weights_of(set())
+    other = {**weights, "blocks.1.attn.q": 3 * weights["blocks.1.attn.q"]}
+    run = StandIn(
+        ARCH,
+        None,
+        kind="rotary",
+        length=N,
+        states=lambda stage, ids: np.random.default_rng(stage).standard_normal((*ids.shape, D)),
+        attend=lambda layer, ids, _: np.stack([attention_to(np.eye(N, D), other, ARCH, layer)] * len(ids)),
+        pairs=np.ones(PAIRS),
+    )
+    assert FINDING.measure(Inputs(weights, ARCH, run=run)).metrics["heads"] is None
+
+
+def test_models_that_do_not_rotate_are_refused():
+    with pytest.raises(NotApplicableError):
+        FINDING.measure(Inputs({}, synthetic.architecture(), run=StandIn(synthetic.architecture(), None, kind=None)))
+
+
+def test_heads_are_exchanged_within_their_layers():
+    layers = np.repeat([0, 1, 2], 5)
+    order = within(layers, np.random.default_rng(0))
+    assert sorted(order) == list(range(15))
+    np.testing.assert_array_equal(layers[order], layers)

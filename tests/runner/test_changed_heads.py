@@ -1,0 +1,143 @@
+"""Rotary pairs that stand still and heads that are silenced, against a computation of our own."""
+
+import numpy as np
+import pytest
+
+from generators.runner import CannotRunError, open_model
+from tests.runner.models import BERT, HEADS, KINDS, LAYERS, D, Kind, architecture, random_ids, write_model
+
+torch = pytest.importorskip("torch", reason="torch isn't installed")
+pytest.importorskip("transformers", reason="transformers isn't installed")
+
+N_IDS, WIDTH = 16, 16
+WIDE = {**BERT, "num_attention_heads": 2, "num_key_value_heads": 2}
+GEMMA = {**WIDE, "head_dim": WIDTH, "sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"] * 2}
+WHOLE = {"rope_type": "default", "rope_theta": 10000.0}
+PARTIAL = {**WHOLE, "partial_rotary_factor": 0.5}
+# Kinds that turn channel c with c + half, neighbours, half of the channels, and layers at speeds of their own.
+TURNING = {
+    "llama": (Kind("llama", True, None, WIDE), WIDTH, False),
+    "cohere": (Kind("cohere", True, None, {**WIDE, "rope_parameters": WHOLE}), WIDTH, True),
+    "gpt_neox": (Kind("gpt_neox", True, None, {**WIDE, "rope_parameters": PARTIAL}), WIDTH // 2, False),
+    "gemma3_text": (Kind("gemma3_text", True, None, {**GEMMA, "num_hidden_layers": 4}), WIDTH, False),
+}
+OUTPUTS = {
+    "gpt2": "h.1.attn.c_proj",
+    "bert": "encoder.layer.1.attention.output.dense",
+    "llama": "layers.1.self_attn.o_proj",
+    "gpt_neox": "layers.1.attention.dense",
+    "bloom": "h.1.self_attention.dense",
+    "mpt": "blocks.1.attn.out_proj",
+    "falcon": "h.1.self_attention.dense",
+}
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    kept, root = {}, tmp_path_factory.mktemp("turning")
+
+    def open_once(name, kind, **changed):
+        if name not in kept:
+            kept[name] = open_model(
+                write_model(root / name, kind), architecture(kind, **changed), position_tensor=kind.tensor
+            )
+        return kept[name]
+
+    return open_once
+
+
+def first_attention(run, ids):
+    found = []
+    run.attention(ids, lambda layer, _, weights: found.append(weights.copy()) if layer == 0 else None)
+    return np.concatenate(found)
+
+
+def queries_and_keys(run, ids):
+    """Return what the first layer compares before anything is turned: (windows, heads, n, width) each."""
+    block, states = run._blocks[0], []
+    run.hidden_states(ids, lambda stage, _, given: states.append(given.copy()) if stage == 0 else None)
+    attention = getattr(block, "self_attn", None) or block.attention
+    with torch.no_grad():
+        read = block.input_layernorm(torch.from_numpy(np.concatenate(states)))
+        if hasattr(attention, "query_key_value"):
+            joined = attention.query_key_value(read).reshape(*ids.shape, 2, 3, WIDTH)
+            q, k = joined[..., 0, :], joined[..., 1, :]
+        else:
+            q, k = (getattr(attention, f"{name}_proj")(read).reshape(*ids.shape, 2, WIDTH) for name in "qk")
+            if hasattr(attention, "q_norm"):
+                q, k = attention.q_norm(q), attention.k_norm(k)
+    return q.transpose(1, 2).numpy().astype(np.complex128), k.transpose(1, 2).numpy().astype(np.complex128)
+
+
+def turned(x, dim, adjacent, turning, base=10000.0):
+    """Turn pairs as complex numbers; those that aren't `turning` stay."""
+    a = np.arange(0, dim, 2) if adjacent else np.arange(dim // 2)
+    b = a + 1 if adjacent else a + dim // 2
+    speed = np.where(np.isin(np.arange(dim // 2), turning), base ** (-np.arange(0, dim, 2) / dim), 0)
+    z = (x[..., a] + 1j * x[..., b]) * np.exp(1j * np.arange(x.shape[-2])[:, None] * speed)
+    x = x.copy()
+    x[..., a], x[..., b] = z.real, z.imag
+    return x.real
+
+
+@pytest.mark.parametrize("turning", [[0, 1], [2, 3], [], [1]])
+@pytest.mark.parametrize("name", TURNING)
+def test_only_chosen_pairs_turn(opened, name, turning):
+    kind, dim, adjacent = TURNING[name]
+    layers = kind.settings["num_hidden_layers"]
+    run, ids = opened(name, kind, n_head=2, d_head=WIDTH, n_layer=layers), random_ids(3, N_IDS)
+    q, k = (turned(x, dim, adjacent, turning) for x in queries_and_keys(run, ids))
+    scores = q @ k.swapaxes(-1, -2) * (256**-0.5 if "gemma" in name else WIDTH**-0.5)
+    offsets = np.arange(N_IDS)[:, None] - np.arange(N_IDS)
+    hidden = (offsets < 0) | (offsets >= 8 if "gemma" in name else False)
+    expected = np.exp(np.where(hidden, -np.inf, scores))
+    expected /= expected.sum(axis=-1, keepdims=True)
+    before = first_attention(run, ids)
+    with run.replaced(pairs=turning):
+        np.testing.assert_allclose(first_attention(run, ids), expected, atol=1e-5)
+    np.testing.assert_array_equal(first_attention(run, ids), before)
+    assert np.abs(before - expected).max() > 1e-4
+
+
+@pytest.mark.parametrize("name", TURNING)
+def test_all_pairs_turning_changes_nothing_and_none_removes_positions(opened, name):
+    kind, dim, _ = TURNING[name]
+    run = opened(name, kind, n_head=2, d_head=WIDTH, n_layer=kind.settings["num_hidden_layers"])
+    ids, found = random_ids(3, N_IDS), {}
+    ways = {"all": {"pairs": range(dim // 2)}, "none": {"pairs": []}, "removed": {"ids": np.zeros(N_IDS)}}
+    for way, how in ways.items():
+        with run.replaced(**how):
+            found[way] = first_attention(run, ids)
+    np.testing.assert_array_equal(found["all"], first_attention(run, ids))
+    np.testing.assert_allclose(found["none"], found["removed"], atol=1e-6)
+
+
+def test_pairs_of_a_model_that_does_not_turn_are_refused(opened):
+    run = opened("gpt2", KINDS["gpt2"])
+    with pytest.raises(CannotRunError, match="no rotations"), run.replaced(pairs=[0]):
+        pass
+
+
+def last_states(run, ids):
+    parts = []
+    run.states_on_device(ids, lambda _, states: parts.append(states.numpy().copy()))
+    return np.concatenate(parts)
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_a_silenced_head_is_one_whose_output_weights_are_zero(opened, name):
+    run, ids = opened(f"plain {name}", KINDS[name]), random_ids(3, N_IDS)
+    before = last_states(run, ids)
+    with run.silenced(1, [2]):
+        silenced = last_states(run, ids)
+    np.testing.assert_array_equal(last_states(run, ids), before)
+    weight = run._base.get_submodule(OUTPUTS[name]).weight
+    inputs = weight if name == "gpt2" else weight.T  # Conv1D keeps the input first
+    width, stored = D // HEADS, weight.clone()
+    with torch.no_grad():
+        inputs[2 * width : 3 * width] = 0
+        expected = last_states(run, ids)
+        weight.copy_(stored)
+    np.testing.assert_allclose(silenced, expected, atol=1e-6)
+    assert np.abs(silenced - before).max() > 1e-4
+    assert len(run._outputs) == LAYERS
