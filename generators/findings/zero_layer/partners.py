@@ -13,7 +13,7 @@ FEWEST = 10
 SEED = 20211215
 
 
-class Alike(TypedDict):
+class AlikeTokens(TypedDict):
     """The spread of some tokens in one number, over that of all, and where their median lies among all.
 
     Spreads are interquartile ranges; `chance` draws as many tokens at random.
@@ -28,9 +28,9 @@ class Partners(TypedDict):
     """The shorter tokens of the pairs: alike in norm, and in the frequency channel where one is known."""
 
     count: int
-    norm: Alike
+    norm: AlikeTokens
     channel: int | None
-    on_channel: Alike | None
+    on_channel: AlikeTokens | None
 
 
 def partners(
@@ -51,7 +51,7 @@ def partners(
     }
 
 
-def alike(values: Float[Array, " V"], ids: Int[Array, " n"]) -> Alike:
+def alike(values: Float[Array, " V"], ids: Int[Array, " n"]) -> AlikeTokens:
     """Return how narrow the values of some tokens are, compared with all, and how narrow chance makes them."""
     whole = _spread(values) or 1.0
     rng = np.random.default_rng(SEED)
