@@ -76,7 +76,9 @@ class AlongCurve(TypedDict):
     waves: WaveShape | None
 
 
-def along(P: Float[Array, "n d"], run: slice, plane: Float[Array, "rows 2"] | None) -> tuple[AlongCurve, dict[str, Array]]:
+def along(
+    P: Float[Array, "n d"], run: slice, plane: Float[Array, "rows 2"] | None
+) -> tuple[AlongCurve, dict[str, Array]]:
     """Return these numbers and arrays for figures; `run` has no outlier, `plane` is it in its strongest plane."""
     rows = P[run]
     start, speeds = _speed(rows, run, plane)
