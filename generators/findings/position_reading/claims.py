@@ -11,7 +11,7 @@ FEWEST_HEADS = 3  # from which one can stand out from the median
 STRONG = 5.0  # times the median head, from which a head reads positions strongly
 TIMES_CHANCE = 2.0  # that the strongest head must reach, where that asks for more
 OF_REST = 0.5  # of the way from chance to 1
-TURNED = 2 / 3
+TURNED = 0.67
 ALL_OF_P = 0.99  # share of P's variance in the plane, from which any reading lies in it
 MOST_NAMED = 4
 
