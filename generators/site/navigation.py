@@ -63,7 +63,8 @@ def navigation(
     if notebooks:
         made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
         menu.append({"Notebooks": ["notebooks/index.md", *made]})
-    about = ["about.md", {"Data": DATA}, {"Glossary": "glossary.md"}]
+    sources = {"What the sources say": "statements.md"}
+    about = ["about.md", sources, {"Data": DATA}, {"Glossary": "glossary.md"}]
     return [*menu, {"Add a model": "add-a-model.md"}, {"About": about}]
 
 

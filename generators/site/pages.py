@@ -22,7 +22,7 @@ from generators.site import citing, data, notebooks, quality_reports
 from generators.site.alike import FEWEST, alike
 from generators.site.by_scheme import askable, scheme_finding
 from generators.site.entities import Notable
-from generators.site.family import FamilyLesson, family_lessons, what_readers_asked
+from generators.site.family import family_lessons, what_readers_asked
 from generators.site.feed import write_entries
 from generators.site.generality import generality
 from generators.site.glossary import glossary
@@ -35,8 +35,9 @@ from generators.site.page_cache import DrawnPage, drawing, page_of
 from generators.site.previews import write_previews
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
-from generators.site.series import series_of, write_series
+from generators.site.series import SeriesPage, series_of, write_series
 from generators.site.staging import Staging
+from generators.site.statements import counts, statements
 from generators.site.teasers import hero, teasers
 from generators.site.view import Absent, ModelPage, Section, all_models
 from generators.site.words import environment
@@ -89,7 +90,7 @@ def render(
     if whole and registry.series:
         with_page = [page.name for page in (*rendered.pages, *rendered.in_series)]
         series = write_series(registry, store, staging, templates, with_page)
-    _write_pages(rendered, registry, staging, templates, listed, store.layers[-1].root, family_lessons(series or ()))
+    _write_pages(rendered, registry, staging, templates, listed, store.layers[-1].root, series or ())
     write_navigation(staging, rendered.pages, listed, series, rendered.in_series, whole=whole)
     data.write([*rendered.pages, *rendered.in_series], staging)
     if whole:
@@ -195,7 +196,7 @@ def _write_pages(
     templates: jinja2.Environment,
     listed: Sequence[notebooks.Notebook],
     results: Path,
-    family: Sequence[FamilyLesson],
+    series: Sequence[SeriesPage],
 ) -> None:
     learned = {f.name: list(lessons(f.rules, rendered.pages, rendered.in_series)) for f in FINDINGS}
     everything = [lesson for of_finding in learned.values() for lesson in of_finding]
@@ -218,6 +219,9 @@ def _write_pages(
     writer = PageWriter(staging, templates, shared)
     if templates.globals["whole"]:
         _write_over_models(writer, rendered)
+        said = statements(everything, {one.series.name: one.series.title for one in series})
+        writer.write("statements.md", "statements.md.j2", sources=said, tally=counts(said))
+        family = family_lessons(series)
         asked = what_readers_asked(family, everything)
         writer.write("learned.md", "learned.md.j2", family=family, asked=asked)
     else:

@@ -89,6 +89,7 @@ class SubspaceChances(TypedDict):
     writes_positions: StoredChance | None
     mlp_reads_tokens: StoredChance | None
     mlp_reads_positions: StoredChance | None
+    writes_tokens: StoredChance | None
 
 
 class AttentionChances(SubspaceChances):
@@ -218,6 +219,7 @@ def _chance(weights: Weights, k: int, d: int, with_tokens: bool) -> SubspaceChan
         "writes_positions": shares("O"),
         "mlp_reads_tokens": shares("MLP in") if with_tokens else None,
         "mlp_reads_positions": shares("MLP in", sense="at most"),
+        "writes_tokens": shares("O", sense="at most") if with_tokens else None,
     }
 
 

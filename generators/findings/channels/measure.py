@@ -6,6 +6,7 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.channels import excerpts
+from generators.findings.channels.centers import Centers, centers
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
 from generators.findings.measured import Interval, Measurements, StoredChance, Table, table_of
 from generators.findings.nulls import DRAWS, RESAMPLES, drawn, interval
@@ -71,6 +72,7 @@ class ChannelsMetrics(TokensByChannel):
     channels_for_99: int
     channels_for_90_gaussian: int
     participation_ratio: list[float]
+    centers: Centers
     n_channels: int
     chance: ChannelsChances
     intervals: ChannelsIntervals
@@ -110,6 +112,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
         "channels_for_99": components_for(variance, 0.99),
         "channels_for_90_gaussian": components_for(_gaussian_variance(*P.shape), 0.90),
         "participation_ratio": participation_ratio(right).tolist(),
+        "centers": centers(P[1:], std, moments),
         "n_channels": P.shape[1],
         **_tokens_by_channel(moments, std, chosen),
         "chance": _chance(P, E, len(chosen)),

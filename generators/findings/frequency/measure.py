@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 
 from generators.findings.frequency.chances import FrequencyChances, TokenSample
 from generators.findings.frequency.intervals import Contest, Correlation, correlations, strength
+from generators.findings.frequency.line import ChannelLine, channel_line
 from generators.findings.frequency.probe import Probe, probe
 from generators.findings.frequency.tables import ChannelRhos, tables
 from generators.findings.frequency.tokens import FrequencyTokens
@@ -70,6 +71,7 @@ class FrequencyMetrics(TypedDict):
     norm_rho_index: float | None
     correlations: list[Correlation]
     contest: Contest | None
+    line: ChannelLine | None
     probe: Probe | None
     chance: FrequencyChances | None
     intervals: FrequencyIntervals | None
@@ -180,6 +182,7 @@ def _metrics(
         norm_rho_index=spearman(tokens.norms[known], -np.flatnonzero(known).astype(np.float64)),
         correlations=[],
         contest=None,
+        line=None,
         probe=None,
         chance=None,
         intervals=None,
@@ -208,6 +211,8 @@ def _compare(
         "ln2_channel_rank": None if ln2 is None else compared.rank_interval(ln2),
     }
     metrics["probe"] = probe(E, tokens, SEED)
+    occurs = candidates["log_frequency"] > candidates["log_frequency"].min()
+    metrics["line"] = channel_line(candidates["frequency_channel"][occurs], candidates["log_frequency"][occurs])
 
 
 # What figures draw

@@ -63,7 +63,7 @@ class WaveShape(TypedDict):
     channels: int
 
 
-class Along(TypedDict):
+class AlongCurve(TypedDict):
     """Numbers along the curve; `start` is None where it has no plane, `waves` where there are too few rows.
 
     `cosine_rebuilt` is how much of the variance of the cosines between rows three components reproduce (R^2).
@@ -76,12 +76,14 @@ class Along(TypedDict):
     waves: WaveShape | None
 
 
-def along(P: Float[Array, "n d"], run: slice, plane: Float[Array, "rows 2"] | None) -> tuple[Along, dict[str, Array]]:
+def along(
+    P: Float[Array, "n d"], run: slice, plane: Float[Array, "rows 2"] | None
+) -> tuple[AlongCurve, dict[str, Array]]:
     """Return these numbers and arrays for figures; `run` has no outlier, `plane` is it in its strongest plane."""
     rows = P[run]
     start, speeds = _speed(rows, run, plane)
     waves, harmonics = wave_shape(rows[max(0, curve.START - run.start) :] if len(P) >= 2 * curve.START else rows)
-    found: Along = {
+    found: AlongCurve = {
         "start": start,
         "told_apart": told_apart(rows),
         "smallest_distance": smallest_distance(P),

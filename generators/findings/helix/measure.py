@@ -5,7 +5,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-from generators.findings.helix.along import Along, along
+from generators.findings.helix.along import AlongCurve, along
 from generators.findings.helix.chance import HelixDraws, draw
 from generators.findings.helix.information import Information, information
 from generators.findings.inputs import Inputs, NotApplicableError, Weights
@@ -131,7 +131,7 @@ class Turning(TypedDict):
 class HelixMetrics(Spectrum, Turning, HelixDraws):
     """Numbers of the position curve; `token_share` needs tokens."""
 
-    along: Along
+    along: AlongCurve
     waves: list[StoredWave]
     roughness: float | None
     roughness_baseline: float

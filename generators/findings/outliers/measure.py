@@ -11,6 +11,7 @@ from generators.findings.outliers import members, untrained
 from generators.findings.outliers.chance import scattered_clumps
 from generators.findings.outliers.clump import crowding, find_clump, spread
 from generators.findings.outliers.ends import Ends, TokenPlaces
+from generators.findings.outliers.lists import OutlierLists, outlier_lists
 from generators.findings.outliers.members import ClumpMetrics, InPositions, in_positions
 from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.outliers.untrained import Candidates, KnownUnused
@@ -54,6 +55,7 @@ class OutliersMetrics(TypedDict):
     candidates: Candidates | None
     n_tokens: int
     frequency_channel: int | None
+    lists: OutlierLists
     chance: OutliersChances
 
 
@@ -78,6 +80,7 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
     counts = None if best is None else best.training_counts
     channel = None if best is None else strongest_channel(E, best.log_frequency)
     known = None if best is None or best.proxy else best.log_frequency
+    lists, listed = outlier_lists(tokens, channel)
     places = TokenPlaces(tokens, clump, channel, known)
     metrics = OutliersMetrics(
         norm=_norms(tokens),
@@ -90,9 +93,10 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
         candidates=None if indicator is None else untrained.candidates(indicator, tokens.vocabulary),
         n_tokens=len(E),
         frequency_channel=channel,
+        lists=lists,
         chance={"clump": scattered_clumps(E)},
     )
-    tables = places.tables()
+    tables = places.tables() | listed
     arrays = {**_sample(tokens, channel), "nearest": crowd.nearest}
     if clump is not None:
         near = members.nearest_others(tokens, clump)

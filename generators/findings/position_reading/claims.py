@@ -10,8 +10,8 @@ from generators.findings.position_reading.measure import HeadReading, PositionRe
 FEWEST_HEADS = 3  # from which one can stand out from the median
 STRONG = 5.0  # times the median head, from which a head reads positions strongly
 TIMES_CHANCE = 2.0  # that the strongest head must reach, where that asks for more
-OF_REST = {"holds": 0.5, "partly": 0.25}  # of the way from chance to 1
-TURNED = {"holds": 0.5, "partly": 0.25}
+OF_REST = 0.5  # of the way from chance to 1
+TURNED = 0.67
 ALL_OF_P = 0.99  # share of P's variance in the plane, from which any reading lies in it
 MOST_NAMED = 4
 
@@ -41,7 +41,6 @@ def _position_heads(measured: Measurements[PositionReadingMetrics]) -> Tested | 
         chance=found,
         interval=pair(metrics["intervals"]["times_median"]),
         holds_at=needed,
-        partly_at=needed / 2,
     )
 
 
@@ -51,15 +50,14 @@ def _reads_main_plane(measured: Measurements[PositionReadingMetrics]) -> Tested 
     if share >= ALL_OF_P:
         return Untested(f"The main plane holds {share:.1%} of P's variance: whatever is read lies in it.")
     value = metrics["effects"]["in_plane"]
-    holds, partly = (found.median + OF_REST[verdict] * (1 - found.median) for verdict in ("holds", "partly"))
+    needed = found.median + OF_REST * (1 - found.median)
     return Tested(
         value,
         f"{value:.0%} of what the first layer reads of positions lies in the main plane, which holds {share:.0%} of "
-        f"P's variance; {_chance(found, '.0%')}. {holds:.0%} is needed.",
+        f"P's variance; {_chance(found, '.0%')}. {needed:.0%} is needed.",
         chance=found,
         interval=pair(metrics["intervals"]["in_plane"]),
-        holds_at=holds,
-        partly_at=partly,
+        holds_at=needed,
     )
 
 
@@ -70,7 +68,7 @@ def _turned(measured: Measurements[PositionReadingMetrics]) -> Tested:
         value,
         f"{value:.0%} of what is read in the main plane compares rows a quarter turn apart, and "
         f"{metrics['rotation']:.0%} of it is a rotation{_where(metrics)}; {_chance(found, '.0%')}. "
-        f"{TURNED['holds']:.0%} is needed.",
+        f"{TURNED:.0%} is needed.",
         chance=found,
         interval=pair(metrics["intervals"]["turned"]),
     )
@@ -98,7 +96,7 @@ RULES = (
         statement="A few heads of the first layer read positions far more than the others.",
         value="how strongly the strongest head reads the position curve, in times the median head",
         unit="times",
-        holds_as=f"{STRONG:g} times, and {TIMES_CHANCE:g} times chance (partly: half of that)",
+        holds_as=f"{STRONG:g} times, and {TIMES_CHANCE:g} times chance",
         test=_position_heads,
     ),
     Rule(
@@ -107,7 +105,7 @@ RULES = (
         statement="The first layer reads positions in the main plane of their curve.",
         value="share of what all heads read of positions that lies in the curve's two leading components",
         unit="share",
-        holds_as=f"{OF_REST['holds']:g} of the way from chance to 1 (partly: {OF_REST['partly']:g})",
+        holds_as=f"{OF_REST:g} of the way from chance to 1",
         test=_reads_main_plane,
     ),
     Rule(
@@ -116,8 +114,7 @@ RULES = (
         statement="The first layer compares positions by a rotation of the main plane.",
         value="share of what is read there that compares rows a quarter turn apart",
         unit="share",
-        holds=TURNED["holds"],
-        partly=TURNED["partly"],
+        holds=TURNED,
         test=_turned,
     ),
 )

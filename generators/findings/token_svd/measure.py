@@ -55,13 +55,15 @@ class TokenSvdIntervals(TypedDict):
 class TokenSvdMetrics(TypedDict):
     """Cosine of the first direction with the mean, strengths, and what the next two tell apart.
 
-    `mean_energy` is the squared length of the mean in units of the tokens' mean variance in a direction, tr(C) / d.
+    `one_sign_share` is the share of tokens on the same side of zero along the first direction. `mean_energy` is the
+    squared length of the mean in units of the tokens' mean variance in a direction, tr(C) / d.
     """
 
     cosine_first_mean: float
     mean_energy: float
     singular_values: list[float]
     energy_first: float
+    one_sign_share: float
     space_share: float | None
     auc: Areas | None
     extremes: Extremes
@@ -101,6 +103,7 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
         mean_energy=float(mean @ mean / variances.mean()),
         singular_values=np.sqrt(np.clip(energies[:SINGULAR_VALUES], 0, None)).tolist(),
         energy_first=float(energies[0] / energies.sum()),
+        one_sign_share=float(max(np.mean(scores[:, 0] > 0), np.mean(scores[:, 0] < 0))),
         space_share=float(np.mean(kinds[kinds >= 0] == MARKED)) if both_kinds else None,
         auc=areas(E, scores[:, 1:3], kinds) if both_kinds else None,
         extremes=extremes(scores[:, 0], lengths, SEED),

@@ -6,7 +6,7 @@ many others. Nothing is claimed: noise yields itself too, and the exceptions are
 """
 
 from generators.findings.contract import Finding
-from generators.findings.inputs import TOKENS
+from generators.findings.inputs import FREQUENCIES, TOKENS
 from generators.findings.zero_layer import facts, figures, measure
 
 FINDING = Finding(
@@ -14,7 +14,7 @@ FINDING = Finding(
     title="Zero layers",
     order=80,
     needs=("token_embedding",),
-    uses=("unembedding", "position_embedding", "final_norm.gain", "final_norm.bias", TOKENS),
+    uses=("unembedding", "position_embedding", "final_norm.gain", "final_norm.bias", TOKENS, FREQUENCIES),
     config=("tied", "norm", "norm_eps", "embedding_scale"),
     metrics=measure.ZeroLayerMetrics,
     measure=measure.measure,

@@ -12,8 +12,9 @@ from generators.findings.inputs import Inputs, NotApplicableError, Vocabulary
 from generators.findings.measured import Measurements, Table, table_of
 from generators.findings.sizes import asked_tokens, check_tokens
 from generators.findings.token_cells import TokenCells
+from generators.findings.zero_layer.partners import Partners, partners
 from generators.findings.zero_layer.variants import YieldVariant, answers, variants, ways_of
-from generators.maths.blocks import spread_ids
+from generators.maths.blocks import norms, spread_ids
 from generators.maths.neighbours import best_match
 
 # What a vocabulary says of two tokens that differ; the array `group` counts in this order.
@@ -56,6 +57,7 @@ class ZeroLayerMetrics(TypedDict):
     baseline: Baseline
     variants: list[YieldVariant]
     n_variant_tokens: int
+    partners: Partners | None
     tied: bool
     n_tokens: int
 
@@ -83,7 +85,8 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
     """Measure which token has the largest logit for every token, without any layer in between.
 
     Reads `token_embedding` (V, d), and `unembedding` (V, d) where that is another matrix; `final_norm.gain`, its
-    bias and `position_embedding` for what tokens yield with these. The vocabulary gives names and groups.
+    bias and `position_embedding` for what tokens yield with these. The vocabulary gives names and groups, frequencies
+    the channel that correlates with them most.
 
     Raises:
         NotApplicableError: the output embedding is another matrix, which isn't here, or there are too few tokens.
@@ -108,6 +111,7 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
         baseline=baseline,
         variants=found,
         n_variant_tokens=min(VARIANT_TOKENS, len(E)),
+        partners=_partners(inputs, E, arrays["ids"]),
         tied=U is None,
         n_tokens=len(E),
     )
@@ -115,6 +119,11 @@ def measure(inputs: Inputs) -> Measurements[ZeroLayerMetrics]:
     title = "What tokens yield with the final norm between the embeddings, and with a position added"
     tables["variants"] = table_of(title, list(YieldVariant.__annotations__), found)
     return Measurements(metrics, tables, arrays)
+
+
+def _partners(inputs: Inputs, E: Float[Array, "V d"], shorter: Int[Array, " n"]) -> Partners | None:
+    known = inputs.frequencies[0].log_frequency if inputs.frequencies else None
+    return partners(E, norms(E), shorter, known)
 
 
 def _arrays(

@@ -1,0 +1,42 @@
+"""How GPT-2's first layer reads positions: the values that were measured apart from the atlas."""
+
+import pytest
+
+from tests.real_weights.measured import row, shows
+
+pytestmark = pytest.mark.real_weights
+
+
+def of_head(number, key):
+    return lambda metrics: metrics["heads"][number][key]
+
+
+GPT2 = [
+    row("plane", "0.6658", lambda m: m["plane"]["share"]),
+    row("strength-of-H3", "16.34", of_head(3, "times_median")),
+    row("strength-of-H4", "10.98", of_head(4, "times_median")),
+    row("strength-of-H7", "12.66", of_head(7, "times_median")),
+    row("H3-in-plane", "0.888", of_head(3, "in_plane")),
+    row("H4-in-plane", "0.883", of_head(4, "in_plane")),
+    row("H7-in-plane", "0.899", of_head(7, "in_plane")),
+    row("H3-degrees", "-60.5", of_head(3, "degrees_back")),
+    row("all-in-plane", "0.8873", lambda m: m["effects"]["in_plane"]),
+    row("turned", "0.7661", lambda m: m["effects"]["turned"]),
+    row("rotation", "0.9998", lambda m: m["rotation"]),
+]
+
+
+test_numbers = shows("position_reading", gpt2=GPT2)
+
+
+@pytest.mark.parametrize(
+    ("model", "verdicts"),
+    [
+        ("gpt2", ["holds", "holds", "holds"]),
+        ("minilm_l6", ["holds", "holds", "fails"]),
+        ("stdlib", ["fails", "holds", "holds"]),
+    ],
+)
+def test_verdicts(model, verdicts, request):
+    found = request.getfixturevalue(model)["position_reading"].verdicts()
+    assert [found[name] for name in ("position-heads", "reads-main-plane", "reads-rotated")] == verdicts

@@ -1,0 +1,58 @@
+"""The list of what the sources say: every answer is there, and the page leads to it."""
+
+import re
+
+import pytest
+
+from generators.base.errors import InputError
+from generators.findings import FINDINGS
+from generators.site import statements as module
+from generators.site.statements import counts, statements
+from generators.site.words import environment
+
+SOURCES = statements(series={"stdlib-family": "One recipe, one thing changed"})
+EVERY = [one for source in SOURCES for one in source.statements]
+
+
+def test_all_five_texts_are_there_and_no_statement_twice():
+    assert [len(source.statements) > 5 for source in SOURCES] == [True] * 5
+    assert len({one.says for one in EVERY}) == len(EVERY)
+    assert sum(counts(SOURCES).values()) == len(EVERY)
+
+
+def test_answers_are_claims_and_findings_that_exist():
+    findings = {f"findings/{finding.name}/" for finding in FINDINGS}
+    rules = {f"findings/{finding.name}/#rule-{rule.id}" for finding in FINDINGS for rule in finding.rules}
+    addresses = {answer.address for one in EVERY for answer in one.answers}
+    assert addresses <= findings | rules | {"series/stdlib-family/"}
+
+
+def test_series_without_a_page_are_not_linked():
+    assert not any(
+        "series/" in a.address for source in statements() for one in source.statements for a in one.answers
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"says": "S.", "by": ["helix", "no-such"]}, "no-such"),
+        ({"says": "S."}, "needs answers"),
+        ({"says": "S.", "by": ["helix"], "status": "in part"}, "a reason"),
+        ({"says": "S.", "by": ["helix"], "status": "absent", "why": "W."}, "unless absent"),
+        ({"says": "S.", "by": ["helix"], "status": "perhaps", "why": "W."}, "needs"),
+    ],
+)
+def test_a_wrong_entry_is_a_sentence(entry, words, monkeypatch):
+    monkeypatch.setattr(module.yaml, "safe_load", lambda text: [{"source": "One", "statements": [entry]}])
+    with pytest.raises(InputError, match=words):
+        statements()
+
+
+def test_the_page_has_every_statement_its_status_and_its_links():
+    page = environment().get_template("statements.md.j2").render(root="../", sources=SOURCES, tally=counts(SOURCES))
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th><td>(.*?)</td>', page)
+    assert len(rows) == len(EVERY)
+    assert [status for _, status in rows] == [one.status for one in EVERY]
+    assert 'href="../findings/helix/#rule-winding"' in page
+    assert f"make {len(EVERY)} statements" in page
