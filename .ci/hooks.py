@@ -32,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    pins = dict(re.findall(r"^([\w-]+)==(\S+)$", (ROOT / "requirements-dev.txt").read_text("utf-8"), re.MULTILINE))
+    pins = dict(re.findall(r"^([\w-]+)==(\S+)", (ROOT / "requirements-dev.txt").read_text("utf-8"), re.MULTILINE))
     config = CONFIG.read_text("utf-8")
     wanted = brought(config, pins)
     if wanted != config and check:

@@ -35,11 +35,14 @@ from generators.compute.judged import judged_model
 from generators.compute.results import Store
 from generators.compute.running import RunSettings
 from generators.compute.schedule import compute_model
+from generators.compute.verify import verify
 from generators.findings.helix import chance
 from generators.site.staging import Staging
 from generators.site.view import model_page
 from generators.site.words import environment
+from tests import fuzz_files
 from tests.checkpoints import Sizes, write_checkpoint
+from tests.fuzz_files import damaged
 from tests.nulls import today, write_record
 from tests.processes import in_fork, in_status
 
@@ -82,22 +85,7 @@ def bytes_of(name: str) -> Change:
     """Return a change of some bytes of a file: flipped, cut out, doubled, or cut off."""
 
     def change(place: Path, rng: Random) -> None:
-        path = place / "tiny" / name
-        data = bytearray(path.read_bytes())
-        for _ in range(int(rng.integers(1, 6))):
-            at = int(rng.integers(0, max(1, min(len(data), 4000) if rng.random() < 0.5 else len(data))))
-            kind = rng.integers(0, 5)
-            if kind == 0 and data:
-                data[at] ^= 1 << int(rng.integers(0, 8))
-            elif kind == 1:
-                del data[at : at + int(rng.integers(1, 200))]
-            elif kind == 2:
-                data[at:at] = data[at : at + int(rng.integers(1, 200))]
-            elif kind == 3:
-                del data[at:]
-            else:
-                data[at : at + 8] = rng.bytes(8)
-        path.write_bytes(bytes(data))
+        damaged(place / "tiny" / name, rng)
 
     return change
 
@@ -260,6 +248,7 @@ KINDS: dict[str, Change] = {
     "token counts": counts,
     "registry": registry,
     "stored results": stored,
+    **fuzz_files.KINDS,
 }
 
 
@@ -280,9 +269,16 @@ def outcome(kind: str, seed: int, place: Path) -> str:
     rng = np.random.default_rng([seed, *kind.encode()])
     base(place)
     try:
+        if KINDS[kind] in fuzz_files.AFTER_COMPUTING:
+            compute_model(_model(place), Places(), Store(place / "results"), settings=RunSettings(skip=True))
         KINDS[kind](place, rng)
-        known = load_registry(place / "models.yml") if kind == "registry" else Registry(models=(_model(place),))
+        known = (
+            load_registry(place / "models.yml")
+            if kind in ("registry", "pipes and devices")
+            else Registry(models=(_model(place),))
+        )
         store = Store(place / "results", wait=0)
+        list(verify(store))
         for model in known.models:
             done = compute_model(model, Places(), store, settings=RunSettings(skip=True))
             assert not done.failed, done.failed

@@ -22,6 +22,8 @@ USES = {
 }
 DECLARED = [*BASE, *(one for extra in USES for one in EXTRAS[extra])]
 OPTIONAL = {"distributed", "gguf"}  # of the extras `cluster` and `gguf`, which may not be installed
+FILES = [path for path in sorted(ROOT.glob("requirements*.txt")) if path.name != "requirements-torch.txt"]
+HASHED = re.compile(r"[\w.-]+==[\w.]+(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n")
 ASKED_FOR = {"datasets"}  # only to count a dataset of the hub; where it is missing, a sentence names it
 
 
@@ -73,7 +75,23 @@ def test_what_is_pinned_is_at_least_what_is_declared(requirement):
     assert numbers(pinned[1]) >= numbers(least)
 
 
-PINS = re.sub(r"^[\w.-]+", lambda found: normal(found[0]), (ROOT / "requirements.txt").read_text("utf-8"), flags=re.M)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_pin_has_hashes_and_nothing_else_is_said(path):
+    head, _, pins = path.read_text("utf-8").partition("\n")
+    assert head.startswith("# Made by `make pins`.")
+    assert HASHED.sub("", pins) == ""
+    assert not re.search(r"^torch==", pins, re.MULTILINE)
+
+
+def test_what_is_pinned_twice_is_pinned_alike():
+    pinned: dict[str, set[str]] = {}
+    for path in FILES:
+        for name, version in re.findall(r"^([\w.-]+)==(\S+)", path.read_text("utf-8"), re.MULTILINE):
+            pinned.setdefault(normal(name), set()).add(version)
+    assert {name: versions for name, versions in pinned.items() if len(versions) > 1} == {}
+
+
+PINS = "".join((ROOT / f"requirements{which}.txt").read_text("utf-8") for which in ("", "-torch"))
 
 
 def numbers(version: str) -> list[int]:

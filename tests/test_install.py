@@ -28,7 +28,7 @@ from packaging.requirements import Requirement
 from tests.checkpoints import Sizes, write_checkpoint
 from tests.conftest import ROOT
 
-PIN = re.search(r"^torch==(.*)$", (ROOT / "requirements.txt").read_text("utf-8"), re.MULTILINE)[1]
+PIN = re.search(r"^torch==(.*)$", (ROOT / "requirements-torch.txt").read_text("utf-8"), re.MULTILINE)[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 # Another project, which pip installs without a build tool.
 NOTHING = """
@@ -99,7 +99,8 @@ def made(place: Path, indexes: str, *given: str, **environment: str) -> tuple[st
     """Make `.venv/.site` in a project that needs PyTorch alone; return its version there and what was said."""
     for name in (".ci", "Makefile"):
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, place / name)
-    (place / "requirements.txt").write_text(f"torch=={PIN}\n")
+    (place / "requirements.txt").write_text("")
+    (place / "requirements-torch.txt").write_text(f"torch=={PIN}\n")
     (place / "pyproject.toml").write_text(NOTHING)
     (place / "backend.py").write_text(BACKEND)
     ours = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}

@@ -67,3 +67,13 @@ def test_without_a_secret_the_hub_is_asked_without_a_token(monkeypatch, tmp_path
     monkeypatch.setenv("HF_TOKEN", "")  # as a secret that isn't there reaches a step
     monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
     assert "authorization" not in build_hf_headers()
+
+
+def test_a_job_that_may_write_to_the_repository_installs_nothing():
+    """What it installed could push: the entry of a requested model is made by a job without that token."""
+    for path in WORKFLOWS:
+        for name, job in yaml.safe_load(path.read_text("utf-8"))["jobs"].items():
+            if (job.get("permissions") or {}).get("contents") != "write":
+                continue
+            steps = [step.get("run") or step["uses"] for step in job["steps"]]
+            assert not re.search(r"make |pip |python|npm|actions/setup-", " ".join(steps)), (path.name, name)

@@ -17,12 +17,15 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Real
 from numpy import ndarray as Array
 
+from generators.maths.blocks import spread_ids
+
 Sense = Literal["at least", "at most"]
 Statistic = Callable[[Float[Array, "draws n"]], Float[Array, "draws ..."]]
 
 LEVEL = 0.01  # share of draws of a null that may lie beyond the limit
 COVERAGE = 0.95
 BLOCKS = 16  # into which positions are cut
+MOST_ITEMS, SOME_ITEMS = 300_000, 2**16
 BATCH_BYTES = 2**22  # of weights held at once
 
 
@@ -117,6 +120,14 @@ def _counts(drawn: Iterable[Int[Array, " m"]], n: int, draws: int) -> Float[Arra
 def resample_items(statistic: Statistic, n: int, draws: int, rng: np.random.Generator) -> Float[Array, "draws ..."]:
     """Return a statistic of weights for many resamplings of n items, a batch of them at a time."""
     return np.concatenate([statistic(weights) for weights in _batches(n, draws, rng)])
+
+
+def resampled_ids(n: int) -> Int[Array, " m"]:
+    """Return which of n items are drawn from: all, or 65,536 spread over more than 300,000.
+
+    An interval over some of the items is wider than one over all would be.
+    """
+    return spread_ids(n, SOME_ITEMS if n > MOST_ITEMS else n)
 
 
 def _batches(n: int, draws: int, rng: np.random.Generator) -> Iterator[Float[Array, "batch n"]]:

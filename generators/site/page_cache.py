@@ -132,7 +132,7 @@ def drawing(
 
 @contextmanager
 def _drawing_processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool; where something goes wrong here, Ctrl-C for one, its processes end at once, else when it is killed."""
+    """Yield a pool; where something goes wrong here, Ctrl-C for one, its processes end at once, or soon if killed."""
     spawn = get_context("spawn")
     with ProcessPoolExecutor(count, mp_context=spawn, initializer=end_with, initargs=(os.getpid(),)) as pool:
         try:

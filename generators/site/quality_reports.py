@@ -130,6 +130,26 @@ class Fuzz(Tried):
     limits: Limits
 
 
+class TakenByOne(StoredPart):
+    """What one finding took: seconds of the processor, MiB at the peak."""
+
+    status: str
+    seconds: float
+    mib: int
+
+
+class Large(QualityReport):
+    """What each finding took of models with long tables, by their shape."""
+
+    limits: Limits
+    shapes: dict[str, dict[str, TakenByOne]]
+
+    def most(self, shape: str) -> TakenByOne:
+        """Return the most seconds and the most memory that any finding took of a shape."""
+        taken = self.shapes[shape].values()
+        return TakenByOne(status="", seconds=max(t.seconds for t in taken), mib=max(t.mib for t in taken))
+
+
 class BrowserRequests(StoredPart):
     """What a browser asked for when it opened every page, and what their policies blocked."""
 
@@ -338,6 +358,7 @@ REPORTS: dict[str, type[StoredPart]] = {
     "reproducible": Reproducible,
     "lighthouse": Lighthouse,
     "many": Many,
+    "large": Large,
     "bench": Benchmark,
 }
 

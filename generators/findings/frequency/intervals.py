@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from generators.findings.measured import Interval
 from generators.findings.nulls import RESAMPLES, interval
-from generators.maths.resampling import Statistic, ranking, resample_items, weighted_correlation
+from generators.maths.resampling import Statistic, ranking, resample_items, resampled_ids, weighted_correlation
 
 Correlation = TypedDict("Correlation", {"of": str, "with": str, "rho": float, "low": float, "high": float})
 Pair = tuple[str, str]
@@ -38,7 +38,9 @@ def correlations(values: dict[str, Float[Array, " n"]], seed: int) -> tuple[list
     n = len(next(iter(values.values())))
     rhos = _rhos_of(values, pairs)
     everyone = rhos(np.ones((1, n)))[0]
-    drawn = resample_items(rhos, n, RESAMPLES, np.random.default_rng(seed))
+    some = resampled_ids(n)
+    of_some = _rhos_of({name: column[some] for name, column in values.items()}, pairs)
+    drawn = resample_items(of_some, len(some), RESAMPLES, np.random.default_rng(seed))
     rows: list[Correlation] = []
     for (a, b), rho, column in zip(pairs, everyone.tolist(), drawn.T, strict=True):
         low, high = interval(column)
