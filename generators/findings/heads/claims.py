@@ -70,9 +70,11 @@ def _foretold(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     return Tested(
         found["rho"],
         "Over heads, the weights on the previous token by positions alone and on text correlate at "
-        f"{found['rho']:+.2f} (ranks; with heads shuffled, {found['chance_limit']:+.2f} is reached once in a hundred "
-        "times).",
-        chance=Chance("shufflings of the heads", found["chance_median"], found["chance_limit"], found["draws"]),
+        f"{found['rho']:+.2f} (ranks). With heads shuffled within layers, 1 in 100 draws reaches "
+        f"{found['chance_limit']:+.2f}.",
+        chance=Chance(
+            "shufflings of heads within layers", found["chance_median"], found["chance_limit"], found["draws"]
+        ),
         interval=(found["low"], found["high"]),
         also=found["rho"] > found["chance_limit"],
     )

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-FOLDS = 8  # windows go to them in turn
+FOLDS = 8  # of files, so that windows of one file are left out together
 RIDGE = 1e-3  # of the mean variance of a channel
 
 
@@ -14,7 +14,7 @@ RIDGE = 1e-3  # of the mean variance of a channel
 class Moments:
     """What is stored of the hidden states (windows, n, d) of one stage."""
 
-    windows: int
+    folds: Int[Array, " windows"]  # of each window (`folds_of`)
     n: int
     d: int
     sums: Float[Array, "folds n d"] = field(init=False)  # over the windows of a fold
@@ -26,12 +26,12 @@ class Moments:
         self.sums = np.zeros((FOLDS, self.n, self.d), np.float32)
         self.squares = np.zeros(FOLDS)
         self.grams = np.zeros((FOLDS, self.d, self.d))
-        self.contexts = np.zeros((self.windows, self.d))
+        self.contexts = np.zeros((len(self.folds), self.d))
 
     def add(self, begin: int, states: Float[Array, "batch n d"]) -> None:
         """Add the windows `begin`, `begin` + 1, ...; each by itself, so that batches make no difference."""
         for window, state in enumerate(states, start=begin):
-            fold = window % FOLDS
+            fold = self.folds[window]
             self.sums[fold] += state
             gram = state.T @ state
             self.grams[fold] += gram
@@ -40,7 +40,7 @@ class Moments:
 
     def counts(self) -> Float[Array, " folds"]:
         """Return how many windows each fold has."""
-        return np.bincount(np.arange(self.windows) % FOLDS, minlength=FOLDS).astype(np.float64)
+        return np.bincount(self.folds, minlength=FOLDS).astype(np.float64)
 
     def position_means(self, without: int | None = None) -> Float[Array, "n d"]:
         """Return the mean hidden state at each position, of all windows or without one fold."""
@@ -90,9 +90,36 @@ class Moments:
         return float(1 - missed / (counts.sum() * spread))
 
 
-def jackknife(values: Float[Array, " folds"], whole: float) -> tuple[float, float]:
-    """Return the 95 % interval of a value from what it is with each fold of windows left out."""
-    error = np.sqrt((len(values) - 1) * np.mean((values - values.mean()) ** 2))
+def folds_of(files: Int[Array, " windows"]) -> Int[Array, " windows"]:
+    """Return the fold of every window: whole files, the largest first, each to the fold with fewest windows.
+
+    Where there are fewer files than folds, windows go to folds in turn.
+    """
+    names, of_window, sizes = np.unique(files, return_inverse=True, return_counts=True)
+    if len(names) < FOLDS:
+        return np.arange(len(files)) % FOLDS
+    fold, filled = np.zeros(len(names), np.intp), np.zeros(FOLDS, np.intp)
+    for file in np.argsort(-sizes, kind="stable"):
+        fold[file] = filled.argmin()
+        filled[fold[file]] += sizes[file]
+    return fold[of_window]
+
+
+def jackknife(values: Float[Array, " folds"], whole: float, counts: Float[Array, " folds"]) -> tuple[float, float]:
+    """Return the 95 % interval of a value from what it is with each fold of windows left out.
+
+    Folds may differ in size (Busing, Meijer and van der Leeden 1999).
+
+    Args:
+        values: the value without each fold.
+        whole: the value of all windows.
+        counts: windows in each fold; those without any say nothing.
+    """
+    values, counts = values[counts > 0], counts[counts > 0]
+    times = counts.sum() / counts
+    pseudo = times * whole - (times - 1) * values
+    estimate = len(values) * whole - float(np.sum((1 - 1 / times) * values))
+    error = np.sqrt(np.mean((pseudo - estimate) ** 2 / np.maximum(times - 1, 1e-12)))
     return whole - 1.96 * float(error), whole + 1.96 * float(error)
 
 
