@@ -6,9 +6,9 @@ heads within their layers, channels, tokens, positions within windows, groups an
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,10 +41,14 @@ UNTRAINED = synthetic.architecture(n_ctx=LENGTH, d_model=128, n_layer=2, n_head=
 
 @dataclass(frozen=True)
 class RunningNull:
-    """Models in which there is nothing to find: `trial` yields (claim, verdict) for a seed and findings by name."""
+    """Models in which there is nothing to find: `trial` yields (claim, verdict) for a seed and findings by name.
+
+    `preserves` has the claims that such models fulfill, each with why.
+    """
 
     name: str
     trial: Trial
+    preserves: Mapping[str, str] = field(default_factory=dict)
 
 
 def weights_of(model: Any) -> dict[str, Array]:
@@ -318,6 +322,10 @@ def exchanged(seed: int, names: frozenset[str]) -> Iterator[tuple[str, str]]:
 
 
 RUNNING_NULLS = (
-    RunningNull("a model before its training", before_training),
+    RunningNull(
+        "a model before its training",
+        before_training,
+        {"positions-last": "the residual stream carries P, which starts as large as the token embedding"},
+    ),
     RunningNull("a trained model, the tested part exchanged", exchanged),
 )

@@ -6,7 +6,7 @@ import pytest
 from generators.base.architecture import Architecture
 from generators.findings import plantings
 from generators.findings.channel_use import FINDING
-from generators.findings.channel_use.measure import BATCH, _to_sweep
+from generators.findings.channel_use.measure import _to_sweep
 from generators.findings.inputs import Inputs
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
@@ -44,7 +44,8 @@ def test_the_channels_that_findings_name_and_all_channels():
         (FREQUENT, "frequency"), (LN2, "ln2"), (POSITION, "position"),
     ]  # fmt: skip
     assert [row["channel"] for row in metrics["swept"]] == list(range(D))
-    assert metrics["swept_windows"] == BATCH
+    assert metrics["swept_windows"] == metrics["ran"]["windows"]
+    assert metrics["channels"][0]["cost"] == pytest.approx(metrics["swept"][FREQUENT]["cost"])
 
 
 def test_of_many_channels_some_are_drawn_beside_those_named():

@@ -175,7 +175,7 @@ def test_a_member_takes_steps_and_loads_as_what_it_is(member, library, tmp_path,
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from models.training.corpus import encoded, read_library
-    from models.training.files import write_model
+    from models.training.files import plain, write_model
     from models.training.stdlib_family.train import begin
 
     corpus = read_library(library)
@@ -196,7 +196,7 @@ def test_a_member_takes_steps_and_loads_as_what_it_is(member, library, tmp_path,
     assert tokenizer.model_max_length == run.recipe.n_ctx
     ids = tokenizer("import os\n", return_tensors="pt").input_ids[:, :8]
     with torch.no_grad():
-        ours, theirs = run.model.eval().float()(ids).logits, model.float()(ids).logits
+        ours, theirs = plain(run.model).eval().half().float()(ids).logits, model.float()(ids).logits
     assert torch.allclose(ours, theirs, atol=1e-5)  # of the same rounded weights; gelu_new comes in two kernels
     if member.scheme == "rank-three":
         sizes = np.linalg.svd(model.transformer.wpe.weight.detach().float().numpy(), compute_uv=False)

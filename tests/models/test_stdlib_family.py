@@ -129,7 +129,7 @@ def test_the_card_says_what_the_records_say(records):
     assert f"| `rotary` | {rotary.loss.mean:.3f} | {rotary.loss.low:.3f} to {rotary.loss.high:.3f} | +0.20" in card
     assert f" {rotary.difference.low:+.3f} to {rotary.difference.high:+.3f} |" in card
     assert "Over the 3 seeds of `learned`" in card
-    assert "10 small language models" in card
+    assert "11 small language models" in card
     assert "weight decay 0.1 on every parameter" in card
     assert len(re.findall("python 3", card)) == 1
 

@@ -67,6 +67,8 @@ def _foretold(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     found = measured.metrics["forecast"]
     if found is None:
         return Untested("There is no kernel by positions alone to compare with.")
+    if max(row["on_text"] for row in measured.metrics["heads"]) < PREVIOUS["partly"]:
+        return Untested(f"No head gives the previous token {PREVIOUS['partly']:.0%} of its attention to foretell.")
     return Tested(
         found["rho"],
         "Over heads, the weights on the previous token by positions alone and on text correlate at "
