@@ -34,8 +34,9 @@ Array = np.ndarray
 Trial = Callable[[int, frozenset[str]], Iterator[tuple[str, str]]]
 LEARNED = Path(__file__).parents[1] / "models" / "stdlib-family" / "learned"
 RUNNING = tuple(finding for finding in FINDINGS if RUN in finding.needs and finding.rules)
-WINDOWS, LENGTH, FILES = 16, 32, 8  # of a text drawn at random
+WINDOWS, LENGTH, FILES = 8, 32, 8  # of a text drawn at random
 FEW = 4  # windows on which a trial runs the trained model
+BUDGET_S = 3.0  # of what is recorded of it by each finding
 UNTRAINED = synthetic.architecture(n_ctx=LENGTH, d_model=128, n_layer=2, n_head=4, vocab_size=200)
 
 
@@ -161,7 +162,7 @@ class Trained:
     @cache  # noqa: B019 (there is one)
     def of(self, finding: Finding[Any]) -> Measurements[Any]:
         """Return what a finding measures, with fewer windows than it asks for."""
-        self.run.begin(20)
+        self.run.begin(BUDGET_S)
         return finding.measure(self.given)
 
     @cache  # noqa: B019

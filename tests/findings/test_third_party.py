@@ -53,7 +53,9 @@ def by_plain_numpy(P, E):
 def test_numbers_of_claims_about_positions_are_those_of_plain_numpy(name):
     opened = open_model(Model(name="m", title="M", sources=(FolderSource(folder=THIRD_PARTY / name),)), Places())
     helix, channels = (
-        finding.measure(inputs(finding, opened)).metrics for finding in FINDINGS if finding.name in ("helix", "channels")
+        finding.measure(inputs(finding, opened)).metrics
+        for finding in FINDINGS
+        if finding.name in ("helix", "channels")
     )
     measured = {
         "three-components": helix["explained_variance_3d"]["no_first"],

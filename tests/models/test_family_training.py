@@ -175,7 +175,7 @@ def test_a_member_takes_steps_and_loads_as_what_it_is(member, library, tmp_path,
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from models.training.corpus import encoded, read_library
-    from models.training.files import plain, write_model
+    from models.training.files import write_model
     from models.training.stdlib_family.train import begin
 
     corpus = read_library(library)
@@ -187,6 +187,9 @@ def test_a_member_takes_steps_and_loads_as_what_it_is(member, library, tmp_path,
     assert np.isfinite(losses).all()
     assert all(torch.equal(values, held[name]) for name, values in run.model.named_parameters() if name in held)
 
+    ids = torch.from_numpy(text.trained[None, :8])
+    with torch.no_grad():
+        ours = run.model.eval()(ids).logits
     write_model(run, text, tmp_path / "out")
     model = AutoModelForCausalLM.from_pretrained(tmp_path / "out")
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
@@ -194,10 +197,10 @@ def test_a_member_takes_steps_and_loads_as_what_it_is(member, library, tmp_path,
     assert not any(word in said.lower() for word in ("unexpected", "missing", "mismatch", "newly initialized"))
     assert (model.dtype, model.config.model_type) == (torch.float16, run.model.config.model_type)
     assert tokenizer.model_max_length == run.recipe.n_ctx
-    ids = tokenizer("import os\n", return_tensors="pt").input_ids[:, :8]
+    assert tokenizer("import os\n", return_tensors="pt").input_ids.max() < model.config.vocab_size
     with torch.no_grad():
-        ours, theirs = plain(run.model).eval().half().float()(ids).logits, model.float()(ids).logits
-    assert torch.allclose(ours, theirs, atol=1e-5)  # of the same rounded weights; gelu_new comes in two kernels
+        theirs = model.float()(ids).logits
+    assert torch.allclose(ours, theirs, atol=1e-3)  # weights were rounded to half precision
     if member.scheme == "rank-three":
         sizes = np.linalg.svd(model.transformer.wpe.weight.detach().float().numpy(), compute_uv=False)
         assert sizes[3] < 0.01 * sizes[2]  # what float16 rounds
