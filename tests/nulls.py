@@ -2,7 +2,8 @@
 
 Writes `results/nulls.json`, with date and commit, which the site's About page shows. A null is weights without the
 structure that claims speak of but with something that could be taken for it: smoothness, low rank, heavy tails,
-order. Everything that a null doesn't speak of is Gaussian. `tests/test_nulls.py` runs a few draws of each.
+order. Everything that a null doesn't speak of is Gaussian. `tests/running_nulls.py` has those of findings that run
+the model. `tests/test_nulls.py` runs a few draws of each.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from generators.findings.plantings import E, P, V, controls_of
 from generators.tokens.frequency import TokenFrequency
 from generators.tokens.vocabulary import ModelVocabulary
 from tests import synthetic
+from tests.running_nulls import RUNNING_NULLS, RunningNull
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "nulls.json"
@@ -120,9 +122,16 @@ NULLS = (
 )
 
 
+ALL_NULLS: tuple[Null | RunningNull, ...] = (*NULLS, *RUNNING_NULLS)
+
+
 def preserved_by() -> dict[str, dict[str, str]]:
     """Return nulls that keep what a claim speaks of: claim -> null -> why. They are measured and published too."""
-    return {claim: dict(why) for f in FINDINGS for claim, why in controls_of(f.name).preserved_by.items()}
+    found = {claim: dict(why) for f in FINDINGS for claim, why in controls_of(f.name).preserved_by.items()}
+    for null in RUNNING_NULLS:
+        for claim, why in null.preserves.items():
+            found.setdefault(claim, {})[null.name] = why
+    return found
 
 
 def token_facts(rng: np.random.Generator) -> tuple[ModelVocabulary, tuple[TokenFrequency, ...]]:
@@ -157,9 +166,12 @@ def speaks_about(null: Null, finding: Finding) -> bool:
 
 
 def verdicts(
-    null: Null, seed: int, findings: Iterable[Finding] = FINDINGS, *, measure_all: bool = False
+    null: Null | RunningNull, seed: int, findings: Iterable[Finding] = FINDINGS, *, measure_all: bool = False
 ) -> Iterator[tuple[str, str]]:
     """Yield (claim, verdict) for one draw of a null; what can be told without measuring is, unless `measure_all`."""
+    if isinstance(null, RunningNull):
+        yield from null.trial(seed, frozenset(finding.name for finding in findings))
+        return
     given = inputs(null, seed)
     for finding in findings:
         if not speaks_about(null, finding):
@@ -177,7 +189,7 @@ def tally(index: int, seeds: range, preserved: Path, only: tuple[str, ...]) -> C
     file = preserved / "-".join([str(index), str(seeds.start), str(seeds.stop), *only])
     if not file.is_file():
         findings = [finding for finding in FINDINGS if not only or finding.name in only]
-        counts = Counter(pair for seed in seeds for pair in verdicts(NULLS[index], seed, findings))
+        counts = Counter(pair for seed in seeds for pair in verdicts(ALL_NULLS[index], seed, findings))
         replace_file(file, json.dumps([[*pair, count] for pair, count in counts.items()]).encode())
     return Counter({(claim, verdict): count for claim, verdict, count in json.loads(file.read_text("utf-8"))})
 
@@ -187,15 +199,15 @@ def table(draws: int, jobs: int, preserved: Path, only: tuple[str, ...] = ()) ->
     work = [
         (index, range(start, min(start + CHUNK, draws)))
         for start in range(0, draws, CHUNK)
-        for index in range(len(NULLS))
+        for index in range(len(ALL_NULLS))
     ]
-    counts: list[Counter[tuple[str, str]]] = [Counter() for _ in NULLS]
+    counts: list[Counter[tuple[str, str]]] = [Counter() for _ in ALL_NULLS]
     with ProcessPoolExecutor(jobs) as pool:
         found = pool.map(tally, *zip(*work, strict=True), [preserved] * len(work), [only] * len(work))
         for (index, seeds), count in zip(work, found, strict=True):
             counts[index].update(count)
-            print(f"{NULLS[index].name}: {seeds.stop} of {draws}", flush=True)
-    return {null.name: by_claim(count) for null, count in zip(NULLS, counts, strict=True)}
+            print(f"{ALL_NULLS[index].name}: {seeds.stop} of {draws}", flush=True)
+    return {null.name: by_claim(count) for null, count in zip(ALL_NULLS, counts, strict=True)}
 
 
 def by_claim(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
@@ -241,12 +253,12 @@ def chosen(only: Iterable[str]) -> tuple[str, ...]:
     """Return the findings that are named, each once.
 
     Raises:
-        SystemExit: there is none of that name that claims something of weights.
+        SystemExit: there is none of that name that claims something.
     """
-    known = [finding.name for finding in FINDINGS if finding.rules and RUN not in finding.needs]
+    known = [finding.name for finding in FINDINGS if finding.rules]
     named = tuple(dict.fromkeys(name for given in only for name in given.split(",") if name))
     if unknown := [name for name in named if name not in known]:
-        raise SystemExit(f"No finding with claims about weights: {', '.join(unknown)}. There are {', '.join(known)}.")
+        raise SystemExit(f"No finding with claims: {', '.join(unknown)}. There are {', '.join(known)}.")
     return named
 
 

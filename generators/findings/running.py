@@ -18,6 +18,7 @@ WINDOWS = 64  # of text, unless a finding says otherwise
 SEED = 20231204
 GROUP = 10  # positions, in every finding that makes positions coarser
 RESAMPLES = 1000
+FOLDS = 8  # of files, so that windows of one file are left out together
 
 
 class Ran(TypedDict):
@@ -106,3 +107,18 @@ def file_weights(files: Int[Array, " windows"]) -> Float[Array, "draws windows"]
     """
     weights = cluster_weights(files, RESAMPLES, np.random.default_rng(SEED))
     return weights / weights.sum(axis=1, keepdims=True)
+
+
+def folds_of(files: Int[Array, " windows"]) -> Int[Array, " windows"]:
+    """Return the fold of every window: whole files, the largest first, each to the fold with fewest windows.
+
+    Where there are fewer files than folds, windows go to folds in turn.
+    """
+    names, of_window, sizes = np.unique(files, return_inverse=True, return_counts=True)
+    if len(names) < FOLDS:
+        return np.arange(len(files)) % FOLDS
+    fold, filled = np.zeros(len(names), np.intp), np.zeros(FOLDS, np.intp)
+    for file in np.argsort(-sizes, kind="stable"):
+        fold[file] = filled.argmin()
+        filled[fold[file]] += sizes[file]
+    return fold[of_window]

@@ -67,9 +67,21 @@ def interval(draws: Float[Array, " draws"]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def jackknife(without: Float[Array, " folds"], whole: float) -> tuple[float, float]:
-    """Return the 95 % interval of a value from what it is with each fold left out."""
-    error = np.sqrt((len(without) - 1) * np.mean((without - without.mean()) ** 2))
+def jackknife(values: Float[Array, " folds"], whole: float, counts: Float[Array, " folds"]) -> tuple[float, float]:
+    """Return the 95 % interval of a value from what it is with each fold of windows left out.
+
+    Folds may differ in size (Busing, Meijer and van der Leeden 1999).
+
+    Args:
+        values: the value without each fold.
+        whole: the value of all windows.
+        counts: windows in each fold; those without any say nothing.
+    """
+    values, counts = values[counts > 0], counts[counts > 0]
+    times = counts.sum() / counts
+    pseudo = times * whole - (times - 1) * values
+    estimate = len(values) * whole - float(np.sum((1 - 1 / times) * values))
+    error = np.sqrt(np.mean((pseudo - estimate) ** 2 / np.maximum(times - 1, 1e-12)))
     return whole - 1.96 * float(error), whole + 1.96 * float(error)
 
 

@@ -3,7 +3,7 @@
 Each lesson appears only where the models that it needs have results.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from generators.checkpoint.registry import Place
@@ -26,6 +26,8 @@ BY_DESIGN = {  # hold whatever is learned
     "stdlib-sinusoidal": ("winding", "look-back", "constant-norms"),
 }
 OWN_CURVE = "makes-its-own-positions"
+USE = "position_use"
+CHANGES_OF_POSITIONS = (("groups", 10), ("strongest", 50))
 ASKED = ("look-back", "stdlib-no-decay", "stdlib-rank-three")  # by readers: the claim or the model that answers
 ClaimRows = tuple[Along, ...]
 
@@ -101,6 +103,15 @@ class OwnCurve:
 
 
 @dataclass(frozen=True)
+class PositionWorth:
+    """What training without positions costs in loss, and what changes cost the reference, by kind and in nats."""
+
+    reference: Place
+    trained_without: LossMean
+    costs: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
 class SeedAgreement:
     """How many claims several seeds can test, and on how many they agree."""
 
@@ -125,7 +136,7 @@ class FamilyLesson:
 
     kind: str
     series: str
-    facts: Schemes | Survival | OwnCurve | SeedAgreement | Appearance
+    facts: Schemes | Survival | OwnCurve | PositionWorth | SeedAgreement | Appearance
     parts: tuple[LessonPart, ...] = ()
 
 
@@ -137,7 +148,7 @@ def family_lessons(pages: Sequence[SeriesPage]) -> list[FamilyLesson]:
     if family is not None and family.has_reference:
         lessons += [*_schemes(family, _unsteady(seeds)), *_survivals(family, seeds)]
     if family is not None:
-        lessons += _own_curve(family)
+        lessons += [*_own_curve(family), *_worth(family)]
     if seeds is not None:
         lessons += _seeds(seeds)
     if trajectory is not None:
@@ -246,6 +257,28 @@ def _own_curve(family: SeriesPage) -> Iterator[FamilyLesson]:
     theirs = None if reference is None else _largest(reference)
     there = (reference.place, theirs[0]) if reference is not None and theirs is not None and theirs[1] else None
     yield FamilyLesson("own-curve", FAMILY, OwnCurve(stage if reliable else None, asked, there))
+
+
+def _worth(family: SeriesPage) -> Iterator[FamilyLesson]:
+    """Yield what positions are worth to a model trained with them, against training without them."""
+    places = {member.model.name: member.place for member in family.members}
+    reference = next((one for one in family.members if one.place == family.series.reference), None)
+    without = _differences(family).get(places.get(WITHOUT, ""))
+    judged = (
+        None if reference is None else next((f for f in reference.judged.findings if f.finding.name == USE), None)
+    )
+    if reference is None or without is None or judged is None or judged.measured is None:
+        return
+    metrics = judged.measured.metrics
+    if not isinstance(metrics.get("removed_but_first"), Mapping):
+        return  # measured before there was that number
+    costs = [("removed", metrics["removed_but_first"]["mean"])]
+    costs += [
+        (row["kind"], row["cost"])
+        for row in metrics["damages"]
+        if (row["kind"], row["amount"]) in CHANGES_OF_POSITIONS
+    ]
+    yield FamilyLesson("worth", FAMILY, PositionWorth(reference.place, without, tuple(costs)))
 
 
 def _largest(member: SeriesMember) -> tuple[StageRow, bool] | None:

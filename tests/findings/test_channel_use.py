@@ -6,17 +6,22 @@ import pytest
 from generators.base.architecture import Architecture
 from generators.findings import plantings
 from generators.findings.channel_use import FINDING
-from generators.findings.channel_use.measure import BATCH, _to_sweep
+from generators.findings.channel_use.measure import _to_sweep
 from generators.findings.inputs import Inputs
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
 from tests.findings.stand_in import StandIn
 
-N, D, V, LAYERS = 60, 128, 400, 2
+N, D, V, LAYERS = 24, 128, 120, 2
 ARCH: Architecture = synthetic.architecture(n_ctx=N, d_model=D, n_layer=LAYERS)
 LOG_FREQUENCY = np.random.default_rng(1).uniform(0, 8, V)
 FREQUENT, LN2, POSITION = 7, 11, 13
 claims_of = partial(synthetic.by_id, FINDING)
+
+
+class FewWindows(StandIn):
+    def affordable(self, count, length, passes):
+        return min(count, 4)
 
 
 def weights_of():
@@ -34,7 +39,7 @@ def measured(proxy=False, frequencies=True, **planted):
 
     arch = replace(ARCH, vocab_size=V)
     known = (TokenFrequency("corpus", "a corpus", LOG_FREQUENCY, 1.0, proxy),) if frequencies else ()
-    run = StandIn(arch, weights_of()["position_embedding"], length=N, log_frequency=LOG_FREQUENCY, **planted)
+    run = FewWindows(arch, weights_of()["position_embedding"], length=N, log_frequency=LOG_FREQUENCY, **planted)
     return FINDING.measure(Inputs(weights_of(), arch, None, known, run))
 
 
@@ -44,7 +49,8 @@ def test_the_channels_that_findings_name_and_all_channels():
         (FREQUENT, "frequency"), (LN2, "ln2"), (POSITION, "position"),
     ]  # fmt: skip
     assert [row["channel"] for row in metrics["swept"]] == list(range(D))
-    assert metrics["swept_windows"] == BATCH
+    assert metrics["swept_windows"] == metrics["ran"]["windows"]
+    assert metrics["channels"][0]["cost"] == pytest.approx(metrics["swept"][FREQUENT]["cost"])
 
 
 def test_of_many_channels_some_are_drawn_beside_those_named():

@@ -7,7 +7,8 @@ from generators.findings.inputs import Inputs
 from generators.findings.position_line import FINDING
 from generators.findings.position_line.figures import upright
 from generators.findings.position_line.measure import channel_shares, first_component
-from generators.findings.position_line.sums import FOLDS, PositionSums
+from generators.findings.position_line.sums import PositionSums
+from generators.findings.running import FOLDS
 from tests import synthetic
 from tests.findings.stand_in import StandIn
 
@@ -93,7 +94,7 @@ def test_few_channels_leave_the_need_untested():
 
 def test_sums_over_windows():
     states = np.random.default_rng(0).standard_normal((21, 9, 4)).astype(np.float32)
-    sums = PositionSums(windows=21, n=9, d=4)
+    sums = PositionSums(folds=np.arange(21) % FOLDS, n=9, d=4)
     sums.add(0, states[:8])
     sums.add(8, states[8:])
     np.testing.assert_allclose(sums.means(), states.mean(axis=0)[1:], atol=1e-5)

@@ -6,9 +6,10 @@ import pytest
 
 from generators.findings import plantings
 from generators.findings.inputs import Inputs
+from generators.findings.running import FOLDS, folds_of
 from generators.findings.stream import FINDING
 from generators.findings.stream.figures import same_signs
-from generators.findings.stream.moments import FOLDS, Moments
+from generators.findings.stream.moments import Moments
 from generators.maths.resampling import jackknife
 from tests import synthetic
 from tests.findings.stand_in import StandIn
@@ -26,7 +27,7 @@ def measured(shares, **weights):
 
 
 def moments_of(states, batches=(5,)):
-    found = Moments(windows=len(states), n=states.shape[1], d=states.shape[2])
+    found = Moments(folds=np.arange(len(states)) % FOLDS, n=states.shape[1], d=states.shape[2])
     edges = [0, *batches, len(states)]
     for begin, end in pairwise(edges):
         found.add(begin, states[begin:end])
@@ -122,7 +123,7 @@ def test_a_position_that_is_written_down_is_read():
 def test_jackknife_of_a_mean_is_its_standard_error():
     values = np.random.default_rng(0).standard_normal(8)
     without = np.array([np.delete(values, i).mean() for i in range(8)])
-    low, high = jackknife(without, values.mean())
+    low, high = jackknife(without, values.mean(), np.ones(len(values)))
     assert (high - low) / 2 == pytest.approx(1.96 * values.std(ddof=1) / np.sqrt(8))
 
 
@@ -143,3 +144,26 @@ def test_every_layer_of_the_figure_has_its_curve_and_its_numbers():
         assert numbers["variance between positions"].startswith(f"{row['share']:.1%} (")
         assert numbers["EV3 of the curve"].startswith(f"{row['ev3']:.3f} (")
         assert "curve's energy in P's directions" in numbers
+
+
+def test_folds_are_of_whole_files_and_nearly_as_large():
+    files = np.repeat(np.arange(20), np.random.default_rng(0).integers(1, 9, 20))
+    folds = folds_of(files)
+    assert all(len(set(folds[files == file])) == 1 for file in range(20))
+    sizes = np.bincount(folds, minlength=FOLDS)
+    assert sizes.min() > 0.7 * sizes.max()
+    np.testing.assert_array_equal(folds_of(np.zeros(11, int)), np.arange(11) % FOLDS)
+
+
+def test_a_jackknife_of_unequal_folds():
+    """The standard error of a mean over files of unlike size, against that over many draws."""
+    rng = np.random.default_rng(0)
+    sizes = np.array([1, 2, 2, 3, 3, 4, 5, 6.0])
+    means, errors = [], []
+    for _ in range(600):
+        sums = sizes * rng.normal(0, 1, 8)  # windows of a file are all alike
+        whole = sums.sum() / sizes.sum()
+        low, high = jackknife((sums.sum() - sums) / (sizes.sum() - sizes), whole, sizes)
+        means.append(whole)
+        errors.append((high - low) / (2 * 1.96))
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(means), rel=0.2)

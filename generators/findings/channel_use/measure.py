@@ -18,7 +18,7 @@ from generators.maths.ranks import pearson, spearman, strongest_channel
 
 Why = Literal["frequency", "ln2", "position"]
 WINDOWS = 32
-SWEPT = 256  # channels at most, each on one batch of windows; drawn where there are more
+SWEPT = 256  # channels at most; of wider models that many are drawn, and held on one batch of windows each
 BATCH = 4
 PASSES = 5 + SWEPT * BATCH / WINDOWS  # over all windows
 CHANNEL_SEED = 138
@@ -52,7 +52,7 @@ class ValueRow(TypedDict):
 
 
 class SweptRow(TypedDict):
-    """One of all channels, held at its mean on one batch of windows."""
+    """One of all channels, held at its mean."""
 
     channel: int
     cost: float
@@ -80,13 +80,14 @@ class ChannelUseMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     """Measure the loss and predictions with one channel at a time held at its mean in the stream.
 
-    Runs the model on 32 windows about five times, and on four of them once for every channel.
+    Runs the model on 32 windows once for every channel; of models wider than 256, 256 channels on four windows.
 
     Reads `token_embedding` (V, d) and the best frequencies for the channel that goes with them, `blocks.*.ln2.gain`
     for the one that ln2 singles out, `position_embedding` for the one in which positions vary most.
     """
     run = model_of(inputs)
-    windows = run.windows(WINDOWS, SEED, PASSES)
+    wide = inputs.architecture.d_model > SWEPT
+    windows = run.windows(WINDOWS, SEED, PASSES if wide else 5 + inputs.architecture.d_model)
     best = inputs.frequencies[0] if inputs.frequencies else None
     log_frequency = None if best is None else np.asarray(best.log_frequency, np.float64)
     named = _named(inputs, log_frequency)
@@ -96,7 +97,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     means = run.stage_means(windows.ids).mean(axis=1)
     last = not inputs.architecture.post_norm  # a model that ends with a block has no final norm to hold it before
     rows = [_held(run, loss, one, means, before, windows.files, base, last) for one in named]
-    batch = first_windows(windows, max(1, len(windows.ids) * BATCH // WINDOWS))
+    batch = first_windows(windows, max(1, len(windows.ids) * BATCH // WINDOWS)) if wide else windows
     channels = _to_sweep([channel for channel, _ in named], inputs.architecture.d_model)
     swept = _swept(run, batch, channels, means, log_frequency, last)
     values = [] if log_frequency is None else _values(run, windows, named, log_frequency, inputs.architecture.n_layer)
@@ -114,7 +115,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     )
     tables = {
         "channels": table_of("Channels held at their mean", list(ChannelUseRow.__annotations__), rows),
-        "swept": table_of("Every channel held at its mean, on fewer windows", list(SweptRow.__annotations__), swept),
+        "swept": table_of("Every channel held at its mean", list(SweptRow.__annotations__), swept),
     }
     if values:
         title = "Values of the channels and log-frequencies"

@@ -67,12 +67,16 @@ def _foretold(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     found = measured.metrics["forecast"]
     if found is None:
         return Untested("There is no kernel by positions alone to compare with.")
+    if max(row["on_text"] for row in measured.metrics["heads"]) < PREVIOUS["partly"]:
+        return Untested(f"No head gives the previous token {PREVIOUS['partly']:.0%} of its attention to foretell.")
     return Tested(
         found["rho"],
         "Over heads, the weights on the previous token by positions alone and on text correlate at "
-        f"{found['rho']:+.2f} (ranks; with heads shuffled, {found['chance_limit']:+.2f} is reached once in a hundred "
-        "times).",
-        chance=Chance("shufflings of the heads", found["chance_median"], found["chance_limit"], found["draws"]),
+        f"{found['rho']:+.2f} (ranks). With heads shuffled within layers, 1 in 100 draws reaches "
+        f"{found['chance_limit']:+.2f}.",
+        chance=Chance(
+            "shufflings of heads within layers", found["chance_median"], found["chance_limit"], found["draws"]
+        ),
         interval=(found["low"], found["high"]),
         also=found["rho"] > found["chance_limit"],
     )

@@ -18,7 +18,7 @@ from generators.findings.nulls import RESAMPLES, interval
 from generators.findings.running import GROUP, SEED, WINDOWS, Ran, ran
 from generators.maths.curve import grouped
 from generators.maths.ranks import spearman
-from generators.maths.resampling import resample_items, spearman_of
+from generators.maths.resampling import chance, resample_items, spearman_of
 
 Positions = Literal["as they are", "in groups", "removed"]
 POSITIONS: tuple[Positions, ...] = ("as they are", "in groups", "removed")
@@ -98,7 +98,7 @@ def measure(inputs: Inputs) -> Measurements[HeadsMetrics]:
     metrics = HeadsMetrics(
         heads=rows,
         uniform=float(np.mean(1 / np.arange(2, n + 1))) if causal else 1 / n,
-        forecast=None if kernel is None else _forecast(kernel, on_text),
+        forecast=None if kernel is None else forecast(kernel, on_text, inputs.architecture.n_head),
         repeated=_repeated(run, P, n) if run.predicts and causal else None,
         ran=ran(run, windows),
     )
@@ -189,20 +189,27 @@ def _rows(
     ]
 
 
-def _forecast(kernel: Float[Array, " heads"], on_text: Float[Array, " heads"]) -> Forecast | None:
+def forecast(kernel: Float[Array, " heads"], on_text: Float[Array, " heads"], n_head: int) -> Forecast | None:
+    """Return how weights by positions alone and on text correlate, against heads shuffled within their layers.
+
+    Both depend on the layer. Heads shuffled over layers would make that look like knowledge of heads.
+    """
     rho = spearman(kernel, on_text)
     if rho is None:
         return None
     rng = np.random.default_rng(SEED)
-    shuffled = [spearman(kernel, rng.permutation(on_text)) or 0.0 for _ in range(PERMUTATIONS)]
+    by_layer = on_text.reshape(-1, n_head)
+    null = chance(
+        np.array([spearman(kernel, rng.permuted(by_layer, axis=1).ravel()) or 0.0 for _ in range(PERMUTATIONS)])
+    )
     low, high = interval(resample_items(spearman_of(kernel, on_text), len(kernel), RESAMPLES, rng))
     return Forecast(
         rho=rho,
         low=low,
         high=high,
-        chance_median=float(np.median(shuffled)),
-        chance_limit=float(np.percentile(shuffled, 99)),
-        draws=PERMUTATIONS,
+        chance_median=null.median,
+        chance_limit=null.limit,
+        draws=null.draws,
     )
 
 

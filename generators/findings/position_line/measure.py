@@ -10,8 +10,8 @@ from generators.findings.measured import Measurements, StoredChance, table_of
 from generators.findings.nulls import DRAWS, drawn
 from generators.findings.position_line.costs import OTHERS, SWEPT_WINDOWS, ChannelCost, cost_of
 from generators.findings.position_line.costs import WINDOWS as HELD_WINDOWS
-from generators.findings.position_line.sums import FOLDS, PositionSums
-from generators.findings.running import SEED, Ran, ran
+from generators.findings.position_line.sums import PositionSums
+from generators.findings.running import FOLDS, SEED, Ran, folds_of, ran
 from generators.maths import surrogates
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
@@ -68,8 +68,8 @@ def measure(inputs: Inputs) -> Measurements[PositionLineMetrics]:
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED)
     n_layer, d = inputs.architecture.n_layer, inputs.architecture.d_model
-    count, n = windows.ids.shape
-    stages = [PositionSums(windows=count, n=n, d=d) for _ in range(n_layer + 1)]
+    n = windows.ids.shape[1]
+    stages = [PositionSums(folds=folds_of(windows.files), n=n, d=d) for _ in range(n_layer + 1)]
     run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
     rows = [_row(layer, sums, inputs.weights if layer < n_layer else {}) for layer, sums in enumerate(stages)]
     middle = n_layer // 2
@@ -93,10 +93,11 @@ def _row(layer: int, sums: PositionSums, weights: Weights) -> LineRow:
     channel = int(np.argmax(shares))
     without = [sums.means([other for other in range(FOLDS) if other != fold]) for fold in range(FOLDS)]
     line, first = first_component(curve)
-    line_low, line_high = jackknife(np.array([first_component(means)[0] for means in without]), line)
+    counts = sums.counts()
+    line_low, line_high = jackknife(np.array([first_component(means)[0] for means in without]), line, counts)
     channel_share = float(shares[channel])
     channel_low, channel_high = jackknife(
-        np.array([channel_shares(means)[channel] for means in without]), channel_share
+        np.array([channel_shares(means)[channel] for means in without]), channel_share, counts
     )
     positions = np.arange(1.0, len(curve) + 1)
     even, odd = (sums.means(list(range(half, FOLDS, 2))) for half in (0, 1))

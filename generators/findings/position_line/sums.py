@@ -3,17 +3,17 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-FOLDS = 8  # windows go to them in turn
+from generators.findings.running import FOLDS
 
 
 @dataclass(kw_only=True)
 class PositionSums:
     """What is stored of the hidden states (windows, n, d) of one stage."""
 
-    windows: int
+    folds: Int[Array, " windows"]  # of each window (`folds_of`)
     n: int
     d: int
     sums: Float[Array, "folds n d"] = field(init=False)  # over the windows of a fold
@@ -26,15 +26,18 @@ class PositionSums:
     def add(self, begin: int, states: Float[Array, "batch n d"]) -> None:
         """Add the windows `begin`, `begin` + 1, ...; each by itself, so that batches make no difference."""
         for window, state in enumerate(states, start=begin):
-            self.sums[window % FOLDS] += state
+            self.sums[self.folds[window]] += state
             self.squares += np.einsum("nd,nd->d", state[1:], state[1:], dtype=np.float64)
+
+    def counts(self) -> Float[Array, " folds"]:
+        """Return how many windows each fold has."""
+        return np.bincount(self.folds, minlength=FOLDS).astype(np.float64)
 
     def means(self, folds: slice | list[int] = slice(None)) -> Float[Array, "m d"]:
         """Return the mean hidden state at each position but the first, of all windows or those of some folds."""
-        counts = np.bincount(np.arange(self.windows) % FOLDS, minlength=FOLDS)
-        return self.sums[folds, 1:].sum(axis=0, dtype=np.float64) / counts[folds].sum()
+        return self.sums[folds, 1:].sum(axis=0, dtype=np.float64) / self.counts()[folds].sum()
 
     def variances(self) -> Float[Array, " d"]:
         """Return the variance of every channel over windows and positions."""
-        count = self.windows * (self.n - 1)
+        count = len(self.folds) * (self.n - 1)
         return self.squares / count - self.means().mean(axis=0) ** 2

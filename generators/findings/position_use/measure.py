@@ -98,7 +98,7 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
     lost_but_first = lost if P is None else costs.of(grouped(P[:m], m, (0,)))
     first_lost = None if P is None else costs.of(np.vstack([P[1:m].mean(axis=0), P[1:m]]))
     tried = list(variants.of_ids(m) if P is None else variants.of_table(P, m))
-    damages = [_damage(variant, costs, lost_but_first, lost) for variant in tried]
+    damages = [damage(variant, costs, lost_but_first, lost) for variant in tried]
     metrics = PositionUseMetrics(
         positions=kind,
         unit=loss.unit,
@@ -130,16 +130,17 @@ class Costs:
             return self.loss.per_window() - self.base
 
 
-def _damage(
+def damage(
     variant: ChangedPositions,
     costs: Costs,
     lost_but_first: Float[Array, " windows"],
     lost: Float[Array, " windows"],
 ) -> Damage:
+    """Return what a change costs, beside what it costs to remove all rows but the first, and all rows."""
     changed = costs.of(variant.positions)
     cost = mean_over_windows(changed, costs.files)
     share, share_low, share_high = ratio_over_windows(changed, lost_but_first, costs.files)
-    damage, low, high = ratio_over_windows(changed, lost, costs.files)
+    of_all, low, high = ratio_over_windows(changed, lost, costs.files)
     return Damage(
         kind=variant.kind,
         amount=variant.amount,
@@ -150,7 +151,7 @@ def _damage(
         share=share,
         share_low=share_low,
         share_high=share_high,
-        damage=damage,
+        damage=of_all,
         low=low,
         high=high,
     )

@@ -8,11 +8,11 @@ from typing_extensions import TypedDict
 from generators.findings.inputs import Inputs, model_of
 from generators.findings.measured import Measurements, table_of
 from generators.findings.nonconstant_rows import nonconstant_positions
-from generators.findings.running import SEED, Ran, ran
-from generators.findings.stream.moments import FOLDS, Moments
+from generators.findings.running import FOLDS, SEED, Ran, folds_of, ran
+from generators.findings.stream.moments import Moments
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
-from generators.maths.resampling import jackknife
+from generators.maths.resampling import chance, jackknife
 from generators.maths.spectra import energy_share, right_singular_vectors, subspace_size, variance_ratio
 from generators.maths.turning import look_back, offsets, planes, winding
 
@@ -73,8 +73,8 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED)
     n_layer, d = inputs.architecture.n_layer, inputs.architecture.d_model
-    count, n = windows.ids.shape
-    stages = [Moments(windows=count, n=n, d=d) for _ in range(n_layer + 1)]
+    n, folds = windows.ids.shape[1], folds_of(windows.files)
+    stages = [Moments(folds=folds, n=n, d=d) for _ in range(n_layer + 1)]
     run.hidden_states(windows.ids, lambda stage, begin, states: stages[stage].add(begin, states))
     basis = _basis(inputs)
     rows, points = [], []
@@ -106,9 +106,11 @@ def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> t
     curve = moments.position_means()[1:]
     found = principal_scores(curve, COMPONENTS)
     scores, ratio = found.values, variance_ratio(curve)
-    share, ev3 = moments.share(), float(ratio[:3].sum())
-    share_low, share_high = jackknife(np.array([moments.share(fold) for fold in range(FOLDS)]), share)
-    ev3_low, ev3_high = jackknife(np.array([_ev3(moments.position_means(fold)[1:]) for fold in range(FOLDS)]), ev3)
+    share, ev3, counts = moments.share(), float(ratio[:3].sum()), moments.counts()
+    share_low, share_high = jackknife(np.array([moments.share(fold) for fold in range(FOLDS)]), share, counts)
+    ev3_low, ev3_high = jackknife(
+        np.array([_ev3(moments.position_means(fold)[1:]) for fold in range(FOLDS)]), ev3, counts
+    )
     even, odd = (half[1:] - half[1:].mean(axis=0) for half in moments.halves())
     row = StageRow(
         layer=layer,
@@ -164,4 +166,5 @@ def _chance(moments: Moments) -> Incoherence:
     for _ in range(ROTATIONS):
         turned = np.linalg.qr(rng.standard_normal((positions.shape[1], span.shape[1])))[0]
         drawn.append(_largest_cosine(span @ turned.T, contexts))
-    return Incoherence(median=float(np.median(drawn)), limit=float(np.percentile(drawn, 1)), draws=ROTATIONS)
+    null = chance(np.array(drawn), "at most")
+    return Incoherence(median=null.median, limit=null.limit, draws=null.draws)

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
-FOLDS = 8  # windows go to them in turn
+from generators.findings.running import FOLDS
+
 RIDGE = 1e-3  # of the mean variance of a channel
 
 
@@ -14,7 +15,7 @@ RIDGE = 1e-3  # of the mean variance of a channel
 class Moments:
     """What is stored of the hidden states (windows, n, d) of one stage."""
 
-    windows: int
+    folds: Int[Array, " windows"]  # of each window (`folds_of`)
     n: int
     d: int
     sums: Float[Array, "folds n d"] = field(init=False)  # over the windows of a fold
@@ -26,12 +27,12 @@ class Moments:
         self.sums = np.zeros((FOLDS, self.n, self.d), np.float32)
         self.squares = np.zeros(FOLDS)
         self.grams = np.zeros((FOLDS, self.d, self.d))
-        self.contexts = np.zeros((self.windows, self.d))
+        self.contexts = np.zeros((len(self.folds), self.d))
 
     def add(self, begin: int, states: Float[Array, "batch n d"]) -> None:
         """Add the windows `begin`, `begin` + 1, ...; each by itself, so that batches make no difference."""
         for window, state in enumerate(states, start=begin):
-            fold = window % FOLDS
+            fold = self.folds[window]
             self.sums[fold] += state
             gram = state.T @ state
             self.grams[fold] += gram
@@ -40,7 +41,7 @@ class Moments:
 
     def counts(self) -> Float[Array, " folds"]:
         """Return how many windows each fold has."""
-        return np.bincount(np.arange(self.windows) % FOLDS, minlength=FOLDS).astype(np.float64)
+        return np.bincount(self.folds, minlength=FOLDS).astype(np.float64)
 
     def position_means(self, without: int | None = None) -> Float[Array, "n d"]:
         """Return the mean hidden state at each position, of all windows or without one fold."""

@@ -1,0 +1,332 @@
+"""Nulls for findings that run the model: models before their training, and a trained one, its tested part exchanged.
+
+A model before its training is a GPT-2 with the weights that it starts with, run on tokens drawn at random. The
+trained one is of `stdlib-family`: it is recorded once, and each trial exchanges what a claim speaks of: offsets,
+heads within their layers, channels, tokens, positions within windows, groups and directions of positions.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from generators.findings import FINDINGS, channel_use, heads, position_use, stream, undertrained
+from generators.findings.channel_use.measure import ChannelUseRow
+from generators.findings.contract import Finding
+from generators.findings.heads.measure import forecast
+from generators.findings.inputs import CAPABILITIES, RUN, Inputs
+from generators.findings.measured import Measurements
+from generators.findings.position_use import variants
+from generators.findings.position_use.measure import Costs, damage
+from generators.findings.running import SEED
+from generators.findings.undertrained.measure import SPEAKABLE
+from generators.maths.curve import grouped
+from generators.runner.texts import TextWindows, TokenizedText
+from generators.tokens.frequency import TokenFrequency
+from tests import synthetic
+
+Array = np.ndarray
+Trial = Callable[[int, frozenset[str]], Iterator[tuple[str, str]]]
+LEARNED = Path(__file__).parents[1] / "models" / "stdlib-family" / "learned"
+RUNNING = tuple(finding for finding in FINDINGS if RUN in finding.needs and finding.rules)
+WINDOWS, LENGTH, FILES = 8, 32, 8  # of a text drawn at random
+FEW = 4  # windows on which a trial runs the trained model
+BUDGET_S = 3.0  # of what is recorded of it by each finding
+UNTRAINED = synthetic.architecture(n_ctx=LENGTH, d_model=128, n_layer=2, n_head=4, vocab_size=200)
+
+
+@dataclass(frozen=True)
+class RunningNull:
+    """Models in which there is nothing to find: `trial` yields (claim, verdict) for a seed and findings by name.
+
+    `preserves` has the claims that such models fulfill, each with why.
+    """
+
+    name: str
+    trial: Trial
+    preserves: Mapping[str, str] = field(default_factory=dict)
+
+
+def weights_of(model: Any) -> dict[str, Array]:
+    """Return the weights of a GPT-2 by role."""
+    named = {
+        name: values.detach().numpy().astype(np.float32) for name, values in model.transformer.named_parameters()
+    }
+    weights = {"position_embedding": named["wpe.weight"], "token_embedding": named["wte.weight"]}
+    for i in range(model.config.n_layer):
+        for ours, theirs in (("ln1", "ln_1"), ("ln2", "ln_2")):
+            weights[f"blocks.{i}.{ours}.gain"] = named[f"h.{i}.{theirs}.weight"]
+            weights[f"blocks.{i}.{ours}.bias"] = named[f"h.{i}.{theirs}.bias"]
+        parts = np.split(named[f"h.{i}.attn.c_attn.weight"], 3, axis=1)
+        biases = np.split(named[f"h.{i}.attn.c_attn.bias"], 3)
+        for name, part, bias in zip("qkv", parts, biases, strict=True):
+            weights |= {f"blocks.{i}.attn.{name}": part, f"blocks.{i}.attn.{name}.bias": bias}
+    return weights
+
+
+# Models before their training
+
+
+def text_of(rng: np.random.Generator, vocab_size: int) -> TokenizedText:
+    """Return a text of tokens drawn by Zipf's law, in a few files."""
+    ids = rng.zipf(1.3, WINDOWS * LENGTH).clip(max=vocab_size) - 1
+    starts = range(0, len(ids), len(ids) // FILES)
+    return TokenizedText("tokens drawn at random", "0" * 64, ids.astype(np.int32), starts=tuple(starts))
+
+
+def untrained(seed: int) -> Inputs:
+    """Return a GPT-2 before its first step, with a text and its counts."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    from generators.runner.run import OpenedModel
+
+    class Model(OpenedModel):
+        text = text_of(np.random.default_rng(seed), UNTRAINED.vocab_size or 0)
+
+        def encode(self, text: str) -> tuple[int, ...]:
+            return tuple(3 + code % 50 for code in text.encode())
+
+    torch.manual_seed(seed)
+    sizes = UNTRAINED
+    config = GPT2Config(
+        vocab_size=sizes.vocab_size,
+        n_positions=sizes.n_ctx,
+        n_embd=sizes.d_model,
+        n_layer=sizes.n_layer,
+        n_head=sizes.n_head,
+        attn_implementation="eager",
+    )
+    model = GPT2LMHeadModel(config).eval()
+    run = Model(
+        model,
+        Path(),
+        sizes,
+        position_tensor="transformer.wpe.weight",
+        first_row=0,
+        device="cpu",
+        threads=1,
+        budget_s=3600,
+        largest_batch=WINDOWS,
+    )
+    counts = np.bincount(run.text.ids, minlength=sizes.vocab_size)
+    known = TokenFrequency("counts", "counts of a text drawn at random", np.log1p(counts), 1.0, False)
+    return Inputs(weights_of(model), sizes, None, (known,), run)
+
+
+def before_training(seed: int, names: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Yield every verdict on a model before its training."""
+    given = untrained(seed)
+    for finding in RUNNING:
+        roles = [role for role in finding.needs if role not in CAPABILITIES]
+        if finding.name in names and all(role in given.weights or "*" in role for role in roles):
+            yield from ((claim.id, claim.verdict) for claim in synthetic.claims_on(finding, given))
+
+
+# A trained model, recorded once
+
+
+class Trained:
+    """`stdlib-learned` and what findings measured of it once; trials only read it."""
+
+    def __init__(self) -> None:
+        from generators.runner import open_model
+
+        sizes = json.loads((LEARNED / "config.json").read_text("utf-8"))
+        names = ("n_positions", "n_embd", "n_layer", "n_head")
+        n_ctx, d_model, n_layer, n_head = (sizes[name] for name in names)
+        self.sizes = synthetic.architecture(n_ctx, d_model, n_layer, n_head, vocab_size=sizes["vocab_size"])
+        self.run = open_model(LEARNED, self.sizes, position_tensor="transformer.wpe.weight")
+        self.weights = weights_of(self.run._model)
+        counts = np.load(LEARNED / "token_counts.npy")
+        known = TokenFrequency("counts", "counts of its training text", np.log1p(counts), 1.0, False)
+        self.given = Inputs(self.weights, self.sizes, None, (known,), self.run)
+        self.windows = self.run.windows(64, SEED)
+        self.P = self.weights["position_embedding"].astype(np.float64)
+        self.m = self.windows.ids.shape[1]
+
+    def some_windows(self, rng: np.random.Generator) -> TextWindows:
+        """Return a few windows of one file, or of files one after another where one has too few."""
+        files = self.windows.files
+        ordered = np.concatenate(
+            [rng.permutation(np.flatnonzero(files == f)) for f in rng.permutation(np.unique(files))]
+        )
+        chosen = ordered[:FEW]
+        return replace(self.windows, ids=self.windows.ids[chosen], files=np.arange(FEW))
+
+    @cache  # noqa: B019 (there is one)
+    def of(self, finding: Finding[Any]) -> Measurements[Any]:
+        """Return what a finding measures, with fewer windows than it asks for."""
+        self.run.begin(BUDGET_S)
+        return finding.measure(self.given)
+
+    @cache  # noqa: B019
+    def states(self) -> list[Array]:
+        """Return the stream at every stage, (windows, n, d), of some windows and every fourth position."""
+        ids = self.windows.ids[:32]
+        found: list[list[Array]] = [[] for _ in range(self.sizes.n_layer + 1)]
+        self.run.hidden_states(ids, lambda stage, begin, states: found[stage].append(states[:, ::4].copy()))
+        return [np.concatenate(seen) for seen in found]
+
+    @cache  # noqa: B019
+    def largest(self) -> Array:
+        """Return the largest probability of each token in the windows."""
+        logs = np.full(self.sizes.vocab_size or 0, -np.inf)
+        self.run.loss(self.windows).per_window(
+            lambda _, predictions, wanted: np.maximum(logs, predictions.max(axis=0), out=logs)
+        )
+        return np.exp(logs)
+
+
+trained = cache(Trained)
+
+
+def judged(finding: Finding[Any], metrics: Any, arrays: dict[str, Array], only: Iterable[str]) -> dict[str, str]:
+    """Return the verdicts of some claims on measurements that were exchanged."""
+    found = synthetic.verdicts(finding, Measurements(metrics, {}, arrays))
+    return {claim: found[claim] for claim in only}
+
+
+def positions_exchanged(rng: np.random.Generator) -> dict[str, str]:
+    """Groups from anywhere, directions and channels at random, and neighbors in smoothing that are none."""
+    model, P, m = trained(), trained().P, trained().m
+    windows = model.some_windows(rng)
+    loss = model.run.loss(windows)
+    costs = Costs(model.run, loss, loss.per_window(), windows.files)
+    lost, lost_but_first = (costs.of(grouped(P[:m], m, apart)) for apart in ((), (0,)))
+    order = np.concatenate([[0], 1 + rng.permutation(m - 1)])
+    directions = np.linalg.qr(rng.standard_normal((P.shape[1], variants.CLAIM_COMPONENTS)))[0].T
+    channels = rng.permutation(P.shape[1])[: P.shape[1] // 2]
+    changed = {
+        ("groups", variants.GROUP): variants.in_random_groups(P[:m], rng, (0,)),
+        ("smoothed", variants.CLAIM_WIDTH): variants.smoothed(P[order], variants.CLAIM_WIDTH)[np.argsort(order)],
+        ("components", variants.CLAIM_COMPONENTS): variants.projected(P[:m], P[1:].mean(axis=0), directions),
+        ("strongest", variants.CLAIM_PERCENT): variants.with_channels(P[:m], channels),
+    }
+    stored = model.of(position_use.FINDING).metrics
+    damages = [
+        damage(variants.ChangedPositions(kind, amount, rows), costs, lost_but_first, lost)  # type: ignore[arg-type]
+        for (kind, amount), rows in changed.items()
+    ]
+    return judged(
+        position_use.FINDING, {**stored, "damages": damages}, {}, [r.id for r in position_use.FINDING.rules]
+    )
+
+
+def heads_exchanged(rng: np.random.Generator) -> dict[str, str]:
+    """Another offset in the place of the previous token; heads shuffled within layers; positions in random groups."""
+    model = trained()
+    stored = model.of(heads.FINDING)
+    rows, offsets = stored.metrics["heads"], stored.arrays["offsets"]
+    other = int(rng.choice(np.flatnonzero(offsets >= 2)))
+    elsewhere = [{**row, "on_text": float(stored.arrays["attention"][0, i, other])} for i, row in enumerate(rows)]
+    found = judged(heads.FINDING, {**stored.metrics, "heads": elsewhere}, stored.arrays, ["previous-token-on-text"])
+    kernel, on_text = (np.array([row[name] for row in rows], float) for name in ("by_position_alone", "on_text"))
+    n_head = model.sizes.n_head
+    shuffled = rng.permuted(on_text.reshape(-1, n_head), axis=1).ravel()
+    metrics = {**stored.metrics, "forecast": forecast(kernel, shuffled, n_head)}
+    found |= judged(heads.FINDING, metrics, stored.arrays, ["positions-foretell-heads"])
+    windows = model.some_windows(rng)
+    scattered = variants.in_random_groups(model.P[: model.m], rng, (0,))
+    previous = []
+    for context in (nullcontext(), model.run.replaced(rows=scattered), nullcontext()):
+        with context:
+            previous.append(_on_previous(windows.ids))
+    arrays = {"previous": np.stack(previous), "files": windows.files}
+    on_these = [{**row, "on_text": float(value)} for row, value in zip(rows, previous[0].mean(axis=0), strict=True)]
+    return found | judged(heads.FINDING, {**stored.metrics, "heads": on_these}, arrays, ["previous-token-inexact"])
+
+
+def _on_previous(ids: Array) -> Array:
+    """Return every head's mean weight on the previous token, (windows, heads)."""
+    model = trained()
+    found = np.zeros((len(ids), model.sizes.n_layer, model.sizes.n_head))
+
+    def see(layer: int, begin: int, weights: Array) -> None:
+        found[begin : begin + len(weights), layer] = np.diagonal(weights, -1, 2, 3).mean(axis=-1)
+
+    model.run.attention(ids, see)
+    return found.reshape(len(ids), -1)
+
+
+def channels_exchanged(rng: np.random.Generator) -> dict[str, str]:
+    """Any channel in the place of the one that findings name."""
+    stored = trained().of(channel_use.FINDING).metrics
+    swept = stored["swept"]
+    chosen = swept[int(rng.integers(len(swept)))]
+    row = ChannelUseRow(**chosen, why="frequency", low=chosen["cost"], high=chosen["cost"], divergence=None)
+    ids = [rule.id for rule in channel_use.FINDING.rules]
+    return judged(channel_use.FINDING, {**stored, "channels": [row]}, {}, ids)
+
+
+def tokens_exchanged(rng: np.random.Generator) -> dict[str, str]:
+    """Any tokens in the place of those that look under-trained."""
+    stored, largest = trained().of(undertrained.FINDING).metrics, trained().largest()
+    drawn = largest[rng.permutation(len(largest))]
+    candidates, others = stored["candidates"], stored["others"]
+    metrics = {
+        **stored,
+        "unspeakable": int((drawn[:candidates] < SPEAKABLE).sum()),
+        "others_unspeakable": int((drawn[candidates : candidates + others] < SPEAKABLE).sum()),
+    }
+    return judged(undertrained.FINDING, metrics, {}, [rule.id for rule in undertrained.FINDING.rules])
+
+
+class Recorded:
+    """A run of which only hidden states can be seen, positions of every window in any order."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        states = trained().states()
+        count, n, _ = states[0].shape
+        orders = rng.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
+        self._states = [np.take_along_axis(each, orders[:, :, None], axis=1) for each in states]
+        self._windows = TextWindows(np.zeros((count, n), np.int32), (0, n), trained().windows.files[:count])
+        self.text, self.record = trained().run.text, trained().run.record
+
+    def windows(self, count: int, seed: int, passes: float = 1.0) -> TextWindows:
+        return self._windows
+
+    def hidden_states(self, ids: Array, see: Callable[[int, int, Array], None]) -> None:
+        for stage, states in enumerate(self._states):
+            see(stage, 0, states)
+
+
+def order_exchanged(rng: np.random.Generator) -> dict[str, str]:
+    """Positions of every window in an order of its own; read with P, and as a model without one."""
+    run: Any = Recorded(rng)
+    with_P = Inputs({"position_embedding": trained().P}, trained().sizes, run=run)
+    found = {claim.id: claim.verdict for claim in synthetic.claims_on(stream.FINDING, with_P)}
+    measured = stream.FINDING.measure(with_P)
+    without = {**measured.metrics, "has_position_embedding": False}
+    return found | judged(stream.FINDING, without, measured.arrays, ["makes-its-own-positions"])
+
+
+EXCHANGES: dict[str, Callable[[np.random.Generator], dict[str, str]]] = {
+    "position_use": positions_exchanged,
+    "heads": heads_exchanged,
+    "channel_use": channels_exchanged,
+    "undertrained": tokens_exchanged,
+    "stream": order_exchanged,
+}
+
+
+def exchanged(seed: int, names: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Yield every verdict on a trained model with the tested part exchanged."""
+    for name, exchange in EXCHANGES.items():
+        if name in names:
+            yield from exchange(np.random.default_rng([seed, len(name)])).items()
+
+
+RUNNING_NULLS = (
+    RunningNull(
+        "a model before its training",
+        before_training,
+        {"positions-last": "the residual stream carries P, which starts as large as the token embedding"},
+    ),
+    RunningNull("a trained model, the tested part exchanged", exchanged),
+)
