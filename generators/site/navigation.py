@@ -63,7 +63,7 @@ def navigation(
     if notebooks:
         made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
         menu.append({"Notebooks": ["notebooks/index.md", *made]})
-    about = ["about.md", {"Data": DATA}, {"Glossary": "glossary.md"}]
+    about = ["about.md", {"Methods": "methods.md"}, {"Data": DATA}, {"Glossary": "glossary.md"}]
     return [*menu, {"Add a model": "add-a-model.md"}, {"About": about}]
 
 
@@ -73,7 +73,7 @@ def navigation_of_report(pages: Sequence[ModelPage]) -> list[Any]:
         {"Overview": "index.md"},
         *_linked(pages),
         _findings(),
-        {"About": ["about.md", {"Glossary": "glossary.md"}]},
+        {"About": ["about.md", {"Methods": "methods.md"}, {"Glossary": "glossary.md"}]},
     ]
 
 
