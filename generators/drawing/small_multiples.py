@@ -51,9 +51,7 @@ def draw_single(curve: NamedCurve, *, grey: bool = False) -> Any:
 
     figure = style.canvas(width=SINGLE, height=SINGLE)
     ax = figure.add_subplot(1, 1, 1, projection="3d")
-    dots = style.curve_3d(
-        ax, curve.points, np.arange(curve.first, curve.first + len(curve.points)), with_bar=False
-    )
+    dots = style.curve_3d(ax, curve.points, np.arange(curve.first, curve.first + len(curve.points)), with_bar=False)
     if grey:
         dots.set(array=None, color=style.TOKEN_GREY)
     for axis in (ax.xaxis, ax.yaxis, ax.zaxis):

@@ -116,9 +116,7 @@ def schema() -> dict[str, Any]:
         "heads": {"required": ["model", "heads"], "properties": {"heads": {"type": "object"}}},
     }
     version = {"version": {"const": VERSION}}
-    files = {
-        kind: {"type": "object", **one, "required": ["version", *one["required"]]} for kind, one in of.items()
-    }
+    files = {kind: {"type": "object", **one, "required": ["version", *one["required"]]} for kind, one in of.items()}
     for one in files.values():
         one["properties"] = {**version, **one["properties"]}
     return {

@@ -55,9 +55,7 @@ def home_curves(pages: Sequence[ModelPage], staging: Staging) -> HomeCurves | No
     return HomeCurves(finding, tuple(made), max(0, len(found) - MOST)) if made else None
 
 
-def _drawn_of(
-    finding: Finding[object], pages: Sequence[ModelPage]
-) -> Iterator[tuple[ModelPage, Section, Picture]]:
+def _drawn_of(finding: Finding[object], pages: Sequence[ModelPage]) -> Iterator[tuple[ModelPage, Section, Picture]]:
     """Yield the models with the figure of the curve; the first model before all others."""
     for page in sorted(pages, key=lambda page: page.name != FIRST):
         section = next((one for one in page.sections if one.finding.name == finding.name), None)
