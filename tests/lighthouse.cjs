@@ -16,6 +16,7 @@ const pages = {
   compare: "compare/",
   learned: "learned/",
   about: "about/",
+  methods: "methods/",
   data: "data/",
   glossary: "glossary/",
   notebook: "notebooks/helix-by-hand/",

@@ -1,4 +1,4 @@
-"""The same curve of many models, one small picture each."""
+"""The same curve of many models, one small picture each; or one curve alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from generators.drawing import style
 COLUMNS = 5
 WIDTH, HEIGHT = 1.75, 1.85  # inches, of a picture
 BAR = 3.0  # inches
+SINGLE = 2.6  # inches, of a picture that stands alone
 
 
 @dataclass(frozen=True)
@@ -41,4 +42,25 @@ def draw_small_multiples(curves: Sequence[NamedCurve]) -> Any:
         ax.set_title(curve.name, fontsize=8)
         axes.append(ax)
     style.position_bar(dots, axes, shrink=min(0.8, BAR / (HEIGHT * rows)), aspect=25)
+    return figure
+
+
+def draw_single(curve: NamedCurve, *, grey: bool = False) -> Any:
+    """Return one curve as a small picture of its own, its ends named; `grey`: a curve of chance, without color."""
+    from mpl_toolkits.mplot3d import proj3d
+
+    figure = style.canvas(width=SINGLE, height=SINGLE)
+    ax = figure.add_subplot(1, 1, 1, projection="3d")
+    dots = style.curve_3d(ax, curve.points, np.arange(curve.first, curve.first + len(curve.points)), with_bar=False)
+    if grey:
+        dots.set(array=None, color=style.TOKEN_GREY)
+    for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
+        axis.set_label_text("")
+    if not grey:
+        last = curve.first + len(curve.points) - 1
+        named = ((0, f"position {curve.first}", (0.02, 0.04)), (-1, f"position {last:,}, the last", (0.42, 0.96)))
+        for row, name, place in named:  # in corners, so that no cloud of points hides them
+            x, y, _ = proj3d.proj_transform(*curve.points[row], ax.get_proj())
+            line = {"arrowstyle": "-", "lw": 0.5, "color": style.INK}
+            ax.annotate(name, (x, y), place, textcoords="axes fraction", fontsize=7, arrowprops=line)
     return figure

@@ -10,10 +10,13 @@ from markupsafe import Markup, escape
 
 from generators.base.text import number
 
-WIDTH, HEIGHT = 280, 30  # CSS pixels
+WIDTH, HEIGHT = 280, 44  # CSS pixels
 MARGIN = 10
-MIDDLE = 15
+MIDDLE = 22
+ABOVE, BELOW = 10, 42  # of the lines of text: the value; the ends and the threshold
+ROOM = 44.0  # pixels that a number below needs to each side of the next
 LOGARITHMIC_FROM = 30.0  # ratio of the largest to the smallest number, all above 0
+MOST_PLACES = 5  # after the point; smaller numbers are written with an exponent
 LEAST_BAND = 2.0  # pixels, so that a narrow band can be seen
 
 
@@ -35,7 +38,8 @@ def strip(
     """
     if value is None or (threshold is None and chance is None):
         return Markup("")
-    at = _scale([value, *(interval or ()), *(chance or ()), *(() if threshold is None else (threshold,))])
+    shown = [value, *(interval or ()), *(chance or ()), *(() if threshold is None else (threshold,))]
+    at = _scale(shown)
     parts = [f'<line class="strip-axis" x1="{MARGIN}" x2="{WIDTH - MARGIN}" y1="{MIDDLE}" y2="{MIDDLE}"/>']
     if chance is not None:
         median, limit = map(at, chance)
@@ -48,9 +52,40 @@ def strip(
         low, high = map(at, interval)
         parts.append(f'<line class="strip-interval" x1="{low:.1f}" x2="{high:.1f}" y1="{MIDDLE}" y2="{MIDDLE}"/>')
     parts.append(f'<circle class="strip-value" cx="{at(value):.1f}" cy="{MIDDLE}" r="4.5"/>')
+    parts += _numbers(value, threshold, shown, at)
     says = escape(in_words(value, interval, threshold, chance, unit))
     head = f'<svg class="strip" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     return Markup(f'{head} aria-label="{says}">{"".join(parts)}</svg>')
+
+
+def _numbers(
+    value: float, threshold: float | None, shown: Sequence[float], at: Callable[[float], float]
+) -> list[str]:
+    """Return the value above the strip, the threshold below it, and the ends where there is room beside that."""
+    parts = [_number("strip-said", value, at(value), ABOVE)]
+    taken = [] if threshold is None else [at(threshold)]
+    if threshold is not None:
+        parts.append(_number("strip-needed", threshold, at(threshold), BELOW))
+    for end in (min(shown), max(shown)):
+        if all(abs(at(end) - x) >= ROOM for x in taken):
+            parts.append(_number("strip-end", end, at(end), BELOW))
+            taken.append(at(end))
+    return parts
+
+
+def _number(kind: str, value: float, x: float, y: int) -> str:
+    """Return a number with two significant digits at a place of the strip."""
+    side = "start" if x < ROOM / 2 else "end" if x > WIDTH - ROOM / 2 else "middle"
+    return f'<text class="{kind}" x="{x:.1f}" y="{y}" text-anchor="{side}">{escape(two_digits(value))}</text>'
+
+
+def two_digits(value: float) -> str:
+    """Return a number with two significant digits, whole ones of more digits as they are; without exponents."""
+    if value == 0 or abs(value) >= 100:
+        return f"{value:,.0f}".replace("-", "−")
+    places = max(0, 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:.{places}f}" if places <= MOST_PLACES else f"{value:.0e}"
+    return text.replace("-", "−")
 
 
 def in_words(

@@ -124,7 +124,8 @@ class Facts(Generic[M]):
         search: words by which the search finds the finding's page first.
         teaser: the claim by which the home page may open with the finding (its template has the words, `headline`
             and `teaser`). The first finding with one also gives reports their first figure, its signature.
-        curve: the curve that pages of series follow.
+        curve: the curve that pages of series and the home page show.
+        by_chance: such a curve as chance makes it, in three columns, as smooth as that of the model.
         schemes: in which ways a model knows positions, as names.
         loss: the model's loss on a text.
         files: data that scripts of the model's page fetch, by path without its extension.
@@ -135,6 +136,7 @@ class Facts(Generic[M]):
     search: tuple[str, ...] = ()
     teaser: str | None = None
     curve: FollowedCurve | None = None
+    by_chance: Callable[[M], Array] | None = None
     schemes: Callable[[M], Sequence[str]] | None = None
     loss: Callable[[M], TextLoss] | None = None
     files: Callable[[Measurements[M]], Mapping[str, Any]] | None = None

@@ -64,7 +64,7 @@ def navigation(
         made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
         menu.append({"Notebooks": ["notebooks/index.md", *made]})
     sources = {"What the sources say": "statements.md"}
-    about = ["about.md", sources, {"Data": DATA}, {"Glossary": "glossary.md"}]
+    about = ["about.md", {"Methods": "methods.md"}, sources, {"Data": DATA}, {"Glossary": "glossary.md"}]
     return [*menu, {"Add a model": "add-a-model.md"}, {"About": about}]
 
 
@@ -74,7 +74,7 @@ def navigation_of_report(pages: Sequence[ModelPage]) -> list[Any]:
         {"Overview": "index.md"},
         *_linked(pages),
         _findings(),
-        {"About": ["about.md", {"Glossary": "glossary.md"}]},
+        {"About": ["about.md", {"Methods": "methods.md"}, {"Glossary": "glossary.md"}]},
     ]
 
 

@@ -20,6 +20,7 @@ from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import citing, data, notebooks, quality_reports
 from generators.site.alike import FEWEST, alike
+from generators.site.api import write_api
 from generators.site.by_scheme import askable, scheme_finding
 from generators.site.entities import Notable
 from generators.site.family import family_lessons, what_readers_asked
@@ -27,6 +28,7 @@ from generators.site.feed import write_entries
 from generators.site.generality import generality
 from generators.site.glossary import glossary
 from generators.site.groups import grouped
+from generators.site.home import home_curves
 from generators.site.learned import lessons
 from generators.site.navigation import DATA, write_navigation
 from generators.site.neighbours import neighbours
@@ -94,7 +96,8 @@ def render(
     write_navigation(staging, rendered.pages, listed, series, rendered.in_series, whole=whole)
     data.write([*rendered.pages, *rendered.in_series], staging)
     if whole:
-        write_search([*rendered.pages, *rendered.in_series], rendered.entities, staging)
+        write_search([*rendered.pages, *rendered.in_series], rendered.absent, rendered.entities, staging)
+        write_api(rendered.pages, rendered.in_series, staging)
         write_table(rendered.pages, rendered.in_series, staging)
         write_entries(rendered.pages, staging)
         write_previews(rendered.pages, rendered.in_series, staging)
@@ -223,11 +226,12 @@ def _write_pages(
         writer.write("statements.md", "statements.md.j2", sources=said, tally=counts(said))
         family = family_lessons(series)
         asked = what_readers_asked(family, everything)
-        writer.write("learned.md", "learned.md.j2", family=family, asked=asked)
+        writer.write("learned.md", "learned.md.j2", family=family, asked=asked, teasers=teasers(rendered.pages))
     else:
         writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
     bibtex = citing.bibtex(os.environ.get("SITE_URL", "").strip() or None)
-    writer.write("about.md", "about.md.j2", bibtex=bibtex, **quality_reports.read_all(results))
+    writer.write("about.md", "about.md.j2", bibtex=bibtex)
+    writer.write("methods.md", "methods.md.j2", **quality_reports.read_all(results))
     writer.write("glossary.md", "glossary.md.j2", glossary=glossary())
     _write_findings(writer, rendered.pages)
 
@@ -235,14 +239,15 @@ def _write_pages(
 def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
     """Write the pages about all models together, which a report on one does without."""
     pages = rendered.pages
-    writer.write("index.md", "home.md.j2", teasers=teasers(pages))
+    writer.write("index.md", "home.md.j2", curves=home_curves(pages, writer.staging))
     every = [*pages, *rendered.in_series]
     writer.write("models/index.md", "models.md.j2", askable=askable(every), scheme_finding=scheme_finding())
     writer.write("compare.md", "compare.md.j2")
     models_alike = alike(pages)
     writer.write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST, neighbours=neighbours(pages))
     writer.staging.write("data/alike.json", as_compact_json(models_alike.as_json()))
-    writer.write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW)
+    site = os.environ.get("SITE_URL", "").strip() or "https://…/"
+    writer.write(DATA, "data.md.j2", columns=COLUMNS, dictionary_of=ROW, site=site)
     if writer.shared["is_many"]:
         writer.write("matrix.md", "matrix.md.j2")
 

@@ -21,7 +21,7 @@ from generators.site.entities import Notable
 from generators.site.glossary import PAGE, glossary
 from generators.site.locations import packaged
 from generators.site.staging import Staging
-from generators.site.view import ModelPage
+from generators.site.view import Absent, ModelPage
 
 ENTRIES = "search.json"  # in the staging folder; no page of the site
 INDEX = "search/search_index.json"  # in the built site
@@ -39,12 +39,34 @@ WORKERS = "assets/javascripts/workers"  # in the built site
 # one, the automaton accepts words that the index lacks, and the search fails:
 # https://github.com/olivernn/lunr.js/issues/503
 AMBIGUOUS, APART = "e=e+s+o.id", 'e=e+s+o.id+","'
+# The theme finds places with any of the words, and with all only where they are in quotes. Here all are asked for.
+ANY, ALL = "n&1?r.replace(", "1?r.replace("
+MENDED = {AMBIGUOUS: APART, ANY: ALL}
 
 
-def write_search(pages: Sequence[ModelPage], entities: Mapping[str, Iterable[Notable]], staging: Staging) -> None:
-    """Write the entries beside the pages that they lead to; `entities` are those that results name, by model."""
+def write_search(
+    pages: Sequence[ModelPage],
+    absent: Iterable[Absent],
+    entities: Mapping[str, Iterable[Notable]],
+    staging: Staging,
+) -> None:
+    """Write the entries beside the pages that they lead to.
+
+    Args:
+        pages: the models with results, members of series among them.
+        absent: the models without.
+        entities: those that results name, by model.
+        staging: where to write.
+    """
     named = [entry for page in pages for entry in entries_of_model(page, entities.get(page.name, ()))]
-    staging.write(ENTRIES, as_json([*entries_of_glossary(), *named]))
+    staging.write(ENTRIES, as_json([*entries_of_glossary(), *named, *map(entry_of_absent, absent)]))
+
+
+def entry_of_absent(absent: Absent) -> dict[str, Any]:
+    """Return an entry for a model without results: the command that computes it is the answer."""
+    model = absent.model
+    said = f"{model.adds or ''} Not computed yet. With the weights at hand: atlas compute {model.name}"
+    return _entry(f"models/#absent-{model.name}", f"{model.title} ({model.name}): not computed yet", said)
 
 
 def entries_of_glossary() -> list[dict[str, Any]]:
@@ -103,16 +125,18 @@ def add_entries(folder: Path, site: Path) -> None:
 
 
 def mend_lunr(site: Path) -> None:
-    """Keep the nodes of lunr's automaton apart in a built site's search: `AMBIGUOUS` says what goes wrong.
+    """Have a built site's search keep the nodes of lunr's automaton apart, and ask for all words: see `MENDED`.
 
     Raises:
         ValueError: the theme's search is written otherwise, so that one has to look whether it needs this still.
     """
     for worker in (site / WORKERS).glob("search.*.min.js"):
         code = worker.read_text("utf-8")
-        if code.count(AMBIGUOUS) != 1:
-            raise ValueError(f"{worker} is another version of the theme's search: see mend_lunr.")
-        worker.write_text(code.replace(AMBIGUOUS, APART), "utf-8")
+        for theirs, ours in MENDED.items():
+            if code.count(theirs) != 1:
+                raise ValueError(f"{worker} is another version of the theme's search: see mend_lunr.")
+            code = code.replace(theirs, ours)
+        worker.write_text(code, "utf-8")
 
 
 def answers() -> dict[str, list[str]]:

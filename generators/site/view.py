@@ -74,6 +74,17 @@ class Section:
         return self.missing and RUN in self.finding.needs
 
     @property
+    def why_untested(self) -> str:
+        """Return in a few words why a claim of it is untested."""
+        if self.not_applicable:
+            return "not applicable to this architecture"
+        if self.cannot_run:
+            return "not run"
+        if self.lacks_weights:
+            return "without the weights"
+        return "not decidable from what was measured" if self.record.status == "computed" else "not computed"
+
+    @property
     def missing(self) -> bool:
         """Return whether the checkpoint lacks what it needs."""
         return self.record.status == "missing" and self.stored
@@ -135,6 +146,16 @@ class ModelPage:
         """Return the texts that the model was run on, by name: one, unless results are of different times."""
         runs = (record.run for record in self.findings.findings.values())
         return list(dict.fromkeys(run["text"] for run in runs if run is not None and "text" in run))
+
+    @cached_property
+    def untested(self) -> dict[str, list[ClaimRecord]]:
+        """Return the claims that could not be tested, by why."""
+        found: dict[str, list[ClaimRecord]] = {}
+        for section in self.sections:
+            for claim in section.claims:
+                if claim.verdict == "untested":
+                    found.setdefault(section.why_untested, []).append(claim)
+        return found
 
     @cached_property
     def figures(self) -> dict[str, str]:

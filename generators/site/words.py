@@ -1,5 +1,6 @@
 """Templates, and the words about a finding that stand in its own: captions, and texts for those who can't see."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,6 +25,7 @@ from generators.site.locations import packaged
 NEEDS_MORE = Markup(
     '<p class="status">More is said here where a number was measured that did not exist when this was computed.</p>\n'
 )
+SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")  # between two
 MOST_ROWS = 100  # of a table on a page; its CSV has all
 
 
@@ -59,6 +61,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "tex": formula,
         "bytes": in_bytes,
         "listed": listed_in_words,
+        "first_sentences": first_sentences,
     }
     by_id = {rule.id: rule for rule in rules()}
     made.globals |= {
@@ -72,6 +75,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "table_rows": body,
         "as_far_as_measured": as_far_as_measured,
         "of_those_measured": of_those_measured,
+        "paragraphs": paragraphs,
         "whole": whole,
         "added": added,
     }
@@ -118,6 +122,17 @@ def of_those_measured(words: Callable[[Sequence[Any]], Markup], models: Sequence
 def question(finding: str) -> str:
     """Return what a finding asks, without markup."""
     return Markup(_words(finding).question()).striptags()
+
+
+def first_sentences(text: str, most: int = 2) -> str:
+    """Return the first sentences of a text."""
+    return " ".join(SENTENCE.split(text)[:most])
+
+
+def paragraphs(words: Markup) -> tuple[Markup, Markup]:
+    """Return the first paragraph of some words, and what follows it."""
+    first, end, rest = words.partition(Markup("</p>"))
+    return first + end, rest
 
 
 @jinja2.pass_context

@@ -4,6 +4,7 @@ import { startChoosing } from "./choose.js";
 import { startEntities } from "./entities.js";
 import { startFigures } from "./figures.js";
 import { startGlossary } from "./glossary.js";
+import { startMatrix } from "./matrix.js";
 import { startKeepingPlace } from "./place.js";
 import { startScheme } from "./scheme.js";
 import { startTables } from "./tables.js";
@@ -11,6 +12,7 @@ import { startTrial } from "./try-it.js";
 
 startScheme(); // before what is drawn in its colours
 startTables();
+startMatrix();
 startKeepingPlace();
 startFigures();
 startChoosing(); // after figures, which hear of those that it changes

@@ -88,121 +88,14 @@ function makeFilterable(table, place) {
 /** Return a text without what is written differently from one writer to the next: "gpt2" is found in "GPT-2". */
 export const squeezed = (string) => plain(string).replace(/[^\p{L}\p{N}]/gu, "");
 
-/** Say in the address how the matrix is seen, so that it can be given to others; null leaves a thing out. */
-function remember(seen) {
-  const url = new URL(location.href);
-  for (const [name, value] of Object.entries(seen)) {
-    if (value) url.searchParams.set(name, value);
-    else url.searchParams.delete(name);
-  }
-  if (url.href !== location.href) history.replaceState(history.state, "", url);
-}
-const remembered = (name) => new URLSearchParams(location.search).get(name) ?? "";
-
-/* The matrix of models and claims: its cells are verdicts with an effect size. */
-
-const VERDICTS = ["holds", "partly", "fails", "untested"];
-
-const rank = (cell) => VERDICTS.indexOf(/cell--(\w+)/.exec(cell.className)?.[1] ?? "untested");
-/** Return a cell's effect size: as it is given for scripts, or else as it is written; 0 where there is none. */
-const effect = (cell) => Math.abs(Number(cell.dataset.value ?? cell.textContent.trim().split(/\s/).at(-1).replace("−", "-"))) || 0;
-
-/** Compare two cells of the matrix: by verdict, within one by effect size, the largest first. */
-export const byVerdict = (one, other) => rank(one) - rank(other) || effect(other) - effect(one);
-
-/** Give every column of the matrix a button that sorts the models by it, and back. */
-function makeMatrixSortable(table) {
-  const body = table.tBodies[0];
-  const original = [...body.rows];
-  const headers = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
-  const names = headers.map((header) => header.textContent.trim());
-  headers.forEach((header, column) => {
-    const name = names[column];
-    const button = element("button", { type: "button", className: "matrix-sort" }, sortMark());
-    button.setAttribute("aria-label", `Sort by ${name}`);
-    header.append(button);
-    button.addEventListener("click", () => {
-      const before = header.getAttribute("aria-sort");
-      headers.forEach((other) => other.removeAttribute("aria-sort"));
-      remember({ sort: before === "descending" ? null : name, order: before === "ascending" ? "descending" : null });
-      if (before === "descending") return body.append(...original);
-      header.setAttribute("aria-sort", before ? "descending" : "ascending");
-      const sign = before ? -1 : 1;
-      const compare = column
-        ? (a, b) => byVerdict(a.cells[column], b.cells[column])
-        : (a, b) => byWords(a.cells[0].textContent, b.cells[0].textContent);
-      return body.append(...[...body.rows].sort((a, b) => sign * compare(a, b)));
-    });
-  });
-  const [asked, order] = ["sort", "order"].map(remembered);
-  const button = headers[names.indexOf(asked)]?.querySelector(".matrix-sort");
-  button?.click();
-  if (order === "descending") button?.click();
-}
-
-/** Put choices above the matrix: which models, and the claims of which group or finding. */
-function makeMatrixFilterable(table, place) {
-  const headers = [...table.tHead.rows];
-  const [groups, findings] = headers.slice(-3, -1).map((row) => spans([...row.cells].slice(1)));
-  const select = element("select");
-  const input = element("input", { type: "search", autocomplete: "off" });
-  const everything = { from: 1, to: Infinity };
-  const choices = [everything, ...groups, ...findings];
-  const option = (span) => new Option(span.name, String(choices.indexOf(span)));
-  select.append(new Option("everything", "0"), ...groups.map(option));
-  for (const group of groups) {
-    const inside = findings.filter((finding) => overlap(finding, group) > 0);
-    select.append(element("optgroup", { label: group.name }, ...inside.map(option)));
-  }
-  const labels = [element("label", {}, "Models", input), element("label", {}, "Claims about", select)];
-  place.before(element("div", { className: "table-tools" }, ...labels));
-
-  const found = (name, word) => plain(name).includes(word) || squeezed(name).includes(squeezed(word) || word);
-  const filter = () => {
-    const words = plain(input.value).split(/\s+/).filter(Boolean);
-    for (const row of table.tBodies[0].rows) row.hidden = !words.every((word) => found(row.cells[0].textContent, word));
-    remember({ models: input.value.trim() });
-  };
-  const choose = () => {
-    const chosen = choices[Number(select.value)];
-    for (const span of [...groups, ...findings]) {
-      const seen = overlap(span, chosen);
-      span.cell.hidden = seen <= 0;
-      span.cell.colSpan = Math.max(1, seen);
-    }
-    place.scrollLeft = 0;
-    for (const row of [headers.at(-1), ...table.tBodies[0].rows]) {
-      [...row.cells].forEach((cell, i) => (cell.hidden = i > 0 && (i < chosen.from || i >= chosen.to)));
-    }
-    remember({ about: chosen.name });
-  };
-  input.addEventListener("input", filter);
-  select.addEventListener("change", choose);
-  const [models, about] = ["models", "about"].map(remembered);
-  const asked = about ? choices.findIndex((span) => span.name === about) : -1;
-  if (models) {
-    input.value = models;
-    filter();
-  }
-  if (asked > 0) {
-    select.value = String(asked);
-    choose();
-  }
-}
-
-/** Return which columns the cells of a header's row stand above. */
-function spans(cells) {
-  let next = 1;
-  return cells.map((cell) => ({ cell, name: cell.textContent.trim(), from: next, to: (next += cell.colSpan) }));
-}
-
-/** Return how many columns two spans share; none or less where they are apart. */
-const overlap = (one, other) => Math.min(one.to, other.to) - Math.max(one.from, other.from);
-
-/** Open the folded table that the address names. */
+/** Open what is folded around what the address names, and come to it. */
 function unfold() {
   const place = named();
-  if (place instanceof HTMLDetailsElement) place.open = true;
+  const folded = [];
+  for (let around = place?.closest("details"); around; around = around.parentElement?.closest("details")) folded.push(around);
+  const closed = folded.filter((each) => !each.open);
+  for (const each of closed) each.open = true;
+  if (closed.length) place?.scrollIntoView();
 }
 function enhancePlain(table) {
   makeSortable(table);
@@ -211,11 +104,6 @@ function enhancePlain(table) {
 
 function enhance() {
   unfold();
-  for (const table of all("table.matrix--wide:not([data-enhanced])")) {
-    table.dataset.enhanced = "";
-    makeMatrixSortable(table);
-    makeMatrixFilterable(table, table.closest(".atlas-scroll"));
-  }
   for (const table of all(".atlas-scroll table.plain:not([data-enhanced])")) {
     if (!(table instanceof HTMLTableElement) || !table.tHead || !table.tBodies.length) continue;
     table.dataset.enhanced = "";

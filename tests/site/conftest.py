@@ -30,6 +30,8 @@ AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Pl
 <meta name="viewport" content="width=device-width"><link rel="stylesheet" href="../../assets/entities.css">
 <script src="../../assets/site.js" defer></script></head>
 <body class="md-typeset" data-md-color-scheme="default"><main>{section}</main></body></html>"""
+# What a model's page has folded below each finding: most tests look at what is in there.
+UNFOLD = "document.querySelectorAll('details.more-of').forEach(each => { each.open = true; })"
 SERIES_MEMBERS = ("stdlib-learned", "stdlib-rank-three")  # of a series that has a page, then
 
 
@@ -128,6 +130,7 @@ def opened(browser: Browser, url: str, **context: object) -> tuple[Page, list[st
     )
     page.on("response", lambda r: wrong.append(f"{r.status}: {r.url}") if r.status >= 400 else None)
     page.goto(url)
+    page.evaluate(UNFOLD)
     return page, wrong
 
 

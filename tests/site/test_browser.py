@@ -128,13 +128,13 @@ def test_without_scripts_every_number_and_picture_is_there(visit: Visit, address
 
 def test_a_matrix_cell_leads_to_its_section(visit: Visit, address: str) -> None:
     page = visit(address, viewport=WIDE, sound=False)
-    page.locator("table.matrix--wide tr", has_text="GPT-2 124M").locator("td.cell a").first.click()
+    page.locator("table.claims-grid tr", has_text="GPT-2 124M").locator("td.cell a").first.click()
     page.wait_for_url("**/models/gpt2/#claim-three-components")
     claim = page.locator("#claim-three-components")
     claim.wait_for()
     until(page, "document.querySelector('#claim-three-components').getBoundingClientRect().top < innerHeight")
     page.go_back()
-    page.locator("table.matrix--wide").wait_for()
+    page.locator("table.claims-grid").first.wait_for()
 
 
 def test_noise_is_not_praised(visit: Visit, address: str) -> None:

@@ -131,90 +131,87 @@ def test_without_scripts_the_compare_page_says_where_to_look(visit: Visit, addre
     assert not page.locator("form.compare-form").is_visible()
 
 
-def laid_out(page: Page, table: str) -> None:
-    """Bring a table near, which is laid out then."""
-    page.locator(table).scroll_into_view_if_needed()
-    until(
-        page, "table => document.querySelector(table).rows[0].checkVisibility({contentVisibilityAuto: true})", table
-    )
+def heads(page: Page) -> list[str]:
+    """Return the claims that the matrix shows."""
+    return [text.strip() for text in page.locator("table.claims-grid thead th.claim:visible").all_inner_texts()]
 
 
-def names(page: Page) -> list[str]:
-    laid_out(page, "table.matrix--wide")
-    return page.locator("table.matrix--wide tbody tr:visible th").all_inner_texts()
+def shown(page: Page) -> int:
+    """Return how many cells are in full color."""
+    return page.locator("table.claims-grid td.cell:visible:not(.is-faded)").count()
 
 
-def test_the_matrix_sorts_and_comes_back(visit: Visit, address: str, built_site: Path) -> None:
-    page = visit(address, viewport=WIDE)
-    original = names(page)
-    values = {
-        model["title"]: claims(built_site, model["name"])["three-components"]
-        for model in json.loads((built_site / "data/models.json").read_text())
-    }
-    ranked = ["holds", "partly", "fails", "untested"]
-    expected = sorted(original, key=lambda t: (ranked.index(values[t]["verdict"]), -abs(values[t]["value"] or 0)))
-    button = page.get_by_role("button", name="Sort by 3-D curve")
-    button.click()
-    assert names(page) == expected
-    assert page.locator("th[aria-sort=ascending]", has_text="3-D curve").count() == 1
-    button.focus()
-    page.keyboard.press("Enter")
-    assert names(page) == expected[::-1]
-    button.click()
-    assert names(page) == original
+def count(site: Path, verdict: str, names: list[str]) -> int:
+    found = [claims(site, name) for name in names]
+    return sum(claim["verdict"] == verdict for one in found for claim in one.values())
 
 
-def test_the_matrix_filters_models_and_findings(visit: Visit, address: str) -> None:
-    page = visit(address, viewport=WIDE, sound=False)
-    everything = len(names(page))
-    page.get_by_role("searchbox", name="Models").fill("minilm")
-    assert names(page) == ["all-MiniLM-L6-v2"]
-    page.get_by_role("searchbox", name="Models").fill("")
-    assert len(names(page)) == everything
+def published(site: Path) -> list[str]:
+    models = json.loads((site / "data/models.json").read_text())
+    return [model["name"] for model in models if not model["only_in_series"]]
+
+
+def test_every_claim_is_in_view_at_1280_pixels_and_on_a_phone(visit: Visit, address: str) -> None:
+    """On the wide screen heads are slanted; on the narrow one the matrix is transposed. Neither scrolls sideways."""
+    rules = [rule.short for finding in FINDINGS for rule in finding.rules]
+    for viewport in ({"width": 1280, "height": 800}, PHONE):
+        page = visit(address, viewport=viewport, sound=False)
+        until(page, "document.querySelector('.claims-matrix[data-enhanced]')")
+        assert sorted(heads(page)) == sorted(rules)
+        beyond = page.eval_on_selector_all(
+            ".claims-matrix .atlas-scroll", "all => all.map(one => one.scrollWidth - one.clientWidth)"
+        )
+        assert beyond == [0, 0], viewport
+        first, other = (page.locator("table.claims-grid tbody tr:visible th").nth(i).bounding_box() for i in (0, 1))
+        assert (first["y"] < other["y"]) == (viewport != PHONE), "rows are models on a wide screen alone"
+
+
+def test_the_matrix_is_filtered_and_the_address_says_how(visit: Visit, address: str, built_site: Path) -> None:
+    page = visit(address, viewport=WIDE, reloaded=True)
+    until(page, "document.querySelector('.claims-matrix[data-enhanced]')")
+    everything = heads(page)
+    page.get_by_role("button", name="Fails").click()
+    assert shown(page) == count(built_site, "fails", published(built_site))
+    assert page.url.endswith("?show=fails")
+    page.get_by_role("button", name="Holds in GPT-2 124M").click()
+    assert len(heads(page)) == count(built_site, "holds", ["gpt2"])
     page.get_by_label("Claims about").select_option(label="Gains")
-    shown = page.locator("table.matrix--wide thead tr:last-child th:visible").all_inner_texts()
-    assert [text.strip() for text in shown] == ["Model", "ln1 dials down", "ln2 channel"]
-    assert page.locator("table.matrix--wide tbody tr:first-child td:visible").count() == 2
-    assert page.locator("table.matrix--wide .groups th:visible").all_inner_texts() == ["In the weights"]
-    page.get_by_label("Claims about").select_option(label="In use")
-    assert page.locator("table.matrix--wide .groups th:visible").all_inner_texts() == ["In use"]
-    in_use = sum(len(finding.rules) for finding in FINDINGS if RUN in finding.needs)
-    assert page.locator("table.matrix--wide tbody tr:first-child td:visible").count() == in_use
-    assert page.locator("table.matrix--wide .groups th:visible").get_attribute("colspan") == str(in_use)
-    page.get_by_label("Claims about").select_option(label="everything")
-    assert page.locator("table.matrix--wide tbody tr:first-child td:visible").count() > 20
-
-
-@pytest.mark.parametrize("typed", ["gpt2", "GPT-2 124m", "gpt 2 124"])
-def test_a_model_is_found_however_its_name_is_written(visit: Visit, address: str, typed: str) -> None:
-    page = visit(address, viewport=WIDE, sound=False)
-    page.get_by_role("searchbox", name="Models").fill(typed)
-    assert "GPT-2 124M" in names(page)
-    assert "GPT-1" not in names(page)
-
-
-def test_the_address_says_how_the_matrix_is_seen(visit: Visit, address: str) -> None:
-    page = visit(address, viewport=WIDE)
-    page.get_by_role("searchbox", name="Models").fill("gpt")
-    page.get_by_label("Claims about").select_option(label="Helix")
-    page.get_by_role("button", name="Sort by winding").click()
-    page.get_by_role("button", name="Sort by winding").click()
-    assert page.url.endswith("?models=gpt&about=Helix&sort=winding&order=descending")
-    seen, shown = names(page), page.locator("table.matrix--wide thead tr:last-child th:visible").count()
-    assert shown == 8
+    assert heads(page) == ["ln1 dials down", "ln2 channel"]
+    assert page.url.endswith("?show=first&about=Gains")
     page.reload()
-    page.locator("th[aria-sort=descending]", has_text="winding").wait_for()
-    assert names(page) == seen
-    assert page.locator("table.matrix--wide thead tr:last-child th:visible").count() == shown
-    assert page.get_by_role("searchbox", name="Models").input_value() == "gpt"
+    until(page, "document.querySelector('.claims-matrix[data-enhanced]')")
+    assert heads(page) == ["ln1 dials down", "ln2 channel"]
+    page.get_by_role("button", name="Holds in GPT-2 124M").click()
+    page.get_by_label("Claims about").select_option(label="all in use")
+    in_use = [rule.short for finding in FINDINGS if RUN in finding.needs for rule in finding.rules]
+    assert heads(page) == in_use
+    page.get_by_label("Claims about").select_option(label="everything")
+    assert heads(page) == everything
 
 
-def test_on_a_phone_the_matrix_stands_upright(visit: Visit, address: str) -> None:
-    page = visit(address, viewport=PHONE, sound=False)
-    assert not page.locator("table.matrix--wide").is_visible()
-    tall = page.locator("table.matrix--tall")
-    assert tall.is_visible()
-    laid_out(page, "table.matrix--tall")
-    assert tall.locator("tbody.group th").all_inner_texts() == ["In the weights", "In use"]
-    tall.locator("td.cell a").first.click()
-    page.wait_for_url("**/#claim-three-components")
+def test_close_calls_are_found(visit: Visit, address: str, built_site: Path) -> None:
+    page = visit(f"{address}?show=close", viewport=WIDE, sound=False)
+    until(page, "document.querySelector('.claims-matrix[data-enhanced]')")
+    close = sum(claim["close"] for name in published(built_site) for claim in claims(built_site, name).values())
+    assert shown(page) == close > 0
+
+
+def test_a_cell_says_its_value_and_its_sentence(visit: Visit, address: str, built_site: Path) -> None:
+    page = visit(address, viewport=WIDE, sound=False)
+    claim = claims(built_site, "gpt2")["three-components"]
+    cell = page.locator('table.claims-grid a[href$="models/gpt2/#claim-three-components"]')
+    assert claim["answer"] in (cell.get_attribute("title") or ""), "without a script, too"
+    cell.focus()
+    tip = page.locator(".matrix-tip")
+    assert claim["verdict"] in tip.inner_text()
+    assert tip.locator("strong").inner_text() == "GPT-2 124M, 3-D curve"
+    page.keyboard.press("Escape")
+    assert tip.count() == 0
+    cell.hover()
+    tip.wait_for()
+
+
+def test_without_scripts_the_whole_matrix_stays(visit: Visit, address: str) -> None:
+    page = visit(address, viewport=WIDE, java_script_enabled=False)
+    assert len(heads(page)) == sum(len(finding.rules) for finding in FINDINGS)
+    assert page.locator(".claims-matrix .table-tools").count() == 0

@@ -118,7 +118,7 @@ def test_a_large_picture_has_its_caption_and_its_menu(visit: Visit, address: str
     figure.locator("a.tone:visible").click()
     dialog = page.locator("dialog.large")
     assert dialog.locator("p").inner_text() == figure.locator("figcaption").inner_text()
-    dialog.locator("summary").click()
+    dialog.locator(".figure-menu > summary").click()
     assert (figure.get_attribute("data-cite") or "?") in copied(dialog, "Copy citation")
     dialog.get_by_role("button", name="Close").click()
     assert dialog.count() == 0
@@ -143,7 +143,7 @@ def test_an_address_from_the_home_page_leads_to_the_page_of_the_model(visit: Vis
 def test_both_curves_of_a_comparison_are_taken_away(visit: Visit, address: str) -> None:
     page = visit(f"{address}compare/?a=gpt2&b={MODEL}", viewport=WIDE)
     figure = page.locator(".compare-helices")
-    figure.locator("summary").click()
+    figure.locator(".figure-menu > summary").click()
     url = copied(figure, "Copy address")
     assert url.startswith(f"{address}compare/?a=gpt2&b={MODEL}&figure=both-curves&view=")
     _, numbers = saved(page, figure, "CSV")

@@ -132,9 +132,13 @@ def test_no_page_tells_where_on_this_machine_a_folder_is(computed, rendered):
 
 def test_a_model_without_results_is_listed_with_its_command(site, make):
     make(unavailable={"absent": "The hub is out of reach."})
-    home = (site.folder / "index.md").read_text()
-    assert "<code>atlas compute absent</code>" in home
-    assert "models/absent/" not in home
+    listed = (site.folder / "models/index.md").read_text()
+    assert '<li id="absent-absent"><strong>Absent</strong>: <code>atlas compute absent</code>' in listed
+    assert "models/absent/" not in listed + (site.folder / "index.md").read_text()
+    found = [entry for entry in json.loads((site.folder / "search.json").read_text()) if "absent" in entry["title"]]
+    assert [(one["location"], one["title"]) for one in found] == [
+        ("models/#absent-absent", "Absent (absent): not computed yet")
+    ]
     assert not (site.folder / "models/absent.md").exists()
 
 
@@ -186,7 +190,7 @@ def test_a_damaged_model_costs_no_other_its_page(computed, site, make, tmp_path,
     (sentence,) = rendered.damaged
     assert "hostile/model.json are damaged" in sentence
     assert names(rendered) == (["plain"], ["absent"] if only_in_series else ["hostile", "absent"])
-    assert ("Hostile" in (site.folder / "index.md").read_text()) != only_in_series
+    assert ("Hostile" in (site.folder / "models/index.md").read_text()) != only_in_series
     assert (site.folder / "models/plain.md").is_file()
     assert "models/hostile" not in json.dumps(read_navigation(site.folder))
 
@@ -384,7 +388,7 @@ def test_with_many_models_pages_sum_up_and_name_on_demand(site, make, monkeypatc
         for rule in finding.rules:
             assert f'href="findings/{finding.name}/#rule-{rule.id}">{escape(rule.short)}</a>' in home
     whole = (site.folder / "matrix.md").read_text()
-    assert whole.count('<th scope="row">') == 2, "a row for each model"
+    assert whole.count('<th scope="row" role="rowheader">') == 4, "a row for each model, of weights and in use"
     helix = (site.folder / "findings/helix.md").read_text()
     reported = helix[helix.index(f"<li><strong>{escape(HELIX.rules[0].statement)}</strong>") :].split("</li>")[0]
     summary, on_demand = reported.split("<details")

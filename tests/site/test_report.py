@@ -158,6 +158,7 @@ def test_its_claims_are_told_and_a_reader_gets_around(visit, report):
         untold = found["findings"][claim["finding"]]["status"] in ("missing", "not_applicable")
         assert shown == claim["statement"].rstrip(".") if untold else shown.startswith(SYMBOLS[claim["verdict"]])
     load_pictures(page)
+    page.evaluate(UNFOLD)
     page.get_by_role("link", name="Helix: how it is computed").click()
     assert page.url == (report / "findings" / "helix" / "index.html").as_uri()
     assert page.get_by_role("heading", name="What was observed").is_visible()

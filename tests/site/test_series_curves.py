@@ -177,7 +177,7 @@ def test_models_of_a_series_have_pages_but_are_in_no_list(tmp_path):
     pages = tmp_path / "pages"
     assert ([page.name for page in rendered.in_series], rendered.pages, rendered.absent) == (["one", "two"], [], [])
     assert 'In the series <a href="../../series/changed/">Changed</a>.' in (pages / "models/one.md").read_text()
-    assert "search:\n  exclude: true\n---" in (pages / "models/two.md").read_text()
+    assert "search:\n  exclude: true\n" in (pages / "models/two.md").read_text()
     assert "exclude: true" not in (pages / "series/changed.md").read_text()
     assert (pages / "data/two/findings.json").is_file()
     for listing in ("index.md", "models/index.md", "findings/helix.md"):

@@ -93,7 +93,7 @@ def test_home_and_findings_of_fifty_models_are_small_pages(fifty: Path) -> None:
 @pytest.mark.parametrize("count", [made.FEW, made.MANY])
 def test_home_is_a_small_page_while_it_has_the_whole_matrix(count: int, tmp_path: Path) -> None:
     home = written(tmp_path, count) / "index.md"
-    assert 'class="matrix matrix--wide"' in home.read_text()
+    assert 'class="matrix claims-grid"' in home.read_text()
     assert len(home.read_bytes()) + AROUND <= MOST_OF_A_PAGE
 
 

@@ -2,9 +2,17 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray as Array
+
 from generators.findings.facts import EntityCount, EntityNote, EntityNumbers, Fact, Facts, FollowedCurve
 from generators.findings.helix.measure import HelixMetrics
 from generators.findings.measured import Measurements
+from generators.maths.curve import principal_scores
+from generators.maths.surrogates import smooth_curve
+
+SEED = 0  # of the curve that chance is shown by
 
 
 def positions(found: Measurements[HelixMetrics], count: int | None) -> Iterator[Fact]:
@@ -15,6 +23,12 @@ def positions(found: Measurements[HelixMetrics], count: int | None) -> Iterator[
         yield EntityNumbers("distance to the next position", dict(enumerate(steps.tolist())), "steps", "largest")
     for position in found.metrics["outlier_positions"]:
         yield EntityNote(position, "It lies apart from the curve of the others.")
+
+
+def by_chance(metrics: HelixMetrics) -> Float[Array, "n 3"]:
+    """Return the leading components of smoothed noise whose neighbors correlate as those of P do."""
+    noise = smooth_curve(metrics["n_positions"], metrics["smoothness"]["width"], np.random.default_rng(SEED))
+    return principal_scores(noise, 3).values
 
 
 FACTS = Facts(
@@ -34,5 +48,6 @@ FACTS = Facts(
         "translation_gain": "gain of a translation",
     },
     teaser="winding",
+    by_chance=by_chance,
     curve=FollowedCurve("curve", "helix", "The curve of P", "The position embeddings in their own three components"),
 )

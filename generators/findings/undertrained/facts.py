@@ -16,4 +16,4 @@ def tokens(found: Measurements[UndertrainedMetrics], count: int | None) -> Itera
         yield EntityNote(row["id"], says, named=False)
 
 
-FACTS = Facts(entities={"token": tokens})
+FACTS = Facts(entities={"token": tokens}, search=("glitch token", "glitch tokens", "SolidGoldMagikarp"))

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { byVerdict, plain, sorted, squeezed } from "../../../site_src/assets/tables.js";
+import { isNamed } from "../../../site_src/assets/matrix.js";
+import { plain, sorted, squeezed } from "../../../site_src/assets/tables.js";
 
 /** Return a row of cells as tables have them: numbers with all digits behind them, words as they are. */
 const row = (...values) => ({
@@ -10,7 +11,6 @@ const row = (...values) => ({
     classList: { contains: () => typeof value === "number" },
   })),
 });
-const cell = (verdict, value) => ({ className: `cell cell--${verdict}`, dataset: { value }, textContent: "" });
 
 test("numbers are sorted by size, words with the numbers in them, absent values last either way", () => {
   const numbers = [10, null, -2, 1e-7].map((value) => row(value));
@@ -25,7 +25,7 @@ test("texts are searched without case, models also without what is written diffe
   assert.equal(squeezed("GPT-2 124M"), squeezed("gpt2 124m"));
 });
 
-test("the matrix is sorted by verdict, then by the size of the effect", () => {
-  const cells = [cell("fails", "9"), cell("holds", "-3"), cell("untested"), cell("holds", "2"), cell("partly", "1")];
-  assert.deepEqual([...cells].sort(byVerdict).map((one) => cells.indexOf(one)), [1, 3, 4, 0, 2]);
+test("a model is found however its name is written", () => {
+  for (const typed of ["gpt2", "GPT-2 124m", "gpt 2 124", ""]) assert.ok(isNamed("GPT-2 124M", typed), typed);
+  assert.ok(!isNamed("GPT-1", "gpt2"));
 });
