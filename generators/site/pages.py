@@ -35,7 +35,7 @@ from generators.site.page_cache import DrawnPage, drawing, page_of
 from generators.site.previews import write_previews
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
-from generators.site.series import series_of, write_series
+from generators.site.series import seed_ranges, series_of, write_series
 from generators.site.staging import Staging
 from generators.site.teasers import hero, teasers
 from generators.site.view import Absent, ModelPage, Section, all_models
@@ -121,6 +121,7 @@ def _model_pages(
                 beside_series=model.only_in_series,
                 entities=each.entities,
                 in_series=series_of(model, registry, store) if whole else [],
+                seeds=seed_ranges(model, registry, store) if whole else {},
             )
             staging.write(f"models/{page.name}.md", text)
             (rendered.in_series if model.only_in_series else rendered.pages).append(page)
