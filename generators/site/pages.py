@@ -220,7 +220,8 @@ def _write_pages(
     if templates.globals["whole"]:
         _write_over_models(writer, rendered)
         asked = what_readers_asked(family, everything)
-        writer.write("learned.md", "learned.md.j2", family=family, asked=asked)
+        changed = quality_reports.read(results, "changed")
+        writer.write("learned.md", "learned.md.j2", family=family, asked=asked, changed=changed)
     else:
         writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
     bibtex = citing.bibtex(os.environ.get("SITE_URL", "").strip() or None)

@@ -43,7 +43,7 @@ def _tracks(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
         _of_the_channel(m, axes, nulls["drift"]),
         chance=chance(axes),
         interval=pair(intervals["frequency_channel"]),
-        holds_at=max(TRACKS, nulls["drift"]["limit"] + CLEARLY),
+        holds_at=max(TRACKS, axes["limit"], nulls["drift"]["limit"] + CLEARLY),
         partly_at=max(SMALLEST_RHO, nulls["drift"]["limit"] + CLEARLY),
     )
 

@@ -1,7 +1,7 @@
 """`make changed`: which verdicts on stored results differ from those at an earlier commit, in which models, and why.
 
-Each side judges the results of its own commit by its own rules: the earlier one in a process of its own, from a copy of
-that commit. Writes `results/changed-verdicts.json`, which *What we learned* shows, and prints it as a Markdown table.
+Each side judges the results of its own commit by its own rules, the earlier one from a copy of that commit. Writes
+`results/changed.json`, which *What we learned* shows, and prints it as a Markdown table.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.nulls import ROOT, today, write_record
 
-RESULTS = ROOT / "results" / "changed-verdicts.json"
+RESULTS = ROOT / "results" / "changed.json"
 Verdicts = dict[str, dict[str, dict[str, Any]]]  # model -> claim -> what is compared
 COMPARED = ("finding", "statement", "verdict", "value", "threshold", "limit", "answer")
 # What judges every model of a folder of results, by the package beside it; it runs at either commit.
@@ -33,7 +33,10 @@ for folder in sorted(path for path in Path("results").iterdir() if path.is_dir()
     model = judged_model(store, folder.name)
     claims = [] if model is None else model.published().claims
     found[folder.name] = {{
-        claim.id: {{**{{key: getattr(claim, key, None) for key in {COMPARED}}}, "limit": claim.chance and claim.chance.limit}}
+        claim.id: {{
+            **{{key: getattr(claim, key, None) for key in {COMPARED}}},
+            "limit": claim.chance and claim.chance.limit,
+        }}
         for claim in claims
     }}
 json.dump(found, sys.stdout)
@@ -62,7 +65,7 @@ def copy_of(commit: str, folder: Path) -> Path:
 
 
 def changed(before: Verdicts, after: Verdicts) -> list[dict[str, Any]]:
-    """Return a row for every claim of every model whose verdict differs, by claim; models without both are left out."""
+    """Return a row for every verdict that differs, by claim; models and claims on one side alone are left out."""
     rows = []
     claims = dict.fromkeys(claim for models in (before, after) for known in models.values() for claim in known)
     for claim in claims:
@@ -116,7 +119,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("since", help="commit to compare with")
+    parser.add_argument("--since", required=True, metavar="COMMIT", help="what to compare with")
     since = parser.parse_args().since
     with tempfile.TemporaryDirectory() as folder:
         before = judged(copy_of(since, Path(folder)))
