@@ -69,9 +69,9 @@ def _spread(m: FrequencyMetrics) -> str:
     """Return where frequency is, if no axis stands out."""
     probe = m["probe"]
     if probe is None or probe["rho"] < PROBE_READS:
-        reached = "" if probe is None else f", and a linear probe on all channels reaches only {probe['rho']:.2f}"
+        reached = "" if probe is None else f", and a linear probe on all of them reaches only {probe['rho']:.2f}"
         return f"no channel stands out{reached}"
-    return f"frequency is spread over the channels, and a linear probe on all of them reads it at {probe['rho']:.2f}"
+    return f"frequency is spread over the channels, from all of which a linear probe reads it at {probe['rho']:.2f}"
 
 
 def _only_drift(limit: float) -> str:
@@ -145,8 +145,8 @@ def _of_the_norm(rho: float, limit: float) -> str:
         return f"{how}; {_only_drift(limit)}."
     beyond = f"drift along the token ids alone {abs(limit):.2f}"
     if rho > 0:
-        return f"{how}; {beyond}. Frequent tokens are longer, the opposite."
-    return f"{how}; {beyond}. Frequent tokens are shorter."
+        return f"{how}; {beyond}: the opposite, frequent tokens are longer."
+    return f"{how}; {beyond}: frequent tokens are shorter."
 
 
 RULES = (

@@ -52,14 +52,10 @@ def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
     sure = known(m, clump)
     answer = (
         f"{clump['size']} tokens lie within {clump['radius']:.3g} of one spot; a token's nearest neighbor is "
-        f"typically {m['typical_distance']:.3g} away, and at least {FEWEST_MEMBERS} tokens are needed. "
-        f"{_sentence(_what_is_known(clump['size'], sure))}"
+        f"typically {m['typical_distance']:.3g} away. At least {FEWEST_MEMBERS} tokens are needed; "
+        f"{_what_is_known(clump['size'], sure)}."
     )
     return Tested(clump["size"], answer, chance=null, also=sure is None or not sure.elsewhere)
-
-
-def _sentence(clause: str) -> str:
-    return f"{clause[0].upper()}{clause[1:]}."
 
 
 def _what_is_known(size: int, sure: Known | None) -> str:
