@@ -45,8 +45,8 @@ def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
     clump, null = m["clump"], chance(m["chance"]["clump"])
     if clump is None:
         answer = (
-            f"No {FEWEST_MEMBERS} tokens huddle: {m['crowded']} tokens have nine others within half the typical distance "
-            f"to the nearest ({m['typical_distance']:.3g})."
+            f"No {FEWEST_MEMBERS} tokens huddle: {m['crowded']} tokens have nine others within half the typical "
+            f"distance to the nearest ({m['typical_distance']:.3g})."
         )
         return Tested(None, answer, chance=null)
     sure = known(m, clump)
