@@ -25,7 +25,7 @@ define installed
 	touch $@
 endef
 
-.PHONY: site render test test-shapes lint hooks bench large demo-model stdlib-family test-training nulls planted oracle lookalikes untabled fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site render test test-shapes lint hooks bench large demo-model stdlib-family test-training nulls planted changed oracle lookalikes untabled fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -73,6 +73,9 @@ nulls: $(VENV)/.dev ## how often each claim holds where there is nothing to find
 
 planted: $(VENV)/.dev ## where each claim switches when its structure is planted; writes results/planted.json; PLANTED_ARGS="--only gains", say
 	$(BIN)/python -m tests.planted $(PLANTED_ARGS)
+
+changed: $(VENV)/.dev ## which verdicts on stored results differ from those at a commit; writes results/changed.json; CHANGED_ARGS="--since 6f56dd3", say
+	$(BIN)/python -m tests.changed $(CHANGED_ARGS)
 
 oracle: $(VENV)/.dev ## every family's table beside transformers and PyTorch; writes results/oracle.json; ORACLE_ARGS="--only gpt2 t5", say
 	$(BIN)/python -m tests.checkpoint.oracle $(ORACLE_ARGS)

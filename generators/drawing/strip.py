@@ -26,12 +26,13 @@ def strip(
     threshold: float | None,
     chance: tuple[float, float] | None,
     unit: str = "",
+    interval_kind: str | None = None,
 ) -> Markup:
     """Return the strip of a claim; empty where there is nothing to set the value beside.
 
     Args:
         value: the effect size.
-        interval: its 95 % interval.
+        interval: its stability range or 95 % interval, as `interval_kind` says.
         threshold: from where the claim holds.
         chance: median and limit of what the null gives.
         unit: of all of them.
@@ -53,7 +54,7 @@ def strip(
         parts.append(f'<line class="strip-interval" x1="{low:.1f}" x2="{high:.1f}" y1="{MIDDLE}" y2="{MIDDLE}"/>')
     parts.append(f'<circle class="strip-value" cx="{at(value):.1f}" cy="{MIDDLE}" r="4.5"/>')
     parts += _numbers(value, threshold, shown, at)
-    says = escape(in_words(value, interval, threshold, chance, unit))
+    says = escape(in_words(value, interval, threshold, chance, unit, interval_kind))
     head = f'<svg class="strip" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     return Markup(f'{head} aria-label="{says}">{"".join(parts)}</svg>')
 
@@ -94,11 +95,12 @@ def in_words(
     threshold: float | None,
     chance: tuple[float, float] | None,
     unit: str,
+    interval_kind: str | None = None,
 ) -> str:
     """Return what a strip shows, for those who can't see it."""
     said = [f"value {number(value)} {unit}".strip()]
     if interval is not None:
-        said.append(f"95 % interval {number(interval[0])} to {number(interval[1])}")
+        said.append(f"{interval_kind or 'interval'} {number(interval[0])} to {number(interval[1])}")
     if threshold is not None:
         said.append(f"threshold {number(threshold)}")
     if chance is not None:

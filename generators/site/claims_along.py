@@ -83,6 +83,11 @@ class Along:
         return sum(claim.verdict == "holds" for _, claim in self.tested)
 
     @property
+    def close_calls(self) -> int:
+        """Return in how many models its verdict is a close call."""
+        return sum(claim.close for _, claim in self.tested)
+
+    @property
     def agrees(self) -> bool:
         """Return whether all models that can test it, and at least two can, come to one verdict."""
         return len(self.tested) > 1 and len({claim.verdict for _, claim in self.tested}) == 1

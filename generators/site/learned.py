@@ -103,6 +103,11 @@ class Lesson:
         return bool(self.cases) and self.holding == self.tested
 
     @property
+    def close_calls(self) -> int:
+        """Return in how many models its verdict is a close call."""
+        return sum(case.claim.close for case in self.cases)
+
+    @property
     def series_holding(self) -> int:
         """Return in how many members of series it holds."""
         return sum(case.claim.verdict == "holds" for case in self.of_series)

@@ -37,7 +37,7 @@ from generators.site.page_cache import DrawnPage, drawing, page_of
 from generators.site.previews import write_previews
 from generators.site.results_table import COLUMNS, ROW, write_table
 from generators.site.search import write_search
-from generators.site.series import SeriesPage, series_of, write_series
+from generators.site.series import SeriesPage, seed_ranges, series_of, write_series
 from generators.site.staging import Staging
 from generators.site.statements import counts, statements
 from generators.site.teasers import hero, teasers
@@ -125,6 +125,7 @@ def _model_pages(
                 beside_series=model.only_in_series,
                 entities=each.entities,
                 in_series=series_of(model, registry, store) if whole else [],
+                seeds=seed_ranges(model, registry, store) if whole else {},
             )
             staging.write(f"models/{page.name}.md", text)
             (rendered.in_series if model.only_in_series else rendered.pages).append(page)
@@ -226,7 +227,9 @@ def _write_pages(
         writer.write("statements.md", "statements.md.j2", sources=said, tally=counts(said))
         family = family_lessons(series)
         asked = what_readers_asked(family, everything)
-        writer.write("learned.md", "learned.md.j2", family=family, asked=asked, teasers=teasers(rendered.pages))
+        changed = quality_reports.read(results, "changed")
+        told = {"family": family, "asked": asked, "changed": changed, "teasers": teasers(rendered.pages)}
+        writer.write("learned.md", "learned.md.j2", **told)
     else:
         writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
     bibtex = citing.bibtex(os.environ.get("SITE_URL", "").strip() or None)

@@ -102,6 +102,44 @@ class Planted(QualityReport):
     renewed: dict[str, str] = {}  # finding -> the commit at which it was measured anew
 
 
+class JudgedThen(StoredPart):
+    """What a claim came to on one side of a change: its verdict and the numbers that decide it."""
+
+    verdict: Verdict
+    value: float | None
+    threshold: float | None
+    limit: float | None
+
+
+class ChangedVerdict(StoredPart):
+    """A verdict on one model that differs from an earlier one, and the numbers that moved."""
+
+    claim: str
+    finding: str
+    statement: str
+    model: str
+    before: JudgedThen
+    after: JudgedThen
+    why: str
+
+
+class ChangedVerdicts(QualityReport):
+    """Verdicts on stored results that differ from those at an earlier commit; claims that are new or gone."""
+
+    since: str
+    new: tuple[str, ...]
+    gone: tuple[str, ...]
+    changed: tuple[ChangedVerdict, ...]
+
+    @property
+    def alike(self) -> list[list[ChangedVerdict]]:
+        """Return them in groups of one claim that changed in one way."""
+        found: dict[tuple[str, str, str], list[ChangedVerdict]] = {}
+        for one in self.changed:
+            found.setdefault((one.claim, one.before.verdict, one.after.verdict), []).append(one)
+        return list(found.values())
+
+
 class Tried(QualityReport):
     """What came of everything that was tried, by kind and outcome."""
 
@@ -350,6 +388,7 @@ class Untabled(QualityReport):
 REPORTS: dict[str, type[StoredPart]] = {
     "nulls": NullDraws,
     "planted": Planted,
+    "changed": ChangedVerdicts,
     "oracle": Oracle,
     "lookalikes": LookAlikes,
     "untabled": Untabled,

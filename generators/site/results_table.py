@@ -165,7 +165,11 @@ COLUMNS: tuple[Column, ...] = (
     _text("claim_title", "the claim in a word or two", lambda row: row.rule.short),
     _text("statement", "the claim as a sentence", lambda row: row.claim.statement),
     _text("verdict", ", ".join(VERDICTS), lambda row: row.claim.verdict),
-    _flag("close", "whether it is a close call: what decides lies inside the interval", lambda row: row.claim.close),
+    _flag(
+        "close",
+        "whether it is a close call: a cutoff lies inside the interval, or within 10 % of a value without one",
+        lambda row: row.claim.close,
+    ),
     _text("measure", "what the value is, in words", lambda row: row.rule.value),
     _number(
         "value",
@@ -179,14 +183,27 @@ COLUMNS: tuple[Column, ...] = (
         lambda row: row.claim.unit or None,
         "the value is a pure number: a correlation, a ratio",
     ),
-    _number("interval_low", "lower end of the value's 95 % interval", lambda row: _end(row, 0), NO_INTERVAL),
-    _number("interval_high", "upper end of the value's 95 % interval", lambda row: _end(row, 1), NO_INTERVAL),
+    _text(
+        "interval_kind",
+        "stability range: blocks of positions, tokens or channels of fixed matrices resampled; 95 % interval: text "
+        "resampled on which the model was run",
+        lambda row: row.claim.interval_kind,
+        NO_INTERVAL,
+    ),
+    _number("interval_low", "lower end of the value's interval", lambda row: _end(row, 0), NO_INTERVAL),
+    _number("interval_high", "upper end of the value's interval", lambda row: _end(row, 1), NO_INTERVAL),
     _text("sense", "at least or at most: on which side of the threshold it holds", lambda row: row.rule.sense),
     _number(
         "threshold",
         "from where the claim holds",
         lambda row: row.claim.threshold,
         "it is relative to chance, and nothing was measured to set it by",
+    ),
+    _number(
+        "partly_threshold",
+        "from where the claim is partly true, chance included",
+        lambda row: row.claim.partly_threshold,
+        "no value of this model would be partly",
     ),
     _number(
         "baseline",

@@ -26,6 +26,36 @@ from generators.site.staging import Staging
 
 AXES = {"seed": "seed", "change": "what was changed", "step": "training step"}
 HALF = 0.5  # of the loss's fall
+NO_MORE = 0.05  # probability, from which on a count is what another seed would give
+
+
+@dataclass(frozen=True)
+class SeedRange:
+    """The smallest and the largest effect that seeds of one recipe give, and how many seeds there are."""
+
+    low: float
+    high: float
+    seeds: int
+
+
+@dataclass(frozen=True)
+class BeyondSeeds:
+    """In how many of the claims compared a change makes a larger difference than seeds lie apart.
+
+    `expected` is the share of claims in which another seed alone would.
+    """
+
+    place: Place
+    count: int
+    compared: int
+    expected: float
+
+    @property
+    def nothing(self) -> bool:
+        """Return whether another seed alone gives as many in at least 5 % of cases, claims taken as independent."""
+        from scipy.stats import binom
+
+        return bool(binom.sf(self.count - 1, self.compared, self.expected) >= NO_MORE)
 
 
 @dataclass(frozen=True)
@@ -105,11 +135,11 @@ class SeriesPage:
         return beyond_spread(len(self.seeds))
 
     @property
-    def beyond_seeds(self) -> list[tuple[Place, int, int]]:
+    def beyond_seeds(self) -> list["BeyondSeeds"]:
         """Return in how many claims a change makes a larger difference than seeds spread, of how many compared."""
         compared = Counter(place for row in self.rows if len(row.seeds) > 1 for place, _ in row.differences())
         larger = Counter(place for row in self.rows for place, _ in row.larger())
-        return [(place, larger[place], count) for place, count in compared.items()]
+        return [BeyondSeeds(place, larger[place], count, self.expected_beyond) for place, count in compared.items()]
 
     @property
     def comparable(self) -> list[Along]:
@@ -244,6 +274,24 @@ def series_pages(registry: Registry, store: Store) -> Iterator[SeriesPage]:
         seeds = _members(registry, of_seeds, store)[0] if of_seeds else ()
         places = tuple(place for place, _ in everyone)
         yield SeriesPage(one, places, members, absent, losses(everyone, members), seeds)
+
+
+def seed_ranges(model: Model, registry: Registry, store: Store) -> dict[str, SeedRange]:
+    """Return how far the effects of a model's claims range over seeds; none where it is in no series of seeds.
+
+    Raises InputError: what is known of a model is damaged.
+    """
+    found: dict[str, SeedRange] = {}
+    for one in registry.series:
+        if one.along == "seed" and model.name in [other.name for _, other in registry.members(one)]:
+            members = _members(registry, one, store)[0]
+            rows = (Along(rule, one, members) for finding in FINDINGS for rule in finding.rules)
+            found |= {
+                row.rule.id: SeedRange(min(row.effects), max(row.effects), len(row.effects))
+                for row in rows
+                if len(row.effects) > 1
+            }
+    return found
 
 
 def series_of(model: Model, registry: Registry, store: Store) -> list[Series]:

@@ -91,7 +91,7 @@ def front_matter(fields: Mapping[str, Any]) -> Markup:
 def claim_strip(claim: ClaimRecord) -> Markup:
     """Return a claim's value, interval, threshold and chance on one line."""
     chance = None if claim.chance is None else (claim.chance.median, claim.chance.limit)
-    return strip(claim.value, claim.interval, claim.threshold, chance, claim.unit)
+    return strip(claim.value, claim.interval, claim.threshold, chance, claim.unit, claim.interval_kind)
 
 
 def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:

@@ -15,10 +15,10 @@ def places(svg):
 
 
 def test_numbers_stand_in_their_order_within_the_frame():
-    svg = strip(0.91, (0.88, 0.93), 0.9, (0.5, 0.7), "share of variance")
+    svg = strip(0.91, (0.88, 0.93), 0.9, (0.5, 0.7), "share of variance", "stability range")
     value, threshold = places(svg)
     assert MARGIN <= threshold < value <= WIDTH - MARGIN
-    assert 'aria-label="value 0.91 share of variance, 95 % interval 0.88 to 0.93, threshold 0.9, ' in svg
+    assert 'aria-label="value 0.91 share of variance, stability range 0.88 to 0.93, threshold 0.9, ' in svg
     assert "chance 0.5, its limit 0.7" in svg
 
 

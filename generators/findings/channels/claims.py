@@ -8,6 +8,8 @@ from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
 
 SMALLEST_OVERLAP, SHARE_IN_WORDS = 0.5, "half"  # of the position channels
+FEW, FEW_PARTLY = 0.10, 0.25  # of channels
+QUIET, QUIET_PARTLY = -0.30, -0.15  # rank correlation
 TIMES_CHANCE, TIMES_IN_WORDS = 2, "twice"
 ERRORS = 3.3  # of a rank correlation over unrelated channels, 1 / sqrt(d - 1) each: one in 2000 is as far below 0
 
@@ -17,8 +19,8 @@ def _few_channels(measured: Measurements[ChannelsMetrics]) -> Tested:
     d, needed, turned = metrics["n_channels"], metrics["channels_for_90"], metrics["chance"]["channels_for_90"]
     return Tested(
         needed / d,
-        f"{needed} of {d} channels ({needed / d:.1%}) hold 90 % of P's variance; with the stream turned at random "
-        f"it takes {turned['median']:.0%} of them.",
+        f"{needed} of {d} channels ({needed / d:.1%}) hold 90 % of P's variance; with the stream turned at random it "
+        f"takes {turned['median']:.1%} (1st percentile {turned['limit']:.1%}). At most {FEW:.0%} is needed.",
         chance=chance(turned),
         interval=pair(metrics["intervals"]["channels_for_90"]),
     )
@@ -34,14 +36,15 @@ def _tokens_avoid(measured: Measurements[ChannelsMetrics]) -> Tested | Untested:
     if overlap is None or by_chance is None or turned is None:
         return Untested("There are no position channels to avoid: no gap sets any apart that hold half of P.")
     half = SMALLEST_OVERLAP * k
+    # What is strong shows in turned axes, too.
+    least = max(half if turned["median"] < half else turned["limit"], TIMES_CHANCE * by_chance)
     return Tested(
         overlap,
-        f"{overlap} of the {k} position channels are among the {k} channels in which tokens vary least; {k} drawn "
-        f"at random would share {by_chance:.1f} with them. In axes turned at random it is "
-        f"{turned['median']:.0f}, hardly ever more than {turned['limit']:.0f}.",
+        f"{overlap} of the {k} position channels are among the {k} channels in which tokens vary least; {k} random "
+        f"channels {by_chance:.1f}, randomly turned axes {turned['median']:.0f} (99th percentile "
+        f"{turned['limit']:.0f}). At least {least:.3g} is needed.",
         chance=chance(turned),
-        holds_at=half if turned["median"] < half else turned["limit"],  # what is strong shows in turned axes, too
-        also=overlap >= TIMES_CHANCE * by_chance,
+        holds_at=least,
     )
 
 
@@ -53,21 +56,21 @@ def _quiet_where_loud(measured: Measurements[ChannelsMetrics]) -> Tested | Untes
     if rho is None or turned is None:
         return Untested("All channels vary alike: there is no loud one and no quiet one.")
     how = (
-        f"Over channels, the spread of positions and the spread of tokens correlate at {rho:+.2f}; turned at random "
-        f"together they do at {turned['median']:+.2f}"
+        f"Over channels, the spreads of positions and tokens correlate at {rho:+.2f}; turned at random together "
+        f"{turned['median']:+.2f} (1st percentile {turned['limit']:+.2f})"
     )
-    hardly = "hardly" if rho < min(0, turned["limit"]) else "no"
-    than = " than in other axes" if rho < 0 and hardly == "no" else ""
+    errors = -ERRORS / sqrt(metrics["n_channels"] - 1)
     return Tested(
         rho,
         {
             "holds": f"{how}: tokens are quiet where positions are loud.",
-            "partly": f"{how}: tokens are a little quieter where positions are loud.",
-            "fails": f"{how}: tokens are {hardly} quieter where positions are loud{than}.",
+            "partly": f"{how}. At most {min(QUIET, errors):.2f} is needed to hold.",
+            "fails": f"{how}. At most {min(QUIET_PARTLY, errors):.2f} is needed.",
         },
         chance=chance(turned),
         interval=pair(metrics["intervals"]["spearman_position_std_token_std"]),
-        also=rho <= -ERRORS / sqrt(metrics["n_channels"] - 1),
+        holds_at=min(QUIET, errors),
+        partly_at=min(QUIET_PARTLY, errors),
     )
 
 
@@ -78,8 +81,8 @@ RULES = (
         statement="Positions live in few channels.",
         value="channels that hold 90 % of P's variance, of all",
         sense="at most",
-        holds=0.10,
-        partly=0.25,
+        holds=FEW,
+        partly=FEW_PARTLY,
         unit="share of channels",
         test=_few_channels,
     ),
@@ -99,8 +102,8 @@ RULES = (
         statement="Tokens are quiet where positions are loud.",
         value="rank correlation of positions' and tokens' standard deviations over channels",
         sense="at most",
-        holds=-0.30,
-        partly=-0.15,
+        holds=QUIET,
+        partly=QUIET_PARTLY,
         unit="rank correlation",
         also=f"and {ERRORS:g} / √(d − 1) below 0, as one in 2000 of unrelated channels is",
         test=_quiet_where_loud,

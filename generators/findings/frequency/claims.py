@@ -43,8 +43,8 @@ def _tracks(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
         _of_the_channel(m, axes, nulls["drift"]),
         chance=chance(axes),
         interval=pair(intervals["frequency_channel"]),
-        holds_at=max(TRACKS, axes["limit"]),
-        also=_beyond_drift(value, nulls["drift"]),
+        holds_at=max(TRACKS, axes["limit"], nulls["drift"]["limit"] + CLEARLY),
+        partly_at=max(SMALLEST_RHO, nulls["drift"]["limit"] + CLEARLY),
     )
 
 
@@ -54,14 +54,15 @@ def _beyond_drift(strength: float, drift: StoredChance) -> bool:
 
 def _of_the_channel(m: FrequencyMetrics, axes: StoredChance, drift: StoredChance) -> str:
     channel, rho = m["frequency_channel"]["channel"], m["frequency_channel"]["rho"]
-    tracked = f"Channel {channel} goes with log-frequency at rho {rho:+.2f}, more than any other of the"
-    tracked = f"{tracked} {m['n_channels']}"
-    turned = f"the best of axes turned at random typically reaches {axes['median']:.2f}"
+    said = (
+        f"Channel {channel} correlates with log-frequency at rho {rho:+.2f}, the most of {m['n_channels']} channels; "
+        f"the best of randomly turned axes {axes['median']:.2f} (99th percentile {axes['limit']:.2f})"
+    )
     if abs(rho) <= axes["limit"]:
-        return f"{tracked}, but {turned}, and {axes['limit']:.2f} in one draw of a hundred: {_spread(m)}."
+        return f"{said}: {_spread(m)}."
     if not _beyond_drift(abs(rho), drift):
-        return f"{tracked}; {_only_drift(drift['limit'])}."
-    return f"{tracked}; {turned}, which it is beyond."
+        return f"{said}; {_only_drift(drift['limit'])}."
+    return f"{said}, drift along the ids {drift['limit']:.2f}. At least {TRACKS:g} is needed."
 
 
 def _spread(m: FrequencyMetrics) -> str:
@@ -74,7 +75,7 @@ def _spread(m: FrequencyMetrics) -> str:
 
 
 def _only_drift(limit: float) -> str:
-    return f"what only drifts along the token ids as frequency does reaches {abs(limit):.2f}, so this may be drift"
+    return f"drift along the token ids alone reaches {abs(limit):.2f}, so this may be drift"
 
 
 # And the one that ln2 raises
@@ -90,25 +91,24 @@ def _is_ln2(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
     if channel is None or rho is None:
         return Untested("The gains of ln2 are the same in every channel, or not in this checkpoint.")
     if m["n_channels"] < FEWEST_TO_PICK_FROM:
-        return Untested(
-            f"There are only {m['n_channels']} channels: a random pick is the frequency channel too often."
-        )
+        return Untested(f"With only {m['n_channels']} channels, a random pick is the frequency channel too often.")
     if len(m["ln2_tied"]) > 1:
         return Untested(f"ln2 singles out no one channel: {first(m['ln2_tied'], MOST_NAMED)} top as many layers.")
     axes = nulls["frequency_channel"]
     stands_out = abs(rho) > axes["limit"] and _beyond_drift(abs(rho), nulls["drift"])
-    tracked = f"Channel {channel}, which ln2 raises most often, goes with frequency at rho {rho:+.2f}"
-    but = f"{tracked}, more than any other, but "
+    said = (
+        f"Channel {channel}, which ln2 raises most often, ranks {place} of {m['n_channels']} by correlation with "
+        f"frequency (rho {rho:+.2f})"
+    )
     if place != 1:
-        why = f"{tracked}, number {place} of {m['n_channels']} channels; the strongest is "
-        why += f"{m['frequency_channel']['channel']}."
+        why = f"{said}; rank 1 is needed, and channel {m['frequency_channel']['channel']} has it."
     elif abs(rho) < SMALLEST_RHO:
-        why = f"{but}too weakly to track it."
+        why = f"{said}, but its |rho| is below the {SMALLEST_RHO:g} needed."
     else:
-        why = f"{but}no more than axes turned at random or what drifts along the ids: no channel stands out."
+        why = f"{said}, but randomly turned axes or drift along the ids reach as much."
     return Tested(
         place,
-        {"holds": f"{tracked}: it is the frequency channel.", "fails": why},
+        {"holds": f"{said}: it is the frequency channel. A random channel ranks in the middle.", "fails": why},
         chance=chance(nulls["ln2_channel_rank"]),
         interval=pair(intervals["ln2_channel_rank"]),
         also=abs(rho) >= SMALLEST_RHO and stands_out,
@@ -140,13 +140,13 @@ def _of_the_norm(rho: float, limit: float) -> str:
     """Return what norm and frequency have to do with one another; what drift gives is as likely on either side."""
     how = f"Norm and log-frequency correlate at rho {rho:+.2f}"
     if abs(rho) < -SHORTER:
-        return f"{how}: frequent tokens are hardly shorter or longer than others."
+        return f"{how}: frequent tokens are hardly shorter or longer. At most {SHORTER:g} is needed."
     if abs(rho) < abs(limit) + CLEARLY:
         return f"{how}; {_only_drift(limit)}."
-    beyond = f"beyond what drift along the token ids gives ({abs(limit):.2f})"
+    beyond = f"drift along the token ids alone {abs(limit):.2f}"
     if rho > 0:
-        return f"{how}, {beyond}: the opposite, frequent tokens are longer."
-    return f"{how}, {beyond}: frequent tokens are shorter."
+        return f"{how}; {beyond}: the opposite, frequent tokens are longer."
+    return f"{how}; {beyond}: frequent tokens are shorter."
 
 
 RULES = (

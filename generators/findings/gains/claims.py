@@ -5,12 +5,13 @@ import numpy as np
 from generators.base.sentences import first
 from generators.findings.gains.measure import SMALLEST_RATIO, GainsMetrics
 from generators.findings.judging import Rule, Tested, Untested
-from generators.findings.measured import Measurements
+from generators.findings.measured import Chance, Measurements
 from generators.findings.nulls import chance, pair
 from generators.maths.channels import ConsistentChannel
 
 SAME = "The first norm's gain is the same in every channel."
 WITHOUT = "There are no positions in a table here to compare the gain with."
+DOWN, DOWN_PARTLY = -0.50, -0.25  # correlation
 MOST_NAMED = 4  # of channels that tie
 # The channel must top at least so many layers, and at least one layer in so many.
 LAYERS = {"holds": (3, 2), "partly": (2, 4)}
@@ -25,15 +26,17 @@ def _dials_down(measured: Measurements[GainsMetrics]) -> Tested | Untested:
         row = next(row for row in measured.tables["norms"].named() if (row["norm"], row["layer"]) == ("ln1", 0))
         alike = row["top_channels"] is None
         return Untested(SAME if alike else WITHOUT)
-    how = f"The first norm's log gains correlate at {value:+.2f} with the log position std of their channels"
+    null = chance(measured.metrics["chance"]["dials_down"])
+    limit = "" if null is None else f"; {null.null} {null.median:+z.2f} (1st percentile {null.limit:+z.2f})"
+    how = f"Layer 0's gain correlates with the position std of its channel at r = {value:+.2f}{limit}"
     return Tested(
         value,
         {
-            "holds": f"{how}: channels that carry position are turned down.",
-            "partly": f"{how}: channels that carry position are turned down somewhat.",
-            "fails": f"{how}: channels that carry position are not turned down.",
+            "holds": f"{how}: layer 0 turns position channels down.",
+            "partly": f"{how}. At most {DOWN:+g} is needed to hold.",
+            "fails": f"{how}. At most {DOWN_PARTLY:+g} is needed.",
         },
-        chance=chance(measured.metrics["chance"]["dials_down"]),
+        chance=null,
         interval=pair(measured.metrics["intervals"]["dials_down"]),
     )
 
@@ -45,10 +48,11 @@ def _one_channel(measured: Measurements[GainsMetrics]) -> Tested | Untested:
         return Untested(f"The gains of ln2 are {'the same in every channel' if there else 'not in this checkpoint'}.")
     layers, topped = found["n_layers"], found["layers_topped"]
     median = float(np.median(found["ratios"])) if found["ratios"] else None
+    null = chance(measured.metrics["chance"]["layers_topped"])
     return Tested(
         topped,
-        _who_tops(found, median),
-        chance=chance(measured.metrics["chance"]["layers_topped"]),
+        f"{_who_tops(found, median)}{_by_chance(null, layers)}",
+        chance=null,
         holds_at=_least("holds", layers),
         partly_at=_least("partly", layers),
         also=median is not None and median >= SMALLEST_RATIO and len(found["tied"]) == 1,
@@ -67,6 +71,13 @@ def _who_tops(found: ConsistentChannel, median: float | None) -> str:
     return f"Channel {found['channel']} has the largest |gain| of ln2 {in_layers}{ratio}."
 
 
+def _by_chance(null: Chance | None, layers: int) -> str:
+    limit = (
+        "" if null is None else f"{null.null.capitalize()}: {null.median:.0f} (99th percentile {null.limit:.0f}). "
+    )
+    return f" {limit}At least {_least('holds', layers):.3g} layers are needed."
+
+
 def _least(verdict: str, layers: int) -> float:
     fewest, one_in = LAYERS[verdict]
     return max(fewest, layers / one_in)
@@ -79,8 +90,8 @@ RULES = (
         statement="The first norm dials positions down.",
         value="correlation of the positions' standard deviation with layer 0's |gain| of ln1, both as logarithms",
         sense="at most",
-        holds=-0.50,
-        partly=-0.25,
+        holds=DOWN,
+        partly=DOWN_PARTLY,
         unit="correlation",
         test=_dials_down,
     ),

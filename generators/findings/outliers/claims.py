@@ -45,14 +45,15 @@ def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
     clump, null = m["clump"], chance(m["chance"]["clump"])
     if clump is None:
         answer = (
-            f"No ten tokens huddle apart from the rest: {m['crowded']} tokens have nine others within half "
-            f"the typical distance to the nearest, {m['typical_distance']:.3g}."
+            f"No {FEWEST_MEMBERS} tokens huddle: {m['crowded']} tokens have nine others within half the typical "
+            f"distance to the nearest ({m['typical_distance']:.3g})."
         )
         return Tested(None, answer, chance=null)
     sure = known(m, clump)
     answer = (
-        f"{clump['size']} tokens lie within {clump['radius']:.3g} of one spot, where a token's nearest neighbour is "
-        f"typically {m['typical_distance']:.3g} away; {_what_is_known(clump['size'], sure)}."
+        f"{clump['size']} tokens lie within {clump['radius']:.3g} of one spot; a token's nearest neighbor is "
+        f"typically {m['typical_distance']:.3g} away. At least {FEWEST_MEMBERS} tokens are needed; "
+        f"{_what_is_known(clump['size'], sure)}."
     )
     return Tested(clump["size"], answer, chance=null, also=sure is None or not sure.elsewhere)
 

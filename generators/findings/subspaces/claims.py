@@ -8,6 +8,9 @@ from generators.findings.measured import Measurements, StoredChance
 from generators.findings.nulls import pair
 from generators.findings.subspaces.measure import SubspaceNulls, SubspacesMetrics
 
+APART = 0.5  # of what unrelated spreads share
+IN_TAIL = 0.5  # share of energy
+
 
 def _both(nulls: SubspaceNulls) -> tuple[StoredChance, StoredChance]:
     return nulls["turned"], nulls["exchanged"]
@@ -15,11 +18,13 @@ def _both(nulls: SubspaceNulls) -> tuple[StoredChance, StoredChance]:
 
 def _keep_apart(measured: Measurements[SubspacesMetrics]) -> Tested | Untested:
     rivalry = measured.metrics["rivalry"]
-    overlap = f"Tokens and positions overlap {rivalry:.2f} times as much as unrelated ones would"
+    null = strictest(_both(measured.metrics["chance"]["rivalry"]), "at most")
+    limit = "" if null is None else f"; {null.null} {null.median:.2f} (1st percentile {null.limit:.2f})"
     return Tested(
         rivalry,
-        {"holds": f"{overlap}: they keep apart.", "partly": f"{overlap}.", "fails": f"{overlap}."},
-        chance=strictest(_both(measured.metrics["chance"]["rivalry"]), "at most"),
+        f"Tokens and positions overlap {rivalry:.2f} times as much as unrelated ones would{limit}. At most {APART:g} "
+        "is needed.",
+        chance=null,
         interval=pair(measured.metrics["intervals"]["rivalry"]),
     )
 
@@ -28,11 +33,13 @@ def _in_tail(measured: Measurements[SubspacesMetrics], of: Literal["position", "
     metrics, others = measured.metrics, "tokens" if of == "position" else "positions"
     name: Literal["position_energy_in_tail", "token_energy_in_tail"]
     name = "position_energy_in_tail" if of == "position" else "token_energy_in_tail"
+    null = strictest(_both(metrics["chance"][name]))
+    limit = "" if null is None else f" ({null.null}: 99th percentile {null.limit:.1%})"
     return Tested(
         metrics[name],
         f"{metrics[name]:.1%} of the {of}s' energy lies in the tenth of the directions where {others} vary least; "
-        f"chance gives {metrics['chance_in_tail']:.1%}.",
-        chance=strictest(_both(metrics["chance"][name])),
+        f"chance {metrics['chance_in_tail']:.1%}{limit}. At least {IN_TAIL:.0%} is needed.",
+        chance=null,
         interval=pair(metrics["intervals"][name]),
     )
 
@@ -44,7 +51,7 @@ RULES = (
         statement="Tokens and positions keep apart.",
         value="overlap of the spreads of tokens and positions, over that of unrelated ones",
         sense="at most",
-        holds=0.5,
+        holds=APART,
         partly=0.8,
         unit="of what unrelated spreads share",
         test=_keep_apart,
@@ -54,7 +61,7 @@ RULES = (
         short="P in E's tail",
         statement="P sits in E's tail.",
         value="share of P's energy in the tenth of the directions where tokens vary least",
-        holds=0.5,
+        holds=IN_TAIL,
         partly=0.2,
         unit="share of energy",
         test=_in_tail,
@@ -64,7 +71,7 @@ RULES = (
         short="E in P's tail",
         statement="Tokens sit in P's tail.",
         value="share of E's energy in the tenth of the directions where positions vary least",
-        holds=0.5,
+        holds=IN_TAIL,
         partly=0.2,
         unit="share of energy",
         test=partial(_in_tail, of="token"),

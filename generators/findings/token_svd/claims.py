@@ -21,9 +21,9 @@ def _first_is_mean(measured: Measurements[TokenSvdMetrics]) -> Tested:
     return Tested(
         abs(cosine),
         {
-            "holds": f"{how}: as long a mean would be the first direction wherever it pointed (cosine {turned:.3f})."
+            "holds": f"{how}. So long a mean would be the first direction wherever it pointed (cosine {turned:.3f})."
             if turned >= FIRST
-            else f"{how}, and lies along the tokens' widest spread: pointing elsewhere it would have {turned:.3f}.",
+            else f"{how}. It lies along the tokens' widest spread: elsewhere its cosine would be {turned:.3f}.",
             "fails": f"{how}: {_why_not(abs(cosine), times)}.",
         },
         chance=chance(m["chance"]["cosine_first_mean"]),
@@ -39,10 +39,10 @@ def _rounded(times: float) -> str:
 def _why_not(cosine: float, times: float) -> str:
     """Return why the first direction is not the mean."""
     if cosine < FIRST:
-        return "they are not one direction"
+        return f"a cosine of at least {FIRST:g} is needed"
     if times < LONG:
-        return "too short a mean to make a direction; it lies where the tokens spread most anyway"
-    return "tokens about zero, whose mean is an accident, come as close"
+        return f"at least {LONG} times is needed, or the mean lies where tokens spread most by accident"
+    return "tokens centered at zero, whose mean is an accident, come as close"
 
 
 def _space_plane(measured: Measurements[TokenSvdMetrics]) -> Tested | Untested:
@@ -50,14 +50,13 @@ def _space_plane(measured: Measurements[TokenSvdMetrics]) -> Tested | Untested:
     areas, planes = m["auc"], m["chance"]["plane"]
     if areas is None or planes is None:
         return Untested("No tokenizer says which tokens begin a word, or nearly all or none do.")
-    any_does = APART <= areas["plane"] <= planes["limit"]
     return Tested(
         areas["plane"],
-        f"The best line in the plane of the second and third directions tells tokens that begin a word from "
-        f"those without with AUC {areas['plane']:.2f} (second alone {areas['second']:.2f}, third "
-        f"{areas['third']:.2f}); {'but ' if any_does else ''}planes turned at random typically reach "
-        f"{planes['median']:.2f}, all channels together {areas['held_out_all_channels']:.2f} on tokens not fitted "
-        f"on.",
+        f"The plane of the second and third directions separates tokens with a leading space with AUC "
+        f"{areas['plane']:.2f} (second alone {areas['second']:.2f}, third {areas['third']:.2f}); planes turned at "
+        f"random {planes['median']:.2f} (99th percentile {planes['limit']:.2f}), all channels "
+        f"{areas['held_out_all_channels']:.2f} on held-out tokens. At least {max(APART, planes['limit']):.2f} is "
+        f"needed.",
         chance=chance(planes),
         interval=pair(m["intervals"]["plane"]),
         holds_at=max(APART, planes["limit"]),
