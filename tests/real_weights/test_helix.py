@@ -155,3 +155,5 @@ def test_the_first_positions_of_gpt2_are_spaced_out_and_its_length_tells_where_i
     assert m["spacing"]["first"] > 2
     assert m["information"]["norm"] > 0.95
     assert m["information"]["angle"] < 0.1
+    assert m["information"]["norm_bits"] == pytest.approx(3.51, abs=0.03)  # of 4: what a share of variance hides
+    assert m["information"]["angle_bits"] == pytest.approx(3.53, abs=0.1)
