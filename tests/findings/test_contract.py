@@ -97,7 +97,7 @@ def scenes() -> dict[str, Inputs]:
         "untied": Inputs(untied, biased, vocabulary(), frequencies(), run(untied, biased)),
         "bare": Inputs(weights_of(2, planted=False), turning, run=StandIn(turning, None, kind="rotary")),
         ROTARY: Inputs(
-            attended, spinning, run=StandIn(spinning, None, kind="rotary", pairs=(1.0, 0.5, 0.2, 0.1), **reading)
+            attended, spinning, run=StandIn(spinning, None, kind="rotary", pairs=(0.5, 0.5, 0.5, 0.5), **reading)
         ),
     }
 

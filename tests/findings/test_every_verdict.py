@@ -14,12 +14,11 @@ from generators.compute.results import Store
 from generators.findings import FINDINGS, judging
 from generators.findings.contract import Finding
 from generators.findings.growing import StoredMeasurements
-from generators.findings.inputs import NotApplicableError
 from generators.findings.judging import Claim, NotMeasuredError, Rule, Untested, decide
 from generators.findings.measured import Measurements
 from tests import planted
 from tests.conftest import ROOT
-from tests.findings.test_contract import measured
+from tests.findings.test_contract import all_measured
 
 MODELS = ("gpt2", "all-minilm-l6-v2", "stdlib-gpt2", "stdlib-none", "stdlib-rotary", "stdlib-sinusoidal")
 
@@ -41,9 +40,7 @@ def in_results(finding: Finding[Any]) -> Iterator[Measurements[Any]]:
 
 
 def in_scenes(finding: Finding[Any]) -> Iterator[Measurements[Any]]:
-    for scene in ("gaussian", "planted", "untied", "bare"):
-        with suppress(NotApplicableError):
-            yield measured(finding, scene)
+    yield from all_measured(finding)
 
 
 def where_planted(finding: Finding[Any], rule: Rule[Any]) -> Iterator[Measurements[Any]]:

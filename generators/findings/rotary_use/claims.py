@@ -8,7 +8,7 @@ from generators.findings.rotary_use.measure import RotaryUseMetrics, TurningRow,
 IDLE = 0.01  # of the cost of stopping all pairs
 MOSTLY = {"holds": 0.1, "partly": 0.25}
 FEWEST_ERRORS = 3  # standard errors that stopping all pairs must cost before shares of it mean anything
-FEW_HEADS = 8
+FEW_HEADS = 6
 
 
 def damage_of(metrics: RotaryUseMetrics, which: Which, turning: int) -> TurningRow:

@@ -83,7 +83,12 @@ def _are_the_models(
     """Return whether queries and keys give the attention that the model shows; not if it changes them once more."""
     queries, keys = found
     scored = scoring(inputs.weights, inputs.architecture, layer, queries.shape[1])
-    made = np.stack([attention(queries[head], keys[head], scored, head) for head in range(len(queries))])
+    made = np.stack(
+        [
+            np.concatenate([weights for _, weights in attention(queries[head], keys[head], scored, head)])
+            for head in range(len(queries))
+        ]
+    )
     return bool(np.abs(made - looks).sum(axis=-1).mean() < CLOSE)
 
 
