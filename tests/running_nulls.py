@@ -101,6 +101,7 @@ def untrained(seed: int) -> Inputs:
         n_embd=sizes.d_model,
         n_layer=sizes.n_layer,
         n_head=sizes.n_head,
+        n_inner=sizes.d_model,
         attn_implementation="eager",
     )
     model = GPT2LMHeadModel(config).eval()
