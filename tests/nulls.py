@@ -172,10 +172,10 @@ def verdicts(
     if isinstance(null, RunningNull):
         yield from null.trial(seed, frozenset(finding.name for finding in findings))
         return
-    given = inputs(null, seed)
-    for finding in findings:
-        if not speaks_about(null, finding):
-            continue
+    asked = [finding for finding in findings if speaks_about(null, finding)]
+    given = inputs(null, seed) if asked else None
+    for finding in asked:
+        assert given is not None
         foregone = None if measure_all else controls_of(finding.name).foregone
         reported = None if foregone is None else foregone(given.weights)
         if reported is not None:

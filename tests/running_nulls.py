@@ -1,7 +1,7 @@
 """Nulls for findings that run the model: models before their training, and a trained one, its tested part exchanged.
 
 A model before its training is a GPT-2 with the weights that it starts with, run on tokens drawn at random. The
-trained one is of `stdlib-family`: it is recorded once, and each trial exchanges what a claim speaks of: offsets,
+trained one is `stdlib-gpt2`: it is recorded once, and each trial exchanges what a claim speaks of: offsets,
 heads within their layers, channels, tokens, positions within windows, groups and directions of positions.
 """
 
@@ -21,10 +21,11 @@ from generators.findings.contract import Finding
 from generators.findings.heads.measure import forecast
 from generators.findings.inputs import CAPABILITIES, RUN, Inputs
 from generators.findings.measured import Measurements
+from generators.findings.outliers.untrained import CANDIDATE_SHARE
 from generators.findings.position_use import variants
-from generators.findings.position_use.measure import Costs, damage
-from generators.findings.running import SEED
-from generators.findings.undertrained.measure import SPEAKABLE
+from generators.findings.position_use.measure import PositionCosts, damage
+from generators.findings.running import SEED, mean_over_windows
+from generators.findings.undertrained.measure import OTHERS, SPEAKABLE
 from generators.maths.curve import grouped
 from generators.runner.texts import TextWindows, TokenizedText
 from generators.tokens.frequency import TokenFrequency
@@ -32,7 +33,7 @@ from tests import synthetic
 
 Array = np.ndarray
 Trial = Callable[[int, frozenset[str]], Iterator[tuple[str, str]]]
-LEARNED = Path(__file__).parents[1] / "models" / "stdlib-family" / "learned"
+TRAINED = Path(__file__).parents[1] / "models" / "stdlib-gpt2"
 RUNNING = tuple(finding for finding in FINDINGS if RUN in finding.needs and finding.rules)
 WINDOWS, LENGTH, FILES = 8, 32, 8  # of a text drawn at random
 FEW = 4  # windows on which a trial runs the trained model
@@ -49,7 +50,7 @@ class RunningNull:
 
     name: str
     trial: Trial
-    preserves: Mapping[str, str] = field(default_factory=dict)
+    preserves: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 def weights_of(model: Any) -> dict[str, Array]:
@@ -100,6 +101,7 @@ def untrained(seed: int) -> Inputs:
         n_embd=sizes.d_model,
         n_layer=sizes.n_layer,
         n_head=sizes.n_head,
+        n_inner=sizes.d_model,
         attn_implementation="eager",
     )
     model = GPT2LMHeadModel(config).eval()
@@ -132,21 +134,21 @@ def before_training(seed: int, names: frozenset[str]) -> Iterator[tuple[str, str
 
 
 class Trained:
-    """`stdlib-learned` and what findings measured of it once; trials only read it."""
+    """`stdlib-gpt2` and what findings measured of it once; trials only read it."""
 
     def __init__(self) -> None:
         from generators.runner import open_model
 
-        sizes = json.loads((LEARNED / "config.json").read_text("utf-8"))
+        sizes = json.loads((TRAINED / "config.json").read_text("utf-8"))
         names = ("n_positions", "n_embd", "n_layer", "n_head")
         n_ctx, d_model, n_layer, n_head = (sizes[name] for name in names)
         self.sizes = synthetic.architecture(n_ctx, d_model, n_layer, n_head, vocab_size=sizes["vocab_size"])
-        self.run = open_model(LEARNED, self.sizes, position_tensor="transformer.wpe.weight")
+        self.run = open_model(TRAINED, self.sizes, position_tensor="transformer.wpe.weight")
         self.weights = weights_of(self.run._model)
-        counts = np.load(LEARNED / "token_counts.npy")
+        counts = np.load(TRAINED / "token_counts.npy")
         known = TokenFrequency("counts", "counts of its training text", np.log1p(counts), 1.0, False)
         self.given = Inputs(self.weights, self.sizes, None, (known,), self.run)
-        self.windows = self.run.windows(64, SEED)
+        self.windows = self.run.windows(24, SEED)
         self.P = self.weights["position_embedding"].astype(np.float64)
         self.m = self.windows.ids.shape[1]
 
@@ -168,7 +170,7 @@ class Trained:
     @cache  # noqa: B019
     def states(self) -> list[Array]:
         """Return the stream at every stage, (windows, n, d), of some windows and every fourth position."""
-        ids = self.windows.ids[:32]
+        ids = self.windows.ids
         found: list[list[Array]] = [[] for _ in range(self.sizes.n_layer + 1)]
         self.run.hidden_states(ids, lambda stage, begin, states: found[stage].append(states[:, ::4].copy()))
         return [np.concatenate(seen) for seen in found]
@@ -197,7 +199,7 @@ def positions_exchanged(rng: np.random.Generator) -> dict[str, str]:
     model, P, m = trained(), trained().P, trained().m
     windows = model.some_windows(rng)
     loss = model.run.loss(windows)
-    costs = Costs(model.run, loss, loss.per_window(), windows.files)
+    costs = PositionCosts(model.run, loss, loss.per_window(), windows.files)
     lost, lost_but_first = (costs.of(grouped(P[:m], m, apart)) for apart in ((), (0,)))
     order = np.concatenate([[0], 1 + rng.permutation(m - 1)])
     directions = np.linalg.qr(rng.standard_normal((P.shape[1], variants.CLAIM_COMPONENTS)))[0].T
@@ -208,14 +210,17 @@ def positions_exchanged(rng: np.random.Generator) -> dict[str, str]:
         ("components", variants.CLAIM_COMPONENTS): variants.projected(P[:m], P[1:].mean(axis=0), directions),
         ("strongest", variants.CLAIM_PERCENT): variants.with_channels(P[:m], channels),
     }
-    stored = model.of(position_use.FINDING).metrics
     damages = [
         damage(variants.ChangedPositions(kind, amount, rows), costs, lost_but_first, lost)  # type: ignore[arg-type]
         for (kind, amount), rows in changed.items()
     ]
-    return judged(
-        position_use.FINDING, {**stored, "damages": damages}, {}, [r.id for r in position_use.FINDING.rules]
-    )
+    metrics = {
+        "positions": "table",
+        "unit": loss.unit,
+        "removed_but_first": mean_over_windows(lost_but_first, windows.files),
+        "damages": damages,
+    }
+    return judged(position_use.FINDING, metrics, {}, [rule.id for rule in position_use.FINDING.rules])
 
 
 def heads_exchanged(rng: np.random.Generator) -> dict[str, str]:
@@ -266,11 +271,12 @@ def channels_exchanged(rng: np.random.Generator) -> dict[str, str]:
 
 def tokens_exchanged(rng: np.random.Generator) -> dict[str, str]:
     """Any tokens in the place of those that look under-trained."""
-    stored, largest = trained().of(undertrained.FINDING).metrics, trained().largest()
+    largest = trained().largest()
     drawn = largest[rng.permutation(len(largest))]
-    candidates, others = stored["candidates"], stored["others"]
+    candidates, others = round(CANDIDATE_SHARE * len(largest)), OTHERS
     metrics = {
-        **stored,
+        "candidates": candidates,
+        "others": others,
         "unspeakable": int((drawn[:candidates] < SPEAKABLE).sum()),
         "others_unspeakable": int((drawn[candidates : candidates + others] < SPEAKABLE).sum()),
     }

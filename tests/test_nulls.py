@@ -16,7 +16,7 @@ CLAIMS = {rule.id for finding in FINDINGS for rule in finding.rules}
 
 
 @cache
-def verdicts(null: nulls.Null, seed: int) -> list[tuple[str, str]]:
+def verdicts(null: nulls.Null | nulls.RunningNull, seed: int) -> list[tuple[str, str]]:
     return list(nulls.verdicts(null, seed))
 
 

@@ -5,6 +5,7 @@ that drawing them one by one would make intervals too narrow.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -105,8 +106,15 @@ def file_weights(files: Int[Array, " windows"]) -> Float[Array, "draws windows"]
     Args:
         files: the file that each window lies in (`Windows.files`).
     """
-    weights = cluster_weights(files, RESAMPLES, np.random.default_rng(SEED))
-    return weights / weights.sum(axis=1, keepdims=True)
+    return _weights_of(tuple(np.asarray(files).tolist()))
+
+
+@lru_cache(maxsize=4)
+def _weights_of(files: tuple[int, ...]) -> Float[Array, "draws windows"]:
+    weights = cluster_weights(np.array(files), RESAMPLES, np.random.default_rng(SEED))
+    weights /= weights.sum(axis=1, keepdims=True)
+    weights.flags.writeable = False  # given out more than once
+    return weights
 
 
 def folds_of(files: Int[Array, " windows"]) -> Int[Array, " windows"]:

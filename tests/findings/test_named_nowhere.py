@@ -34,6 +34,7 @@ ARGUED = {
         "look-back",
         "low-rank",
         "makes-its-own-positions",
+        "position_use",
         "stream",
         "three-components",
         "winding",

@@ -10,6 +10,7 @@ from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
 from generators.findings.running import mean_over_windows, ratio_over_windows
 
+ATTENDS = 0.1  # weight of some head on the previous token, below which there is nothing to foretell
 PREVIOUS = {"holds": 0.5, "partly": 0.3}  # weight on the previous token
 RETAINED = {"holds": 0.8, "partly": 0.5}
 
@@ -67,8 +68,10 @@ def _foretold(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     found = measured.metrics["forecast"]
     if found is None:
         return Untested("There is no kernel by positions alone to compare with.")
-    if max(row["on_text"] for row in measured.metrics["heads"]) < PREVIOUS["partly"]:
-        return Untested(f"No head gives the previous token {PREVIOUS['partly']:.0%} of its attention to foretell.")
+    if max(row["on_text"] for row in measured.metrics["heads"]) < ATTENDS:
+        return Untested(
+            f"No head gives the previous token {ATTENDS:.0%} of its attention: there is none to foretell."
+        )
     return Tested(
         found["rho"],
         "Over heads, the weights on the previous token by positions alone and on text correlate at "

@@ -11,6 +11,7 @@ from generators.findings.running import GROUP
 
 # Standard errors that removing positions must cost before shares of that cost mean anything.
 FEWEST_ERRORS = 3
+LEAST = 0.01  # nats, or 1 - cosine, that it must cost as well: shares of less are shares of nothing
 
 
 def damage_of(metrics: PositionUseMetrics, kind: Kind, amount: float | None) -> Damage | None:
@@ -23,7 +24,7 @@ def _tested(
 ) -> Tested | Untested:
     """Return the damage of one change beside that of the same change made at random, `what` in words."""
     removed = metrics["removed_but_first"]
-    if removed["mean"] <= FEWEST_ERRORS * removed["standard_error"]:
+    if removed["mean"] <= max(LEAST, FEWEST_ERRORS * removed["standard_error"]):
         return Untested("This model does as well without any positions, within what these windows can tell.")
     found = damage_of(metrics, kind, amount)
     if found is None:

@@ -93,7 +93,7 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
     loss = run.loss(windows)
     base = loss.per_window()
     P = np.asarray(inputs.weights["position_embedding"], np.float64) if kind == "table" else None
-    costs = Costs(run, loss, base, windows.files)
+    costs = PositionCosts(run, loss, base, windows.files)
     lost = costs.of(np.zeros(m) if P is None else grouped(P[:m], m))
     lost_but_first = lost if P is None else costs.of(grouped(P[:m], m, (0,)))
     first_lost = None if P is None else costs.of(np.vstack([P[1:m].mean(axis=0), P[1:m]]))
@@ -116,7 +116,7 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
 
 
 @dataclass(frozen=True)
-class Costs:
+class PositionCosts:
     """What other positions cost: the loss with them, less the loss as it is, window by window."""
 
     run: Run
@@ -132,7 +132,7 @@ class Costs:
 
 def damage(
     variant: ChangedPositions,
-    costs: Costs,
+    costs: PositionCosts,
     lost_but_first: Float[Array, " windows"],
     lost: Float[Array, " windows"],
 ) -> Damage:
