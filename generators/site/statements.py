@@ -90,6 +90,7 @@ def _statement(entry: Mapping[str, Any], known: Mapping[str, AnsweredBy], series
     ):
         raise InputError(f"{FILE}: “{says}” needs answers unless absent, and a reason unless answered.")
     answers = [known[name] for name in names]
-    if (name := entry.get("series")) in series:
+    name = str(entry.get("series", ""))
+    if name in series:
         answers.append(AnsweredBy(series[name], f"series/{name}/"))
     return Statement(says, status, tuple(answers), entry.get("why"))

@@ -22,6 +22,11 @@ def strong_heads(heads: Sequence[HeadReading]) -> list[HeadReading]:
     return sorted(found, key=lambda head: -(head["times_median"] or 0))
 
 
+def needed_strength(chance_median: float) -> float:
+    """Return how many times as strongly as the median head the strongest must read positions."""
+    return max(STRONG, TIMES_CHANCE * chance_median)
+
+
 def _position_heads(measured: Measurements[PositionReadingMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, found = metrics["effects"]["times_median"], chance(metrics["chance"]["times_median"])
@@ -33,7 +38,7 @@ def _position_heads(measured: Measurements[PositionReadingMetrics]) -> Tested | 
     top = max(metrics["heads"], key=lambda head: head["times_median"] or 0)
     named = ", ".join(f"L0H{head['head']} {head['times_median']:.2g}" for head in strong[1:MOST_NAMED])
     others = f" ({named})" if named else ""
-    needed = max(STRONG, TIMES_CHANCE * found.median)
+    needed = needed_strength(found.median)
     return Tested(
         value,
         f"L0H{top['head']} reads positions {value:.2g} times as strongly as the median head{others}; "

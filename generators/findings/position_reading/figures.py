@@ -9,7 +9,7 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
-from generators.findings.position_reading.claims import STRONG
+from generators.findings.position_reading.claims import needed_strength
 from generators.findings.position_reading.measure import PositionReadingMetrics
 
 DRAWN = 4  # heads whose scores are drawn
@@ -37,7 +37,7 @@ def draw_strengths(metrics: PositionReadingMetrics) -> Any:
     chance = metrics["chance"]["times_median"]
     if chance is not None:
         ax.axhspan(1, chance["limit"], color=style.INK, alpha=0.1, lw=0)
-    ax.axhline(STRONG, ls="--", lw=1, color=style.INK)
+        ax.axhline(needed_strength(chance["median"]), ls="--", lw=1, color=style.INK)
     dots = ax.scatter(
         [row["head"] for row in rows],
         [row["times_median"] for row in rows],
