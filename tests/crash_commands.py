@@ -1,4 +1,4 @@
-"""Faults in more commands than a plain `atlas compute`, for `make crash`: two processes, adopting, a report, a site."""
+"""Faults in more commands than `atlas compute`, for `make crash`: two processes, adopting, a report, a site."""
 
 import os
 import shutil

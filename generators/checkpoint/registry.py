@@ -10,6 +10,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from generators.base.errors import InputError
+from generators.base.files import read_limited
 from generators.base.nearest import nearest
 from generators.base.progress import all_shown
 from generators.checkpoint.single_files import what_to_name
@@ -18,6 +19,7 @@ SLUG = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w-]*(\.[\w-]+)*/[A-Za-z0-9][\w-]*(\.[\w-]+)*")
 USUAL_FILE = re.compile(r"ckpt|checkpoint|model|pytorch_model|weights|state_dict|best|last")
 LONGEST_NAME = 96
+LARGEST = 2**24  # bytes of a registry
 SERIES = "series.yml"
 MERGE = "tag:yaml.org,2002:merge"
 
@@ -290,7 +292,7 @@ def _read(path: Path, kind: Literal["models", "series"]) -> Registry:
     """Return a registry that has what a file holds and nothing else."""
     content: Any = None
     try:
-        content = yaml.load(path.read_text("utf-8"), _Distinct)
+        content = yaml.load(read_limited(path, LARGEST).decode("utf-8"), _Distinct)
         return Registry.model_validate({"models": [], kind: content})
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"The registry {path} can't be read: {error}.") from error
