@@ -17,7 +17,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,15 +57,25 @@ def in_child(act: Callable[[], dict[str, Any]]) -> Ended:
     return Ended(None, found["code"], found["said"], tuple(found["steps"]))
 
 
-def computing(project: Path, results: str = "results", at: int = 0, fault: str | None = None) -> Ended:
-    """Compute the model, with a fault at one step, or none; the process is one of its own."""
+def run_of(
+    project: Path,
+    argv: Sequence[str],
+    folder: str,
+    at: int = 0,
+    fault: str | None = None,
+    before: Callable[[], None] = lambda: None,
+) -> Ended:
+    """Run a command in a process of its own, with a fault at one step that writes into a folder, or none.
+
+    `before` is called there first.
+    """
 
     def act() -> dict[str, Any]:
         os.chdir(project)
-        disk = FailingDisk(project / results, at, FAULTS[fault] if fault else None)
+        before()
+        disk = FailingDisk(project / folder, at, FAULTS[fault] if fault else None)
         said, code = io.StringIO(), 0
-        only = [part for name in NAMES for part in ("--only", name)]
-        sys.argv = ["atlas", "compute", f"./{MODEL}", *only, "--results", results]
+        sys.argv = ["atlas", *argv]
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             disk.install()
             try:
@@ -78,6 +88,12 @@ def computing(project: Path, results: str = "results", at: int = 0, fault: str |
         return {"code": code, "said": said.getvalue()[-4000:], "steps": disk.steps}
 
     return in_child(act)
+
+
+def computing(project: Path, results: str = "results", at: int = 0, fault: str | None = None) -> Ended:
+    """Compute the model, with a fault at one step, or none; the process is one of its own."""
+    only = [part for name in NAMES for part in ("--only", name)]
+    return run_of(project, ["compute", f"./{MODEL}", *only, "--results", results], results, at, fault)
 
 
 @dataclass(frozen=True)
@@ -163,8 +179,13 @@ def places(steps: Iterable[str]) -> list[tuple[int, str]]:
     return [(at, fault) for fault in FAULTS for at, kind in numbered if kind == "write" or fault not in ONLY_WRITES]
 
 
-def tried(every: int = 1) -> dict[str, Counter[str]]:
-    """Return how often each outcome came of each fault, at every step or at some; what broke is printed."""
+def tried(every: int = 1, most: int = 0) -> dict[str, Counter[str]]:
+    """Return how often each outcome came of each fault, at every step or at some; what broke is printed.
+
+    `most`: of each command beside `compute`.
+    """
+    from tests import crash_commands as others
+
     found: dict[str, Counter[str]] = {fault: Counter() for fault in FAULTS}
     with tempfile.TemporaryDirectory() as folder:
         made = world(Path(folder))
@@ -177,16 +198,22 @@ def tried(every: int = 1) -> dict[str, Counter[str]]:
                     print(f"--- {fault}, step {at}, {before}: {error}", flush=True)
                 found[fault][what] += 1
             print(f"{before}: { ({fault: dict(count) for fault, count in found.items()}) }", flush=True)
+        for name in others.COMMANDS if most else ():
+            came = others.tried(others.prepared(made), name, most)
+            for fault, what in came:
+                found[fault][what] += 1
+            print(f"{name}: {dict(Counter(what for _, what in came))}", flush=True)
     return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1, help="try only every so many of the faults")
+    parser.add_argument("--most", type=int, default=40, help="faults of each of the other commands")
     parser.add_argument("--write", action="store_true", help="keep the figures in results/crash.json")
     chosen = parser.parse_args()
     began = time.monotonic()
-    found = tried(chosen.every)
+    found = tried(chosen.every, chosen.most)
     if chosen.write:
         outcomes = ("killed", "sentence", "finished", "broke")
         faults = {fault: {what: count[what] for what in outcomes} for fault, count in found.items()}

@@ -52,8 +52,11 @@ def inside(folder: Path) -> Iterator[Path]:
 
 
 def _of_file(path: Path) -> str:
-    found = path.stat()
-    if found.st_size > LARGEST:
-        return f"{found.st_size} bytes, changed at {found.st_mtime_ns}"
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        found = path.stat()
+        if found.st_size > LARGEST:
+            return f"{found.st_size} bytes, changed at {found.st_mtime_ns}"
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:  # it went meanwhile, or may not be read: who needs it says so
+        return f"not read: {error.strerror}"

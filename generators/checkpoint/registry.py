@@ -10,11 +10,13 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from generators.base.errors import InputError
+from generators.base.files import read_limited
 from generators.base.progress import all_shown
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w-]*(\.[\w-]+)*/[A-Za-z0-9][\w-]*(\.[\w-]+)*")
 LONGEST_NAME = 96
+LARGEST = 2**24  # bytes of a registry
 SERIES = "series.yml"
 MERGE = "tag:yaml.org,2002:merge"
 ON_OWN_SAMPLES = "--own-samples"  # ends the name under which a model's runs on its own samples are stored
@@ -289,7 +291,7 @@ def _read(path: Path, kind: Literal["models", "series"]) -> Registry:
     """Return a registry that has what a file holds and nothing else."""
     content: Any = None
     try:
-        content = yaml.load(path.read_text("utf-8"), _Distinct)
+        content = yaml.load(read_limited(path, LARGEST).decode("utf-8"), _Distinct)
         return Registry.model_validate({"models": [], kind: content})
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"The registry {path} can't be read: {error}.") from error

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float
@@ -70,7 +71,7 @@ class Recorded(BaseModel):
 
     model_config = ConfigDict(frozen=True)
     held_out_loss: float = Field(allow_inf_nan=False)
-    held_out_window_losses: tuple[float, ...] = ()
+    held_out_window_losses: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
     corpus: TrainingText
 
     @property

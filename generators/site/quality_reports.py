@@ -8,8 +8,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from generators.base.errors import InputError
+from generators.base.files import read_limited
 from generators.checkpoint.registry import explain
 from generators.findings.judging import Verdict
+
+LARGEST = 2**26  # bytes of a report
 
 
 class StoredPart(BaseModel):
@@ -410,7 +413,7 @@ def read(folder: Path, name: str) -> Any:
     """
     path = folder / f"{name}.json"
     try:
-        return REPORTS[name].model_validate(json.loads(path.read_bytes()))
+        return REPORTS[name].model_validate(json.loads(read_limited(path, LARGEST)))
     except FileNotFoundError:
         return None
     except ValidationError as error:

@@ -12,9 +12,11 @@ import pytest
 from generators.base.errors import AtlasError, InputError
 from generators.base.files import read_limited
 from generators.base.plain import as_json, content_digest
+from generators.checkpoint.registry import load_registry
 from generators.compute import results
 from generators.compute.results import Store
 from generators.compute.verify import verify
+from generators.site import quality_reports
 from tests.compute.test_results import record_of
 
 ARRAYS = {"a": np.arange(4, dtype=np.float32), "name": np.array(["x", "yy"])}
@@ -145,6 +147,15 @@ def test_the_day_of_a_result_is_a_day(stored, day):
     forged(stored, computed_on=day)
     with pytest.raises(InputError, match="another version"):
         stored.finding("tiny", "toy")
+
+
+def test_what_is_no_file_keeps_no_report_of_the_atlas_from_being_read(tmp_path):
+    os.mkfifo(tmp_path / "fuzz.json")
+    with pytest.raises(InputError, match="can't be read"):
+        quality_reports.read(tmp_path, "fuzz")
+    os.mkfifo(tmp_path / "models.yml")
+    with pytest.raises(InputError, match="can't be read"):
+        load_registry(tmp_path / "models.yml")
 
 
 @pytest.mark.parametrize("harm", ["dangling", "a file"])

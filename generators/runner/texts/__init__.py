@@ -6,6 +6,7 @@ Python's documentation, in the words of their own tokenizer. Models that can't r
 """
 
 import hashlib
+import io
 import json
 import re
 from dataclasses import dataclass
@@ -16,8 +17,10 @@ import numpy as np
 from jaxtyping import Int
 from numpy import ndarray as Array
 
+from generators.base.files import read_limited
 from generators.runner.errors import CannotRunError
 
+LARGEST = 2**28  # bytes of a file beside the weights
 HELD_OUT = "held_out_tokens.npy"
 LANGUAGE_REFERENCE = Path(__file__).parent / "language-reference.txt"
 LANGUAGE_REFERENCE_SHA256 = "f645602aa630381e9aed465dfee8c9a6ea2a7a93fe46c4da6618ac4bc763d7b5"
@@ -118,8 +121,8 @@ def encode(folder: Path, text: str) -> tuple[int, ...]:
 
 def _carried(path: Path) -> TokenizedText:
     try:
-        ids = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
+        ids = np.load(io.BytesIO(read_limited(path, LARGEST)), allow_pickle=False)
+    except (OSError, ValueError, MemoryError) as error:
         raise CannotRunError(f"{path.name} can't be read ({error}).") from error
     if ids.ndim != 1 or ids.dtype.kind != "u":
         raise CannotRunError(
@@ -139,7 +142,7 @@ def _carried(path: Path) -> TokenizedText:
 def _end_of_text(folder: Path) -> int:
     """Return the token between files, as config.json names it; no token's id where it doesn't."""
     try:
-        found = json.loads((folder / "config.json").read_text("utf-8")).get("eos_token_id")
+        found = json.loads(read_limited(folder / "config.json", LARGEST)).get("eos_token_id")
     except (OSError, ValueError, AttributeError):
         return NO_TOKEN
     return found if isinstance(found, int) else NO_TOKEN
@@ -221,7 +224,7 @@ def _has(tokenizer: Any, name: str) -> bool:
 def _named_mask(folder: Path) -> tuple[str, ...]:
     """Return what the tokenizer's settings call the mask, if they do."""
     try:
-        settings = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+        settings = json.loads(read_limited(folder / "tokenizer_config.json", LARGEST))
         named = settings.get("mask_token")
     except (OSError, ValueError, AttributeError):
         return ()
