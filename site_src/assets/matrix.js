@@ -31,63 +31,64 @@ export function isNamed(name, typed) {
   return words.every((word) => plain(name).includes(word) || squeezed(name).includes(squeezed(word) || word));
 }
 
-const is = (cell, kind) => cell.classList.contains(`cell--${kind}`);
-
-/** Return which cells a choice keeps in full color; of the first model's, whole columns.
+/** Return which cells a choice keeps in full color: of the first model, whole columns.
  * @param {string} show
- * @param {Element | undefined} first
+ * @param {HTMLTableRowElement | undefined} first
  */
 function keeps(show, first) {
-  if (show === "close") return (cell) => cell.classList.contains("is-close");
-  if (show === "fails") return (cell) => is(cell, "fails");
-  if (show === "first" && first) return (_, column) => is(first.children[column], "holds");
+  const is = (cell, kind) => cell?.classList.contains(kind) ?? false;
+  if (show === "close") return (cell) => is(cell, "is-close");
+  if (show === "fails") return (cell) => is(cell, "cell--fails");
+  if (show === "first") return (cell) => is(first?.cells[cell.cellIndex], "cell--holds");
   return () => true;
 }
 
-/** Show a table's claims of one finding, and of these the cells that are asked for.
+/** Show those claims of a table that are asked about and have a cell to show; return how many.
  * @param {HTMLTableElement} table
  * @param {{ show: string, about: string, models: string, first: string }} seen
  */
 function choose(table, { show, about, models, first }) {
-  const heads = [...table.tHead.rows[0].cells];
-  const rows = [...table.tBodies[0].rows];
-  const group = table.caption?.textContent.trim();
-  const keep = keeps(show, rows.find((row) => row.cells[0].textContent.trim() === first));
-  for (const row of rows) row.hidden = !isNamed(row.cells[0].textContent, models);
-  const seen = rows.filter((row) => !row.hidden);
-  let spacer = 0;
-  let shown = 0;
-  heads.forEach((head, column) => {
-    if (!column) return;
-    const begins = head.classList.contains("of");
-    if (begins) spacer = column;
-    const inside = [EVERYTHING, group, heads[spacer].textContent.trim()].includes(about);
-    const kept = (row) => keep(row.cells[column], column);
-    const hidden = begins || !inside || !(show ? seen.some(kept) : true);
-    for (const row of [heads, ...rows.map((each) => [...each.cells])]) {
-      if (!begins) row[column].classList.toggle("is-faded", false);
-      row[column].hidden = hidden;
-      if (!hidden) row[spacer].hidden = false;
+  const [heads, ...rows] = table.rows;
+  const named = (row) => row.cells[0].textContent.trim();
+  const keep = keeps(show, rows.find((row) => named(row) === first));
+  for (const row of rows) row.hidden = !isNamed(named(row), models);
+  const left = rows.filter((row) => !row.hidden);
+  const hide = (column, hidden) => [heads, ...rows].forEach((row) => (row.cells[column].hidden = hidden));
+
+  let claims = 0;
+  let findings = 0;
+  let begin = 0; // the column that names the finding
+  for (let column = 1; column < heads.cells.length; column += 1) {
+    hide(column, true);
+    if (heads.cells[column].classList.contains("of")) {
+      begin = column;
+      continue;
     }
-    if (!hidden) rows.forEach((row) => row.cells[column].classList.toggle("is-faded", !kept(row)));
-    shown += Number(!hidden);
-  });
-  const findings = heads.filter((head) => head.classList.contains("of") && !head.hidden).length;
-  table.style.setProperty("--claims", String(shown + findings));
-  const region = table.closest(".atlas-scroll");
-  if (region instanceof HTMLElement) region.hidden = !shown;
-  return shown;
+    const asked = [EVERYTHING, captionOf(table), heads.cells[begin].textContent.trim()].includes(about);
+    if (!asked || !left.some((row) => keep(row.cells[column]))) continue;
+    findings += Number(heads.cells[begin].hidden);
+    claims += 1;
+    hide(begin, false);
+    hide(column, false);
+    for (const row of rows) row.cells[column].classList.toggle("is-faded", !keep(row.cells[column]));
+  }
+  table.style.setProperty("--claims", String(claims + findings)); // rows, when it is transposed
+  const region = table.parentElement;
+  if (region) region.hidden = !claims;
+  return claims;
 }
+
+const captionOf = (table) => table.caption?.textContent.trim() ?? "";
 
 /** Put filters above a matrix. */
 function makeFilterable(matrix) {
-  const tables = all("table.claims-grid", matrix);
+  const tables = all("table.claims-grid", matrix).filter((one) => one instanceof HTMLTableElement);
   const first = matrix.dataset.first ?? "";
   const select = element("select");
   select.append(new Option(EVERYTHING));
   for (const table of tables) {
     const inside = all("thead .of", table).map((head) => new Option(head.textContent.trim()));
-    const group = table.querySelector("caption").textContent.trim();
+    const group = captionOf(table);
     select.append(element("optgroup", { label: group }, new Option(`all ${group.toLowerCase()}`, group), ...inside));
   }
   const input = element("input", { type: "search", autocomplete: "off" });
@@ -117,7 +118,8 @@ function makeFilterable(matrix) {
   };
   buttons.forEach((button) =>
     button.addEventListener("click", () => {
-      show = show === button.dataset.show ? "" : button.dataset.show;
+      const asked = button.dataset.show ?? "";
+      show = show === asked ? "" : asked;
       update();
     }),
   );

@@ -133,12 +133,13 @@ def test_without_scripts_the_compare_page_says_where_to_look(visit: Visit, addre
 
 def heads(page: Page) -> list[str]:
     """Return the claims that the matrix shows."""
-    return [text.strip() for text in page.locator("table.claims-grid thead th.claim:visible").all_inner_texts()]
+    # Text of what isn't laid out yet is known all the same.
+    return [text.strip() for text in page.locator("table.claims-grid thead th.claim:not([hidden])").all_text_contents()]
 
 
 def shown(page: Page) -> int:
     """Return how many cells are in full color."""
-    return page.locator("table.claims-grid td.cell:visible:not(.is-faded)").count()
+    return page.locator("table.claims-grid tr:not([hidden]) > td.cell:not([hidden], .is-faded)").count()
 
 
 def count(site: Path, verdict: str, names: list[str]) -> int:
