@@ -103,6 +103,8 @@ def untrained(seed: int) -> Inputs:
         n_head=sizes.n_head,
         n_inner=sizes.d_model,
         attn_implementation="eager",
+        bos_token_id=0,
+        eos_token_id=0,
     )
     model = GPT2LMHeadModel(config).eval()
     run = Model(

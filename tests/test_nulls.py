@@ -10,6 +10,7 @@ from generators.findings import FINDINGS
 from generators.findings.plantings import controls_of
 from generators.site import quality_reports
 from tests import nulls
+from tests.running_nulls import EXCHANGES, RUNNING
 
 SEEDS = (1000, 1001)  # none that `make nulls` uses
 CLAIMS = {rule.id for finding in FINDINGS for rule in finding.rules}
@@ -36,9 +37,12 @@ def test_every_claim_about_weights_is_tried_on_some_null():
 
 
 @pytest.mark.parametrize("null", nulls.RUNNING_NULLS, ids=lambda null: null.name)
-def test_every_claim_in_use_is_tried_on_a_model_before_its_training_and_on_a_trained_one(null):
+def test_claims_in_use_are_tried_on_a_model_before_its_training_and_on_a_trained_one(null):
+    """On a trained one those of findings that have an exchange."""
     tried = {claim for claim, _ in verdicts(null, SEEDS[0])}
-    assert {rule.id for f in FINDINGS if nulls.RUN in f.needs for rule in f.rules} == tried
+    exchanged = {rule.id for f in RUNNING for rule in f.rules if f.name in EXCHANGES}
+    assert len(exchanged) == 14
+    assert tried == (exchanged if null is nulls.RUNNING_NULLS[1] else {rule.id for f in RUNNING for rule in f.rules})
 
 
 if nulls.RESULTS.is_file():  # until `make nulls` has been run to its end
