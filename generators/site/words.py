@@ -124,7 +124,7 @@ def question(finding: str) -> str:
     return Markup(_words(finding).question()).striptags()
 
 
-def first_sentences(text: str, most: int = 2) -> str:
+def first_sentences(text: str, most: int) -> str:
     """Return the first sentences of a text."""
     return " ".join(SENTENCE.split(text)[:most])
 

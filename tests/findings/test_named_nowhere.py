@@ -26,6 +26,7 @@ ARGUED = {
     "generators/maths/curve_statistics.py": {"winding", "fraying"},  # as above
     "generators/maths/curves.py": {"winding"},  # as above
     "generators/site/alike.py": {"channels", "heads"},  # sizes of a model: how many it has
+    "generators/site/api.py": {"heads"},  # of a model: every one of them, and a column of the table
     "generators/site/results_table.py": {"channels", "heads"},  # as above, as columns and units of the table
     # Questions about a few trained models, each answered by the claim that it is about: a page of prose in Python. A
     # new finding changes nothing there.
@@ -42,7 +43,7 @@ ARGUED = {
         "generators.findings.stream.measure",
     },
     "templates/family.j2": {"look-back"},  # as `generators/site/family.py`, whose answers it words
-    "templates/about.md.j2": {"channels"},  # a sentence has the word before a quotation mark
+    "templates/methods.md.j2": {"channels"},  # a sentence has the word before a quotation mark
     "templates/macros.j2": {"channels"},  # a unit
 }
 # Findings that one finding's own words or facts take numbers from: each pair is set side by side on pages.
@@ -223,9 +224,10 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_made_up_finding_is_on_every_page_that_findings_are_on(rendered):
-    home, model = (rendered / "index.md").read_text(), (rendered / "models" / "noise.md").read_text()
-    assert '<h2 id="opening-made-up-claim">A made-up headline</h2>' in home
-    assert '<section class="opening opening--first"' in home, "it comes first of all"
+    learned, model = (rendered / "learned.md").read_text(), (rendered / "models" / "noise.md").read_text()
+    assert '<h2 id="opening-made-up-claim">A made-up headline</h2>' in learned
+    assert learned.partition("aria-labelledby=")[2].startswith('"opening-made-up-claim"'), "it comes first of all"
+    assert ">made-up claim</a>" in (rendered / "index.md").read_text()
     assert "Its size is" in model
     assert "<dt>Made up</dt>" in model
     assert "made-up heading</th>" in model
