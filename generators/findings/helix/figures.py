@@ -49,7 +49,7 @@ def figures(measured: Measurements[HelixMetrics]) -> list[Figure]:
     if "turn_rates" in arrays:
         shown.append(Figure("turning-speed", "How fast the curve turns", partial(draw_turn_rates, arrays)))
     if "third_harmonics" in arrays:
-        shown.append(Figure("wave-shape", "Sines or triangle waves?", partial(draw_wave_shape, arrays)))
+        shown.append(Figure("wave-shape", "The shape of the waves", partial(draw_wave_shape, arrays)))
     if "token_scores" in arrays:
         title = "Tokens and positions in the space of the positions"
         shown.append(Figure("tokens-and-positions", title, partial(draw_tokens_and_positions, arrays)))
