@@ -86,6 +86,10 @@ def test_a_row_that_the_model_needs_is_found():
     assert claims_of(result)["position-0-needed"].verdict == "holds"
 
 
+def examples():
+    yield measured(0.5, 200.0)
+
+
 def nothing(seed):
     """Return what is measured where the first position is like all others."""
     P = np.random.default_rng(seed).standard_normal((N, D))

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -41,6 +43,12 @@ def in_results(finding: Finding[Any]) -> Iterator[Measurements[Any]]:
 
 def in_scenes(finding: Finding[Any]) -> Iterator[Measurements[Any]]:
     yield from all_measured(finding)
+
+
+def in_its_test(finding: Finding[Any]) -> Iterator[Measurements[Any]]:
+    """Yield the examples of a finding's own test, where scenes lack what its claims are about."""
+    name = f"tests.findings.test_{finding.name}"
+    yield from getattr(import_module(name), "examples", tuple)() if find_spec(name) else ()
 
 
 def where_planted(finding: Finding[Any], rule: Rule[Any]) -> Iterator[Measurements[Any]]:
@@ -86,6 +94,7 @@ def sources(finding: Finding[Any], rule: Rule[Any]) -> Iterator[Iterator[Measure
     """Yield where a claim may be tested, the cheapest to measure first."""
     yield in_results(finding)
     yield in_scenes(finding)
+    yield in_its_test(finding)
     yield where_planted(finding, rule)
 
 

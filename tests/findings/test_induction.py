@@ -93,9 +93,17 @@ class Repeating(StandIn):
         return logits
 
 
-def test_a_model_that_repeats_predicts_the_second_half_better():
+def repeating():
     run = Repeating(ARCH, None, kind=None, length=N, attend=attend(0.4), affords=4)
-    result = FINDING.measure(Inputs({}, ARCH, run=run))
+    return FINDING.measure(Inputs({}, ARCH, run=run))
+
+
+def examples():
+    yield repeating()
+
+
+def test_a_model_that_repeats_predicts_the_second_half_better():
+    result = repeating()
     copying = result.metrics["copying"]
     assert copying["benefit"]["mean"] == pytest.approx(np.log(400), rel=0.02)
     assert copying["lost"] == pytest.approx(1)

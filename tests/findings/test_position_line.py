@@ -56,6 +56,10 @@ def test_a_planted_line_in_one_channel_is_found():
     assert claims["position-channel-needed"].value == pytest.approx(1.5, abs=0.05)
 
 
+def examples():
+    yield measured(planted(10, np.eye(D)[CHANNEL]), costs_of(0, needed=1.5))
+
+
 def test_a_line_across_all_channels_has_none_that_carries_it():
     direction = np.random.default_rng(1).standard_normal(D)
     claims = claims_of(measured(planted(10, direction / np.linalg.norm(direction)), costs_of(1)))

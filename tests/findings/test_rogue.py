@@ -27,12 +27,20 @@ def measured(offset, gains=None, E=None, seed=0):
     return FINDING.measure(Inputs(weights, ARCH, frequencies=FREQUENCIES, run=run))
 
 
-def test_a_planted_channel_is_found_and_named():
+def with_a_rogue_channel():
     offset = np.full(D, 0.4)
     offset[CHANNEL] = 6
     gains, E = np.ones(D), np.random.default_rng(1).standard_normal((V, D))
     gains[CHANNEL], E[:, CHANNEL] = 5, COUNTS
-    result = measured(offset, gains, E)
+    return measured(offset, gains, E)
+
+
+def examples():
+    yield with_a_rogue_channel()
+
+
+def test_a_planted_channel_is_found_and_named():
+    result = with_a_rogue_channel()
     row = result.metrics["layers"][result.metrics["worst"]]
     expected = 36 / (36 + 0.16 * (D - 1))
     assert row["channel"] == CHANNEL

@@ -78,6 +78,10 @@ def test_pairs_that_are_hardly_needed_can_stand_still():
     assert claims["previous-token-fast"].verdict == "untested"
 
 
+def examples():
+    yield measured(FALLING, weights_of({(0, 1)}))
+
+
 def test_slow_pairs_that_are_needed():
     claims = claims_of(measured(FALLING[::-1]))
     assert claims["slow-pairs-idle"].verdict == claims["fast-half-enough"].verdict == "fails"

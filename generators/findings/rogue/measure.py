@@ -57,7 +57,10 @@ class RankOfChannel(TypedDict):
 
 
 class RogueMetrics(TypedDict):
-    """Numbers by depth; `worst` is the depth where one channel's share is largest, of those with alike states."""
+    """Numbers by depth; `worst` is the depth where one channel's share is largest, of those with alike states.
+
+    `ln2` and `frequency` are about that channel; without such a depth, about that of the largest mean cosine.
+    """
 
     layers: list[RogueRow]
     worst: int | None
@@ -93,13 +96,13 @@ def measure(inputs: Inputs) -> Measurements[RogueMetrics]:
         rows.append(row)
     alike = [row for row in rows if row["mean_cosine"] >= ALIKE]
     worst = max(alike, key=lambda row: row["share"])["layer"] if alike else None
-    channel = None if worst is None else rows[worst]["channel"]
+    shown = rows[worst] if worst is not None else max(rows, key=lambda row: row["mean_cosine"])
     metrics = RogueMetrics(
         layers=rows,
         worst=worst,
         largest_by_chance=_turned(d),
-        ln2=None if channel is None else _by_ln2(inputs, channel),
-        frequency=None if channel is None else _by_frequency(inputs, channel),
+        ln2=_by_ln2(inputs, shown["channel"]),
+        frequency=_by_frequency(inputs, shown["channel"]),
         ran=ran(run, windows),
     )
     listed = [
