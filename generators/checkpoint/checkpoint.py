@@ -207,13 +207,13 @@ class Checkpoint(Mapping[str, Array]):
 
     def _found(self, slot: Slot) -> Slot | None:
         """Return a slot by the name that its tensor has here; None where there is none that can be read."""
-        name, *others = [*self.family.all_found(slot.tensor, self._names), None]
-        if name is not None and others[0] is not None:
-            self._check_same(name, others[0])
+        names = self.family.all_found(slot.tensor, self._names)
+        for other in names[1:]:
+            self._check_same(names[0], other)
         # of a quantised model, some tensors are stored as something else than floats
-        if name is None or (self._quantised and self._files.header(name).dtype not in FLOATING):
+        if not names or (self._quantised and self._files.header(names[0]).dtype not in FLOATING):
             return None
-        return replace(slot, tensor=name)
+        return replace(slot, tensor=names[0])
 
     def _check_same(self, name: str, other: str) -> None:
         """Refuse a file that holds a tensor by two of its names, and not the same. Raises InputError: it does."""

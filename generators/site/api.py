@@ -109,7 +109,7 @@ def schema() -> dict[str, Any]:
     """Return the JSON Schema of all files: each column with its meaning, its unit, and what null means."""
     columns = {column.name: _typed(column.kind, column.described()) for column in COLUMNS}
     row = {"type": "object", "properties": columns, "additionalProperties": False}
-    of = {
+    of: dict[str, dict[str, Any]] = {
         "models": {"required": ["model", "claims"], "properties": {"claims": _array("row")}},
         "claims": {"required": ["claim", "models"], "properties": {"models": _array("row")}},
         "findings": {"required": ["finding", "claims", "models"], "properties": {"models": {"type": "array"}}},

@@ -225,7 +225,8 @@ def write_series(
 
 def _drawn_along(one: SeriesPage, name: str, panels: Sequence[EffectPanel], staging: Staging) -> DrawnFile:
     draw = partial(along.draw_along, steps=one.series.along == "step")
-    return _drawn(one, name, draw, (panels, [member.place for member in one.members], one.axis), staging)
+    drawn = {point.place for panel in panels for point in panel.points}
+    return _drawn(one, name, draw, (panels, [place for place in one.places if place in drawn], one.axis), staging)
 
 
 def _losses(one: SeriesPage, staging: Staging) -> DrawnFile | None:

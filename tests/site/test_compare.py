@@ -134,7 +134,8 @@ def test_without_scripts_the_compare_page_says_where_to_look(visit: Visit, addre
 def heads(page: Page) -> list[str]:
     """Return the claims that the matrix shows."""
     # Text of what isn't laid out yet is known all the same.
-    return [text.strip() for text in page.locator("table.claims-grid thead th.claim:not([hidden])").all_text_contents()]
+    claims = page.locator("table.claims-grid thead th.claim:not([hidden])")
+    return [text.strip() for text in claims.all_text_contents()]
 
 
 def shown(page: Page) -> int:

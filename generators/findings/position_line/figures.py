@@ -88,9 +88,8 @@ def _numbers(row: LineRow) -> tuple[tuple[str, str], ...]:
         ("|r| with log position", f"{row['r_log']:.3f}"),
         ("strongest channel", f"{row['channel']}: {row['channel_share']:.1%} of the variance"),
     ]
-    gains = [
-        f"{name} {row[key]:.2f}" for name, key in (("ln1", "ln1_gain"), ("ln2", "ln2_gain")) if row[key] is not None
-    ]  # type: ignore[literal-required]
+    norms = (("ln1", row["ln1_gain"]), ("ln2", row["ln2_gain"]))
+    gains = [f"{name} {gain:.2f}" for name, gain in norms if gain is not None]
     if gains:
         shown.append(("gain there / median", ", ".join(gains)))
     return tuple(shown)
