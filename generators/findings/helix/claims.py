@@ -162,7 +162,7 @@ def _first_position(measured: Measurements[HelixMetrics]) -> Tested:
     return Tested(
         value,
         f"{said}{others}.",
-        form="{:.2g}",
+        form="{:.1f}",
         chance=null,
         interval=pair(metrics["intervals"]["first_position_distance"]),
     )

@@ -43,7 +43,7 @@ def _position_heads(measured: Measurements[PositionReadingMetrics]) -> Tested | 
         value,
         f"L0H{top['head']} reads positions {value:.2g} times as strongly as the median head{others}; "
         f"{_chance(found, '.2g')}.",
-        form="{:.2g} times",
+        form="{:.1f} times",
         chance=found,
         interval=pair(metrics["intervals"]["times_median"]),
         holds_at=needed,
