@@ -227,6 +227,8 @@ def test_what_we_learned_has_the_family_only_where_it_has_results():
         "learned": {},
         "general": generality([], []),
         "asked": ([], []),
+        "teasers": [],
+        "is_many": False,
     }
     template = environment().get_template("learned.md.j2")
     assert "one thing changed" not in template.render(family=[], **shared)
