@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from generators.base.progress import in_bytes
 from generators.base.sentences import listed
-from generators.base.text import SYMBOLS, formula, in_markdown, number
+from generators.base.text import SYMBOLS, formula, in_markdown, number, share, two, typeset
 from generators.compute.records import ClaimRecord
 from generators.drawing.strip import strip
 from generators.findings import FINDINGS
@@ -56,6 +56,8 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "number": number,
         "brief": brief,
         "percent": percent,
+        "share": share,
+        "two": two,
         "front_matter": front_matter,
         "md": in_markdown,
         "tex": formula,
@@ -99,7 +101,7 @@ def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:
     words, name = _words(finding), figure.replace("-", "_")
     how_to_read = getattr(words, f"caption_{name}")(measured.metrics, measured.arrays)
     alt = getattr(words, f"alt_{name}")(measured.metrics, measured.arrays)
-    return Caption(Markup(" ".join(how_to_read.split())), " ".join(Markup(alt).unescape().split()))
+    return Caption(Markup(typeset(" ".join(how_to_read.split()))), typeset(" ".join(Markup(alt).unescape().split())))
 
 
 def as_far_as_measured(words: Callable[..., Markup], *given: Any) -> Markup:
