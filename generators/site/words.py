@@ -31,10 +31,15 @@ MOST_ROWS = 100  # of a table on a page; its CSV has all
 
 @dataclass(frozen=True)
 class Caption:
-    """How to read a figure, and what it shows for this model."""
+    """What a figure shows for this model, and how to read it."""
 
     how_to_read: Markup
     alt: str
+
+    @property
+    def shows(self) -> str:
+        """Return the sentence that a caption begins with."""
+        return first_sentences(self.alt, 1)
 
 
 def rules() -> tuple[Rule[Any], ...]:
