@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from generators.base.progress import in_bytes
 from generators.base.sentences import listed
-from generators.base.text import SYMBOLS, formula, in_markdown, number, share, two, typeset
+from generators.base.text import NO_BREAK, SYMBOLS, formula, in_markdown, number, share, two, typeset
 from generators.compute.records import ClaimRecord
 from generators.drawing.strip import strip
 from generators.findings import FINDINGS
@@ -25,6 +25,7 @@ from generators.site.locations import packaged
 NEEDS_MORE = Markup(
     '<p class="status">More is said here where a number was measured that did not exist when this was computed.</p>\n'
 )
+BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%(?!\w))")
 SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")  # between two
 MOST_ROWS = 100  # of a table on a page; its CSV has all
 
@@ -47,6 +48,14 @@ def rules() -> tuple[Rule[Any], ...]:
     return tuple(rule for finding in FINDINGS for rule in finding.rules)
 
 
+class _Page(jinja2.Template):
+    """A template whose pages break no line between a number and its %."""
+
+    def render(self, *args: Any, **kwargs: Any) -> str:
+        """Return what a page says."""
+        return BEFORE_PERCENT.sub(NO_BREAK, super().render(*args, **kwargs))
+
+
 def environment(*, whole: bool = True) -> jinja2.Environment:
     """Return Jinja as all templates expect it; `whole` says whether they make the whole site or a report."""
     made = jinja2.Environment(
@@ -57,6 +66,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    made.template_class = _Page
     made.filters |= {
         "number": number,
         "brief": brief,
