@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal
 
-from generators.base.text import number
+from generators.base.text import two, typeset
 from generators.findings.measured import Chance, M, Measurements, StoredChance
 
 Verdict = Literal["holds", "partly", "fails", "untested"]
@@ -151,7 +151,7 @@ def decide(finding: str, rule: Rule[Any], tested: Tested, interval_kind: Interva
     """
     holds_at = rule.holds if tested.holds_at is None else tested.holds_at
     chance, value = tested.chance, tested.value
-    if chance and value is not None and rule.reached(chance.median, holds_at) and rule.reached(value, holds_at):
+    if chance and value is not None and holds_at is not None and _reached_by_both(rule, value, chance, holds_at):
         return untested(finding, rule, _chance_reaches(rule, value, chance, holds_at))
     verdict = _verdict(rule, tested, holds_at)
     holds_from, partly_from = _cutoffs(rule, tested, holds_at)
@@ -170,7 +170,7 @@ def decide(finding: str, rule: Rule[Any], tested: Tested, interval_kind: Interva
         chance=chance,
         close=any(_close(value, tested.interval, cutoff) for cutoff in (holds_from, partly_from)),
         unit=rule.unit,
-        answer=answers if isinstance(answers, str) else answers.get(verdict) or answers["fails"],
+        answer=typeset(answers if isinstance(answers, str) else answers.get(verdict) or answers["fails"]),
     )
 
 
@@ -190,15 +190,19 @@ def untested(finding: str, rule: Rule[Any], reason: str) -> Claim:
         chance=None,
         close=False,
         unit=rule.unit,
-        answer=reason,
+        answer=typeset(reason),
     )
 
 
-def _chance_reaches(rule: Rule[Any], value: float, chance: Chance, holds_at: float | None) -> str:
+def _reached_by_both(rule: Rule[Any], value: float, chance: Chance, holds_at: float) -> bool:
+    return rule.reached(chance.median, holds_at) and rule.reached(value, holds_at)
+
+
+def _chance_reaches(rule: Rule[Any], value: float, chance: Chance, holds_at: float) -> str:
     """Return why a claim can't be tested that chance would fulfil."""
     return (
-        f"Chance passes the threshold here: the value is {number(value)} and {chance.null} give "
-        f"{number(chance.median)}, where {rule.sense} {number(holds_at)} is needed."
+        f"Chance passes the threshold here: the value is {two(value)}, {chance.null} give {two(chance.median)}, and "
+        f"{rule.sense} {two(holds_at)} is needed."
     )
 
 
