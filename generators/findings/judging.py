@@ -3,8 +3,9 @@
 No measuring module imports this: a threshold or a sentence that changes makes nothing be computed again.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal
 
 from generators.base.text import two, typeset
@@ -17,6 +18,7 @@ Sense = Literal["at least", "at most"]  # of a threshold: on which side of it ev
 # positions, tokens or channels are left out and others counted again. A run samples text.
 IntervalKind = Literal["stability range", "95 % interval"]
 CLOSE = 0.10  # of a cutoff: within it a value without an interval is close
+MOST_DIGITS = 6  # with which a sentence tells what is needed from the value
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Tested:
         holds_at: the threshold where the rule's is relative to chance; likewise `partly_at`.
         partly_limit: what `partly` must be beyond; the limit of `chance` if not given.
         also: whether the rule's further condition is met; `also_partly` where `partly` asks for less.
+        form: how the sentence writes a value ("{:.0%}"). With it, the answer of a claim that misses a cutoff ends by
+            saying which. What fails by its further condition must say so itself.
     """
 
     value: float | None
@@ -44,6 +48,7 @@ class Tested:
     partly_limit: float | None = None
     also: bool = True
     also_partly: bool | None = None
+    form: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class Rule(Generic[M]):
     """A claim's statement, the number that judges it, where `holds` and `partly` begin, and how it is tested.
 
     `value` says in words what the number is, `also` what else must be true, `holds_as` the threshold where it is
-    relative to chance (`holds` is None then).
+    relative to chance (`holds` is None then), `over` what its interval is over, where that isn't what others' are.
     """
 
     id: str
@@ -76,6 +81,7 @@ class Rule(Generic[M]):
     unit: str = ""
     also: str = ""
     holds_as: str = ""
+    over: str = ""
 
     def beyond(self, value: float, limit: float | None) -> bool:
         """Return whether `value` is on the right side of a limit of chance, not on it; without a limit it is."""
@@ -170,7 +176,10 @@ def decide(finding: str, rule: Rule[Any], tested: Tested, interval_kind: Interva
         chance=chance,
         close=any(_close(value, tested.interval, cutoff) for cutoff in (holds_from, partly_from)),
         unit=rule.unit,
-        answer=typeset(answers if isinstance(answers, str) else answers.get(verdict) or answers["fails"]),
+        answer=typeset(
+            (answers if isinstance(answers, str) else answers.get(verdict) or answers["fails"])
+            + _needed(rule, tested, holds_at, verdict)
+        ),
     )
 
 
@@ -239,6 +248,46 @@ def _cutoffs(rule: Rule[Any], tested: Tested, holds_at: float | None) -> tuple[f
     if holds is not None and partly is not None and rule.reached(partly, holds):
         partly = None
     return holds, partly
+
+
+def _needed(rule: Rule[Any], tested: Tested, holds_at: float | None, verdict: Verdict) -> str:
+    """Return the cutoff that a value misses, as a sentence; nothing where it misses none."""
+    if not tested.form or tested.value is None or verdict == "holds":
+        return ""
+    holds, partly = _cutoffs(rule, replace(tested, also=True, also_partly=True), holds_at)
+    wanted, limit = holds, None if tested.chance is None else tested.chance.limit
+    if verdict == "fails" and partly is not None:
+        wanted, (_, limit, _) = partly, _for_partly(rule, tested)
+    what = "" if wanted is None else _misses(rule, tested, wanted, limit)
+    if not what:
+        return ""
+    if verdict == "partly":
+        return f" To hold, {what}."
+    to_hold = "" if holds is None or wanted == holds else f" ({_written(tested.form, holds)} to hold)"
+    return f" {what[0].upper()}{what[1:]}{to_hold}."
+
+
+def _misses(rule: Rule[Any], tested: Tested, cutoff: float, limit: float | None) -> str:
+    """Return what is needed beyond a value, in words; nothing where the value is there."""
+    value, least = tested.value, rule.sense == "at least"
+    by_chance = limit is not None and cutoff == limit
+    if value is None or (rule.beyond(value, limit) and rule.reached(value, cutoff)):
+        return ""
+    written = _written(tested.form, cutoff, value)
+    if not by_chance:
+        return f"at least {written} is needed" if least else f"at most {written} is allowed"
+    of = "median" if tested.chance and limit == tested.chance.median else f"{'99th' if least else '1st'} percentile"
+    return f"{'more' if least else 'less'} than {written}, the {of} of chance, is needed"
+
+
+def _written(form: str, value: float, *beside: float) -> str:
+    """Return a number in a form, with more digits where it would look like one beside it."""
+    for _ in range(MOST_DIGITS):
+        text = form.format(value)
+        if all(other == value or form.format(other) != text for other in beside):
+            break
+        form = re.sub(r"\.(\d)", lambda digits: f".{int(digits[1]) + 1}", form)
+    return text
 
 
 def _close(value: float | None, interval: tuple[float, float] | None, cutoff: float | None) -> bool:

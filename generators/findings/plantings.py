@@ -33,7 +33,7 @@ class Scene:
 
     weights: Weights
     sizes: Architecture
-    z: Array  # log-frequency of every token, mean 0 and std 1
+    z: Array  # log-frequency of every token, mean 0 and std 1; made-up counts are exp(5 + z) - 1
     marks_space: Array
     rng: np.random.Generator
     seed: int

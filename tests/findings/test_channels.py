@@ -325,14 +325,14 @@ def test_what_keeps_apart_in_other_axes_is_not_quiet_where_loud(seed):
 
 @pytest.mark.parametrize(("rho", "limit", "median", "channels", "verdict", "said"), [
     (-0.30, -0.1, 0, 768, "holds", "tokens are quiet where positions are loud."),
-    (-0.29, -0.1, 0, 768, "partly", "At most -0.30 is needed to hold."),
-    (-0.15, -0.1, 0, 768, "partly", "At most -0.30 is needed to hold."),
-    (-0.14, -0.1, 0, 768, "fails", "At most -0.15 is needed."),
-    (-0.30, -0.3, 0, 768, "fails", "At most -0.15 is needed."),
+    (-0.29, -0.1, 0, 768, "partly", " To hold, at most -0.30 is allowed."),
+    (-0.15, -0.1, 0, 768, "partly", " To hold, at most -0.30 is allowed."),
+    (-0.14, -0.1, 0, 768, "fails", " At most -0.15 is allowed (-0.30 to hold)."),
+    (-0.30, -0.3, 0, 768, "fails", " Less than -0.30, the 1st percentile of chance, is needed."),
     (-0.31, -0.3, 0, 768, "holds", "tokens are quiet where positions are loud."),
-    (-0.20, -0.3, 0, 768, "fails", "At most -0.15 is needed."),
-    (0.02, -0.3, 0, 768, "fails", "At most -0.15 is needed."),
-    (0.02, 0.1, 0, 768, "fails", "At most -0.15 is needed."),
+    (-0.20, -0.3, 0, 768, "fails", " Less than -0.30, the 1st percentile of chance, is needed."),
+    (0.02, -0.3, 0, 768, "fails", " Less than -0.30, the 1st percentile of chance, is needed."),
+    (0.02, 0.1, 0, 768, "fails", " At most -0.15 is allowed (-0.30 to hold)."),
     (-0.41, -0.1, 0, 64, "fails", ""),  # of 64 unrelated channels one in a hundred is at -0.3
     (-0.42, -0.1, 0, 64, "holds", ""),
     (-0.9, -0.6, -0.4, 768, "untested", "Chance passes the threshold here"),

@@ -88,7 +88,7 @@ def test_the_sign_of_norm_and_frequency_is_shown(sign, verdict):
     E = rng.standard_normal((V, D)) * np.exp(sign * 0.05 * log_frequency)[:, None]
     claim = {c.id: c for c in FREQUENCY.claims(compute(E, frequencies(log_frequency)))}["frequent-shorter"]
     assert claim.verdict == verdict
-    assert claim.answer.endswith("frequent tokens are shorter." if sign < 0 else "frequent tokens are longer.")
+    assert ("frequent tokens are shorter." if sign < 0 else "frequent tokens are longer.") in claim.answer
 
 
 def test_a_proxy_is_shown_and_not_judged():
@@ -139,7 +139,7 @@ def test_a_frequency_that_is_spread_over_all_channels_is_no_channels():
     assert claim.threshold == chance["limit"] > chance["median"] > 0.5
     assert result.metrics["probe"]["rho"] > 0.95
     assert "frequency is spread over the channels" in claim.answer
-    assert claim.answer.endswith(f"a linear probe reads it at {result.metrics['probe']['rho']:.2f}.")
+    assert f"a linear probe reads it at {result.metrics['probe']['rho']:.2f}." in claim.answer
 
 
 def test_without_frequency_in_any_direction_the_probe_reads_none():
@@ -172,7 +172,7 @@ def test_a_norm_that_falls_with_the_id_may_be_drift():
     claim = claim_of(compute(E, frequencies(log_frequency)), "frequent-shorter")
     assert claim.value < -0.7
     assert claim.verdict == "fails"
-    assert claim.answer.endswith("so this may be drift.")
+    assert "so this may be drift." in claim.answer
 
 
 def test_a_norm_that_follows_frequency_and_not_the_id_is_no_drift():
@@ -340,11 +340,11 @@ def test_frequency_is_ln2_claim(metrics, place, rho, axes, verdict):
     ("rho", "drift", "verdict", "end"),
     [
         (-0.31, -0.1, "holds", "frequent tokens are shorter."),
-        (-0.29, -0.1, "fails", "frequent tokens are hardly shorter or longer. At most -0.3 is needed."),
-        (-0.45, -0.44, "fails", "this may be drift."),
+        (-0.29, -0.1, "fails", "frequent tokens are hardly shorter or longer. At most -0.30 is allowed."),
+        (-0.45, -0.44, "fails", "this may be drift. At most -0.46 is allowed."),
         (-0.47, -0.44, "holds", "frequent tokens are shorter."),
-        (0.45, -0.44, "fails", "this may be drift."),
-        (0.82, -0.44, "fails", "the opposite, frequent tokens are longer."),
+        (0.45, -0.44, "fails", "this may be drift. At most -0.46 is allowed."),
+        (0.82, -0.44, "fails", "the opposite, frequent tokens are longer. At most -0.46 is allowed."),
     ],
 )
 def test_frequent_shorter_claim(metrics, rho, drift, verdict, end):

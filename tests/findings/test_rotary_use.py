@@ -78,6 +78,14 @@ def test_pairs_that_are_hardly_needed_can_stand_still():
     assert claims["previous-token-fast"].verdict == "untested"
 
 
+def test_half_that_does_most_of_the_work_as_some_random_halves_do_holds_in_part():
+    found = measured(FALLING)
+    for limit, verdict in ((0.9, "holds"), (0.0, "partly")):
+        changed = {"half_by_chance": synthetic.null(1.0, limit)}
+        claim = claims_of(synthetic.measured_with(found.metrics, changed))["fast-half-enough"]
+        assert claim.verdict == verdict
+
+
 def examples():
     yield measured(FALLING, weights_of({(0, 1)}))
 

@@ -165,7 +165,8 @@ def test_a_plane_must_do_better_than_any_other_would(area, limit, verdict):
     claims = TOKEN_SVD.claims(synthetic.measured_with(metrics, inside))
     claim = {c.id: c for c in claims}["space-plane"]
     assert (claim.verdict, claim.threshold) == (verdict, max(0.9, limit))
-    assert f"At least {max(0.9, limit):.2f} is needed." in claim.answer
+    needed = f"More than {limit:.2f}, the 99th percentile of chance," if limit > 0.9 else "At least 0.90"
+    assert (f" {needed} is needed." in claim.answer) is (verdict == "fails")
 
 
 # The longest and shortest tokens

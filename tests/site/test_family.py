@@ -191,7 +191,9 @@ def test_its_curve_is_set_beside_that_of_learned_positions():
     beside = member(
         "stdlib-learned", "learned positions", stages=[{**STAGE, "share": 0.4, "layer": 1}], clump="holds"
     )
-    assert answers(family(beside, alone))[OWN].answer.endswith(" With learned positions, position explains 40 % at layer 1.")
+    assert answers(family(beside, alone))[OWN].answer.endswith(
+        " With learned positions, position explains 40 % at layer 1."
+    )
 
 
 def test_when_claims_appear_is_shown_beside_the_loss():

@@ -8,6 +8,7 @@ import pytest
 from generators.site.family import FamilyLesson, Survival, what_readers_asked
 from generators.site.generality import generality
 from generators.site.learned import lessons
+from generators.site.pages import MANY
 from generators.site.words import environment
 from tests.site.stand_ins import RULES, claim
 
@@ -248,7 +249,7 @@ def test_of_the_helix_both_counts_are_given(holding):
 def short(*pages, in_series=()):
     source = '{% import "macros.j2" as m with context %}{% include "generality.md.j2" %}'
     found = general(*pages, in_series=in_series)
-    return environment().from_string(source).render(root="../", pages=pages, general=found, is_many=False)
+    return environment().from_string(source).render(root="../", pages=pages, general=found, is_many=len(pages) > MANY)
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,11 @@ def along(kind, *verdicts, seeds=()):
             "Holds at every step that can test it, 1 to 2 (effect 2 at step 1, 3 at step 2). Untested in 1 of 3 models.",
         ),
         ("step", "untested, partly 0.5, partly 0.6", "Untested in 1 of 3 models."),
-        ("step", "untested, holds 2", "Holds at step 1, the only one that can test it (2). Untested in 1 of 2 models."),
+        (
+            "step",
+            "untested, holds 2",
+            "Holds at step 1, the only one that can test it (2). Untested in 1 of 2 models.",
+        ),
         ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (2 to 3)."),
         ("seed", "holds 2, fails 0.5, holds 2.5", "Seeds disagree: it holds in 2, fails in 1 of 3 (0.5 to 2.5)."),
         ("seed", "untested, fails 0.5", "The only seed tested fails (0.5). Untested in 1 of 2 models."),

@@ -26,6 +26,7 @@ def _rests(measured: Measurements[AnchorMetrics]) -> Tested:
         row["on_first"],
         f"L{row['layer']}H{row['head']} gives the first token {row['on_first']:.2f} of its attention, the most of "
         f"all heads. No head gives any other early position more than {metrics['other_positions']:.2f}.",
+        form="{:.2f}",
         baseline=metrics["uniform"],
         interval=(row["low"], row["high"]),
         also=row["on_first"] > metrics["other_positions"],
@@ -37,11 +38,19 @@ def _massive(measured: Measurements[AnchorMetrics]) -> Tested:
     return Tested(
         row["over_median"],
         f"At layer {row['layer']}, channel {row['channel']} is {row['over_median']:.0f} times as large at the first "
-        f"token as the median activation, and {row['over_elsewhere']:.1f} times as large as at other positions. "
-        f"There the largest channel is {row['others_median']:.0f} times the median.",
+        f"token as the median activation, and {row['over_elsewhere']:.1f} times as large as at other positions"
+        f"{_as_elsewhere(row)}. At other positions the largest channel is {row['others_median']:.0f} times the "
+        "median.",
+        form="{:.0f} times",
         chance=chance(measured.metrics["massive_by_chance"]),
         also=row["over_elsewhere"] >= ELSEWHERE,
     )
+
+
+def _as_elsewhere(row: AnchorStageRow) -> str:
+    """Return what a channel that is large enough misses by being nearly as large elsewhere."""
+    few = row["over_median"] >= MASSIVE and row["over_elsewhere"] < ELSEWHERE
+    return f", where {ELSEWHERE:g} times is needed" if few else ""
 
 
 def _needed(measured: Measurements[AnchorMetrics]) -> Tested | Untested:
@@ -54,8 +63,10 @@ def _needed(measured: Measurements[AnchorMetrics]) -> Tested | Untested:
     return Tested(
         rows["share"],
         f"Replacing row 0 of P by the mean row costs {rows['first_by_mean']['mean']:.3f} ({rows['unit']}), "
-        f"{rows['share']:.0%} of what replacing all rows costs. The dearest of {len(rows['others'])} other rows "
-        f"costs {dearest:.3f}.",
+        f"{rows['share']:.0%} of what replacing all rows costs. On fewer windows it costs {rows['few_first']:.3f}, "
+        f"and the dearest of {len(rows['others'])} other rows {dearest:.3f}"
+        f"{'' if rows['few_first'] > dearest else ': row 0 must cost more'}.",
+        form="{:.0%}",
         interval=(rows["share_low"], rows["share_high"]),
         also=rows["few_first"] > dearest,
     )

@@ -23,6 +23,7 @@ ReadNull = Literal["reads_tokens", "writes_positions", "mlp_reads_tokens"]
 # Of the energy or overlap that chance leaves to be had: (share - chance) / (1 - chance). One scale for all widths, on
 # which chance is 0 and a matrix that lies in the directions as a whole is 1.
 BEYOND_CHANCE = 0.05
+SCALED = "{:.2f}"  # how a sentence writes it
 IGNORES_AT_MOST, IGNORES_IN_WORDS = 0.5, "half"  # of chance, below which that scale depends on the width
 NO_TOKENS = "The token embedding isn't in this checkpoint."
 Share = RawAndFolded | LayerShare
@@ -65,15 +66,16 @@ def _reads_positions(measured: Measurements[AttentionMetrics]) -> Tested:
     return Tested(
         value,
         f"P's top five directions hold {q:.1%} and {k:.1%} of the five leading directions of layer-0 Q and K"
-        f"{_raw_beside(*sides)}; chance {by_chance:.1%}. {_needed(value, null)}",
+        f"{_raw_beside(*sides)}; chance {by_chance:.1%}. {_scaled('The smaller is', value, null)}",
+        form=SCALED,
         chance=null,
     )
 
 
-def _needed(value: float, null: Chance | None) -> str:
-    """Return how far beyond chance a value lies, and how far it has to."""
+def _scaled(that_is: str, value: float, null: Chance | None) -> str:
+    """Return how far beyond chance a value lies, and how far chance reaches."""
     limit = "" if null is None else f"; the 99th percentile of chance is {null.limit:z.3f}"
-    return f"Of what chance leaves, that is {value:z.3f}{limit}, and {BEYOND_CHANCE:g} is needed."
+    return f"{that_is} {value:z.3f} of what chance leaves{limit}."
 
 
 def _share(measured: Measurements[AttentionMetrics], source: Source, matrix: Matrix) -> LayerShare | None:
@@ -120,7 +122,9 @@ def _shares(
     return Tested(
         value,
         f"{of} {each} {'lies' if len(found) == 1 else 'lie'} in {whose} top {metrics['k']} directions"
-        f"{_raw_beside(*found)}; chance {by_chance:.1%}. {_needed(value, drawn)}",
+        f"{_raw_beside(*found)}; chance {by_chance:.1%}. "
+        f"{_scaled('That is' if len(found) == 1 else 'The smallest is', value, drawn)}",
+        form=SCALED,
         chance=drawn,
     )
 
@@ -134,7 +138,8 @@ def _mlp_ignores(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
     return Tested(
         share,
         f"Of the energy of the layer-0 MLP's input, {share:.2%} lies in P's top {metrics['k']} directions"
-        f"{_raw_beside(found)}; chance {by_chance:.2%}. At most {IGNORES_AT_MOST * by_chance:.2%} is needed.",
+        f"{_raw_beside(found)}; chance {by_chance:.2%}.",
+        form="{:.2%}",
         chance=chance(metrics["chance"]["mlp_reads_positions"]),
         holds_at=IGNORES_AT_MOST * by_chance,
     )
@@ -165,11 +170,19 @@ def _best(
     return Tested(
         best["weight_at_1"],
         f"{who} mainly to the previous token {how}. The largest weight there is {best['weight_at_1']:.2f} "
-        f"(L{best['layer']}H{best['head']}){limit}. At least {SMALLEST_WEIGHT:g} is needed.{_beyond_layer_0(found)}",
+        f"(L{best['layer']}H{best['head']}){limit}.{_beyond_layer_0(found)}{_elsewhere(best)}",
+        form="{:.2f}",
         chance=null,
         interval=interval,
         also=best["peak_offset"] == 1,
     )
+
+
+def _elsewhere(best: Head | TokenHead) -> str:
+    """Return where a head looks most that gives the previous token enough; nothing where that is the previous one."""
+    if best["peak_offset"] == 1 or best["weight_at_1"] < SMALLEST_WEIGHT:
+        return ""
+    return f" Its weights must peak there, and they peak at offset {best['peak_offset']}."
 
 
 def _beyond_layer_0(heads: Sequence[Head | TokenHead]) -> str:
@@ -184,7 +197,7 @@ RULES = (
     Rule(
         id="qk-read-positions",
         short="Q, K read P",
-        statement="Layer-0 queries and keys read P's top directions.",
+        statement="Layer-0 queries and keys read P's top directions more than by chance.",
         value="smaller share of Q's and K's five leading directions in P's, gain folded in, beyond chance 5/d",
         holds=BEYOND_CHANCE,
         unit="of what chance leaves",
@@ -193,7 +206,7 @@ RULES = (
     Rule(
         id="qkv-read-tokens",
         short="Q, K, V read E",
-        statement="Layer-0 queries, keys and values read the tokens' top directions.",
+        statement="Layer-0 queries, keys and values read the tokens' top directions more than by chance.",
         value="smallest share of Q, K and V in the top k directions of E, gain folded in, beyond chance k/d",
         holds=BEYOND_CHANCE,
         unit="of what chance leaves",
@@ -202,7 +215,7 @@ RULES = (
     Rule(
         id="writes-positions",
         short="O writes P",
-        statement="Attention writes into the positions' directions.",
+        statement="Layer-0 attention writes into the positions' directions more than by chance.",
         value="layer-0 O share in the top k directions of P, beyond chance k/d",
         holds=BEYOND_CHANCE,
         unit="of what chance leaves",
@@ -211,7 +224,7 @@ RULES = (
     Rule(
         id="mlp-reads-tokens",
         short="MLP reads E",
-        statement="The MLP reads the tokens' top directions.",
+        statement="The layer-0 MLP reads the tokens' top directions more than by chance.",
         value="layer-0 MLP-in share in the top k directions of E, gain folded in, beyond chance k/d",
         holds=BEYOND_CHANCE,
         unit="of what chance leaves",
@@ -220,7 +233,7 @@ RULES = (
     Rule(
         id="mlp-ignores-positions",
         short="MLP ignores P",
-        statement="The MLP ignores positions.",
+        statement="The layer-0 MLP reads P's top directions less than half as much as by chance.",
         value="layer-0 MLP-in share in the top k directions of P, gain folded in",
         sense="at most",
         unit="share of energy",
@@ -230,7 +243,7 @@ RULES = (
     Rule(
         id="previous-token-head",
         short="previous-token head",
-        statement="Some head finds the previous token by position alone.",
+        statement="Some head attends mainly to the previous token by position alone.",
         value="best mean weight at offset 1 of any head, positions alone",
         holds=SMALLEST_WEIGHT,
         unit="attention weight",
@@ -240,7 +253,7 @@ RULES = (
     Rule(
         id="previous-token-with-tokens",
         short="previous token, with E",
-        statement="Some head finds the previous token with tokens on the positions.",
+        statement="Some head attends mainly to the previous token with tokens on the positions.",
         value="best mean weight at offset 1 of any head, with tokens drawn on the positions",
         holds=SMALLEST_WEIGHT,
         unit="attention weight",

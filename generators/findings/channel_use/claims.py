@@ -51,6 +51,7 @@ def _leans(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
         f"Holding channel {row['channel']}, {NAMES[row['why']]}, at its mean costs {row['cost']:.3g} {unit} (95 % "
         f"interval {row['low']:.3g} to {row['high']:.3g}). Of {count} channels it ranks {rank} by cost (p = "
         f"{rank / count:.3f}); the median of the others is {median:.3g}.",
+        form="p = {:.2f}",
         baseline=0.5,
         also=row["cost"] > 0,
     )
@@ -72,6 +73,7 @@ def _guess(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
         row["unigram_rho"],
         f"With channel {row['channel']} held, what tokens gain in log-probability correlates with frequency at "
         f"{row['unigram_rho']:+.2f} (ranks); with each of {len(others)} others held, at {lowest:+.2f} or more.",
+        form="{:+.2f}",
         baseline=float(np.median(rhos)) if rhos else None,
         also=own["unigram_rho"] is not None and own["unigram_rho"] < lowest,
     )

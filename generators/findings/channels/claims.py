@@ -20,7 +20,8 @@ def _few_channels(measured: Measurements[ChannelsMetrics]) -> Tested:
     return Tested(
         needed / d,
         f"{needed} of {d} channels ({needed / d:.1%}) hold 90 % of P's variance; with the stream turned at random it "
-        f"takes {turned['median']:.1%} (1st percentile {turned['limit']:.1%}). At most {FEW:.0%} is needed.",
+        f"takes {turned['median']:.1%} (1st percentile {turned['limit']:.1%}).",
+        form="{:.0%}",
         chance=chance(turned),
         interval=pair(metrics["intervals"]["channels_for_90"]),
     )
@@ -42,7 +43,8 @@ def _tokens_avoid(measured: Measurements[ChannelsMetrics]) -> Tested | Untested:
         overlap,
         f"{overlap} of the {k} position channels are among the {k} channels in which tokens vary least; {k} random "
         f"channels {by_chance:.1f}, randomly turned axes {turned['median']:.0f} (99th percentile "
-        f"{turned['limit']:.0f}). At least {least:.3g} is needed.",
+        f"{turned['limit']:.0f}).",
+        form="{:.3g}",
         chance=chance(turned),
         holds_at=least,
     )
@@ -62,11 +64,8 @@ def _quiet_where_loud(measured: Measurements[ChannelsMetrics]) -> Tested | Untes
     errors = -ERRORS / sqrt(metrics["n_channels"] - 1)
     return Tested(
         rho,
-        {
-            "holds": f"{how}: tokens are quiet where positions are loud.",
-            "partly": f"{how}. At most {min(QUIET, errors):.2f} is needed to hold.",
-            "fails": f"{how}. At most {min(QUIET_PARTLY, errors):.2f} is needed.",
-        },
+        {"holds": f"{how}: tokens are quiet where positions are loud.", "fails": f"{how}."},
+        form="{:.2f}",
         chance=chance(turned),
         interval=pair(metrics["intervals"]["spearman_position_std_token_std"]),
         holds_at=min(QUIET, errors),

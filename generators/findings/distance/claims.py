@@ -20,6 +20,7 @@ def _alone(measured: Measurements[DistanceMetrics]) -> Tested:
         row["share"],
         f"One profile over distances explains {row['share']:.1%} of the variance of the scores of "
         f"L{row['layer']}H{row['head']}, the most of all heads.",
+        form="{:.0%}",
         chance=chance(measured.metrics["largest_by_chance"]),
         interval=(row["low"], row["high"]),
     )
@@ -32,7 +33,9 @@ def _blind(measured: Measurements[DistanceMetrics]) -> Tested | Untested:
     return Tested(
         row["share"],
         f"Without positions, distance explains at most {row['share']:.1%} of the variance of scores in layer 0 "
-        f"(head {row['head']}).",
+        f"(head {row['head']}); with offsets shuffled, "
+        f"{measured.metrics['largest_first_by_chance']['median']:.2%}.",
+        form="{:.0%}",
         baseline=measured.metrics["largest_first_by_chance"]["median"],
         interval=(row["low"], row["high"]),
     )
@@ -52,7 +55,7 @@ RULES = (
     Rule(
         id="first-layer-blind",
         short="layer 0 blind",
-        statement="Without positions the first layer can't tell distances.",
+        statement="Without positions the first layer hardly tells distances.",
         value="the same, largest of layer 0",
         sense="at most",
         holds=BLIND,

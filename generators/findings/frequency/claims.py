@@ -41,6 +41,7 @@ def _tracks(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
     return Tested(
         value,
         _of_the_channel(m, axes, nulls["drift"]),
+        form="{:.2f}",
         chance=chance(axes),
         interval=pair(intervals["frequency_channel"]),
         holds_at=max(TRACKS, axes["limit"], nulls["drift"]["limit"] + CLEARLY),
@@ -62,7 +63,7 @@ def _of_the_channel(m: FrequencyMetrics, axes: StoredChance, drift: StoredChance
         return f"{said}: {_spread(m)}."
     if not _beyond_drift(abs(rho), drift):
         return f"{said}; {_only_drift(drift['limit'])}."
-    return f"{said}, drift along the ids {drift['limit']:.2f}. At least {TRACKS:g} is needed."
+    return f"{said}, drift along the ids {drift['limit']:.2f}."
 
 
 def _spread(m: FrequencyMetrics) -> str:
@@ -130,6 +131,7 @@ def _shorter(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
     return Tested(
         rho,
         _of_the_norm(rho, drift["limit"]),
+        form="{:.2f}",
         chance=chance(drift),
         interval=pair(intervals["norm_rho"]),
         holds_at=min(SHORTER, drift["limit"] - CLEARLY),
@@ -140,7 +142,7 @@ def _of_the_norm(rho: float, limit: float) -> str:
     """Return what norm and frequency have to do with one another; what drift gives is as likely on either side."""
     how = f"Norm and log-frequency correlate at rho {rho:+.2f}"
     if abs(rho) < -SHORTER:
-        return f"{how}: frequent tokens are hardly shorter or longer. At most {SHORTER:g} is needed."
+        return f"{how}: frequent tokens are hardly shorter or longer."
     if abs(rho) < abs(limit) + CLEARLY:
         return f"{how}; {_only_drift(limit)}."
     beyond = f"drift along the token ids alone {abs(limit):.2f}"
@@ -165,7 +167,7 @@ RULES = (
     Rule(
         id="frequency-is-ln2",
         short="frequency is ln2's",
-        statement="The frequency channel is the one ln2 singles out.",
+        statement="The channel that ln2 raises most often goes with frequency most.",
         value="rank by |rho| of the channel with the largest ln2 gain in most layers",
         sense="at most",
         holds=1,

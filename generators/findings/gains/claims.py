@@ -31,11 +31,8 @@ def _dials_down(measured: Measurements[GainsMetrics]) -> Tested | Untested:
     how = f"Layer 0's gain correlates with the position std of its channel at r = {value:+.2f}{limit}"
     return Tested(
         value,
-        {
-            "holds": f"{how}: layer 0 turns position channels down.",
-            "partly": f"{how}. At most {DOWN:+g} is needed to hold.",
-            "fails": f"{how}. At most {DOWN_PARTLY:+g} is needed.",
-        },
+        {"holds": f"{how}: layer 0 turns position channels down.", "fails": f"{how}."},
+        form="{:.2f}",
         chance=null,
         interval=pair(measured.metrics["intervals"]["dials_down"]),
     )
@@ -51,7 +48,8 @@ def _one_channel(measured: Measurements[GainsMetrics]) -> Tested | Untested:
     null = chance(measured.metrics["chance"]["layers_topped"])
     return Tested(
         topped,
-        f"{_who_tops(found, median)}{_by_chance(null, layers)}",
+        f"{_who_tops(found, median)}{_by_chance(null)}{_too_little(median)}",
+        form="{:.3g}",
         chance=null,
         holds_at=_least("holds", layers),
         partly_at=_least("partly", layers),
@@ -71,11 +69,15 @@ def _who_tops(found: ConsistentChannel, median: float | None) -> str:
     return f"Channel {found['channel']} has the largest |gain| of ln2 {in_layers}{ratio}."
 
 
-def _by_chance(null: Chance | None, layers: int) -> str:
-    limit = (
-        "" if null is None else f"{null.null.capitalize()}: {null.median:.0f} (99th percentile {null.limit:.0f}). "
-    )
-    return f" {limit}At least {_least('holds', layers):.3g} layers are needed."
+def _by_chance(null: Chance | None) -> str:
+    return "" if null is None else f" {null.null.capitalize()}: {null.median:.0f} (99th percentile {null.limit:.0f})."
+
+
+def _too_little(median: float | None) -> str:
+    """Return that a channel leads by less than is needed; nothing where it leads by enough."""
+    if median is None or median >= SMALLEST_RATIO:
+        return ""
+    return f" A median factor of {SMALLEST_RATIO:g} over the runner-up is needed."
 
 
 def _least(verdict: str, layers: int) -> float:

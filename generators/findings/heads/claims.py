@@ -38,7 +38,9 @@ def _previous_token(measured: Measurements[HeadsMetrics]) -> Tested:
     mean = mean_over_windows(_by_window(measured, 0, [index]), _files(measured))
     return Tested(
         row["on_text"],
-        f"{name(row)} gives the previous token {row['on_text']:.2f} of its attention, the most of all heads.",
+        f"{name(row)} gives the previous token {row['on_text']:.2f} of its attention, the most of all heads; a head "
+        f"that looks everywhere alike, {measured.metrics['uniform']:.2g}.",
+        form="{:.2f}",
         baseline=measured.metrics["uniform"],
         interval=(mean["low"], mean["high"]),
     )
@@ -59,6 +61,7 @@ def _inexact(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
         share,
         f"With positions in groups of ten, {which} keep{'s' if len(heads) == 1 else ''} {share:.0%} of the attention "
         f"given to the previous token; without positions, {without:.0%}.",
+        form="{:.0%}",
         baseline=without,
         interval=(low, high),
     )
@@ -77,11 +80,11 @@ def _foretold(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
         "Over heads, the weights on the previous token by positions alone and on text correlate at "
         f"{found['rho']:+.2f} (ranks). With heads shuffled within layers, 1 in 100 draws reaches "
         f"{found['chance_limit']:+.2f}.",
+        form="{:+.2f}",
         chance=Chance(
             "shufflings of heads within layers", found["chance_median"], found["chance_limit"], found["draws"]
         ),
         interval=(found["low"], found["high"]),
-        also=found["rho"] > found["chance_limit"],
     )
 
 
@@ -89,7 +92,7 @@ RULES = (
     Rule(
         id="previous-token-on-text",
         short="previous token",
-        statement="Some head attends to the previous token.",
+        statement="Some head attends mainly to the previous token.",
         value="largest mean weight on the previous token",
         holds=PREVIOUS["holds"],
         partly=PREVIOUS["partly"],
@@ -114,6 +117,7 @@ RULES = (
         holds=0.5,
         unit="rank correlation",
         also="beyond what shuffled heads give once in a hundred times",
+        over="over heads",
         test=_foretold,
     ),
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from generators.base.sentences import first
+from generators.base.sentences import first, many
 from generators.findings.induction.measure import InductionHeadRow, InductionMetrics
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
@@ -23,11 +23,17 @@ def best_of(metrics: InductionMetrics) -> InductionHeadRow:
 def _copies(measured: Measurements[InductionMetrics]) -> Tested:
     row, metrics = best_of(measured.metrics), measured.metrics
     found = chance(metrics["other_distances"])
-    beside = "" if found is None else f" At other distances, the strongest head gives {found.median:.3f}."
+    beside = f" A head that looks everywhere alike gives it {metrics['uniform']:.3f}."
+    if found is not None:
+        beside = (
+            f" At other distances, the strongest head gives {found.median:.3f} in the median (99th percentile "
+            f"{found.limit:.3f})."
+        )
     return Tested(
         row["copying"],
         f"On random tokens seen twice, L{row['layer']}H{row['head']} gives the token that followed "
         f"{row['copying']:.2f} of its attention.{beside}",
+        form="{:.2f}",
         baseline=metrics["uniform"],
         chance=found,
         interval=(row["low"], row["high"]),
@@ -41,14 +47,19 @@ def _needed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
     benefit = found["benefit"]
     if benefit["mean"] <= FEWEST_ERRORS * benefit["standard_error"]:
         return Untested("The model predicts the second half no better than the first.")
+    others = float(np.median(found["others"]))
+    more = found["lost"] > others + NEEDED["partly"]
+    few = found["lost"] < NEEDED["partly"] or more
+    no_more = "" if few else f" It must be {NEEDED['partly']:.0%} of the benefit more than the median."
     return Tested(
         found["lost"],
         f"The second half is predicted better by {benefit['mean']:.2f} nats per token. Silencing "
         f"L{row['layer']}H{row['head']} takes {found['lost']:.0%} of that; silencing one of {len(found['others'])} "
-        f"other heads, {float(np.median(found['others'])):.0%} (median).",
-        baseline=float(np.median(found["others"])),
+        f"other heads, {others:.0%} in the median and {max(found['others']):.0%} at most.{no_more}",
+        form="{:.0%}",
+        baseline=others,
         interval=(found["low"], found["high"]),
-        also=found["lost"] > float(np.median(found["others"])) + NEEDED["partly"],
+        also=more,
     )
 
 
@@ -61,11 +72,14 @@ def _fed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
     if not found["others"]:
         return Untested("There are too few other heads in front of it to compare with.")
     names = first(found["heads"], 4)
+    no_more = " It must be more than with any of these."
     return Tested(
         found["drop"],
         f"Silencing {names}, which look{'s' if len(found['heads']) == 1 else ''} most at the previous token, takes "
         f"{found['drop']:.0%} of the copying attention of L{row['layer']}H{row['head']}; silencing as many other "
-        f"heads in front of it, at most {max(found['others']):.0%} (median {float(np.median(found['others'])):.0%}).",
+        f"heads in front of it, at most {max(found['others']):.0%} (median {float(np.median(found['others'])):.0%}, "
+        f"{many(len(found['others']), 'set')} of heads).{'' if found['drop'] > max(found['others']) else no_more}",
+        form="{:.0%}",
         baseline=float(np.median(found["others"])),
         interval=(found["low"], found["high"]),
         also=found["drop"] > max(found["others"]),

@@ -24,6 +24,11 @@ class Known:
     most_often: int | None = None  # how often any token of the clump occurs, where that was counted
 
     @property
+    def among(self) -> bool:
+        """Return whether the clump holds at least half of them."""
+        return self.tokens > 0 and self.in_clump >= MOST_OF_THEM * self.tokens
+
+    @property
     def elsewhere(self) -> bool:
         """Return whether there are enough to tell that what huddles is something else."""
         return self.tokens >= FEWEST_KNOWN and self.in_clump < MOST_OF_THEM * self.tokens
@@ -55,15 +60,21 @@ def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
         f"typically {m['typical_distance']:.3g} away. At least {FEWEST_MEMBERS} tokens are needed; "
         f"{_what_is_known(clump['size'], sure)}."
     )
-    return Tested(clump["size"], answer, chance=null, also=sure is None or not sure.elsewhere)
+    return Tested(
+        clump["size"],
+        answer,
+        chance=null,
+        also=sure is not None and sure.among,
+        also_partly=sure is None or not sure.elsewhere,
+    )
 
 
 def _what_is_known(size: int, sure: Known | None) -> str:
     """Return what is known of the clump's tokens, and what is only inferred."""
     if sure is None:
-        return "that they were hardly trained is inferred from where they lie, nothing here says so"
+        return "nothing here says whether they are unused, so the claim holds in part at most"
     if not sure.tokens:
-        return f"the training text has every token, none of these more than {sure.most_often} times"
+        return f"the training text has every token, none of these more than {many(sure.most_often or 0, 'time')}"
     of_them = "all" if sure.in_clump == sure.tokens else str(sure.in_clump)
     found = f"{of_them} of the {sure.tokens} tokens {sure.how} are among them"
     if sure.elsewhere:
@@ -86,8 +97,10 @@ RULES = (
         statement="Unused tokens huddle.",
         value="tokens within the clump",
         holds=FEWEST_MEMBERS,
+        partly=FEWEST_MEMBERS,
         unit="tokens",
-        also=f"and at least half of the tokens known to be unused, if there are {FEWEST_KNOWN}",
+        also="and at least half of the tokens known to be unused; partly where none are known, or fewer than "
+        f"{FEWEST_KNOWN} and most of them elsewhere",
         test=_huddle,
     ),
 )

@@ -2,10 +2,13 @@
 
 from generators.findings.plantings import Controls, D, E, Planting, Scene, V, noise
 
+NEVER = -5.0  # log-frequency of a token that occurs never, where made-up counts are exp(5 + z) - 1
+
 
 def huddling(at: Scene, s: float) -> None:
     chosen = at.rng.choice(V, round(s), replace=False)
     at.weights[E][chosen] = noise(at, D) + 0.02 * noise(at, round(s), D)
+    at.z[chosen] = NEVER
 
 
 CONTROLS = Controls(

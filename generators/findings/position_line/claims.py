@@ -25,12 +25,22 @@ def _line(measured: Measurements[PositionLineMetrics]) -> Tested:
     return Tested(
         row["line_share"],
         f"Into layer {row['layer']}, the first component holds {row['line_share']:.0%} of the variance of the curve "
-        f"of positions and correlates with the position at {row['r']:.3f}.{by_chance}",
+        f"of positions and correlates with the position at {row['r']:.3f}{_not_in_step(row)}.{by_chance}",
+        form="{:.0%}",
         chance=found,
         interval=(row["line_low"], row["line_high"]),
         also=row["r"] >= CORRELATION["holds"],
         also_partly=row["r"] >= CORRELATION["partly"],
     )
+
+
+def _not_in_step(row: LineRow) -> str:
+    """Return what correlation is needed that a long enough first component misses."""
+    if row["r"] >= CORRELATION["holds"] or row["line_share"] < STRAIGHT["partly"]:
+        return ""
+    to_hold = " to hold" if row["r"] >= CORRELATION["partly"] else ""
+    needed = CORRELATION["holds" if to_hold else "partly"]
+    return f", where {needed:g} is needed{to_hold}"
 
 
 def _carried(measured: Measurements[PositionLineMetrics]) -> Tested:
@@ -39,13 +49,20 @@ def _carried(measured: Measurements[PositionLineMetrics]) -> Tested:
         row["channel_share"],
         f"Into layer {row['layer']}, channel {row['channel']} holds {row['channel_share']:.1%} of the variance of "
         f"the curve of positions. With the stream turned at random, some channel holds {by_chance['median']:.1%}.",
+        form="{:.0%}",
         chance=chance(by_chance),
         interval=(row["channel_low"], row["channel_high"]),
     )
 
 
 def _needed(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
-    cost = measured.metrics["cost"]
+    cost, row = measured.metrics["cost"], middle_of(measured.metrics)
+    limit = measured.metrics["channel_by_chance"]["limit"]
+    if row["channel_share"] <= limit:
+        return Untested(
+            f"No channel carries position: {row['channel_share']:.1%} of the curve lies in channel {row['channel']}, "
+            f"and turned at random some channel holds {limit:.1%} once in 100 draws."
+        )
     if len(cost["others"]) < FEWEST_OTHERS:
         return Untested(
             f"Only {len(cost['others'])} other channels were held, too few to say how rare such a cost is."
@@ -59,6 +76,7 @@ def _needed(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
         f"Holding channel {cost['channel']} at its mean costs {held['mean']:.3f} ({cost['unit']}); of {len(others)} "
         f"other channels {dearer or 'none'} cost{'s' if dearer == 1 else ''} more, and the median is "
         f"{found['median']:.3f}.",
+        form="{:.3f}",
         chance=chance(found),
         interval=(held["low"], held["high"]),
         holds_at=found["limit"],

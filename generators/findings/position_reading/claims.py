@@ -42,7 +42,8 @@ def _position_heads(measured: Measurements[PositionReadingMetrics]) -> Tested | 
     return Tested(
         value,
         f"L0H{top['head']} reads positions {value:.2g} times as strongly as the median head{others}; "
-        f"{_chance(found, '.2g')}. {needed:.2g} times is needed.",
+        f"{_chance(found, '.2g')}.",
+        form="{:.2g} times",
         chance=found,
         interval=pair(metrics["intervals"]["times_median"]),
         holds_at=needed,
@@ -53,13 +54,14 @@ def _reads_main_plane(measured: Measurements[PositionReadingMetrics]) -> Tested 
     metrics, share = measured.metrics, measured.metrics["plane"]["share"]
     found = Chance(**metrics["chance"]["in_plane"])
     if share >= ALL_OF_P:
-        return Untested(f"The main plane holds {share:.1%} of P's variance: whatever is read lies in it.")
+        return Untested(f"The main plane holds {share:.1%} of the variance of P: whatever is read lies in it.")
     value = metrics["effects"]["in_plane"]
     needed = found.median + OF_REST * (1 - found.median)
     return Tested(
         value,
         f"{value:.0%} of what the first layer reads of positions lies in the main plane, which holds {share:.0%} of "
-        f"P's variance; {_chance(found, '.0%')}. {needed:.0%} is needed.",
+        f"the variance of P between outliers; {_chance(found, '.0%')}.",
+        form="{:.0%}",
         chance=found,
         interval=pair(metrics["intervals"]["in_plane"]),
         holds_at=needed,
@@ -72,8 +74,8 @@ def _turned(measured: Measurements[PositionReadingMetrics]) -> Tested:
     return Tested(
         value,
         f"{value:.0%} of what is read in the main plane compares rows a quarter turn apart, and "
-        f"{metrics['rotation']:.0%} of it is a rotation{_where(metrics)}; {_chance(found, '.0%')}. "
-        f"{TURNED:.0%} is needed.",
+        f"{metrics['rotation']:.0%} of it is a rotation{_where(metrics)}; {_chance(found, '.0%')}.",
+        form="{:.0%}",
         chance=found,
         interval=pair(metrics["intervals"]["turned"]),
     )
@@ -86,7 +88,8 @@ def _where(metrics: PositionReadingMetrics) -> str:
     if tokens is None or top["degrees_back"] is None:
         return ""
     side = "back" if tokens > 0 else "ahead"
-    return f" (L0H{top['head']}: {abs(top['degrees_back']):.0f}°, best match {abs(tokens):.0f} tokens {side})"
+    far = f"{abs(tokens):.0f} token{'' if round(abs(tokens)) == 1 else 's'}"
+    return f" (L0H{top['head']}: {abs(top['degrees_back']):.0f}°, best match {far} {side})"
 
 
 def _chance(found: Chance, how: str) -> str:
@@ -98,7 +101,7 @@ RULES = (
     Rule(
         id="position-heads",
         short="position heads",
-        statement="A few heads of the first layer read positions far more than the others.",
+        statement="Some head of the first layer reads positions far more than the median head.",
         value="how strongly the strongest head reads the position curve, in times the median head",
         unit="times",
         holds_as=f"{STRONG:g} times, and {TIMES_CHANCE:g} times chance",
@@ -116,7 +119,7 @@ RULES = (
     Rule(
         id="reads-rotated",
         short="reads rotated",
-        statement="The first layer compares positions by a rotation of the main plane.",
+        statement="The first layer compares positions about a quarter turn apart in the main plane.",
         value="share of what is read there that compares rows a quarter turn apart",
         unit="share",
         holds=TURNED,

@@ -41,6 +41,7 @@ def _tested(
     return Tested(
         found["share"],
         f"{how}.",
+        form="{:.1%}",
         baseline=None if beside is None else beside["share"],
         interval=(found["share_low"], found["share_high"]),
     )
@@ -78,8 +79,8 @@ RULES = (
     ),
     Rule(
         id="off-curve-noise",
-        short="fuzz is noise",
-        statement="What is off the smooth curve is noise.",
+        short="fuzz not needed",
+        statement="What is off the smooth curve is not needed.",
         value=f"damage of smoothing positions by {CLAIM_WIDTH}",
         sense="at most",
         holds=0.005,
@@ -105,7 +106,7 @@ RULES = (
     Rule(
         id="weak-channels-disposable",
         short="weak half idle",
-        statement="Weak channels are disposable.",
+        statement="The weaker half of P's channels is disposable.",
         value="damage of holding the weaker half of the channels at their mean",
         sense="at most",
         holds=0.05,

@@ -29,6 +29,7 @@ def _third(measured: Measurements[RogueMetrics]) -> Tested | Untested:
         f"At layer {row['layer']}, channel {row['channel']} makes {row['share']:.0%} of the mean cosine of "
         f"{row['mean_cosine']:.2f}. Without it the mean cosine is {row['without_1']:.2f}; with the stream turned at "
         f"random, some channel makes {by_chance['median']:.0%}.",
+        form="{:.0%}",
         chance=chance(by_chance),
         interval=(row["low"], row["high"]),
     )
@@ -40,6 +41,12 @@ def _ranked(
     row = rogue_of(metrics)
     if row is None:
         return Untested(NOT_ALIKE)
+    least_share = max(PARTLY, metrics["largest_by_chance"]["limit"])
+    if row["share"] < least_share:
+        return Untested(
+            f"No channel makes {least_share:.0%} of the mean cosine at any layer: channel {row['channel']} makes "
+            f"most, {row['share']:.0%} at layer {row['layer']}."
+        )
     if found is None:
         return Untested(absent)
     if found["channels"] < FEWEST_CHANNELS:
@@ -48,9 +55,10 @@ def _ranked(
     return Tested(
         found["rank"] / found["channels"],
         f"Channel {row['channel']}, which makes most of the mean cosine at layer {row['layer']}, has place "
-        f"{found['rank']} of {found['channels']} by {what} ({found['size']:.2f}).{first}",
+        f"{found['rank']} of {found['channels']} by {what} ({found['size']:.2f}).{first} It must be the first, "
+        f"with at least {least:g}.",
         baseline=0.5,
-        also=found["size"] >= least,
+        also=found["rank"] == 1 and found["size"] >= least,
     )
 
 
@@ -81,23 +89,23 @@ RULES = (
     Rule(
         id="rogue-is-ln2",
         short="rogue is ln2's",
-        statement="That channel is the one that ln2 singles out.",
+        statement="That channel has the largest gain in ln2, too.",
         value="share of channels whose median gain in ln2 is as large",
         sense="at most",
         holds=RARE,
         unit="of channels",
-        also=f"that gain is at least {GAIN:g} times the median",
+        also=f"none has a larger one, and it is at least {GAIN:g} times the median",
         test=_ln2,
     ),
     Rule(
         id="rogue-is-frequency",
         short="rogue is frequency's",
-        statement="That channel is the frequency channel.",
+        statement="That channel goes with frequency most, too.",
         value="share of channels that correlate as strongly with token frequency",
         sense="at most",
         holds=RARE,
         unit="of channels",
-        also=f"that correlation is at least {CORRELATION:g}",
+        also=f"none correlates more strongly, and that correlation is at least {CORRELATION:g}",
         test=_frequency,
     ),
 )

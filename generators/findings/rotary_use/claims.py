@@ -19,7 +19,10 @@ def damage_of(metrics: RotaryUseMetrics, which: Which, turning: int) -> TurningR
 def _tested(
     metrics: RotaryUseMetrics, turning: int, worst: float, by_chance: StoredChance | None, what: str
 ) -> Tested | Untested:
-    """Return the damage of all but the fastest pairs standing still, `what` in words, beside random pairs."""
+    """Return the damage of all but the fastest pairs standing still, `what` in words, beside random pairs.
+
+    To hold, it must be less than with 99 % of the sets of random pairs; for `partly`, than with half of them.
+    """
     stopped = metrics["stopped"]
     if stopped["mean"] <= FEWEST_ERRORS * stopped["standard_error"]:
         return Untested("Stopping all pairs costs this model nothing that these windows can show.")
@@ -36,7 +39,9 @@ def _tested(
     return Tested(
         found["damage"],
         f"{what} costs {_percent(found['damage'])} of what it costs to stop all {metrics['pairs']} pairs{beside}.",
+        form="{:.1%}",
         chance=chance(by_chance),
+        partly_limit=None if by_chance is None else by_chance["median"],
         interval=(found["low"], found["high"]),
     )
 
@@ -70,8 +75,10 @@ def _fast_heads(measured: Measurements[RotaryUseMetrics]) -> Tested | Untested:
     return Tested(
         found["rho"],
         f"Over {len(rows)} heads, attention to the previous token and the share of scores from the faster half of "
-        f"the pairs correlate at {found['rho']:+.2f} (ranks). L{best['layer']}H{best['head']} looks most at the "
-        f"previous token and gets {best['fast_share']:.0%} of its scores from them.",
+        f"the pairs correlate at {found['rho']:+.2f} (ranks); with heads exchanged within layers, 1 in 100 draws "
+        f"reaches {found['by_chance']['limit']:+.2f}. L{best['layer']}H{best['head']} looks most at the previous "
+        f"token and gets {best['fast_share']:.0%} of its scores from them.",
+        form="{:+.2f}",
         chance=chance(found["by_chance"]),
         interval=(found["low"], found["high"]),
     )
@@ -86,6 +93,7 @@ RULES = (
         sense="at most",
         holds=IDLE,
         unit="of stopping all pairs",
+        also="and less than with 99 % of random quarters",
         test=_slow_quarter,
     ),
     Rule(
@@ -97,6 +105,7 @@ RULES = (
         holds=MOSTLY["holds"],
         partly=MOSTLY["partly"],
         unit="of stopping all pairs",
+        also="and less than with 99 % of random halves (partly: with half of them)",
         test=_fast_half,
     ),
     Rule(
@@ -106,6 +115,7 @@ RULES = (
         value="rank correlation over heads of attention to the previous token with the fast half's share of scores",
         holds=0.5,
         unit="rank correlation",
+        over="over heads",
         test=_fast_heads,
     ),
 )

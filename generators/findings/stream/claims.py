@@ -1,11 +1,16 @@
 """What is claimed of positions in the stream: rules, numbers and sentences."""
 
+import numpy as np
+
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
 from generators.findings.stream.measure import StageRow, StreamMetrics
 
 RELIABLE = 0.9  # correlation of the curve from one half of the windows with that from the other
 SHARE = {"holds": 0.05, "partly": 0.02}
+# Share of the variance of a long random walk in many channels in its first three components, 6 / (pi k)^2 each.
+WALK = float(sum(6 / (np.pi * k) ** 2 for k in (1, 2, 3)))
+LOW = {"holds": 0.9, "partly": round(WALK, 2)}
 
 
 def _middle(metrics: StreamMetrics) -> StageRow:
@@ -22,6 +27,7 @@ def _last(measured: Measurements[StreamMetrics]) -> Tested:
         row["share"],
         f"At layer {row['layer']}, half way, {row['share']:.1%} of the variance of hidden states lies between "
         f"positions{_halves(row)}.",
+        form="{:.0%}",
         baseline=0.0,
         interval=(row["share_low"], row["share_high"]),
         also=_reliable(row),
@@ -31,7 +37,8 @@ def _last(measured: Measurements[StreamMetrics]) -> Tested:
 def _halves(row: StageRow) -> str:
     if row["reliability"] is None:
         return ""
-    return f"; the curves of both halves of the windows correlate at {row['reliability']:.3f}"
+    needed = "" if _reliable(row) else f", and {RELIABLE:g} is needed for them to be one curve"
+    return f"; the curves of both halves of the windows correlate at {row['reliability']:.3f}{needed}"
 
 
 def _low_dimensional(measured: Measurements[StreamMetrics]) -> Tested | Untested:
@@ -40,7 +47,10 @@ def _low_dimensional(measured: Measurements[StreamMetrics]) -> Tested | Untested
         return Untested("Half way there is no curve of positions that both halves of the windows agree on.")
     return Tested(
         row["ev3"],
-        f"At layer {row['layer']}, half way, three components hold {row['ev3']:.1%} of the variance of the curve.",
+        f"At layer {row['layer']}, half way, three components hold {row['ev3']:.1%} of the variance of the curve; of "
+        f"that of a long random walk, {WALK:.0%}.",
+        form="{:.0%}",
+        baseline=WALK,
         interval=(row["ev3_low"], row["ev3_high"]),
     )
 
@@ -52,7 +62,8 @@ def _apart(measured: Measurements[StreamMetrics]) -> Tested | Untested:
     return Tested(
         row["incoherence"],
         f"At layer {row['layer']}, half way, the largest |cosine| of a position's mean with a window's is "
-        f"{row['incoherence']:.2f}; with one side turned at random it is {chance['median']:.2f}.",
+        f"{row['incoherence']:.2f}; with one side turned at random it is {chance['median']:.2f} in the median.",
+        form="{:.2f}",
         chance=Chance("means of positions turned at random", chance["median"], chance["limit"], chance["draws"]),
         holds_at=chance["limit"],
         partly_at=chance["median"],
@@ -71,6 +82,7 @@ def _its_own(measured: Measurements[StreamMetrics]) -> Tested | Untested:
         row["share"],
         f"Without position embeddings, {row['share']:.1%} of the variance at layer {row['layer']} lies between "
         "positions.",
+        form="{:.0%}",
         baseline=0.0,
         interval=(row["share_low"], row["share_high"]),
     )
@@ -93,8 +105,8 @@ RULES = (
         short="three components",
         statement="The curve stays low-dimensional there.",
         value="EV3 of the position means at layer L/2",
-        holds=0.9,
-        partly=0.7,
+        holds=LOW["holds"],
+        partly=LOW["partly"],
         unit="of variance",
         test=_low_dimensional,
     ),

@@ -22,8 +22,8 @@ def _keep_apart(measured: Measurements[SubspacesMetrics]) -> Tested | Untested:
     limit = "" if null is None else f"; {null.null} {null.median:.2f} (1st percentile {null.limit:.2f})"
     return Tested(
         rivalry,
-        f"Tokens and positions overlap {rivalry:.2f} times as much as unrelated ones would{limit}. At most {APART:g} "
-        "is needed.",
+        f"Tokens and positions overlap {rivalry:.2f} times as much as unrelated ones would{limit}.",
+        form="{:.2f}",
         chance=null,
         interval=pair(measured.metrics["intervals"]["rivalry"]),
     )
@@ -38,7 +38,8 @@ def _in_tail(measured: Measurements[SubspacesMetrics], of: Literal["position", "
     return Tested(
         metrics[name],
         f"{metrics[name]:.1%} of the {of}s' energy lies in the tenth of the directions where {others} vary least; "
-        f"chance {metrics['chance_in_tail']:.1%}{limit}. At least {IN_TAIL:.0%} is needed.",
+        f"chance {metrics['chance_in_tail']:.1%}{limit}.",
+        form="{:.0%}",
         chance=null,
         interval=pair(metrics["intervals"][name]),
     )

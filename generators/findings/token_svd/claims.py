@@ -55,8 +55,8 @@ def _space_plane(measured: Measurements[TokenSvdMetrics]) -> Tested | Untested:
         f"The plane of the second and third directions separates tokens with a leading space with AUC "
         f"{areas['plane']:.2f} (second alone {areas['second']:.2f}, third {areas['third']:.2f}); planes turned at "
         f"random {planes['median']:.2f} (99th percentile {planes['limit']:.2f}), all channels "
-        f"{areas['held_out_all_channels']:.2f} on held-out tokens. At least {max(APART, planes['limit']):.2f} is "
-        f"needed.",
+        f"{areas['held_out_all_channels']:.2f} on held-out tokens.",
+        form="{:.2f}",
         chance=chance(planes),
         interval=pair(m["intervals"]["plane"]),
         holds_at=max(APART, planes["limit"]),

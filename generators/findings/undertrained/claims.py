@@ -18,6 +18,7 @@ def _unspeakable(measured: Measurements[UndertrainedMetrics]) -> Tested:
         m["unspeakable"] / m["candidates"],
         f"Of the {m['candidates']} candidates {m['unspeakable']} never get a probability of {SPEAKABLE:.0%}; of "
         f"{m['others']} other tokens drawn at random, {m['others_unspeakable']}.",
+        form="{:.0%}",
         chance=Chance("other tokens in place of candidates (binomial)", expected, limit, m["others"]),
         interval=(float(found.low), float(found.high)),
     )
@@ -31,6 +32,7 @@ RULES = (
         value=f"share of candidates whose largest probability stays below {SPEAKABLE:.0%}",
         holds=SHARE,
         unit="of candidates",
+        over="over candidates",
         test=_unspeakable,
     ),
 )
