@@ -69,7 +69,7 @@ def _percent(value: float, digits: int) -> str:
     """Return a share in percent; one that is close to 1 has as many digits as what it lacks."""
     rest = 1 - value
     if 0 < rest <= NEAR:
-        decimals = max(1, digits - 4 - math.floor(math.log10(rest)))
+        decimals = max(1, min(digits, digits - 4 - math.floor(math.log10(rest))))
     else:
         decimals = max(0, digits - 3 - math.floor(math.log10(abs(value)))) if value else 0
     return f"{_fixed(100 * value, min(decimals, MOST_DIGITS))}{NO_BREAK}%"
