@@ -69,7 +69,8 @@ def test_what_holds_with_learned_positions_alone_needs_them():
     rotary = member("stdlib-rotary", "rotations", winding="untested", clump="fails", low_rank="untested")
     found = answers(family(LEARNED, none, rotary))[NEED]
     assert found.answer == (
-        "3 claims hold with learned positions. With no positions and rotations instead, 1 still holds with at least one "
+        "3 claims hold with learned positions. With no positions and rotations instead, 1 still "
+        "holds with at least one "
         "of them, 1 holds with none of them and 1 can't be tested."
     )
     assert {part.words: ids(part) for part in found.parts} == {
@@ -109,7 +110,8 @@ def test_what_survives_a_change_and_what_seeds_unmake_anyway():
     seeds = page("stdlib-seeds", "seed", LEARNED, other)
     found = answers(family(LEARNED, three), seeds)
     assert found[RANK].answer == (
-        "3 claims hold with learned positions. With rank three, 1 still holds and 2 no longer hold. For “Positions wind” "
+        "3 claims hold with learned positions. With rank three, 1 still holds and 2 no longer "
+        "hold. For “Positions wind” "
         "and “Unused tokens huddle” the effect still reaches the threshold, but another condition fails."
     )
     assert {part.words: ids(part) for part in found[RANK].parts} == {
@@ -206,7 +208,8 @@ def test_when_claims_appear_is_shown_beside_the_loss():
     )
     found = answers(page("stdlib-gpt2-trajectory", "step", *steps, losses=losses))[WHEN]
     assert found.answer == (
-        "The loss has fallen half way by step 2 of 3. Of the 2 claims that come to hold during training, 1 does so before "
+        "The loss has fallen half way by step 2 of 3. Of the 2 claims that come to hold during "
+        "training, 1 does so before "
         "that step and 1 at it or later."
     )
     assert [ids(part) for part in found.parts] == [["winding"], ["clump"]]

@@ -93,7 +93,10 @@ def along(kind, *verdicts, seeds=()):
         (
             "step",
             "fails 0.1, holds 3, untested",
-            "Holds only at the last step that can test it, 1 (effect 0.1 at step 0, 3 at step 1). Untested in 1 of 3 models.",
+            (
+                "Holds only at the last step that can test it, 1 (effect 0.1 at step 0, 3 at step 1). "
+                "Untested in 1 of 3 models."
+            ),
         ),
         (
             "step",
@@ -109,7 +112,10 @@ def along(kind, *verdicts, seeds=()):
         (
             "step",
             "untested, holds 2, holds 3",
-            "Holds at every step that can test it, 1 to 2 (effect 2 at step 1, 3 at step 2). Untested in 1 of 3 models.",
+            (
+                "Holds at every step that can test it, 1 to 2 (effect 2 at step 1, 3 at step 2). Untested "
+                "in 1 of 3 models."
+            ),
         ),
         ("step", "untested, partly 0.5, partly 0.6", "Untested in 1 of 3 models."),
         (
