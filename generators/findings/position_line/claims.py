@@ -12,6 +12,7 @@ from generators.findings.position_line.measure import LineRow, PositionLineMetri
 STRAIGHT = {"holds": 0.8, "partly": 0.6}  # of the curve's variance in its first component
 CORRELATION = {"holds": 0.95, "partly": 0.9}  # of that component with the position
 CARRIED = {"holds": 0.5, "partly": 0.25}  # of the curve's variance in one channel
+RELIABLE = 0.9  # correlation of the curve from one half of the text with that from the other; below, noise shapes it
 
 
 def middle_of(metrics: PositionLineMetrics) -> LineRow:
@@ -19,8 +20,20 @@ def middle_of(metrics: PositionLineMetrics) -> LineRow:
     return metrics["layers"][metrics["middle"]]
 
 
-def _line(measured: Measurements[PositionLineMetrics]) -> Tested:
+def _noise(row: LineRow) -> Untested | None:
+    """Return why a curve can't be judged, None where both halves of the text give the same."""
+    if row["reliability"] >= RELIABLE:
+        return None
+    return Untested(
+        f"Before layer {row['layer']}, the curves of positions from both halves of the text correlate at "
+        f"{two(row['reliability'], RELIABLE)}; below {RELIABLE:g}, their shape is mostly noise."
+    )
+
+
+def _line(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
     row = middle_of(measured.metrics)
+    if noise := _noise(row):
+        return noise
     found = strictest(measured.metrics["straight_by_chance"])
     by_chance = "" if found is None else f" {found.null.capitalize()}: 99th percentile {share(found.limit)}."
     return Tested(
@@ -45,8 +58,10 @@ def _not_in_step(row: LineRow) -> str:
     return f", where {needed:g} is needed{to_hold}"
 
 
-def _carried(measured: Measurements[PositionLineMetrics]) -> Tested:
+def _carried(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
     row, by_chance = middle_of(measured.metrics), measured.metrics["channel_by_chance"]
+    if noise := _noise(row):
+        return noise
     return Tested(
         row["channel_share"],
         f"Before layer {row['layer']}, channel {row['channel']} holds {share(row['channel_share'])} of the variance "
@@ -76,13 +91,12 @@ def _needed(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
     dearer = int(np.sum(others >= cost["swept"]))
     unit = "in 1 − cosine" if cost["unit"] == "1 - cosine" else cost["unit"]
     return Tested(
-        held["mean"],
-        f"Fixing channel {cost['channel']} at its mean costs {two(held['mean'])} {unit}; of {len(others)} "
-        f"other channels {dearer or 'none'} cost{'s' if dearer == 1 else ''} more, and their median is "
-        f"{two(found['median'])}.",
+        cost["swept"],
+        f"Fixing channel {cost['channel']} at its mean costs {two(held['mean'])} {unit}, and {two(cost['swept'])} on "
+        f"the windows on which {len(others)} others were fixed; {dearer or 'none'} of these "
+        f"cost{'s' if dearer < 2 else ''} more, and their median is {two(found['median'])}.",
         form=two,
         chance=chance(found),
-        interval=(held["low"], held["high"]),
         holds_at=found["limit"],
         also=not dearer,
     )
