@@ -294,9 +294,8 @@ def _look_at_page(model: Model, store: Store, place: Path) -> None:
     staging = Staging(place / "pages", place / "cache")
     page = model_page(model, store, staging, lambda line: None)
     assert page is not None
-    text = (
-        environment().get_template("model.md.j2").render(root="../../", page=page, entities=[], beside_series=False)
-    )
+    template = environment().get_template("model.md.j2")
+    text = template.render(root="../../", page=page, entities=[], seeds={}, beside_series=False)
     for mark in ("<script>alert", "\u202e", "\x1b"):
         assert mark not in text, f"{mark!r} is on the page"
     assert not re.search(r"\b(nan|None|inf)\b", re.sub(r"<[^>]*>", "", text)), "a number that is none is on the page"

@@ -50,7 +50,7 @@ def test_one_finding_is_measured_anew_and_the_others_stay(tmp_path, monkeypatch,
     assert [now["date"], now["commit"], now["renewed"]] == [
         there["date"],
         there["commit"],
-        {"outliers": nulls.commit()},
+        {**there.get("renewed", {}), "outliers": nulls.commit()},
     ]
     clump = now["plantings"].pop(1)
     assert now["plantings"] == [first, second]

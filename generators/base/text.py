@@ -1,11 +1,18 @@
-"""Numbers, formulas and untrusted strings as they stand on a page."""
+"""Numbers, formulas and untrusted strings as pages show them."""
 
+import math
+import re
 from functools import cache
 from typing import Any
 
 from markupsafe import Markup
 
 SIGNIFICANT_DIGITS = 4
+NEAR = 0.05  # to one: what is closer has as many digits as what it lacks
+MOST_DIGITS = 6  # of a number in prose, where it has to differ from another one
+NO_BREAK = "\u00a0"
+PERCENT = re.compile(r"(?<=\d) ?%(?![0-9A-Fa-f]{2})")  # and no escape of an address
+MINUS = re.compile(r"(?<![\w.)\]/=-])-(?=\d)")
 ABSENT = "–"
 SYMBOLS = {"holds": "✓", "partly": "◐", "fails": "✗", "untested": "–"}  # of verdicts
 AS_ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'\\`*_{}[]()#+-.!|~^$:"})
@@ -25,6 +32,64 @@ def number(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(number(item) for item in value)
     return str(value)
+
+
+def two(value: float, *beside: float) -> str:
+    """Return a number for prose: two significant digits, and more where it would look like one of those `beside` it.
+
+    >>> two(0.02894), two(1234.5), two(0.4996, 0.5)
+    ('0.029', '1,234', '0.4996')
+    """
+    for digits in range(2, MOST_DIGITS):
+        text = _plain(value, digits)
+        if all(other == value or _plain(other, digits) != text for other in beside):
+            return text
+    return _plain(value, MOST_DIGITS)
+
+
+def share(value: float, *beside: float) -> str:
+    """Return a share in percent for prose: two significant digits, and more where it is close to 0 or 1, or `beside`.
+
+    >>> share(0.6323), share(0.9991), share(0.0286), share(0.8996, 0.9)
+    ('63\xa0%', '99.9\xa0%', '2.9\xa0%', '89.96\xa0%')
+    """
+    for digits in range(2, MOST_DIGITS):
+        text = _percent(value, digits)
+        if all(other == value or _percent(other, digits) != text for other in beside):
+            return text
+    return _percent(value, MOST_DIGITS)
+
+
+def typeset(sentence: str) -> str:
+    """Return a sentence with a no-break space before each %, and a minus sign where a number is negative."""
+    return MINUS.sub("−", PERCENT.sub(f"{NO_BREAK}%", sentence))
+
+
+def _percent(value: float, digits: int) -> str:
+    """Return a share in percent; one that is close to 1 has as many digits as what it lacks."""
+    rest = 1 - value
+    if 0 < rest <= NEAR:
+        decimals = max(1, min(digits, digits - 4 - math.floor(math.log10(rest))))
+    else:
+        decimals = max(0, digits - 3 - math.floor(math.log10(abs(value)))) if value else 0
+    return f"{_fixed(100 * value, min(decimals, MOST_DIGITS))}{NO_BREAK}%"
+
+
+def _plain(value: float, digits: int) -> str:
+    """Return a number with so many significant digits, none of its whole ones dropped, and no exponent."""
+    if not math.isfinite(value) or not value:
+        return f"{value:g}"
+    rest = 1 - abs(value)
+    if 0 < rest <= NEAR:  # a correlation of 0.997 is not 1
+        return _fixed(value, min(MOST_DIGITS, digits - 2 - math.floor(math.log10(rest))))
+    return _fixed(value, max(0, digits - 1 - math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))))
+
+
+def _fixed(value: float, decimals: int) -> str:
+    """Return a number with at most so many decimals: no noughts at the end, and none below zero."""
+    text = f"{value:,.{decimals}f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text.replace("-", "−")
 
 
 def in_markdown(text: str) -> Markup:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal
 
-from generators.base.text import number
+from generators.base.text import two, typeset
+from generators.findings.chance_words import in_plain_words
 from generators.findings.measured import Chance, M, Measurements, StoredChance
 
 Verdict = Literal["holds", "partly", "fails", "untested"]
@@ -18,6 +19,7 @@ Sense = Literal["at least", "at most"]  # of a threshold: on which side of it ev
 # positions, tokens or channels are left out and others counted again. A run samples text.
 IntervalKind = Literal["stability range", "95 % interval"]
 CLOSE = 0.10  # of a cutoff: within it a value without an interval is close
+Form = str | Callable[..., str]
 MOST_DIGITS = 6  # with which a sentence tells what is needed from the value
 
 
@@ -34,8 +36,8 @@ class Tested:
         holds_at: the threshold where the rule's is relative to chance; likewise `partly_at`.
         partly_limit: what `partly` must be beyond; the limit of `chance` if not given.
         also: whether the rule's further condition is met; `also_partly` where `partly` asks for less.
-        form: how the sentence writes a value ("{:.0%}"). With it, the answer of a claim that misses a cutoff ends by
-            saying which. What fails by its further condition must say so itself.
+        form: how the sentence writes a value ("{:.0%}", or a function such as `share`). With it, the answer of a
+            claim that misses a cutoff ends by saying which. What fails by its further condition must say so itself.
     """
 
     value: float | None
@@ -48,7 +50,7 @@ class Tested:
     partly_limit: float | None = None
     also: bool = True
     also_partly: bool | None = None
-    form: str = ""
+    form: Form = ""
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def decide(finding: str, rule: Rule[Any], tested: Tested, interval_kind: Interva
     """
     holds_at = rule.holds if tested.holds_at is None else tested.holds_at
     chance, value = tested.chance, tested.value
-    if chance and value is not None and rule.reached(chance.median, holds_at) and rule.reached(value, holds_at):
+    if chance and value is not None and holds_at is not None and _reached_by_both(rule, value, chance, holds_at):
         return untested(finding, rule, _chance_reaches(rule, value, chance, holds_at))
     verdict = _verdict(rule, tested, holds_at)
     holds_from, partly_from = _cutoffs(rule, tested, holds_at)
@@ -173,11 +175,13 @@ def decide(finding: str, rule: Rule[Any], tested: Tested, interval_kind: Interva
         threshold=holds_at,
         partly_threshold=partly_from,
         baseline=tested.baseline if chance is None else chance.median,
-        chance=chance,
+        chance=chance and replace(chance, null=in_plain_words(chance.null)),
         close=any(_close(value, tested.interval, cutoff) for cutoff in (holds_from, partly_from)),
         unit=rule.unit,
-        answer=(answers if isinstance(answers, str) else answers.get(verdict) or answers["fails"])
-        + _needed(rule, tested, holds_at, verdict),
+        answer=_sentences(
+            (answers if isinstance(answers, str) else answers.get(verdict) or answers["fails"])
+            + _needed(rule, tested, holds_at, verdict)
+        ),
     )
 
 
@@ -197,15 +201,23 @@ def untested(finding: str, rule: Rule[Any], reason: str) -> Claim:
         chance=None,
         close=False,
         unit=rule.unit,
-        answer=reason,
+        answer=_sentences(reason),
     )
 
 
-def _chance_reaches(rule: Rule[Any], value: float, chance: Chance, holds_at: float | None) -> str:
+def _sentences(said: str) -> str:
+    return typeset(in_plain_words(said))
+
+
+def _reached_by_both(rule: Rule[Any], value: float, chance: Chance, holds_at: float) -> bool:
+    return rule.reached(chance.median, holds_at) and rule.reached(value, holds_at)
+
+
+def _chance_reaches(rule: Rule[Any], value: float, chance: Chance, holds_at: float) -> str:
     """Return why a claim can't be tested that chance would fulfil."""
     return (
-        f"Chance passes the threshold here: the value is {number(value)} and {chance.null} give "
-        f"{number(chance.median)}, where {rule.sense} {number(holds_at)} is needed."
+        f"Chance passes the threshold here: the value is {two(value)}, {chance.null} give {two(chance.median)}, and "
+        f"{rule.sense} {two(holds_at)} is needed."
     )
 
 
@@ -274,8 +286,10 @@ def _misses(rule: Rule[Any], tested: Tested, cutoff: float, limit: float | None)
     return f"{'more' if least else 'less'} than {written}, the {of} of chance, is needed"
 
 
-def _written(form: str, value: float, *beside: float) -> str:
+def _written(form: Form, value: float, *beside: float) -> str:
     """Return a number in a form, with more digits where it would look like one beside it."""
+    if not isinstance(form, str):
+        return form(value, *beside)
     for _ in range(MOST_DIGITS):
         text = form.format(value)
         if all(other == value or form.format(other) != text for other in beside):

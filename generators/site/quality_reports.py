@@ -295,10 +295,14 @@ class OracleRow(StoredPart):
     family: str
     model_type: str
     findings: int | None = None  # about weights that gave a result; the others said why not
+    asked: int | None = None  # of how many; None where it is as many as of the whole table
 
 
 class Oracle(StoredPart):
-    """The families' tables against torch and transformers; `findings` about weights were asked of each."""
+    """The families' tables against torch and transformers; `findings` about weights were asked of each.
+
+    Rows that `--only` kept from before were asked as many as they say.
+    """
 
     torch: str
     transformers: str
@@ -311,6 +315,10 @@ class Oracle(StoredPart):
     def families(self) -> dict[str, list[OracleRow]]:
         """Return the rows of each family."""
         return {row.family: [one for one in self.rows if one.family == row.family] for row in self.rows}
+
+    def results(self, family: str) -> tuple[int, int]:
+        """Return how many findings give a result in the model that gives most, and how many were asked."""
+        return max((row.findings or 0, row.asked or self.findings) for row in self.families[family])
 
     def agrees(self, family: str, column: str) -> bool | None:
         """Return whether all models of a family agree on one thing, None where none has it."""

@@ -41,7 +41,11 @@ WORKERS = "assets/javascripts/workers"  # in the built site
 AMBIGUOUS, APART = "e=e+s+o.id", 'e=e+s+o.id+","'
 # The theme finds places with any of the words, and with all only where they are in quotes. Here all are asked for.
 ANY, ALL = "n&1?r.replace(", "1?r.replace("
-MENDED = {AMBIGUOUS: APART, ANY: ALL}
+# It finds words by how they begin, but not those that are asked for by a plus sign, as all now are. Stop words can't
+# be asked for: the index has none.
+WHOLE = "/(^[+-]|[~^]\\d+$)/.test(r)?r:"
+BEGUN = "/(^-|[~^]\\d+$)/.test(r)?r:lunr.stopWordFilter&&!lunr.stopWordFilter(r.slice(1).toLowerCase())?r.slice(1):"
+MENDED = {AMBIGUOUS: APART, ANY: ALL, WHOLE: BEGUN}
 
 
 def write_search(

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from generators.base.progress import in_bytes
 from generators.base.sentences import listed
-from generators.base.text import SYMBOLS, formula, in_markdown, number
+from generators.base.text import NO_BREAK, SYMBOLS, formula, in_markdown, number, share, two, typeset
 from generators.compute.records import ClaimRecord
 from generators.drawing.strip import strip
 from generators.findings import FINDINGS
@@ -25,21 +25,35 @@ from generators.site.locations import packaged
 NEEDS_MORE = Markup(
     '<p class="status">More is said here where a number was measured that did not exist when this was computed.</p>\n'
 )
+BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%(?!\w))")
 SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")  # between two
 MOST_ROWS = 100  # of a table on a page; its CSV has all
 
 
 @dataclass(frozen=True)
 class Caption:
-    """How to read a figure, and what it shows for this model."""
+    """What a figure shows for this model, and how to read it."""
 
     how_to_read: Markup
     alt: str
+
+    @property
+    def shows(self) -> str:
+        """Return the sentence that a caption begins with."""
+        return first_sentences(self.alt, 1)
 
 
 def rules() -> tuple[Rule[Any], ...]:
     """Return the rules of all claims, in the order of the site."""
     return tuple(rule for finding in FINDINGS for rule in finding.rules)
+
+
+class _Page(jinja2.Template):
+    """A template whose pages break no line between a number and its %."""
+
+    def render(self, *args: Any, **kwargs: Any) -> str:
+        """Return what a page says."""
+        return BEFORE_PERCENT.sub(NO_BREAK, super().render(*args, **kwargs))
 
 
 def environment(*, whole: bool = True) -> jinja2.Environment:
@@ -52,10 +66,13 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    made.template_class = _Page
     made.filters |= {
         "number": number,
         "brief": brief,
         "percent": percent,
+        "share": share,
+        "two": two,
         "front_matter": front_matter,
         "md": in_markdown,
         "tex": formula,
@@ -99,7 +116,7 @@ def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:
     words, name = _words(finding), figure.replace("-", "_")
     how_to_read = getattr(words, f"caption_{name}")(measured.metrics, measured.arrays)
     alt = getattr(words, f"alt_{name}")(measured.metrics, measured.arrays)
-    return Caption(Markup(" ".join(how_to_read.split())), " ".join(Markup(alt).unescape().split()))
+    return Caption(Markup(typeset(" ".join(how_to_read.split()))), typeset(" ".join(Markup(alt).unescape().split())))
 
 
 def as_far_as_measured(words: Callable[..., Markup], *given: Any) -> Markup:

@@ -5,8 +5,8 @@ import { all, element, find, onEveryPage, part } from "./dom.js";
 
 const PARAMETER = "model";
 
-/** Return the figure of a model, made from its small one: its pictures, its numbers, its caption under `title`: the `usual` one
-    unless it has its own. */
+/** Return the figure of a model, made from its small one: its pictures, its numbers, and its caption under `title`: what it
+    shows, then how to read it, the `usual` way unless it has its own. */
 function figureOf(small, title, id, usual) {
   const figure = element("figure", { className: "atlas-figure", id });
   if (small.dataset.cite) figure.dataset.cite = small.dataset.cite;
@@ -17,7 +17,7 @@ function figureOf(small, title, id, usual) {
     part("img", HTMLImageElement, copy).loading = "eager";
     figure.append(copy);
   }
-  figure.append(element("figcaption", {}, title.cloneNode(true), ` ${small.dataset.caption ?? usual}`));
+  figure.append(element("figcaption", {}, title.cloneNode(true), ` ${small.dataset.shows} ${small.dataset.caption ?? usual}`));
   return figure;
 }
 

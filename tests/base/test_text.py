@@ -5,7 +5,7 @@ import re
 import markdown
 import pytest
 
-from generators.base.text import formula, in_markdown, number
+from generators.base.text import formula, in_markdown, number, share, two, typeset
 from tests.conftest import ROOT
 
 HOSTILE = (
@@ -79,3 +79,31 @@ def test_no_formula_of_a_page_shows_its_source():
             assert "\\" not in drawn, (template.name, tex)
             found += 1
     assert found > 10
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.02894, "0.029"), (1234.5, "1,234"), (55.41, "55"), (1.0, "1"), (0.05, "0.05"), (-0.143, "−0.14"), (0.0, "0")],
+)
+def test_numbers_in_prose_have_two_digits_and_no_exponent(value: float, said: str) -> None:
+    assert two(value) == said
+    assert two(4.45e-6) == "0.0000044"
+    assert two(0.997) == "0.997", "a correlation close to one isn't one"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.6323, "63 %"), (0.9991, "99.91 %"), (0.986, "98.6 %"), (0.0286, "2.9 %"), (1.0, "100 %"), (0.0, "0 %")],
+)
+def test_shares_in_prose_are_percent_after_a_space_that_breaks_no_line(value: float, said: str) -> None:
+    assert share(value) == said.replace(" ", "\u00a0")
+
+
+def test_what_misses_a_threshold_never_looks_as_if_it_met_it() -> None:
+    assert (share(0.8996), share(0.8996, 0.9)) == ("90\u00a0%", "89.96\u00a0%")
+    assert (two(0.4996), two(0.4996, 0.5), two(0.5, 0.5)) == ("0.5", "0.4996", "0.5")
+
+
+def test_sentences_get_a_minus_sign_and_a_space_that_breaks_no_line() -> None:
+    said = typeset("91.1% at -0.75 (r = -0.88), 3-D, GPT-2, 5 % and ?x=%20")
+    assert said == "91.1\u00a0% at −0.75 (r = −0.88), 3-D, GPT-2, 5\u00a0% and ?x=%20"

@@ -16,6 +16,8 @@ from generators.compute.plan import Opened, open_model, plan
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from generators.runner import CannotRunError, texts
+from generators.runner import run as runs
+from generators.runner.own_samples import NAME as OWN_SAMPLES
 from generators.runner.texts import encode, read_language_reference
 from tests.checkpoint.fake_hub import at_hub, serving
 from tests.checkpoint.oracle.cases import CASES, OracleCase
@@ -157,12 +159,18 @@ def test_text_that_is_known_is_not(tmp_path, write):
 
 def test_the_text_is_tokenized_once(tmp_path, monkeypatch):
     pytest.importorskip("torch", reason="PyTorch isn't installed here")
-    write_pairs(write_checkpoint(tmp_path, "gpt2", sizes=replace(SMALL, vocab_size=len(LETTERS) + 2)))
+    sizes = replace(SMALL, vocab_size=len(LETTERS) + 2)
+    write_pairs(write_checkpoint(tmp_path, "gpt2", sizes=sizes, config={"bos_token_id": 0}))
     opened, real = [], texts._tokenizer
     monkeypatch.setattr(texts, "_tokenizer", lambda folder: opened.append(folder) or real(folder))
+    read, choose = [], runs.known_text
+    monkeypatch.setattr(runs, "known_text", lambda run, text: read.append(text) or choose(run, text))
     files = in_folder(tmp_path)
     run = running.opened_model(files, open_checkpoint(files), "cpu")
-    assert len(run.text.ids) > 10_000
+    assert run.text is run.text
+    assert run.text.name == OWN_SAMPLES, "random weights can't read it, so they write what they are run on"
+    [shipped] = read
+    assert len(shipped.ids) > 10_000
     assert len(opened) == 2  # for the text, and for a letter that no vocabulary holds
     assert run.encode("abc") == run.encode("abc") == encode(tmp_path, "abc")
     assert len(opened) == 4  # once by the model, once by the test

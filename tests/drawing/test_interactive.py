@@ -10,6 +10,7 @@ from generators.compute.judged import judged_finding, judged_model
 from generators.compute.results import Store
 from generators.drawing.interactive import MOST_POINTS, Colouring, Curve, Group, Rows, Scatter
 from generators.findings.helix import FINDING as HELIX
+from generators.findings.judging import NotMeasuredError
 from generators.findings.plantings import coil, embed
 from generators.findings.token_svd import FINDING as TOKEN_SVD
 from generators.tokens.tokenizer_files import load_vocabulary
@@ -75,7 +76,11 @@ def test_every_stored_figure_gives_finite_small_data():
             for figure in judged.finding.figures(judged.measured):
                 if figure.interactive is None:
                     continue
-                data = figure.interactive().as_json()
+                try:
+                    data = figure.interactive().as_json()
+                except NotMeasuredError:  # of older code, which lacks a number: no page has such a figure
+                    assert "-step-" in name
+                    continue
                 kinds.add((judged.finding.name, data["kind"]))
                 assert len(json.dumps(data, allow_nan=False)) < 400_000
                 for group in data.get("groups", []):

@@ -26,6 +26,7 @@ from generators.findings.judging import Tested as Found
 from generators.findings.measured import Interval, Measurements
 from generators.maths.channels import ConsistentChannel
 from generators.site import pages
+from generators.site import words as templates
 from generators.site.pages import render
 from generators.site.staging import Staging
 from generators.site.words import NEEDS_MORE, as_far_as_measured, environment, of_those_measured
@@ -110,7 +111,7 @@ GROWN = replace(GAINS, metrics=Grown, rules=(*GAINS.rules, *NEW), figures=grown_
 def grown(monkeypatch: pytest.MonkeyPatch) -> Finding[Any]:
     """Have `gains` measure one number and one column more than what is stored of it."""
     changed = tuple(GROWN if finding is GAINS else finding for finding in FINDINGS)
-    for room in (judged, pages):
+    for room in (judged, pages, templates):
         monkeypatch.setattr(room, "FINDINGS", changed)
     return GROWN
 

@@ -5,6 +5,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from scipy.stats import hypergeom
 
 from generators.checkpoint.positions import fairseq_sinusoids, split_sinusoids
 from generators.findings import plantings
@@ -315,7 +316,10 @@ def test_an_angle_that_comes_round_four_times_says_nearly_as_much_in_bits_and_no
     )
     assert turned["norm_bits"] == pytest.approx(4, abs=1e-9)
     assert turned["angle_bits"] == pytest.approx(4, abs=0.01)
-    assert turned["chance_bits"] < 0.7
+    # Of 16 shuffled neighbors, how many fall into each of 16 groups: log2 of it, in the mean over the neighbors.
+    count = np.arange(1, 17)
+    by_chance = hypergeom(4096, 256, 16).pmf(count) @ (count * np.log2(count))
+    assert turned["chance_bits"] == pytest.approx(by_chance, abs=0.01)
     assert turned["angle"] < 0.1
 
 

@@ -59,9 +59,12 @@ def test_nearest_rows_are_those_of_all_distances(monkeypatch):
     rows = np.random.default_rng(1).standard_normal((50, 4))
     monkeypatch.setattr(along, "BLOCK", 16)
     distances = np.linalg.norm(rows[:, None] - rows, axis=2) + np.diag([np.inf] * 50)
-    nearest, away = along.nearest_rows(rows)
-    assert nearest.tolist() == distances.argmin(axis=1).tolist()
-    np.testing.assert_allclose(away, distances.min(axis=1))
+    for most, expected in ((50, range(50)), (20, range(0, 50, 3))):
+        monkeypatch.setattr(along, "MOST_ASKED", most)
+        asked, nearest, away = along.nearest_rows(rows)
+        assert asked.tolist() == list(expected)
+        assert nearest.tolist() == distances.argmin(axis=1)[asked].tolist()
+        np.testing.assert_allclose(away, distances.min(axis=1)[asked])
 
 
 def test_two_equal_rows_are_named():
@@ -92,5 +95,5 @@ def test_words_and_figures():
     synthetic.assert_of_its_type(FINDING, result)
     assert {"turning-speed", "wave-shape"} <= {figure.name for figure in FINDING.figures(result)}
     told = synthetic.told(FINDING, result)
-    assert "look like triangle waves" in told
+    assert "are triangle waves" in told
     assert "no two rows are equal" in told

@@ -63,7 +63,14 @@ def ours(weights, arch, layer):
     stream = stream_of(weights, arch, weights["position_embedding"].astype(np.float64))
     queries, keys = queries_and_keys(weights, arch, stream, layer)
     scored = scoring(weights, arch, layer, N)
-    return np.stack([attention(queries[head], keys[head], scored, head) for head in range(HEADS)])
+    return np.stack([whole(attention(queries[head], keys[head], scored, head)) for head in range(HEADS)])
+
+
+def whole(parts):
+    """Return attention (queries, keys) of a head that is given some queries at a time, every one of them once."""
+    positions, weights = zip(*parts, strict=True)
+    np.testing.assert_array_equal(np.concatenate(positions), np.arange(N))
+    return np.concatenate(weights)
 
 
 @pytest.mark.parametrize("embedding_norm", [False, True])

@@ -10,7 +10,7 @@ from generators.compute.judged import judged_model
 from generators.compute.results import Store
 from generators.site.pictures import interactive_figures
 from generators.site.view import ModelPage
-from generators.site.words import environment
+from generators.site.words import environment, percent
 
 STORE = Store(Path(__file__).parents[2] / "results")
 MODEL = "all-minilm-l6-v2"
@@ -39,7 +39,7 @@ def test_each_row_tells_both_sides_and_where_they_are_from():
     three = next(
         row for row in shown.measured["position_use"]["damages"] if row["kind"] == "components" and row["amount"] == 3
     )
-    assert f"costs {100 * three['damage']:.1f} %" in text
+    assert f"costs {percent(three['share'])} % of removing all positions but the first (95 % interval" in text
     assert f"hold {100 * shown.measured['helix']['explained_variance_3d']['no_first']:.1f} %" in text
 
 
@@ -75,7 +75,9 @@ def undertrained(prompted: dict[str, float | None] | None) -> dict[str, Any]:
     return {
         "candidates": 610,
         "indicator": "cosine distance to the clump",
-        "below": 600,
+        "unspeakable": 600,
+        "others": 500,
+        "others_unspeakable": 7,
         "prompted": prompted,
     }
 
@@ -97,7 +99,7 @@ def test_tokens_that_look_untrained_stand_beside_the_prompts(clump, prompted):
     assert rows(shown)[-1] == "Tokens that look untrained"
     text = beside(shown)
     assert ("No tokens huddle" in text) != clump
-    assert "600 of these stay below" in text
+    assert "600 of these never get a probability of 1 %; of 500 other tokens, 7." in text
     asked = prompted is not None and prompted["candidates"] is not None
     assert ("brings back 10 % of them, 50 % of controls as rare and 90 %" in text) == asked
 

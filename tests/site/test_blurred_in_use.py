@@ -11,10 +11,13 @@ from generators.site.words import environment
 LOSS, TURNING = "nats per token", "1 - cosine"
 
 
-def model(name: str, damage: float | None = None, unit: str = LOSS) -> Any:
-    """Return a page of a model that pays so much of what no positions cost it; None where it wasn't run."""
-    row = SimpleNamespace(kind="groups", amount=10, damage=damage)
-    ran = damage is not None
+def model(name: str, share: float | None = None, unit: str = LOSS) -> Any:
+    """Return a page of a model that pays so much of what all but the first position cost; None: it wasn't run.
+
+    `damage`, the share of what removing the first as well costs, is another number, by which nothing is judged.
+    """
+    row = SimpleNamespace(kind="groups", amount=10, share=share, damage=0.5)
+    ran = share is not None
     return SimpleNamespace(
         name=name,
         title=name.upper(),
@@ -31,7 +34,7 @@ def said(where: str, *pages: Any) -> str:
 def test_of_each_model_its_share_the_cheapest_first():
     assert said("here", model("b", 0.631), model("a", 0.033)) == (
         "When a running model's positions are blurred, averaged in groups of ten, that costs A 3.3 %, B 63.1 % of "
-        "what it costs to have no positions at all."
+        "what it costs to remove all positions but the first."
     )
 
 
@@ -43,9 +46,12 @@ def test_of_many_only_how_they_range():
 @pytest.mark.parametrize(
     ("units", "told"),
     [
-        ([LOSS], "at all."),
-        ([TURNING], "at all (of encoders without a head, in how far the last hidden states turn)."),
-        ([LOSS, TURNING], "at all (in loss; of encoders without a head, in how far the last hidden states turn)."),
+        ([LOSS], "but the first."),
+        ([TURNING], "but the first (of encoders without a head, in how far the last hidden states turn)."),
+        (
+            [LOSS, TURNING],
+            "but the first (in loss; of encoders without a head, in how far the last hidden states turn).",
+        ),
     ],
 )
 def test_units_are_named_where_it_is_not_loss_alone(units, told):

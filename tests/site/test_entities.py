@@ -73,14 +73,14 @@ PLANTED: dict[str, Measurements[Any]] = {
 
 
 WHY = ("channel", "why", "cost", "low", "high")
+SWEPT = ("channel", "cost", "unigram_rho")
 VALUE = ("channel", "layer", "token_there", "next_token")
 IN_USE: dict[str, Measurements[Any]] = {
     "channel_use": Measurements(
-        {"unit": "nats per token"},
+        {"unit": "nats per token", "swept_windows": 32, "ran": {"windows": 32}},
         tables={
-            "channels": Table(
-                "held", WHY, ((2, "frequency", 0.5, 0.4, 0.6), (0, "drawn", 0.1, 0, 1), (1, "drawn", 0, 0, 1))
-            ),
+            "channels": Table("held", WHY, ((2, "frequency", 0.5, 0.4, 0.6),)),
+            "swept": Table("all held", SWEPT, ((0, 0.1, None), (1, 0, None), (2, 0.5, -0.3))),
             "values": Table("values", VALUE, ((2, 0, -0.1, 0.2), (2, 1, -0.4, None))),
         },
     ),
@@ -104,6 +104,7 @@ def page(measured: dict[str, Measurements[Any]] = PLANTED) -> Any:
     return SimpleNamespace(
         name="planted",
         title="Planted <b>",
+        in_series=False,
         findings=SimpleNamespace(model=model),
         sections=sections_of(measured),
         claims={},
@@ -136,7 +137,9 @@ def test_a_channel_is_described_by_embeddings_and_gains():
     )
     assert notes(found, 2) == "ln2 gives it the largest gain in 2 of 2 layers."
     assert notes(found, 0) == ""
-    assert {finding for finding, _ in found.unknown} == {"frequency", "channel_use"}
+    assert {finding for finding, _ in found.unknown} == {
+        *("frequency", "channel_use", "anchor", "position_line", "rogue"),
+    }
     assert "The checkpoint lacks it." in found.unknown[0][1]
 
 
@@ -174,7 +177,9 @@ def test_a_head_is_described_by_its_kernel_whatever_the_order_of_the_rows():
     assert notes(found, 1) == "A previous-token head by position alone: 0.9 there."
     [kernel] = found.as_json()["lines"]
     assert (kernel["at"], kernel["values"][1], kernel["usual"]) == ([0, 1], [0.1, 0.9], [0.5, 0.5])
-    assert [finding for finding, _ in found.unknown] == ["heads"]
+    assert [finding for finding, _ in found.unknown] == [
+        *("position_reading", "rotary_use", "heads", "distance", "induction", "anchor"),
+    ]
 
 
 def test_a_token_is_described_by_norm_clump_neighbours_and_what_it_yields():
@@ -301,7 +306,7 @@ def test_words_that_readers_type_lead_to_the_glossary():
 def test_entities_join_the_index_of_the_search_as_text(tmp_path):
     staging = Staging(tmp_path / "pages", tmp_path / "cache")
     one = Notable("token", 5, HOSTILE, "?token=5#things", "It never occurs.")
-    write_search([page()], {"planted": [one]}, staging)
+    write_search([page()], [], {"planted": [one]}, staging)
     index = tmp_path / "site" / INDEX
     index.parent.mkdir(parents=True)
     before = [
@@ -336,12 +341,19 @@ def test_a_channel_that_results_name_has_an_entry_that_opens_its_panel():
     assert entry["title"] == "Channel 138 of Planted &lt;b&gt;"
 
 
-def test_what_holding_a_channel_costs_is_shown_with_its_unit():
-    row = (7, "drawn", 0.5, 0.25, 0.75)
-    table = Table("held", ("channel", "why", "cost", "low", "high"), (row,))
-    use = Measurements({"unit": "1 - cosine"}, {"channels": table})
+@pytest.mark.parametrize(("windows", "said"), [(4, ", on 4 of 32 windows"), (32, "")])
+def test_what_holding_a_channel_costs_is_shown_with_its_unit(windows, said):
+    """Of wide models every channel is held on fewer windows than those that findings name: that is said."""
+    tables = {
+        "channels": Table("held", WHY, ((7, "position", 0.5, 0.25, 0.75),)),
+        "swept": Table("all held", SWEPT, ((3, 0.125, None), (7, 0.4, None))),
+    }
+    use = Measurements({"unit": "1 - cosine", "swept_windows": windows, "ran": {"windows": 32}}, tables)
     found = entities(page({"channel_use": use}), "channel")
-    assert "it costs 0.5 (1 - cosine; 95 % interval 0.25 to 0.75). It was tried as one of those drawn" in notes(
+    assert "it costs 0.5 (1 - cosine; 95 % interval 0.25 to 0.75). It was tried as the channel in which" in notes(
         found, 7
     )
-    assert not found.notes[7][0][1].named, "drawn to compare, not found to stand out"
+    assert found.notes[7][0][1].named
+    cost = column(found, f"cost of holding it at its mean while the model runs{said} (1 - cosine)")
+    assert (cost.ids, cost.values) == ([3, 7], [0.125, 0.4])
+    assert 3 not in found.notes, "one of all, not found to stand out"

@@ -13,11 +13,11 @@ from generators.site.series import SeriesPage
 from generators.site.words import environment
 from tests.site.stand_ins import claim
 
-WHEN = "Do observations appear in the first half of the loss's fall, or in the second?"
-NEED = "Which observations need learned positions?"
-RANK = "What survives when P may have three dimensions only?"
+WHEN = "Do claims start to hold in the first half of the fall in loss, or in the second?"
+NEED = "Which claims need learned positions?"
+RANK = "What still holds when P may have only three dimensions?"
 OWN = "Does a model without positions make its own curve?"
-SEEDS = "Which observations vary with the seed?"
+SEEDS = "Which claims depend on the seed?"
 STAGE = {"layer": 2, "share": 0.2, "share_low": 0.19, "share_high": 0.21, "reliability": 0.99, "ev3": 0.9}
 
 
@@ -57,7 +57,7 @@ def answers(*pages):
 
 
 def said(markup):
-    return unescape(str(markup).strip())
+    return unescape(str(markup).strip()).replace("\u00a0", " ")
 
 
 def ids(part):
@@ -69,12 +69,13 @@ def test_what_holds_with_learned_positions_alone_needs_them():
     rotary = member("stdlib-rotary", "rotations", winding="untested", clump="fails", low_rank="untested")
     found = answers(family(LEARNED, none, rotary))[NEED]
     assert found.answer == (
-        "3 claims hold with learned positions. Trained with no positions and rotations instead: 1 holds in at least "
-        "one, 1 holds in none that can test it and 1 can't be tested in any."
+        "3 claims hold with learned positions. With no positions and rotations instead, 1 still "
+        "holds with at least one "
+        "of them, 1 holds with none of them and 1 can't be tested."
     )
     assert {part.words: ids(part) for part in found.parts} == {
-        "Hold with learned positions and with none of the others that can test them": ["low-rank"],
-        "Hold with another scheme, too": ["clump"],
+        "Hold only with learned positions": ["low-rank"],
+        "Hold with another scheme too": ["clump"],
     }
 
 
@@ -82,11 +83,11 @@ def test_what_a_formula_makes_hold_is_not_taken_for_learned():
     table = member("stdlib-sinusoidal", "sinusoids", winding="holds", clump="holds", low_rank="fails")
     found = answers(family(LEARNED, table))[NEED]
     assert {part.words: ids(part) for part in found.parts} == {
-        "Hold with learned positions alone": ["low-rank"],
-        "Hold with another scheme, too": ["clump"],
-        "Hold with another scheme, but as they must by how it was made": ["winding"],
+        "Hold only with learned positions": ["low-rank"],
+        "Hold with another scheme too": ["clump"],
+        "Hold with another scheme by construction": ["winding"],
     }
-    assert "1 holds in it as well, 1 holds there by how it was made and 1 holds in it no more" in found.answer
+    assert "1 still holds, 1 holds by construction and 1 no longer holds" in found.answer
 
 
 @pytest.mark.parametrize("pages", [(), (family(LEARNED),), (family(member("stdlib-none", "no positions")),)])
@@ -97,7 +98,7 @@ def test_without_the_models_that_it_needs_nothing_is_said(pages):
 def test_with_one_other_scheme_the_answer_speaks_of_it():
     none = member("stdlib-none", "no positions", winding="untested", clump="holds", low_rank="holds")
     assert answers(family(LEARNED, none))[NEED].answer.endswith(
-        "Trained with no positions instead: 2 hold in it as well and 1 can't be tested there."
+        "With no positions instead, 2 still hold and 1 can't be tested."
     )
 
 
@@ -109,15 +110,16 @@ def test_what_survives_a_change_and_what_seeds_unmake_anyway():
     seeds = page("stdlib-seeds", "seed", LEARNED, other)
     found = answers(family(LEARNED, three), seeds)
     assert found[RANK].answer == (
-        "3 claims hold with learned positions. With rank three, 1 still holds and 2 hold no more. The effect of "
-        "“Positions wind” and “Unused tokens huddle” reaches the threshold still: what else is asked for is not met."
+        "3 claims hold with learned positions. With rank three, 1 still holds and 2 no longer "
+        "hold. For “Positions wind” "
+        "and “Unused tokens huddle” the effect still reaches the threshold, but another condition fails."
     )
     assert {part.words: ids(part) for part in found[RANK].parts} == {
-        "Hold no more": ["clump"],
-        "Hold no more, but seeds differ on them anyway": ["winding"],
-        "Hold now and did not": ["fraying"],
+        "No longer hold": ["clump"],
+        "No longer hold, but seeds disagree on them": ["winding"],
+        "Start to hold": ["fraying"],
     }
-    assert found[SEEDS].answer == ("Of 4 claims that can be tested in two seeds or more, the seeds agree on 3.")
+    assert found[SEEDS].answer == "Seeds agree on 3 of 4 claims that at least two of them can test."
     assert ids(found[SEEDS].parts[0]) == ["winding"]
 
 
@@ -135,13 +137,13 @@ def test_what_a_change_costs_is_shown_and_what_it_makes_hold_by_design():
     losses = Losses(rows, "text kept from training", "nats per token")
     found = answers(page("stdlib-family", "change", plain, three, losses=losses))[RANK]
     assert found.answer.endswith(
-        "Its loss on text kept from training is 0.01 nats higher (95 % interval of the difference −0.002 to 0.022), "
-        "too little to be told from none."
+        "Loss on text kept from training is 0.01 nats higher (95 % interval of the difference −0.002 to 0.022, so "
+        "possibly none)."
     )
     assert {part.words: ids(part) for part in found.parts} == {
-        "Hold no more": ["winding"],
-        "Hold now and did not": ["fraying"],
-        "Hold now, as they must by how it was made": ["low-rank"],
+        "No longer hold": ["winding"],
+        "Start to hold": ["fraying"],
+        "Start to hold, by construction": ["low-rank"],
     }
     dearer = Losses(
         (rows[0], SeriesLoss("rank three", LossMean(3.5, None), LossMean(0.2, (0.19, 0.21)))),
@@ -157,12 +159,12 @@ def test_what_a_change_costs_is_shown_and_what_it_makes_hold_by_design():
         "nats",
     )
     seeds = page("stdlib-seeds", "seed", one, two, losses=by_seed)
-    assert answers(dear, seeds)[RANK].answer.endswith("0.19 to 0.21); another seed alone moves it by 0.02.")
+    assert answers(dear, seeds)[RANK].answer.endswith("0.19 to 0.21); another seed alone changes it by 0.02.")
 
 
 def test_what_cant_be_tested_after_a_change_is_no_loss():
     short = member("stdlib-context-64", "a context of 64", winding="untested", clump="holds", low_rank="holds")
-    found = answers(family(LEARNED, short))["What survives with a short context?"]
+    found = answers(family(LEARNED, short))["What still holds with a short context?"]
     assert found.answer.endswith("With a context of 64, 2 still hold and 1 can't be tested.")
     assert found.parts == ()
 
@@ -170,13 +172,13 @@ def test_what_cant_be_tested_after_a_change_is_no_loss():
 @pytest.mark.parametrize(
     ("stages", "said"),
     [
-        ([STAGE], "It does: 20 % of the variance at layer 2 lies between positions (19 % to 21 %)"),
-        ([{**STAGE, "share": 0.01}], "Less than the 2 % asked for: 1 % of the variance"),
-        ([{**STAGE, "reliability": 0.5}], "At no layer do both halves"),
-        ([{**STAGE, "reliability": None}], "At no layer do both halves"),
+        ([STAGE], "Yes: position explains 20 % of the variance at layer 2 (95 % interval 19 % to 21 %)"),
+        ([{**STAGE, "share": 0.01}], "Less than the 2 % required: position explains 1 % of the variance"),
+        ([{**STAGE, "reliability": 0.5}], "No: at no layer do the two halves"),
+        ([{**STAGE, "reliability": None}], "No: at no layer do the two halves"),
         (
             [{**STAGE, "reliability": 0.1, "share": 0.9}, {**STAGE, "layer": 3}],
-            "It does: 20 % of the variance at layer 3",
+            "Yes: position explains 20 % of the variance at layer 3",
         ),
     ],
 )
@@ -191,7 +193,9 @@ def test_its_curve_is_set_beside_that_of_learned_positions():
     beside = member(
         "stdlib-learned", "learned positions", stages=[{**STAGE, "share": 0.4, "layer": 1}], clump="holds"
     )
-    assert answers(family(beside, alone))[OWN].answer.endswith(" With learned positions it is 40 % at layer 1.")
+    assert answers(family(beside, alone))[OWN].answer.endswith(
+        " With learned positions, position explains 40 % at layer 1."
+    )
 
 
 def test_when_claims_appear_is_shown_beside_the_loss():
@@ -204,16 +208,16 @@ def test_when_claims_appear_is_shown_beside_the_loss():
     )
     found = answers(page("stdlib-gpt2-trajectory", "step", *steps, losses=losses))[WHEN]
     assert found.answer == (
-        "Half of the loss's fall is done by step 2 of 3. Of the 2 claims that hold at the last step, but not at "
-        "every step before that can test them, 1 has held without interruption since a step before that one, 1 since "
-        "that one or later."
+        "The loss has fallen half way by step 2 of 3. Of the 2 claims that come to hold during "
+        "training, 1 does so before "
+        "that step and 1 at it or later."
     )
     assert [ids(part) for part in found.parts] == [["winding"], ["clump"]]
     held = [SimpleNamespace(**{**vars(one), "place": i}) for i, one in enumerate(steps[1:])]
     early = replace(losses, rows=losses.rows[:3])
     always = answers(page("stdlib-gpt2-trajectory", "step", *held, losses=early))[WHEN]
     assert (always.parts[-1].words, ids(always.parts[-1])) == (
-        "Hold at step 0 already, and at every other",
+        "Hold at every step, from step 0 on",
         ["winding"],
     )
     assert WHEN not in answers(page("stdlib-gpt2-trajectory", "step", *steps))  # no losses
@@ -227,10 +231,12 @@ def test_what_we_learned_has_the_family_only_where_it_has_results():
         "learned": {},
         "general": generality([], []),
         "asked": ([], []),
+        "teasers": [],
+        "is_many": False,
     }
     template = environment().get_template("learned.md.j2")
     assert "one thing changed" not in template.render(family=[], **shared)
     three = member("stdlib-rank-three", "rank three", winding="fails", clump="holds", low_rank="holds")
     text = template.render(family=family_lessons([family(LEARNED, three)]), **shared)
     assert "## One recipe, one thing changed { #family }" in text
-    assert 'Hold no more (1): <a href="series/stdlib-family/#winding">Positions wind</a>' in text
+    assert 'No longer hold (1): <a href="series/stdlib-family/#winding">Positions wind</a>' in text

@@ -8,6 +8,7 @@ import pytest
 from generators.site.family import FamilyLesson, Survival, what_readers_asked
 from generators.site.generality import generality
 from generators.site.learned import lessons
+from generators.site.pages import MANY
 from generators.site.words import environment
 from tests.site.stand_ins import RULES, claim
 
@@ -143,7 +144,7 @@ def test_of_the_first_model_it_is_shown_what_cant_be_tested_and_why():
     [
         ({}, ""),
         ({"outliers": "cannot_run"}, "we can't run it"),
-        ({"outliers": "not_applicable"}, "it has nothing that they are about"),
+        ({"outliers": "not_applicable"}, "it has nothing that they describe"),
         (
             {"outliers": "lacks_weights", "stream": "cannot_run"},
             "we have only part of its weights and can't run it",
@@ -172,10 +173,10 @@ def test_few_models_are_named_and_many_counted_by_family():
 
 def test_every_sentence_says_whether_the_first_model_was_tested():
     few = learned(GPT2, OTHER, THIRD)
-    assert said("of_first", few["winding"]) == "In gpt2's title itself it holds."
-    assert said("of_first", few["constant-norms"]) == "In gpt2's title itself it fails."
-    assert said("of_first", few["clump"]) == "gpt2's title itself was not tested."
-    assert said("of_first", learned(OTHER)["clump"]) == "GPT-2 itself was not tested."
+    assert said("of_first", few["winding"]) == "In gpt2's title it holds."
+    assert said("of_first", few["constant-norms"]) == "In gpt2's title it fails."
+    assert said("of_first", few["clump"]) == "gpt2's title can't test it."
+    assert said("of_first", learned(OTHER)["clump"]) == "GPT-2 can't test it."
 
 
 def test_what_speaks_most_for_a_claim_is_said_with_its_threshold_where_that_matters():
@@ -192,11 +193,11 @@ def test_what_speaks_most_for_a_claim_is_said_with_its_threshold_where_that_matt
     assert (found.extreme[0], found.extreme[1].page.name, found.against) == ("largest", "one", None)
     assert [case.page.name for case in found.ends] == ["low", "one"]
     failing = learned(two, low, page("three", "fails", values=[0.25]))["winding"]
-    assert (failing.extreme[1].page.name, said("against", failing)) == ("two", " against a threshold of 1")
+    assert (failing.extreme[1].page.name, said("against", failing)) == ("two", " (threshold 1)")
     other = page("other", "fails", values=[4.0], thresholds=[5.0])
     found = learned(one, other, low)["winding"]
     assert (found.extreme[0], found.extreme[1].page.name) == ("beyond", "one")
-    assert said("against", found) == " against a threshold of 1"
+    assert said("against", found) == " (threshold 1)"
     assert learned(two, other, low)["winding"].extreme[0] == "nearest"
     held = learned(*(page(name, *["holds"] * 4) for name in ("one", "two", "three")))
     assert held["constant-norms"].extreme[0] == "lowest"
@@ -207,7 +208,7 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
     found = learned(GPT2, OTHER, in_series=[member])
     assert said("sentence", found["winding"]) == "Holds in both models we could test"
     own = found["makes-its-own-positions"]
-    assert said("sentence", own) == "Tested in no model outside our series; there it holds in 1 of 1 members"
+    assert said("sentence", own) == "Tested only in our series, where it holds in 1 of 1 models"
     module = environment().get_template("macros.j2").make_module({"root": "../", "whole": True})
     assert '<a href="../models/member/#claim-makes-its-own-positions">' in module.of_series(own, "../")
     assert not str(module.of_series(found["winding"], "../")).strip()
@@ -217,15 +218,15 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
 def test_where_models_of_a_series_say_otherwise_that_is_said():
     against, alike = page("a", "fails"), page("b", "holds")
     found = learned(GPT2, OTHER, in_series=[against, alike])["winding"]
-    assert said("otherwise", found) == "fails in 1 of 2 series members"
+    assert said("otherwise", found) == "fails in 1 of 2 series models"
     assert said("otherwise", learned(GPT2, OTHER, in_series=[alike])["winding"]) == ""
     nowhere = page("c", "fails")
     assert (
-        said("otherwise", learned(nowhere, in_series=[against, alike])["winding"]) == "holds in 1 of 2 series members"
+        said("otherwise", learned(nowhere, in_series=[against, alike])["winding"]) == "holds in 1 of 2 series models"
     )
     assert said("otherwise", learned(GPT2, nowhere, in_series=[against])["winding"]) == "", "it is in some anyway"
     text = short(GPT2, OTHER, THIRD, in_series=[against, alike])
-    assert "(3 of 3; fails in 1 of 2 series members)" in text
+    assert "(3 of 3; fails in 1 of 2 series models)" in text
 
 
 def test_a_verdict_speaks_for_a_claim_before_a_margin_does():
@@ -248,36 +249,36 @@ def test_of_the_helix_both_counts_are_given(holding):
 def short(*pages, in_series=()):
     source = '{% import "macros.j2" as m with context %}{% include "generality.md.j2" %}'
     found = general(*pages, in_series=in_series)
-    return environment().from_string(source).render(root="../", pages=pages, general=found)
+    return environment().from_string(source).render(root="../", pages=pages, general=found, is_many=len(pages) > MANY)
 
 
 @pytest.mark.parametrize(
     ("pages", "said", "unsaid"),
     [
-        ((), [], ["<table", "The most general"]),
+        ((), [], ["<table", "In every model tested</strong>"]),
         (
             (GPT2,),
             ["In the one model we could test</strong>: gpt2&#39;s title (3): <a", "2 of its 6 claims"],
-            ["The least general", "The most general of"],
+            ["Only in", "and in most others"],
         ),
         ((OTHER,), ["In the one model we could test"], ["GPT", "gpt2", "Not tested in"]),
         (
             (GPT2, OTHER, THIRD),
             [
-                "<strong>The most general of gpt2&#39;s title</strong> (1)",
-                "<strong>The least general of gpt2&#39;s title</strong> (2)",
+                "<strong>In gpt2&#39;s title and in most others</strong> (1)",
+                "<strong>Only in gpt2&#39;s title</strong> (2)",
                 "The start frays</a> (1 of 3)",
-                "gpt2&#39;s title itself was not tested for any of these",
-                "since we have only part of its weights",
+                "none tested in gpt2&#39;s title itself",
+                "because we have only part of its weights",
                 'href="../models/gpt2/#claim-fraying"',
             ],
-            ["nothing that three or more models can test"],
+            ["no claim that three or more models can test"],
         ),
     ],
 )
 def test_the_page_says_it_in_short(pages, said, unsaid):
     text = short(*pages)
-    assert "## In short: the most and the least general observations { #in-short }" in text
+    assert "## In most models, or in one { #in-short }" in text
     assert [one for one in said if one not in text] == []
     assert [one for one in unsaid if one in text] == []
 
@@ -302,4 +303,4 @@ def test_many_claims_are_counted_and_named_on_demand(verdict, counted):
     named = text.partition('<details class="which"><summary>Which they are</summary>')[2].partition("</details>")[0]
     assert named.count('<a href="#lesson-') == len(NAMES)
     few = short(page("one", *[verdict] * 3, *["untested"] * 3))
-    assert "<details" not in few.partition("<table")[0]
+    assert "<details" not in few.partition('<details class="more-of" id="every-claim">')[0]

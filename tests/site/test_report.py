@@ -17,6 +17,7 @@ from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from tests.checkpoints import Sizes, write_checkpoint
 from tests.conftest import ROOT
+from tests.site.conftest import UNFOLD
 from tests.site.links import Links
 from tests.site.test_browser import PHONE, WIDE, load_pictures
 

@@ -83,18 +83,20 @@ def along(kind, *verdicts, seeds=()):
 @pytest.mark.parametrize(
     ("along_what", "verdicts", "said"),
     [
-        ("step", "fails 0.1, holds 2, holds 3", "Holds from step 1 on (effect 0.1 at step 0, 3 at 2)."),
+        ("step", "fails 0.1, holds 2, holds 3", "Holds from step 1 on (effect 0.1 at step 0, 3 at step 2)."),
         (
             "step",
             "holds 2, fails 0.1, holds 3",
-            "Holds at the last step looked at, 2, and not at the one before, as at 0 before, with others between (",
+            "Holds only at the last step, 2, and at step 0 (",
         ),
-        ("step", "fails 0.1, holds 3", "Holds at the last step looked at, 1, and not at the one before (effect"),
+        ("step", "fails 0.1, holds 3", "Holds only at the last step, 1 (effect"),
         (
             "step",
             "fails 0.1, holds 3, untested",
-            "Holds at the last step that can test it, 1, and not at the one before (effect 0.1 at step 0, 3 at 1). "
-            "Untested in 1 of 3.",
+            (
+                "Holds only at the last step that can test it, 1 (effect 0.1 at step 0, 3 at step 1). "
+                "Untested in 1 of 3 models."
+            ),
         ),
         (
             "step",
@@ -104,24 +106,31 @@ def along(kind, *verdicts, seeds=()):
         (
             "step",
             "holds 1, holds 1, holds 1, holds 1, holds 1, fails 0.1, holds 3, holds 4",
-            "Holds from step 6 on, as at 5 steps before, with others between (effect 1 at step 0, 4 at 7).",
+            "Holds from step 6 on, and at 5 earlier steps (effect 1 at step 0, 4 at step 7).",
         ),
-        ("step", "fails 0.1, fails 0.2", "Fails at every step looked at (effect 0.1 at step 0, 0.2 at 1)."),
+        ("step", "fails 0.1, fails 0.2", "Fails at every step (effect 0.1 at step 0, 0.2 at step 1)."),
         (
             "step",
             "untested, holds 2, holds 3",
-            "Holds at every step that can test it, from 1 to 2 (effect 2 at step 1, 3 at 2). Untested in 1 of 3.",
+            (
+                "Holds at every step that can test it, 1 to 2 (effect 2 at step 1, 3 at step 2). Untested "
+                "in 1 of 3 models."
+            ),
         ),
-        ("step", "untested, partly 0.5, partly 0.6", "Untested in 1 of 3."),
-        ("step", "untested, holds 2", "Holds at the one step that can test it, 1 (2). Untested in 1 of 2."),
+        ("step", "untested, partly 0.5, partly 0.6", "Untested in 1 of 3 models."),
+        (
+            "step",
+            "untested, holds 2",
+            "Holds at step 1, the only one that can test it (2). Untested in 1 of 2 models.",
+        ),
         ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (2 to 3)."),
-        ("seed", "holds 2, fails 0.5, holds 2.5", "Seeds differ: it holds in 2, fails in 1 of 3 (0.5 to 2.5)."),
-        ("seed", "untested, fails 0.5", "The one seed tested fails (0.5). Untested in 1 of 2."),
-        ("seed", "untested, untested", "No model of the series can test it."),
-        ("change", "holds 2, holds 3, fails 0.5", "Holds with a, and still with b; fails with c."),
+        ("seed", "holds 2, fails 0.5, holds 2.5", "Seeds disagree: it holds in 2, fails in 1 of 3 (0.5 to 2.5)."),
+        ("seed", "untested, fails 0.5", "The only seed tested fails (0.5). Untested in 1 of 2 models."),
+        ("seed", "untested, untested", "No model of this series can test it."),
+        ("change", "holds 2, holds 3, fails 0.5", "Holds with a and b; fails with c."),
         ("change", "holds 2, fails 0.2, partly 0.5", "Holds with a; fails with b; partly holds with c."),
-        ("change", "untested, fails 0.2, fails 0.5", "Fails with b and c. Untested in 1 of 3."),
-        ("change", "holds 2, holds 0.2, holds 0.5", "Holds with a, and still with b and c."),
+        ("change", "untested, fails 0.2, fails 0.5", "Fails with b and c. Untested in 1 of 3 models."),
+        ("change", "holds 2, holds 0.2, holds 0.5", "Holds with a, b and c."),
     ],
 )
 def test_what_is_said_along_a_series(along_what, verdicts, said):
@@ -139,12 +148,12 @@ def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
 @pytest.mark.parametrize(
     ("seeds", "said"),
     [
-        ((2.0, 2.5, 3.0), "Over 3 seeds the effect spreads by 1: b makes no larger a difference, c (−1.5) does."),
+        ((2.0, 2.5, 3.0), " 3 seeds differ by up to 1. Larger changes: c (−1.5)."),
         (
             (2.0, 2.1),
-            "Over 2 seeds the effect spreads by 0.1: every change makes a larger difference, b (+1) and c (",
+            " 2 seeds differ by up to 0.1. Larger changes: b (+1) and c (",
         ),
-        ((0.0, 2.0), "Over 2 seeds the effect spreads by 2: no change makes a larger difference."),
+        ((0.0, 2.0), " 2 seeds differ by up to 2. No change exceeds that."),
     ],
 )
 def test_a_change_smaller_than_the_seeds_spread_is_said_to_be(seeds, said):
@@ -157,7 +166,7 @@ def test_without_differences_nothing_is_said_of_seeds(verdicts):
 
 
 def test_one_seed_has_no_spread():
-    assert "spreads" not in sentence(along("change", ("holds", 2.0), ("holds", 3.0), seeds=(1.0,)))
+    assert "seeds differ" not in sentence(along("change", ("holds", 2.0), ("holds", 3.0), seeds=(1.0,)))
 
 
 @pytest.mark.parametrize(
@@ -182,13 +191,13 @@ def test_what_nobody_tests_never_settles():
 def test_what_is_judged_by_quite_another_threshold_is_not_compared():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.1, 0.2), seeds=(2.0, 2.1))
     assert [place for place, _ in row.differences()] == ["b"]
-    assert "every other change makes a larger difference, b (+1)." in sentence(row)
-    assert sentence(row).endswith("with c (0.2) is another than 1: effects can't be compared there.")
+    assert "Larger changes: b (+1)." in sentence(row)
+    assert sentence(row).endswith("Effects can't be compared where the threshold is not 1: c (0.2).")
 
 
 def test_where_the_effect_reaches_the_threshold_something_else_decides():
     row = along("change", ("holds", 2.0), ("fails", 3.0), ("fails", 0.1))
-    assert "With b the effect reaches the threshold; what else is asked for is not met." in sentence(row)
+    assert "With b the effect reaches the threshold, but another condition fails." in sentence(row)
     assert (row.reaches_at("b"), row.reaches_at("c")) == (True, False)
 
 
@@ -210,7 +219,7 @@ def test_another_seed_alone_is_set_beside_the_changes():
     assert [(each.place, each.count, each.compared) for each in page.beyond_seeds] == [("b", 1, 1), ("c", 1, 1)]
     assert 0.28 < page.expected_beyond < 0.31
     text = environment().get_template("series_macros.j2").make_module({"root": "", "symbols": {}}).changes(page, "#")
-    assert "B changes nothing beyond what a seed does (1 of 1; chance gives 30 %); c changes nothing" in text
+    assert "Changes that move no more than a seed does: b (1 of 1), c (1 of 1)." in text
     assert text.count('<th scope="row">another seed') == 2
 
 
@@ -378,15 +387,15 @@ def test_until_the_last_step_has_results_nothing_is_said_of_when_verdicts_settle
     assert (whole.half_fallen, part.half_fallen) == (1, None)
     assert (whole.done(whole.rows[0]), part.done(part.rows[0])) == (0.625, None)
     said = environment().get_template("series_macros.j2").make_module({"root": ""}).emergence
-    assert "At the last step, 2, 1 claim of the 1 that some step can test holds." in said(whole, "#")
-    assert "the first step, 0, and the last, 9, have results" in said(part, "#")
-    assert "half" not in said(part, "#").lower()
+    assert "At the last step, 1 of 1 claim holds." in said(whole, "#")
+    assert "the first step (0) and of the last (9)" in said(part, "#")
+    assert "half way" not in said(part, "#").lower()
 
 
 @pytest.mark.parametrize(
     ("losses", "said"),
     [
-        ([10, 8, 4, 2], "By then the loss had done 75 % of its fall."),
+        ([10, 8, 4, 2], "By then the loss had fallen 75 % of the way."),
         ([10, 11, 12, 2], ""),  # it had risen
         ([], ""),
     ],

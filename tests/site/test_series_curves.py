@@ -125,7 +125,7 @@ def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
     assert re.search(
         r"since some step, and the loss is not known \(1\): <a href=\"#winding\">Positions wind</a>", text
     )
-    assert text.count('data-verdict="') == count * len(
+    assert text.count('<td class="cell cell--') == count * len(
         [row for finding in page.shown for row in page.claims(finding)]
     )
     assert (tmp_path / "pages/figures/series/course/emergence.svg").is_file()

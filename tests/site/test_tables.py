@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page
 
 from generators.site.words import MOST_ROWS, environment
-from tests.site.conftest import NOISE, Visit, site_script
+from tests.site.conftest import NOISE, UNFOLD, Visit, site_script
 from tests.site.test_browser import PHONE, WIDE, violations
 
 pytestmark = pytest.mark.browser
@@ -270,5 +270,6 @@ def test_a_link_to_a_folded_table_opens_it(visit: Visit, address: str) -> None:
     assert table.is_visible()
     page.goto(f"{address}models/all-minilm-l6-v2/")
     assert not table.is_visible()
+    page.evaluate(UNFOLD)
     page.get_by_role("link", name="the clump", exact=True).click()
     table.wait_for()

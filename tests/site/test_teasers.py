@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from generators.base.text import number
 from generators.checkpoint.registry import Model, load_registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
@@ -62,8 +63,11 @@ def test_it_opens_with_three_findings_each_in_a_model_that_shows_it(kept):
     assert len(found) == MOST
     assert all(one.page.claims[one.claim].verdict == "holds" for one in found)
     assert "1,024 positions" in words(found[0])
-    assert "turns 2.8 times in its strongest plane, once every 369 tokens" in words(found[0])
-    assert f"how steadily it turns: {found[0].page.claims['winding'].value:.3g}." in words(found[0])
+    assert "turns 2.8 times in its strongest plane, over 1,020 positions" in words(found[0])
+    winding = found[0].page.claims["winding"]
+    assert f"Winding score {winding.value:.3g} (turns × share of variance × steadiness)" in words(found[0])
+    assert words(found[0]).endswith(f"; it must reach {number(winding.threshold)}.")
+    assert "once every" not in words(found[0]), "its pace differs along the curve"
     assert "number 138 is the loudest" in words(found[1])
     assert "9 of 12 layers" in words(found[1])
     assert "993 of the 994 tokens that are called unused" in words(found[2])
@@ -83,8 +87,12 @@ def test_what_holds_nowhere_opens_nothing(kept):
 def test_the_words_of_a_claim_are_made_from_its_numbers(kept):
     page = kept["all-minilm-l6-v2"]
     metrics = next(s.record.metrics for s in page.sections if s.finding.name == "position_use")
+    groups = next(row for row in metrics["damages"] if (row["kind"], row["amount"]) == ("groups", 10))
     said = " ".join(str(template("position_use").teaser(page.title, metrics)).split())
-    assert said.startswith("Told only in which group of ten tokens a position lies, all-MiniLM-L6-v2 loses 63 %")
+    assert said == (
+        f"Told only in which group of ten tokens a position lies, {page.title} loses {100 * groups['share']:.1f} % "
+        "of what all its positions after the first are worth to it."
+    )
 
 
 def test_a_report_opens_with_the_first_teaser_whether_it_holds_or_not(kept):

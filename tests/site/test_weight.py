@@ -20,13 +20,13 @@ from generators.site.view import ModelPage, all_models, model_page
 from generators.site.words import environment
 from tests.conftest import ROOT, without_figures
 
-MOST_OF_A_MODEL = 1_500_000  # bytes of its page, its figures and its data, compressed as hosts send them
-MOST_OF_A_PAGE = 200_000  # bytes of HTML, of the home page and of findings
+MOST_OF_A_MODEL = 2_000_000  # bytes of its page, its figures and its data, compressed as hosts send them
+MOST_OF_A_PAGE = 230_000  # bytes of HTML, of the home page and of findings; hosts send a tenth of it
 AROUND = 30_000  # of these, the theme with a menu of fifty models: it took 25 000
 FIFTY = 50
 
 
-def test_no_model_weighs_more_than_one_and_a_half_megabytes(built_site: Path) -> None:
+def test_no_model_weighs_more_than_two_megabytes(built_site: Path) -> None:
     names = [page["name"] for page in json.loads((built_site / "data/models.json").read_text())]
     assert len(names) > 2
     weights = {name: compressed(built_site, name) for name in names}

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from generators.base.text import share, two
 from generators.findings.anchor.measure import AnchorMetrics, AnchorStageRow
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
@@ -24,9 +25,9 @@ def _rests(measured: Measurements[AnchorMetrics]) -> Tested:
     row = max(metrics["heads"], key=lambda row: row["on_first"])
     return Tested(
         row["on_first"],
-        f"L{row['layer']}H{row['head']} gives the first token {row['on_first']:.2f} of its attention, the most of "
-        f"all heads. No head gives any other early position more than {metrics['other_positions']:.2f}.",
-        form="{:.2f}",
+        f"L{row['layer']}H{row['head']} gives the first token {share(row['on_first'])} of its attention, the most of "
+        f"all heads. No head gives another early position more than {share(metrics['other_positions'])}.",
+        form=share,
         baseline=metrics["uniform"],
         interval=(row["low"], row["high"]),
         also=row["on_first"] > metrics["other_positions"],
@@ -37,9 +38,9 @@ def _massive(measured: Measurements[AnchorMetrics]) -> Tested:
     row = massive(measured.metrics["stages"])
     return Tested(
         row["over_median"],
-        f"At layer {row['layer']}, channel {row['channel']} is {row['over_median']:.0f} times as large at the first "
-        f"token as the median activation, and {row['over_elsewhere']:.1f} times as large as at other positions"
-        f"{_as_elsewhere(row)}. At other positions the largest channel is {row['others_median']:.0f} times the "
+        f"At layer {row['layer']}, channel {row['channel']} is {two(row['over_median'])} times as large at the first "
+        f"token as the median activation, and {two(row['over_elsewhere'])} times as large as at other positions"
+        f"{_as_elsewhere(row)}. At other positions the largest channel is {two(row['others_median'])} times the "
         "median.",
         form="{:.0f} times",
         chance=chance(measured.metrics["massive_by_chance"]),
@@ -50,33 +51,37 @@ def _massive(measured: Measurements[AnchorMetrics]) -> Tested:
 def _as_elsewhere(row: AnchorStageRow) -> str:
     """Return what a channel that is large enough misses by being nearly as large elsewhere."""
     few = row["over_median"] >= MASSIVE and row["over_elsewhere"] < ELSEWHERE
-    return f", where {ELSEWHERE:g} times is needed" if few else ""
+    return f", of which at least {ELSEWHERE:g} times is needed" if few else ""
 
 
 def _needed(measured: Measurements[AnchorMetrics]) -> Tested | Untested:
     rows = measured.metrics["rows"]
     if rows is None:
-        return Untested("This model has no table of positions whose first row could be replaced.")
+        return Untested("This model has no position embedding whose first row could be replaced.")
     if rows["all_rows"]["mean"] <= FEWEST_ERRORS * rows["all_rows"]["standard_error"]:
-        return Untested("This model does as well without any positions, within what these windows can tell.")
-    dearest = float(np.max(rows["others"]))
+        return Untested("Removing all positions has no measurable cost on these windows.")
+    most = float(np.max(rows["others"]))
     return Tested(
         rows["share"],
-        f"Replacing row 0 of P by the mean row costs {rows['first_by_mean']['mean']:.3f} ({rows['unit']}), "
-        f"{rows['share']:.0%} of what replacing all rows costs. On fewer windows it costs {rows['few_first']:.3f}, "
-        f"and the dearest of {len(rows['others'])} other rows {dearest:.3f}"
-        f"{'' if rows['few_first'] > dearest else ': row 0 must cost more'}.",
-        form="{:.0%}",
+        f"Replacing row 0 of P by the mean row costs {two(rows['first_by_mean']['mean'])} {_unit(rows['unit'])}, "
+        f"{share(rows['share'])} of the cost of replacing all rows. On fewer windows it costs "
+        f"{two(rows['few_first'])}, and the most costly of {len(rows['others'])} other rows costs "
+        f"{two(most, rows['few_first'])}{'' if rows['few_first'] > most else '; row 0 must cost more'}.",
+        form=share,
         interval=(rows["share_low"], rows["share_high"]),
-        also=rows["few_first"] > dearest,
+        also=rows["few_first"] > most,
     )
+
+
+def _unit(unit: str) -> str:
+    return "in 1 − cosine" if unit == "1 - cosine" else unit
 
 
 RULES = (
     Rule(
         id="head-rests-on-first",
-        short="rests on the first",
-        statement="Some head rests on the first token.",
+        short="attention sink",
+        statement="Some head uses the first token as an attention sink.",
         value="largest mean attention of a head to the first token",
         holds=RESTS["holds"],
         partly=RESTS["partly"],
@@ -97,7 +102,7 @@ RULES = (
     Rule(
         id="position-0-needed",
         short="position 0 needed",
-        statement="Position 0 is what the model can't do without.",
+        statement="The model depends mostly on position 0.",
         value="cost of replacing row 0 by the mean row, as a share of replacing all rows",
         holds=NEEDED["holds"],
         partly=NEEDED["partly"],

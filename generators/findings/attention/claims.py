@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Literal
 
 from generators.base.sentences import listed
+from generators.base.text import share, two
 from generators.findings.attention.heads import SMALLEST_WEIGHT, Head, best_of
 from generators.findings.attention.measure import (
     CORNER,
@@ -23,7 +24,6 @@ ReadNull = Literal["reads_tokens", "writes_positions", "mlp_reads_tokens"]
 # Of the energy or overlap that chance leaves to be had: (share - chance) / (1 - chance). One scale for all widths, on
 # which chance is 0 and a matrix that lies in the directions as a whole is 1.
 BEYOND_CHANCE = 0.05
-SCALED = "{:.2f}"  # how a sentence writes it
 IGNORES_AT_MOST, IGNORES_IN_WORDS = 0.5, "half"  # of chance, below which that scale depends on the width
 NO_TOKENS = "The token embedding isn't in this checkpoint."
 Share = RawAndFolded | LayerShare
@@ -50,7 +50,7 @@ def _judged(found: Share) -> float | None:
 
 def _raw_beside(*found: Share | None) -> str:
     """Return the same numbers in the raw weights, in brackets; nothing where no gain is folded in."""
-    raw = [f"{one['raw']:.1%}" for one in found if one is not None and None not in (one["raw"], one["folded"])]
+    raw = [share(one["raw"]) for one in found if one and one["raw"] is not None and one["folded"] is not None]
     return f" ({listed(raw)} in the raw weights)" if raw else ""
 
 
@@ -65,23 +65,23 @@ def _reads_positions(measured: Measurements[AttentionMetrics]) -> Tested:
     value, null = _beyond(min(q, k), by_chance), _null_beyond(metrics["chance"]["top5"], by_chance, CORNER)
     return Tested(
         value,
-        f"P's top five directions hold {q:.1%} and {k:.1%} of the five leading directions of layer-0 Q and K"
-        f"{_raw_beside(*sides)}; chance {by_chance:.1%}. {_scaled('The smaller is', value, null)}",
-        form=SCALED,
+        f"P's top five directions hold {share(q)} and {share(k)} of the five leading directions of layer-0 Q and K"
+        f"{_raw_beside(*sides)}; chance {share(by_chance)}. {_scaled('the smaller', value, null)}",
+        form=two,
         chance=null,
     )
 
 
-def _scaled(that_is: str, value: float, null: Chance | None) -> str:
+def _scaled(what: str, value: float, null: Chance | None) -> str:
     """Return how far beyond chance a value lies, and how far chance reaches."""
-    limit = "" if null is None else f"; the 99th percentile of chance is {null.limit:z.3f}"
-    return f"{that_is} {value:z.3f} of what chance leaves{limit}."
+    limit = "" if null is None else f"; the 99th percentile of chance is {two(null.limit)}"
+    return f"Beyond chance, {what} is {two(value)} on a scale from 0 to 1{limit}."
 
 
 def _share(measured: Measurements[AttentionMetrics], source: Source, matrix: Matrix) -> LayerShare | None:
     """Return the shares of a layer-0 matrix, None where it isn't there or is all zeros."""
     shares = (measured.metrics["shares"][source] or {}).get(matrix, [])
-    return next((share for share in shares if share["layer"] == 0 and _judged(share) is not None), None)
+    return next((one for one in shares if one["layer"] == 0 and _judged(one) is not None), None)
 
 
 def _reads_tokens(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
@@ -89,57 +89,56 @@ def _reads_tokens(measured: Measurements[AttentionMetrics]) -> Tested | Untested
     if metrics["shares"]["E"] is None:
         return Untested(NO_TOKENS)
     names: tuple[Matrix, ...] = ("Q", "K", "V")
-    found = [share for name in names if (share := _share(measured, "E", name)) is not None]
+    found = [one for name in names if (one := _share(measured, "E", name)) is not None]
     if len(found) < len(names):
         return Untested("A matrix of layer 0 is all zeros.")
-    return _shares(metrics, found, "Of the energy of layer-0 Q, K and V,", "E's", "reads_tokens")
+    return _shares(metrics, found, "layer-0 Q, K and V", "E's", "reads_tokens")
 
 
 def _writes_positions(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
-    share = _share(measured, "P", "O")
-    if share is None:
+    found = _share(measured, "P", "O")
+    if found is None:
         return Untested("The output matrix of layer-0 attention is all zeros.")
-    return _shares(measured.metrics, [share], "Of the energy of layer-0 O,", "P's", "writes_positions")
+    return _shares(measured.metrics, [found], "layer-0 O", "P's", "writes_positions")
 
 
 def _mlp_reads_tokens(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
     if measured.metrics["shares"]["E"] is None:
         return Untested(NO_TOKENS)
-    share = _share(measured, "E", "MLP in")
-    if share is None:
+    found = _share(measured, "E", "MLP in")
+    if found is None:
         return Untested("The MLP matrix of layer 0 isn't in this checkpoint.")
-    return _shares(measured.metrics, [share], "Of the energy of the layer-0 MLP's input,", "E's", "mlp_reads_tokens")
+    return _shares(measured.metrics, [found], "the layer-0 MLP's input", "E's", "mlp_reads_tokens")
 
 
 def _shares(
     metrics: AttentionMetrics, found: list[LayerShare], of: str, whose: str, null: ReadNull
 ) -> Tested | Untested:
     if metrics["chance_share"] >= 1:
-        return Untested(f"The top {metrics['k']} directions are all that there are.")
-    by_chance, shares = metrics["chance_share"], [_judged(share) or 0.0 for share in found]
+        return Untested(f"The model has only {metrics['k']} directions in all.")
+    by_chance, shares = metrics["chance_share"], [_judged(one) or 0.0 for one in found]
     value, drawn = _beyond(min(shares), by_chance), _null_beyond(metrics["chance"][null], by_chance)
-    each = listed([f"{share:.1%}" for share in shares])
+    each = listed([share(one) for one in shares])
     return Tested(
         value,
-        f"{of} {each} {'lies' if len(found) == 1 else 'lie'} in {whose} top {metrics['k']} directions"
-        f"{_raw_beside(*found)}; chance {by_chance:.1%}. "
-        f"{_scaled('That is' if len(found) == 1 else 'The smallest is', value, drawn)}",
-        form=SCALED,
+        f"{whose} top {metrics['k']} directions hold {each} of the energy of {of}{_raw_beside(*found)}; chance "
+        f"{share(by_chance)}. {_scaled('that' if len(found) == 1 else 'the smallest', value, drawn)}",
+        form=two,
         chance=drawn,
     )
 
 
 def _mlp_ignores(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
     metrics, found = measured.metrics, _share(measured, "P", "MLP in")
-    share = None if found is None else _judged(found)
-    if share is None:
+    value = None if found is None else _judged(found)
+    if value is None:
         return Untested("The MLP matrix of layer 0 isn't in this checkpoint.")
     by_chance = metrics["chance_share"]
     return Tested(
-        share,
-        f"Of the energy of the layer-0 MLP's input, {share:.2%} lies in P's top {metrics['k']} directions"
-        f"{_raw_beside(found)}; chance {by_chance:.2%}.",
-        form="{:.2%}",
+        value,
+        f"P's top {metrics['k']} directions hold {share(value)} of the energy of the layer-0 MLP's input"
+        f"{_raw_beside(found)}; chance {share(by_chance)}.",
+        form=share,
         chance=chance(metrics["chance"]["mlp_reads_positions"]),
         holds_at=IGNORES_AT_MOST * by_chance,
     )
@@ -149,9 +148,9 @@ def _with_tokens(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
     kernels = measured.metrics["token_kernels"]
     if kernels is None:
         there = measured.metrics["shares"]["E"]
-        return Untested("Tokens can't be set on these positions." if there else NO_TOKENS)
+        return Untested("Tokens can't be added to these positions." if there else NO_TOKENS)
     null = chance(measured.metrics["chance"]["previous_token_with_tokens"])
-    return _best(kernels["heads"], pair(kernels["interval_of_best"]), null, "with tokens on the positions")
+    return _best(kernels["heads"], pair(kernels["interval_of_best"]), null, "with tokens added to positions")
 
 
 def _by_position_alone(measured: Measurements[AttentionMetrics]) -> Tested:
@@ -166,12 +165,12 @@ def _best(
     found = [head for head in heads if head["previous_token_head"]]
     best = heads[best_of(heads)]
     who = {0: "No head attends", 1: "One head attends"}.get(len(found), f"{len(found)} heads attend")
-    limit = "" if null is None else f"; random keys get {null.median:.3f} (99th percentile {null.limit:.3f})"
+    limit = "" if null is None else f"; random keys get {share(null.median)} (99th percentile {share(null.limit)})"
     return Tested(
         best["weight_at_1"],
-        f"{who} mainly to the previous token {how}. The largest weight there is {best['weight_at_1']:.2f} "
-        f"(L{best['layer']}H{best['head']}){limit}.{_beyond_layer_0(found)}{_elsewhere(best)}",
-        form="{:.2f}",
+        f"{who} mainly to the previous token {how}. L{best['layer']}H{best['head']} gives it the most, "
+        f"{share(best['weight_at_1'])}{limit}.{_beyond_layer_0(found)}{_elsewhere(best)}",
+        form=share,
         chance=null,
         interval=interval,
         also=best["peak_offset"] == 1,
@@ -179,10 +178,10 @@ def _best(
 
 
 def _elsewhere(best: Head | TokenHead) -> str:
-    """Return where a head looks most that gives the previous token enough; nothing where that is the previous one."""
+    """Return where a head attends most, if not to the previous token that it gives enough."""
     if best["peak_offset"] == 1 or best["weight_at_1"] < SMALLEST_WEIGHT:
         return ""
-    return f" Its weights must peak there, and they peak at offset {best['peak_offset']}."
+    return f" Its attention must peak there, but peaks at offset {best['peak_offset']}."
 
 
 def _beyond_layer_0(heads: Sequence[Head | TokenHead]) -> str:
@@ -190,50 +189,50 @@ def _beyond_layer_0(heads: Sequence[Head | TokenHead]) -> str:
     if not deeper:
         return ""
     are = "It is" if len(heads) == 1 else f"{deeper} of them {'is' if deeper == 1 else 'are'}"
-    return f" {are} beyond layer 0, where the input is another: a caricature."
+    return f" {are} beyond layer 0, where the input is no longer P."
 
 
 RULES = (
     Rule(
         id="qk-read-positions",
         short="Q, K read P",
-        statement="Layer-0 queries and keys read P's top directions more than by chance.",
+        statement="Layer-0 queries and keys read P's top directions more than chance.",
         value="smaller share of Q's and K's five leading directions in P's, gain folded in, beyond chance 5/d",
         holds=BEYOND_CHANCE,
-        unit="of what chance leaves",
+        unit="beyond chance",
         test=_reads_positions,
     ),
     Rule(
         id="qkv-read-tokens",
         short="Q, K, V read E",
-        statement="Layer-0 queries, keys and values read the tokens' top directions more than by chance.",
+        statement="Layer-0 queries, keys and values read the tokens' top directions more than chance.",
         value="smallest share of Q, K and V in the top k directions of E, gain folded in, beyond chance k/d",
         holds=BEYOND_CHANCE,
-        unit="of what chance leaves",
+        unit="beyond chance",
         test=_reads_tokens,
     ),
     Rule(
         id="writes-positions",
         short="O writes P",
-        statement="Layer-0 attention writes into the positions' directions more than by chance.",
+        statement="Layer-0 attention writes into the positions' directions more than chance.",
         value="layer-0 O share in the top k directions of P, beyond chance k/d",
         holds=BEYOND_CHANCE,
-        unit="of what chance leaves",
+        unit="beyond chance",
         test=_writes_positions,
     ),
     Rule(
         id="mlp-reads-tokens",
         short="MLP reads E",
-        statement="The layer-0 MLP reads the tokens' top directions more than by chance.",
+        statement="The layer-0 MLP reads the tokens' top directions more than chance.",
         value="layer-0 MLP-in share in the top k directions of E, gain folded in, beyond chance k/d",
         holds=BEYOND_CHANCE,
-        unit="of what chance leaves",
+        unit="beyond chance",
         test=_mlp_reads_tokens,
     ),
     Rule(
         id="mlp-ignores-positions",
         short="MLP ignores P",
-        statement="The layer-0 MLP reads P's top directions less than half as much as by chance.",
+        statement="The layer-0 MLP reads P's top directions less than half as much as chance.",
         value="layer-0 MLP-in share in the top k directions of P, gain folded in",
         sense="at most",
         unit="share of energy",
@@ -253,8 +252,8 @@ RULES = (
     Rule(
         id="previous-token-with-tokens",
         short="previous token, with E",
-        statement="Some head attends mainly to the previous token with tokens on the positions.",
-        value="best mean weight at offset 1 of any head, with tokens drawn on the positions",
+        statement="Some head attends mainly to the previous token with tokens added to positions.",
+        value="best mean weight at offset 1 of any head, with random tokens added to positions",
         holds=SMALLEST_WEIGHT,
         unit="attention weight",
         also="and its kernel peaks there",

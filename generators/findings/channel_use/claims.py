@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from generators.base.text import two
 from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, SweptRow, Why
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
@@ -9,8 +10,8 @@ from generators.findings.measured import Measurements
 RHO = -0.5
 RANK = {"holds": 0.01, "partly": 0.05}  # share of channels that cost as much
 NAMES: dict[Why, str] = {
-    "frequency": "the channel of the token embedding that goes with frequency most",
-    "ln2": "the channel that tops ln2 in most layers",
+    "frequency": "the channel of the token embedding most correlated with frequency",
+    "ln2": "the channel with the largest gain of ln2 in most layers",
     "position": "the channel in which positions vary most",
 }
 
@@ -31,7 +32,7 @@ def _swept(metrics: ChannelUseMetrics, channel: int) -> tuple[SweptRow, list[Swe
 
 
 def rank_of(metrics: ChannelUseMetrics, channel: int) -> tuple[int, int]:
-    """Return a channel's place among all that were held, dearest first, and how many these are."""
+    """Return a channel's place among all that were held, most costly first, and how many these are."""
     own, others = _swept(metrics, channel)
     return 1 + sum(other["cost"] >= own["cost"] for other in others), 1 + len(others)
 
@@ -40,18 +41,18 @@ def _leans(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     row = named(metrics)
     if row is None:
-        return Untested("No channel of this model stands out by frequency or by the gains of ln2.")
+        return Untested("Neither frequency nor the gains of ln2 single out a channel of this model.")
     rank, count = rank_of(metrics, row["channel"])
     if 1 / count > RANK["holds"]:
-        return Untested(f"With {count} channels, even the dearest is no rarer than 1 in {count}.")
+        return Untested(f"With {count} channels, even the most costly one is no rarer than 1 in {count}.")
     unit = "in 1 − cosine" if metrics["unit"] == "1 - cosine" else metrics["unit"]
     median = float(np.median([other["cost"] for other in _swept(metrics, row["channel"])[1]]))
     return Tested(
         rank / count,
-        f"Holding channel {row['channel']}, {NAMES[row['why']]}, at its mean costs {row['cost']:.3g} {unit} (95 % "
-        f"interval {row['low']:.3g} to {row['high']:.3g}). Of {count} channels it ranks {rank} by cost (p = "
-        f"{rank / count:.3f}); the median of the others is {median:.3g}.",
-        form="p = {:.2f}",
+        f"Fixing channel {row['channel']}, {NAMES[row['why']]}, at its mean costs {two(row['cost'])} {unit} (95 % "
+        f"interval {two(row['low'])} to {two(row['high'])}). It ranks {rank} of {count} channels by cost (p = "
+        f"{two(rank / count)}); the median of the others is {two(median)}.",
+        form=lambda *values: f"p = {two(*values)}",
         baseline=0.5,
         also=row["cost"] > 0,
     )
@@ -61,18 +62,19 @@ def _guess(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     row = named(metrics)
     if row is None:
-        return Untested("No channel of this model stands out by frequency or by the gains of ln2.")
+        return Untested("Neither frequency nor the gains of ln2 single out a channel of this model.")
     if row["unigram_rho"] is None:
-        return Untested("This model predicts no tokens, or how often they occur isn't known.")
+        return Untested("This model predicts no tokens, or their frequencies are unknown.")
     if metrics["proxy"]:
-        return Untested("How often tokens occur isn't known, only something that goes with it.")
+        return Untested("Token frequencies are unknown; the token index is only a proxy.")
     own, others = _swept(metrics, row["channel"])
     rhos = [other["unigram_rho"] for other in others if other["unigram_rho"] is not None]
     lowest = min(rhos, default=0.0)
     return Tested(
         row["unigram_rho"],
-        f"With channel {row['channel']} held, what tokens gain in log-probability correlates with frequency at "
-        f"{row['unigram_rho']:+.2f} (ranks); with each of {len(others)} others held, at {lowest:+.2f} or more.",
+        f"When channel {row['channel']} is fixed, the change of tokens' log-probabilities has a rank correlation of "
+        f"{row['unigram_rho']:+.2f} with frequency. For each of {len(others)} other channels it is {lowest:+.2f} or "
+        "more.",
         form="{:+.2f}",
         baseline=float(np.median(rhos)) if rhos else None,
         also=own["unigram_rho"] is not None and own["unigram_rho"] < lowest,
@@ -82,9 +84,9 @@ def _guess(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
 RULES = (
     Rule(
         id="leans-on-channel",
-        short="leans on it",
-        statement="The model leans on the channel that goes most with frequency.",
-        value="share of all channels that cost at least as much when held at their mean",
+        short="depends on it",
+        statement="The model depends on the channel most correlated with frequency.",
+        value="share of all channels that cost at least as much when fixed at their mean",
         sense="at most",
         holds=RANK["holds"],
         partly=RANK["partly"],
@@ -94,7 +96,7 @@ RULES = (
     Rule(
         id="guess-by-frequency",
         short="guess by frequency",
-        statement="That channel carries a guess by frequency.",
+        statement="That channel pushes predictions toward frequent tokens.",
         value="rank correlation over tokens of the change of log-probability with log-frequency",
         sense="at most",
         holds=RHO,

@@ -15,7 +15,10 @@ WHY: Mapping[Why, str] = {
 
 
 def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield what holding a channel at its mean costs, for those that were tried."""
+    """Yield what holding a channel at its mean costs, and for those that findings name with its interval.
+
+    In wide models all are held on fewer windows than those: two numbers for one channel, so it is said of which.
+    """
     unit, tried = found.metrics["unit"], rows(found, "channels", ChannelUseRow)
     for row in tried:
         cost = f"{number(row['cost'])} ({unit}; 95 % interval {number(row['low'])} to {number(row['high'])})"
@@ -23,7 +26,9 @@ def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Itera
         yield EntityNote(row["channel"], says, named=True)
     swept = rows(found, "swept", SweptRow)
     if swept:
-        says = f"cost of holding it at its mean while the model runs ({unit})"
+        on, of = found.metrics["swept_windows"], found.metrics["ran"]["windows"]
+        fewer = f", on {on} of {of} windows" if on < of else ""
+        says = f"cost of holding it at its mean while the model runs{fewer} ({unit})"
         costs = {row["channel"]: row["cost"] for row in swept}
         yield EntityNumbers(says, costs, "channel-cost", "largest", name="cost")
     values = rows(found, "values", ValueRow)

@@ -2,6 +2,7 @@
 
 from math import sqrt
 
+from generators.base.text import share, two
 from generators.findings.channels.measure import ChannelsMetrics
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
@@ -19,9 +20,9 @@ def _few_channels(measured: Measurements[ChannelsMetrics]) -> Tested:
     d, needed, turned = metrics["n_channels"], metrics["channels_for_90"], metrics["chance"]["channels_for_90"]
     return Tested(
         needed / d,
-        f"{needed} of {d} channels ({needed / d:.1%}) hold 90 % of P's variance; with the stream turned at random it "
-        f"takes {turned['median']:.1%} (1st percentile {turned['limit']:.1%}).",
-        form="{:.0%}",
+        f"{needed} of {d} channels ({share(needed / d)}) hold 90 % of P's variance; after random rotations it takes "
+        f"{share(turned['median'])} (1st percentile {share(turned['limit'])}).",
+        form=share,
         chance=chance(turned),
         interval=pair(metrics["intervals"]["channels_for_90"]),
     )
@@ -35,16 +36,18 @@ def _tokens_avoid(measured: Measurements[ChannelsMetrics]) -> Tested | Untested:
     overlap, by_chance = metrics["low_variance_overlap"], metrics["low_variance_overlap_chance"]
     turned = metrics["chance"]["low_variance_overlap"]
     if overlap is None or by_chance is None or turned is None:
-        return Untested("There are no position channels to avoid: no gap sets any apart that hold half of P.")
+        return Untested(
+            "There are no position channels to avoid: no gap separates channels that hold half of P's variance."
+        )
     half = SMALLEST_OVERLAP * k
     # What is strong shows in turned axes, too.
     least = max(half if turned["median"] < half else turned["limit"], TIMES_CHANCE * by_chance)
     return Tested(
         overlap,
         f"{overlap} of the {k} position channels are among the {k} channels in which tokens vary least; {k} random "
-        f"channels {by_chance:.1f}, randomly turned axes {turned['median']:.0f} (99th percentile "
-        f"{turned['limit']:.0f}).",
-        form="{:.3g}",
+        f"channels share {two(by_chance)}, random rotations {two(turned['median'])} (99th percentile "
+        f"{two(turned['limit'])}).",
+        form=two,
         chance=chance(turned),
         holds_at=least,
     )
@@ -56,15 +59,15 @@ def _quiet_where_loud(measured: Measurements[ChannelsMetrics]) -> Tested | Untes
     if metrics["token_std"] is None:
         return Untested("The token embedding isn't in this checkpoint.")
     if rho is None or turned is None:
-        return Untested("All channels vary alike: there is no loud one and no quiet one.")
+        return Untested("All channels have the same std, so none varies more than another.")
     how = (
-        f"Over channels, the spreads of positions and tokens correlate at {rho:+.2f}; turned at random together "
-        f"{turned['median']:+.2f} (1st percentile {turned['limit']:+.2f})"
+        f"Over channels, the stds of positions and tokens have a rank correlation of {rho:+.2f}; random rotations of "
+        f"both {turned['median']:+.2f} (1st percentile {turned['limit']:+.2f})"
     )
     errors = -ERRORS / sqrt(metrics["n_channels"] - 1)
     return Tested(
         rho,
-        {"holds": f"{how}: tokens are quiet where positions are loud.", "fails": f"{how}."},
+        {"holds": f"{how}: tokens vary less where positions vary more.", "fails": f"{how}."},
         form="{:.2f}",
         chance=chance(turned),
         interval=pair(metrics["intervals"]["spearman_position_std_token_std"]),
@@ -97,8 +100,8 @@ RULES = (
     ),
     Rule(
         id="quiet-where-loud",
-        short="quiet where loud",
-        statement="Tokens are quiet where positions are loud.",
+        short="tokens vary less",
+        statement="Tokens vary less where positions vary more.",
         value="rank correlation of positions' and tokens' standard deviations over channels",
         sense="at most",
         holds=QUIET,

@@ -1,5 +1,6 @@
 """What is claimed of attention by distance: rules, numbers and sentences."""
 
+from generators.base.text import share
 from generators.findings.distance.measure import DistanceMetrics, DistanceRow
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
@@ -10,7 +11,7 @@ BLIND = 0.05
 
 
 def largest(rows: list[DistanceRow]) -> DistanceRow:
-    """Return the head of whose scores distance explains most."""
+    """Return the head whose scores distance explains best."""
     return max(rows, key=lambda row: row["share"])
 
 
@@ -18,9 +19,9 @@ def _alone(measured: Measurements[DistanceMetrics]) -> Tested:
     row = largest(measured.metrics["heads"])
     return Tested(
         row["share"],
-        f"One profile over distances explains {row['share']:.1%} of the variance of the scores of "
-        f"L{row['layer']}H{row['head']}, the most of all heads.",
-        form="{:.0%}",
+        f"Distance explains {share(row['share'])} of the variance of the scores of L{row['layer']}H{row['head']}, "
+        f"the most of all heads; with offsets shuffled, {share(measured.metrics['largest_by_chance']['median'])}.",
+        form=share,
         chance=chance(measured.metrics["largest_by_chance"]),
         interval=(row["low"], row["high"]),
     )
@@ -28,14 +29,14 @@ def _alone(measured: Measurements[DistanceMetrics]) -> Tested:
 
 def _blind(measured: Measurements[DistanceMetrics]) -> Tested | Untested:
     if measured.metrics["knows_positions"] is not False:
-        return Untested("This model is given positions.")
+        return Untested("This model receives positions.")
     row = largest([row for row in measured.metrics["heads"] if row["layer"] == 0])
     return Tested(
         row["share"],
-        f"Without positions, distance explains at most {row['share']:.1%} of the variance of scores in layer 0 "
+        f"Without positions, distance explains at most {share(row['share'])} of the variance of scores in layer 0 "
         f"(head {row['head']}); with offsets shuffled, "
-        f"{measured.metrics['largest_first_by_chance']['median']:.2%}.",
-        form="{:.0%}",
+        f"{share(measured.metrics['largest_first_by_chance']['median'])}.",
+        form=share,
         baseline=measured.metrics["largest_first_by_chance"]["median"],
         interval=(row["low"], row["high"]),
     )
@@ -45,7 +46,7 @@ RULES = (
     Rule(
         id="head-by-distance-alone",
         short="by distance alone",
-        statement="Some head looks by distance alone.",
+        statement="Some head attends by distance alone.",
         value="largest share of the variance of a head's scores that one profile over distances explains",
         holds=ALONE["holds"],
         partly=ALONE["partly"],
@@ -55,7 +56,7 @@ RULES = (
     Rule(
         id="first-layer-blind",
         short="layer 0 blind",
-        statement="Without positions the first layer hardly tells distances.",
+        statement="Without positions, the first layer hardly distinguishes distances.",
         value="the same, largest of layer 0",
         sense="at most",
         holds=BLIND,

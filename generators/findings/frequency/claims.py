@@ -56,8 +56,8 @@ def _beyond_drift(strength: float, drift: StoredChance) -> bool:
 def _of_the_channel(m: FrequencyMetrics, axes: StoredChance, drift: StoredChance) -> str:
     channel, rho = m["frequency_channel"]["channel"], m["frequency_channel"]["rho"]
     said = (
-        f"Channel {channel} correlates with log-frequency at rho {rho:+.2f}, the most of {m['n_channels']} channels; "
-        f"the best of randomly turned axes {axes['median']:.2f} (99th percentile {axes['limit']:.2f})"
+        f"Channel {channel} correlates with log-frequency at ρ = {rho:+.2f}, the most of {m['n_channels']} channels; "
+        f"the best of random axes {axes['median']:.2f} (99th percentile {axes['limit']:.2f})"
     )
     if abs(rho) <= axes["limit"]:
         return f"{said}: {_spread(m)}."
@@ -70,13 +70,13 @@ def _spread(m: FrequencyMetrics) -> str:
     """Return where frequency is, if no axis stands out."""
     probe = m["probe"]
     if probe is None or probe["rho"] < PROBE_READS:
-        reached = "" if probe is None else f", and a linear probe on all of them reaches only {probe['rho']:.2f}"
-        return f"no channel stands out{reached}"
-    return f"frequency is spread over the channels, from all of which a linear probe reads it at {probe['rho']:.2f}"
+        reached = "" if probe is None else f", and a linear probe on all channels reaches only {probe['rho']:.2f}"
+        return f"no channel exceeds random axes{reached}"
+    return f"frequency is spread over the channels, and a linear probe on all of them reads it at {probe['rho']:.2f}"
 
 
 def _only_drift(limit: float) -> str:
-    return f"drift along the token ids alone reaches {abs(limit):.2f}, so this may be drift"
+    return f"drift along the token ids reaches {abs(limit):.2f}, so this may be drift"
 
 
 # And the one that ln2 raises
@@ -90,23 +90,23 @@ def _is_ln2(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
     nulls, intervals = known
     channel, rho, place = m["ln2_channel"], m["ln2_channel_rho"], m["ln2_channel_rank"]
     if channel is None or rho is None:
-        return Untested("The gains of ln2 are the same in every channel, or not in this checkpoint.")
+        return Untested("The gains of ln2 are equal in all channels, or missing from this checkpoint.")
     if m["n_channels"] < FEWEST_TO_PICK_FROM:
-        return Untested(f"With only {m['n_channels']} channels, a random pick is the frequency channel too often.")
+        return Untested(f"With only {m['n_channels']} channels, a random channel is the frequency channel too often.")
     if len(m["ln2_tied"]) > 1:
-        return Untested(f"ln2 singles out no one channel: {first(m['ln2_tied'], MOST_NAMED)} top as many layers.")
+        return Untested(f"ln2 singles out no single channel: {first(m['ln2_tied'], MOST_NAMED)} top as many layers.")
     axes = nulls["frequency_channel"]
     stands_out = abs(rho) > axes["limit"] and _beyond_drift(abs(rho), nulls["drift"])
     said = (
-        f"Channel {channel}, which ln2 raises most often, ranks {place} of {m['n_channels']} by correlation with "
-        f"frequency (rho {rho:+.2f})"
+        f"Channel {channel}, which ln2 amplifies most often, ranks {place} of {m['n_channels']} by correlation with "
+        f"frequency (ρ = {rho:+.2f})"
     )
     if place != 1:
         why = f"{said}; rank 1 is needed, and channel {m['frequency_channel']['channel']} has it."
     elif abs(rho) < SMALLEST_RHO:
-        why = f"{said}, but its |rho| is below the {SMALLEST_RHO:g} needed."
+        why = f"{said}, but its |ρ| is below the {SMALLEST_RHO:g} needed."
     else:
-        why = f"{said}, but randomly turned axes or drift along the ids reach as much."
+        why = f"{said}, but random axes or drift along the ids reach as much."
     return Tested(
         place,
         {"holds": f"{said}: it is the frequency channel. A random channel ranks in the middle.", "fails": why},
@@ -127,7 +127,7 @@ def _shorter(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
     nulls, intervals = known
     rho, drift = m["norm_rho"], nulls["norm_rho"]
     if rho is None:
-        return Untested("All norms or all frequencies are alike.")
+        return Untested("All norms or all frequencies are equal.")
     return Tested(
         rho,
         _of_the_norm(rho, drift["limit"]),
@@ -139,16 +139,16 @@ def _shorter(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
 
 
 def _of_the_norm(rho: float, limit: float) -> str:
-    """Return what norm and frequency have to do with one another; what drift gives is as likely on either side."""
-    how = f"Norm and log-frequency correlate at rho {rho:+.2f}"
+    """Return how norm and frequency correlate; drift is as likely on either side."""
+    how = f"Norm and log-frequency correlate at ρ = {rho:+.2f}"
     if abs(rho) < -SHORTER:
-        return f"{how}: frequent tokens are hardly shorter or longer."
+        return f"{how}: frequent tokens are neither much shorter nor much longer."
     if abs(rho) < abs(limit) + CLEARLY:
         return f"{how}; {_only_drift(limit)}."
-    beyond = f"drift along the token ids alone {abs(limit):.2f}"
+    beyond = f"drift along the token ids reaches {abs(limit):.2f}"
     if rho > 0:
-        return f"{how}; {beyond}: the opposite, frequent tokens are longer."
-    return f"{how}; {beyond}: frequent tokens are shorter."
+        return f"{how}; {beyond}. Frequent tokens are longer, not shorter."
+    return f"{how}; {beyond}. Frequent tokens are shorter."
 
 
 RULES = (
@@ -160,19 +160,18 @@ RULES = (
         holds=TRACKS,
         partly=SMALLEST_RHO,
         unit="rank correlation",
-        also="beyond the best axis of tokens turned at random, and beyond what drifts along the ids by at least "
-        f"{CLEARLY:g}",
+        also=f"beyond the best of random axes, and beyond drift along the ids by at least {CLEARLY:g}",
         test=_tracks,
     ),
     Rule(
         id="frequency-is-ln2",
         short="frequency is ln2's",
-        statement="The channel that ln2 raises most often goes with frequency most.",
-        value="rank by |rho| of the channel with the largest ln2 gain in most layers",
+        statement="The channel that ln2 amplifies most often correlates most with frequency.",
+        value="rank by |ρ| of the channel with the largest ln2 gain in most layers",
         sense="at most",
         holds=1,
         unit="rank of the channel",
-        also=f"and its |rho| is at least {SMALLEST_RHO:g}, beyond the best of axes turned at random and beyond drift",
+        also=f"and its |ρ| is at least {SMALLEST_RHO:g}, beyond the best of random axes and beyond drift",
         test=_is_ln2,
     ),
     Rule(
@@ -183,7 +182,7 @@ RULES = (
         sense="at most",
         holds=SHORTER,
         unit="rank correlation",
-        also=f"beyond what drifts along the ids by at least {CLEARLY:g}",
+        also=f"beyond drift along the ids by at least {CLEARLY:g}",
         test=_shorter,
     ),
 )

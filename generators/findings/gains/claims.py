@@ -3,14 +3,15 @@
 import numpy as np
 
 from generators.base.sentences import first
+from generators.base.text import two
 from generators.findings.gains.measure import SMALLEST_RATIO, GainsMetrics
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
 from generators.findings.nulls import chance, pair
 from generators.maths.channels import ConsistentChannel
 
-SAME = "The first norm's gain is the same in every channel."
-WITHOUT = "There are no positions in a table here to compare the gain with."
+SAME = "The first norm's gain is equal in all channels."
+WITHOUT = "There is no position embedding to compare the gain with."
 DOWN, DOWN_PARTLY = -0.50, -0.25  # correlation
 MOST_NAMED = 4  # of channels that tie
 # The channel must top at least so many layers, and at least one layer in so many.
@@ -20,7 +21,7 @@ LAYERS = {"holds": (3, 2), "partly": (2, 4)}
 def _dials_down(measured: Measurements[GainsMetrics]) -> Tested | Untested:
     correlations = measured.metrics["correlation"]["ln1"]
     if "0" not in correlations:
-        return Untested("No norm stands before the first attention, or its gain isn't here.")
+        return Untested("There is no norm before the first attention, or its gain is missing from this checkpoint.")
     value = correlations["0"]
     if value is None:
         row = next(row for row in measured.tables["norms"].named() if (row["norm"], row["layer"]) == ("ln1", 0))
@@ -28,7 +29,7 @@ def _dials_down(measured: Measurements[GainsMetrics]) -> Tested | Untested:
         return Untested(SAME if alike else WITHOUT)
     null = chance(measured.metrics["chance"]["dials_down"])
     limit = "" if null is None else f"; {null.null} {null.median:+z.2f} (1st percentile {null.limit:+z.2f})"
-    how = f"Layer 0's gain correlates with the position std of its channel at r = {value:+.2f}{limit}"
+    how = f"Layer 0's gains correlate with the position std of their channels at r = {value:+.2f}{limit}"
     return Tested(
         value,
         {"holds": f"{how}: layer 0 turns position channels down.", "fails": f"{how}."},
@@ -42,14 +43,16 @@ def _one_channel(measured: Measurements[GainsMetrics]) -> Tested | Untested:
     found = measured.metrics["consistent_channel"]["ln2"]
     if found is None:
         there = measured.metrics["correlation"]["ln2"]
-        return Untested(f"The gains of ln2 are {'the same in every channel' if there else 'not in this checkpoint'}.")
+        return Untested(
+            f"The gains of ln2 are {'equal in all channels' if there else 'missing from this checkpoint'}."
+        )
     layers, topped = found["n_layers"], found["layers_topped"]
     median = float(np.median(found["ratios"])) if found["ratios"] else None
     null = chance(measured.metrics["chance"]["layers_topped"])
     return Tested(
         topped,
         f"{_who_tops(found, median)}{_by_chance(null)}{_too_little(median)}",
-        form="{:.3g}",
+        form=two,
         chance=null,
         holds_at=_least("holds", layers),
         partly_at=_least("partly", layers),
@@ -63,21 +66,25 @@ def _who_tops(found: ConsistentChannel, median: float | None) -> str:
     layers, topped = found["n_layers"], found["layers_topped"]
     in_layers = f"in {topped} of {layers} layers"
     if len(found["tied"]) > 1:
-        each = f"channels {first(found['tied'], MOST_NAMED)} each have the largest |gain| of ln2 {in_layers}"
-        return f"No one channel is singled out: {each}."
-    ratio = "" if median is None else f", by a median factor of {median:.2f} over the runner-up"
+        each = f"Channels {first(found['tied'], MOST_NAMED)} each have the largest |gain| of ln2 {in_layers}"
+        return f"{each}, so none is singled out."
+    ratio = "" if median is None else f", {median:.2f} times the runner-up in the median"
     return f"Channel {found['channel']} has the largest |gain| of ln2 {in_layers}{ratio}."
 
 
 def _by_chance(null: Chance | None) -> str:
-    return "" if null is None else f" {null.null.capitalize()}: {null.median:.0f} (99th percentile {null.limit:.0f})."
+    return (
+        ""
+        if null is None
+        else f" {null.null.capitalize()}: {two(null.median)} layers (99th percentile {two(null.limit)})."
+    )
 
 
 def _too_little(median: float | None) -> str:
     """Return that a channel leads by less than is needed; nothing where it leads by enough."""
     if median is None or median >= SMALLEST_RATIO:
         return ""
-    return f" A median factor of {SMALLEST_RATIO:g} over the runner-up is needed."
+    return f" At least {SMALLEST_RATIO:g} times the runner-up is needed."
 
 
 def _least(verdict: str, layers: int) -> float:

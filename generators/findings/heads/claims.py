@@ -5,12 +5,13 @@ from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
 from generators.base.sentences import first
+from generators.base.text import share
 from generators.findings.heads.measure import POSITIONS, HeadRow, HeadsMetrics
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
 from generators.findings.running import mean_over_windows, ratio_over_windows
 
-ATTENDS = 0.1  # weight of some head on the previous token, below which there is nothing to foretell
+ATTENDS = 0.1  # weight of some head on the previous token, below which there is nothing to predict
 PREVIOUS = {"holds": 0.5, "partly": 0.3}  # weight on the previous token
 RETAINED = {"holds": 0.8, "partly": 0.5}
 
@@ -38,9 +39,9 @@ def _previous_token(measured: Measurements[HeadsMetrics]) -> Tested:
     mean = mean_over_windows(_by_window(measured, 0, [index]), _files(measured))
     return Tested(
         row["on_text"],
-        f"{name(row)} gives the previous token {row['on_text']:.2f} of its attention, the most of all heads; a head "
-        f"that looks everywhere alike, {measured.metrics['uniform']:.2g}.",
-        form="{:.2f}",
+        f"{name(row)} gives the previous token {share(row['on_text'])} of its attention, the most of all heads; "
+        f"uniform attention gives {share(measured.metrics['uniform'])}.",
+        form=share,
         baseline=measured.metrics["uniform"],
         interval=(mean["low"], mean["high"]),
     )
@@ -50,18 +51,18 @@ def _inexact(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     rows = measured.metrics["heads"]
     heads = [i for i, row in enumerate(rows) if row["on_text"] >= PREVIOUS["partly"]]
     if not heads:
-        return Untested("No head gives the previous token enough of its attention to look at.")
+        return Untested(f"No head gives the previous token {PREVIOUS['partly']:.0%} of its attention.")
     if len(measured.arrays["previous"]) < len(POSITIONS):
-        return Untested("Nothing in this model's positions can be replaced.")
+        return Untested("This model's positions can't be replaced.")
     as_is, in_groups, removed = (_by_window(measured, i, heads) for i in range(len(POSITIONS)))
-    share, low, high = ratio_over_windows(in_groups, as_is, _files(measured))
+    retained, low, high = ratio_over_windows(in_groups, as_is, _files(measured))
     without = float(removed.mean() / as_is.mean())
     which = first([name(rows[i]) for i in heads], 4)
     return Tested(
-        share,
-        f"With positions in groups of ten, {which} keep{'s' if len(heads) == 1 else ''} {share:.0%} of the attention "
-        f"given to the previous token; without positions, {without:.0%}.",
-        form="{:.0%}",
+        retained,
+        f"With positions in groups of ten, {which} keep{'s' if len(heads) == 1 else ''} {share(retained)} of the "
+        f"attention given to the previous token; without positions, {share(without)}.",
+        form=share,
         baseline=without,
         interval=(low, high),
     )
@@ -70,16 +71,16 @@ def _inexact(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
 def _foretold(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     found = measured.metrics["forecast"]
     if found is None:
-        return Untested("There is no kernel by positions alone to compare with.")
+        return Untested("There is no position embedding, so no kernel by positions alone.")
     if max(row["on_text"] for row in measured.metrics["heads"]) < ATTENDS:
         return Untested(
-            f"No head gives the previous token {ATTENDS:.0%} of its attention: there is none to foretell."
+            f"No head gives the previous token {ATTENDS:.0%} of its attention, so there is none to predict."
         )
     return Tested(
         found["rho"],
-        "Over heads, the weights on the previous token by positions alone and on text correlate at "
-        f"{found['rho']:+.2f} (ranks). With heads shuffled within layers, 1 in 100 draws reaches "
-        f"{found['chance_limit']:+.2f}.",
+        "Over heads, the weights on the previous token by positions alone and on text have a rank correlation of "
+        f"{found['rho']:+.2f}; heads shuffled within layers {found['chance_median']:+.2f} (99th percentile "
+        f"{found['chance_limit']:+.2f}).",
         form="{:+.2f}",
         chance=Chance(
             "shufflings of heads within layers", found["chance_median"], found["chance_limit"], found["draws"]
@@ -111,12 +112,12 @@ RULES = (
     ),
     Rule(
         id="positions-foretell-heads",
-        short="foretold by P",
-        statement="Positions alone foretell which heads attend to the previous token.",
+        short="predicted by P",
+        statement="Positions alone predict which heads attend to the previous token.",
         value="rank correlation over heads, kernel by positions alone and attention on text",
         holds=0.5,
         unit="rank correlation",
-        also="beyond what shuffled heads give once in a hundred times",
+        also="beyond the 99th percentile of shuffled heads",
         over="over heads",
         test=_foretold,
     ),

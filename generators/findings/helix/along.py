@@ -20,6 +20,7 @@ TRIANGLE = 1 / 9  # third harmonic of a triangle wave over its first
 SQUARE_ROOT_OF_ROUNDING = 1e-8
 BLOCK = 512
 MOST_COMPARED = 1024  # rows whose cosines are rebuilt, evenly spaced
+MOST_ASKED = 8192  # rows whose nearest other row is looked for
 
 
 class StartSpeed(TypedDict):
@@ -136,16 +137,22 @@ def _in_plane(rows: Float[Array, "rows d"]) -> Float[Array, "rows 2"] | None:
 # How well rows are told apart
 
 
-def nearest_rows(rows: Float[Array, "n c"]) -> tuple[Int[Array, " n"], Float[Array, " n"]]:
-    """Return which other row is nearest to each row, and its distance."""
+def nearest_rows(
+    rows: Float[Array, "n c"],
+) -> tuple[Int[Array, " asked"], Int[Array, " asked"], Float[Array, " asked"]]:
+    """Return rows, which other row is nearest to each, and its distance.
+
+    All rows are asked; of a long table some, evenly spaced. Each is compared with all.
+    """
     squares = np.einsum("ij,ij->i", rows, rows)
-    nearest = np.empty(len(rows), np.intp)
-    for begin in range(0, len(rows), BLOCK):
-        block = rows[begin : begin + BLOCK]
-        away = squares - 2 * block @ rows.T
-        away[np.arange(len(block)), begin + np.arange(len(block))] = np.inf
+    asked = np.arange(0, len(rows), -(-len(rows) // MOST_ASKED))
+    nearest = np.empty(len(asked), np.intp)
+    for begin in range(0, len(asked), BLOCK):
+        block = asked[begin : begin + BLOCK]
+        away = squares - 2 * rows[block] @ rows.T
+        away[np.arange(len(block)), block] = np.inf
         nearest[begin : begin + len(block)] = away.argmin(axis=1)
-    return nearest, np.linalg.norm(rows - rows[nearest], axis=1)
+    return asked, nearest, np.linalg.norm(rows[asked] - rows[nearest], axis=1)
 
 
 def told_apart(rows: Float[Array, "n d"]) -> ToldApart:
@@ -159,17 +166,18 @@ def told_apart(rows: Float[Array, "n d"]) -> ToldApart:
     }
 
 
-def _offsets(rows: Float[Array, "n c"]) -> Int[Array, " n"]:
-    return np.abs(nearest_rows(rows - rows.mean(axis=0))[0] - np.arange(len(rows)))
+def _offsets(rows: Float[Array, "n c"]) -> Int[Array, " asked"]:
+    asked, nearest, _ = nearest_rows(rows - rows.mean(axis=0))
+    return np.abs(nearest - asked)
 
 
 def smallest_distance(P: Float[Array, "n d"]) -> SmallestDistance:
     """Return the closest two of all rows."""
-    nearest, distances = nearest_rows(P - P.mean(axis=0))
+    asked, nearest, distances = nearest_rows(P - P.mean(axis=0))
     first, step = int(distances.argmin()), float(np.median(curve.step_lengths(P)))
     return {
         "distance": float(distances[first]),
-        "positions": sorted([first, int(nearest[first])]),
+        "positions": sorted([int(asked[first]), int(nearest[first])]),
         "median_steps": float(distances[first]) / step if step else 0.0,
     }
 

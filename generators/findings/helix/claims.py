@@ -1,6 +1,9 @@
 """What is claimed of the position curve: rules, numbers and sentences."""
 
+from collections.abc import Callable
+
 from generators.base.sentences import listed, many
+from generators.base.text import share, two
 from generators.findings.helix.measure import LATE, HelixMetrics, StoredPlane
 from generators.findings.judging import Rule, Tested, Untested, strictest
 from generators.findings.measured import Chance, Measurements
@@ -31,11 +34,12 @@ def _three_components(measured: Measurements[HelixMetrics]) -> Tested:
     value, cleaned = metrics["explained_variance_3d"]["no_first"], metrics["explained_variance_3d_kept"]
     null = strictest(metrics["chance"]["explained_variance_3d"].values())
     walk = metrics["beside"]["explained_variance_3d"]["walk"]["median"]
-    said = f"{value:.1%} of the variance of positions 1 to {metrics['n_positions'] - 1}"
-    by_chance = f"{_by_chance(null, '.1%')}random walks {walk:.1%}"
+    said = f"{share(value, THREE, THREE_PARTLY)} of the variance of positions 1 to {metrics['n_positions'] - 1}"
+    by_chance = f"{_by_chance(null, share)}random walks {share(walk)}"
     answer = f"Three components hold {said}; {by_chance}."
-    partly = fails = f"{answer} {many(metrics['components_for_90'], 'component')} reach 90 %."
-    without = f"Three components hold {said}, but only {cleaned:.1%} without outlier positions; {by_chance}."
+    partly = fails = f"{answer} It takes {many(metrics['components_for_90'], 'component')} to reach 90 %."
+    beside = f"only {share(cleaned, THREE, THREE_PARTLY)} without outlier positions"
+    without = f"Three components hold {said}, but {beside}; {by_chance}."
     if cleaned < THREE <= value:
         partly = f"{without} Both must reach {THREE:.0%} to hold."
     if cleaned < THREE_PARTLY <= value:
@@ -43,7 +47,7 @@ def _three_components(measured: Measurements[HelixMetrics]) -> Tested:
     return Tested(
         value,
         {"holds": answer, "partly": partly, "fails": fails},
-        form="{:.0%}",
+        form=share,
         chance=null,
         interval=pair(metrics["intervals"]["explained_variance_3d"]),
         also=cleaned >= THREE,
@@ -51,13 +55,13 @@ def _three_components(measured: Measurements[HelixMetrics]) -> Tested:
     )
 
 
-def _by_chance(null: Chance | None, form: str, limit: str = "99th percentile") -> str:
+def _by_chance(null: Chance | None, form: Callable[[float], str], limit: str = "99th percentile") -> str:
     """Return what a null gives, as the beginning of a list; nothing without one."""
-    return "" if null is None else f"{null.null} {null.median:{form}} ({limit} {null.limit:{form}}), "
+    return "" if null is None else f"{null.null} {form(null.median)} ({limit} {form(null.limit)}), "
 
 
 def winding_planes(metrics: HelixMetrics) -> list[StoredPlane]:
-    """Return the planes that wind more than the strongest one of a featureless curve does, strongest first."""
+    """Return the planes that wind more than the strongest one of a random curve does, strongest first."""
     null = strictest(metrics["chance"]["winding"].values())
     return [plane for plane in metrics["planes"] if null is None or plane["winding"] > null.limit]
 
@@ -86,13 +90,13 @@ def _winding(measured: Measurements[HelixMetrics]) -> Tested:
     first, last = metrics["rows_without_outliers"]
     plane, steady = planes[0], _steady(planes[0])
     said = (
-        f"The curve turns {plane['turns']:.1f} times over positions {first} to {last} in its strongest plane. Its "
-        f"winding score (turns × {plane['share']:.0%} of the variance × steadiness {plane['steadiness']:.2f}) is "
-        f"{plane['winding']:.2f}; {null.null} reach {null.median:.2f} (99th percentile {null.limit:.2f})"
+        f"The curve turns {two(plane['turns'])} times over positions {first} to {last} in its strongest plane. Its "
+        f"winding score (turns × {share(plane['share'])} of the variance × steadiness {two(plane['steadiness'])}) is "
+        f"{plane['winding']:.2f}; {null.null} reach {two(null.median)} (99th percentile {two(null.limit)})"
     )
     fails = f"{said}."
     if not steady:
-        fails = f"{said}. It turns to and fro, as rows in any order do: its steadiness must reach a third."
+        fails = f"{said}. It turns back and forth, as rows in random order do; a steadiness of a third is needed."
     return Tested(
         metrics["winding"],
         {
@@ -113,56 +117,61 @@ def _others(metrics: HelixMetrics) -> str:
     others = winding_planes(metrics)[1:]
     if not others:
         return "No other plane winds more than chance."
-    each = [f"{plane['turns']:.1f} times in a plane with {plane['share']:.0%}" for plane in others]
+    each = [f"{two(plane['turns'])} times in a plane with {share(plane['share'])}" for plane in others]
     return f"It also turns {listed(each)}."
 
 
 def _formula(metrics: HelixMetrics) -> str:
     computed = metrics["by_formula"] or metrics["sines"]
-    return " P is computed by a formula: it does so by construction." if computed else ""
+    return " P is computed by a formula, so this holds by construction." if computed else ""
 
 
 def _many_circles(table: Sines) -> str:
     series = " in a geometric series" if table["geometric"] else ""
     return (
         f"P is a table of sines, not learned: {table['circles']} circles with periods from "
-        f"{table['shortest_period']:.3g} to {table['longest_period']:.3g} positions{series}. None holds more than "
-        f"{table['largest_share']:.1%} of the variance; together they make {table['turns']:.1f} turns of the whole, "
-        f"by construction."
+        f"{two(table['shortest_period'])} to {two(table['longest_period'])} positions{series}. None holds more than "
+        f"{share(table['largest_share'])} of the variance; together they make {two(table['turns'])} turns of the "
+        "whole, by construction."
     )
 
 
 def _fraying(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     value, null = measured.metrics["fraying"], strictest(measured.metrics["chance"]["fraying"].values())
     if value is None or null is None:
-        return Untested(f"With fewer than {FEWEST_FOR_START} positions there is no start to leave out.")
+        return Untested(f"With fewer than {FEWEST_FOR_START} positions, there is no start to leave out.")
     if measured.metrics["explained_variance_3d"]["no_first"] >= ALL:
-        return Untested("Three components hold all of the curve: no part of it can lie off them.")
+        return Untested("Three components hold all of the curve, so nothing can fray.")
     said = (
-        f"Three components hold {value:+z.3f} of the variance more without the first {LATE} positions than without "
-        f"the last {LATE}; {null.null} {null.median:+z.3f} (99th percentile {null.limit:+z.3f})"
+        f"Three components hold {two(100 * abs(value), 100 * FRAYED)} percentage points "
+        f"{'more' if value >= 0 else 'less'} of the variance without the first {LATE} positions than without the "
+        f"last {LATE}; {null.null} {_points(null.median)} (99th percentile {_points(null.limit)})"
     )
     lag_one = measured.metrics["smoothness"]["lag_one"]
-    why = f": neighbors correlate at only {lag_one:z.2f}, so there is no curve to lie off" if lag_one < SMOOTH else ""
+    why = f"; neighbors correlate at only {two(lag_one)}, so there is no smooth curve" if lag_one < SMOOTH else ""
     return Tested(
         value,
-        {"holds": f"The start lies off the curve of the rest. {said}.", "fails": f"{said}{why}."},
-        form="{:+.2f}",
+        {"holds": f"The start is off the curve. {said}.", "fails": f"{said}{why}."},
+        form=lambda *values: f"{two(*(100 * each for each in values))} points",
         chance=null,
         interval=pair(measured.metrics["intervals"]["fraying"]),
         also=lag_one >= SMOOTH,
     )
 
 
+def _points(value: float) -> str:
+    return f"{100 * value:+z.1f}"
+
+
 def _first_position(measured: Measurements[HelixMetrics]) -> Tested:
     metrics = measured.metrics
     value, null = metrics["first_position_distance"], strictest(metrics["chance"]["first_position_distance"].values())
-    said = f"Position 0 lies {value:.1f} median neighbor distances from position 1"
-    others = "" if null is None else f"; the 99th percentile of other positions is {null.limit:.1f}"
+    said = f"Position 0 is {two(value, OUTLIER_FACTOR)} median neighbor distances from position 1"
+    others = "" if null is None else f"; the 99th percentile of other positions is {two(null.limit)}"
     return Tested(
         value,
         f"{said}{others}.",
-        form="{:.1f}",
+        form=two,
         chance=null,
         interval=pair(metrics["intervals"]["first_position_distance"]),
     )
@@ -172,15 +181,15 @@ def _constant_norms(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, null = metrics["norm_cv"], strictest(metrics["chance"]["norm_cv"].values(), "at most")
     if metrics["explained_variance_3d"]["late"] is None and metrics["n_positions"] >= FEWEST_FOR_START:
-        return Untested("All later positions are alike: there is nothing to keep constant.")
+        return Untested("All later positions are equal, so their norms can't vary.")
     if null is None or value <= EXACTLY_EVEN or (metrics["sines"] and value <= ROUNDED_EVEN):
-        return Tested(value, f"The norms of later positions are all the same.{_formula(metrics)}")
-    said = f"The norms of later positions vary by {value:.1%} of their mean"
-    by_chance = f"{null.null} {null.median:.1%} (1st percentile {null.limit:.1%})"
+        return Tested(value, f"All later positions have the same norm.{_formula(metrics)}")
+    said = f"The norms of later positions vary by {share(value, EVEN, EVEN_PARTLY)} of their mean"
+    by_chance = f"{null.null} {share(null.median)} (1st percentile {share(null.limit)})"
     return Tested(
         value,
         f"{said}; {by_chance}.",
-        form="{:.1%}",
+        form=share,
         chance=null,
         interval=pair(metrics["intervals"]["norm_cv"]),
     )
@@ -190,25 +199,25 @@ def _look_back(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, null = metrics["median_gain"], strictest(metrics["chance"]["median_gain"].values())
     if metrics["sines"]:
-        return Tested(EXACT_GAIN, "P is a table of sines: a step of any length turns each of its circles, exactly.")
+        return Tested(EXACT_GAIN, "P is a table of sines, so a step of any length rotates each circle exactly.")
     if value is None or null is None:
         first, last = metrics["rows_without_outliers"]
         return Untested(
-            f"Positions {first} to {last}, the longest run without an outlier, are too few to look back on."
+            f"Positions {first} to {last}, the longest run without an outlier, are too few to test looking back."
         )
     judged = [look for look in metrics["look_back"] if look["k"] in JUDGED_OFFSETS]
-    offsets, gains = (listed([text.format(**look) for look in judged]) for text in ("{k}", "{gain:z.2f}"))
+    offsets, gains = listed([str(look["k"]) for look in judged]), listed([share(look["gain"]) for look in judged])
     most = max(look["translation_gain"] for look in judged)
     said = (
-        f"A rotation fitted on half of the positions removes a share of {value:z.2f} of the error of predicting no "
-        f"movement on the other half ({gains} at {offsets} {'token' if offsets == '1' else 'tokens'} back); "
-        f"{null.null} {null.median:z.2f} (99th percentile {null.limit:z.2f}), a translation "
-        f"{'nothing' if most < NOTHING else f'{most:.2f} at most'}"
+        f"A rotation fitted on half of the positions removes {share(value, GAIN, GAIN_PARTLY)} of the error of "
+        f"predicting no movement on the other half ({gains} at {offsets} {'token' if offsets == '1' else 'tokens'} "
+        f"back); {null.null} {share(null.median)} (99th percentile {share(null.limit)}), a translation "
+        f"{'nothing' if most < NOTHING else f'at most {share(most)}'}"
     )
     return Tested(
         value,
         {"holds": f"{said}.{_formula(metrics)}", "fails": f"{said}."},
-        form="{:.2f}",
+        form=share,
         chance=null,
         interval=pair(metrics["intervals"]["median_gain"]),
     )
@@ -218,16 +227,16 @@ def _low_rank(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, null = metrics["energy_top30"], strictest(metrics["chance"]["energy_top30"].values())
     smooth, least = metrics["beside"]["energy_top30_smooth"], LOW_RANK_FACTOR * (0.0 if null is None else null.median)
-    said = f"{value:.2%} of P's energy lies in its top {TOP_ENERGY} directions; "
-    said += _by_chance(null, ".1%").removesuffix(", ")
+    said = f"P's top {TOP_ENERGY} directions hold {share(value, LOW_RANK, LOW_RANK_PARTLY)} of its energy; "
+    said += _by_chance(null, share).removesuffix(", ")
     if least > 1:
-        return Untested(f"{said}, and nothing can have {LOW_RANK_FACTOR:g} times as much.")
-    said = f"{said}, featureless curves as smooth as P {smooth:.1%}{', as much' if smooth >= value else ''}"
+        return Untested(f"{said}, so no table can have {LOW_RANK_FACTOR:g} times as much.")
+    said = f"{said}, random curves as smooth as P {share(smooth)}"
     holds, partly = max(LOW_RANK, least), max(LOW_RANK_PARTLY, least)
     return Tested(
         value,
         f"{said}.",
-        form="{:.0%}",
+        form=share,
         chance=null,
         interval=pair(metrics["intervals"]["energy_top30"]),
         holds_at=holds,
@@ -253,7 +262,7 @@ RULES = (
         value="turns in the strongest plane × its share of the variance × steadiness",
         holds=FEWEST_TURNS,
         unit="turns of the whole",
-        also="and with a steadiness of a third or more; partly where it is more than chance gives",
+        also="and with a steadiness of a third or more; partly where it exceeds chance",
         test=_winding,
     ),
     Rule(
@@ -263,14 +272,14 @@ RULES = (
         value=f"share of variance in three components without the first {LATE} rows, minus that without the last",
         holds=FRAYED,
         unit="share of variance",
-        also=f"and neighbours must correlate at {SMOOTH:g} or more",
+        also=f"and neighbors must correlate at {SMOOTH:g} or more",
         test=_fraying,
     ),
     Rule(
         id="first-position",
         short="first position",
         statement="The first position stands apart.",
-        value="distance of row 0 to row 1, in median neighbour distances",
+        value="distance of row 0 to row 1, in median neighbor distances",
         holds=OUTLIER_FACTOR,
         unit="median distances",
         test=_first_position,
@@ -291,7 +300,7 @@ RULES = (
         id="look-back",
         short="look-back",
         statement="Looking back is mostly a rotation.",
-        value="median gain of a rotation over predicting no movement, 1, 5 and 10 tokens back, half to half",
+        value="median share of the error of predicting no movement that a rotation removes, 1, 5 and 10 tokens back",
         holds=GAIN,
         partly=GAIN_PARTLY,
         unit="of the error of predicting no movement",

@@ -3,6 +3,7 @@
 import numpy as np
 
 from generators.base.sentences import first, many
+from generators.base.text import share, two
 from generators.findings.induction.measure import InductionHeadRow, InductionMetrics
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
@@ -23,17 +24,17 @@ def best_of(metrics: InductionMetrics) -> InductionHeadRow:
 def _copies(measured: Measurements[InductionMetrics]) -> Tested:
     row, metrics = best_of(measured.metrics), measured.metrics
     found = chance(metrics["other_distances"])
-    beside = f" A head that looks everywhere alike gives it {metrics['uniform']:.3f}."
+    beside = f" Uniform attention gives it {share(metrics['uniform'])}."
     if found is not None:
         beside = (
-            f" At other distances, the strongest head gives {found.median:.3f} in the median (99th percentile "
-            f"{found.limit:.3f})."
+            f" At other distances, the strongest head gives {share(found.median)} in the median (99th percentile "
+            f"{share(found.limit)})."
         )
     return Tested(
         row["copying"],
-        f"On random tokens seen twice, L{row['layer']}H{row['head']} gives the token that followed "
-        f"{row['copying']:.2f} of its attention.{beside}",
-        form="{:.2f}",
+        f"On random tokens read twice, L{row['layer']}H{row['head']} gives the token that followed "
+        f"{share(row['copying'])} of its attention.{beside}",
+        form=share,
         baseline=metrics["uniform"],
         chance=found,
         interval=(row["low"], row["high"]),
@@ -43,20 +44,21 @@ def _copies(measured: Measurements[InductionMetrics]) -> Tested:
 def _needed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
     row, found = best_of(measured.metrics), measured.metrics["copying"]
     if found is None or row["copying"] < COPIES["partly"]:
-        return Untested("No head copies enough for what it does to be seen.")
+        return Untested("No head copies enough to measure its effect.")
     benefit = found["benefit"]
     if benefit["mean"] <= FEWEST_ERRORS * benefit["standard_error"]:
         return Untested("The model predicts the second half no better than the first.")
     others = float(np.median(found["others"]))
     more = found["lost"] > others + NEEDED["partly"]
     few = found["lost"] < NEEDED["partly"] or more
-    no_more = "" if few else f" It must be {NEEDED['partly']:.0%} of the benefit more than the median."
+    no_more = "" if few else f" It must exceed the median by {NEEDED['partly']:.0%} of the benefit."
     return Tested(
         found["lost"],
-        f"The second half is predicted better by {benefit['mean']:.2f} nats per token. Silencing "
-        f"L{row['layer']}H{row['head']} takes {found['lost']:.0%} of that; silencing one of {len(found['others'])} "
-        f"other heads, {others:.0%} in the median and {max(found['others']):.0%} at most.{no_more}",
-        form="{:.0%}",
+        f"The second half is predicted better by {two(benefit['mean'])} nats per token. Silencing "
+        f"L{row['layer']}H{row['head']} removes {share(found['lost'])} of that; silencing one of "
+        f"{len(found['others'])} other heads, {share(others)} in the median and {share(max(found['others']))} at "
+        f"most.{no_more}",
+        form=share,
         baseline=others,
         interval=(found["low"], found["high"]),
         also=more,
@@ -66,20 +68,21 @@ def _needed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
 def _fed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
     row, found = best_of(measured.metrics), measured.metrics["feeding"]
     if row["copying"] < COPIES["partly"] or found is None:
-        return Untested("No head copies enough for what feeds it to be seen.")
+        return Untested("No head copies enough to measure what feeds it.")
     if found["strongest"] < PREVIOUS:
-        return Untested("No head in front of it looks enough at the previous token.")
+        return Untested("No earlier head attends enough to the previous token.")
     if not found["others"]:
-        return Untested("There are too few other heads in front of it to compare with.")
+        return Untested("There are too few other earlier heads to compare with.")
     names = first(found["heads"], 4)
-    no_more = " It must be more than with any of these."
+    no_more = " It must exceed all of these."
     return Tested(
         found["drop"],
-        f"Silencing {names}, which look{'s' if len(found['heads']) == 1 else ''} most at the previous token, takes "
-        f"{found['drop']:.0%} of the copying attention of L{row['layer']}H{row['head']}; silencing as many other "
-        f"heads in front of it, at most {max(found['others']):.0%} (median {float(np.median(found['others'])):.0%}, "
-        f"{many(len(found['others']), 'set')} of heads).{'' if found['drop'] > max(found['others']) else no_more}",
-        form="{:.0%}",
+        f"Silencing {names}, the previous-token head{'' if len(found['heads']) == 1 else 's'} in earlier layers, "
+        f"removes {share(found['drop'])} of the copying attention of L{row['layer']}H{row['head']}; silencing as "
+        f"many other earlier heads, {share(float(np.median(found['others'])))} in the median and at most "
+        f"{share(max(found['others']))} ({many(len(found['others']), 'set')} of heads)."
+        f"{'' if found['drop'] > max(found['others']) else no_more}",
+        form=share,
         baseline=float(np.median(found["others"])),
         interval=(found["low"], found["high"]),
         also=found["drop"] > max(found["others"]),
@@ -90,8 +93,8 @@ RULES = (
     Rule(
         id="some-head-copies",
         short="copies",
-        statement="Some head looks at what followed the same token before.",
-        value="largest mean attention to the token after the earlier occurrence, random tokens seen twice",
+        statement="Some head attends to what followed the same token before.",
+        value="largest mean attention to the token after the earlier occurrence, random tokens read twice",
         holds=COPIES["holds"],
         partly=COPIES["partly"],
         unit="of attention",
@@ -100,7 +103,7 @@ RULES = (
     Rule(
         id="repeats-need-that-head",
         short="repeats need it",
-        statement="Repeats are predicted through that head.",
+        statement="The model predicts repeats through that head.",
         value="share of the benefit of repeats lost while it is silenced",
         holds=NEEDED["holds"],
         partly=NEEDED["partly"],
@@ -112,11 +115,11 @@ RULES = (
         id="fed-by-previous-token",
         short="fed by previous token",
         statement="Previous-token heads feed the head that copies.",
-        value="share of the copying attention lost while previous-token heads in front are silenced",
+        value="share of the copying attention lost while earlier previous-token heads are silenced",
         holds=FED["holds"],
         partly=FED["partly"],
         unit="of the copying attention",
-        also="more than with as many other heads in front silenced, whichever they are",
+        also="more than with any set of as many other earlier heads silenced",
         test=_fed,
     ),
 )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from generators.base.sentences import many
+from generators.base.text import two
 from generators.findings.judging import Rule, Tested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance
@@ -10,27 +11,27 @@ from generators.findings.outliers.clump import FEWEST_MEMBERS
 from generators.findings.outliers.measure import OutliersMetrics
 from generators.findings.outliers.members import ClumpMetrics
 
-FEWEST_KNOWN = 10  # tokens known to be unused, from which on they decide what the clump is
-MOST_OF_THEM = 0.5  # that the clump must hold
+FEWEST_KNOWN = 10  # tokens known to be unused, from which on they decide what the cluster is
+MOST_OF_THEM = 0.5  # that the cluster must hold
 
 
 @dataclass(frozen=True)
 class Known:
-    """Tokens that are known to be unused, how many of them huddle, and how they are known."""
+    """Tokens that are known to be unused, how many of them are in the cluster, and how they are known."""
 
     tokens: int
     in_clump: int
     how: str
-    most_often: int | None = None  # how often any token of the clump occurs, where that was counted
+    most_often: int | None = None  # how often any token of the cluster occurs, where that was counted
 
     @property
     def among(self) -> bool:
-        """Return whether the clump holds at least half of them."""
+        """Return whether the cluster holds at least half of them."""
         return self.tokens > 0 and self.in_clump >= MOST_OF_THEM * self.tokens
 
     @property
     def elsewhere(self) -> bool:
-        """Return whether there are enough to tell that what huddles is something else."""
+        """Return whether there are enough to see that something else clusters."""
         return self.tokens >= FEWEST_KNOWN and self.in_clump < MOST_OF_THEM * self.tokens
 
 
@@ -38,7 +39,7 @@ def known(metrics: OutliersMetrics, clump: ClumpMetrics) -> Known | None:
     """Return which tokens are known to be unused: by counts of the training text, else by their names."""
     counted, named = metrics["known_unused"], clump["named_unused"]
     if counted is not None:
-        never = "that the training text never has"
+        never = "that never occur in the training text"
         return Known(counted["count"], counted["in_clump"], never, counted["largest_count_in_clump"])
     if named is not None and named["tokens"]:
         return Known(named["tokens"], named["in_clump"], "named as unused")
@@ -50,15 +51,15 @@ def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
     clump, null = m["clump"], chance(m["chance"]["clump"])
     if clump is None:
         answer = (
-            f"No {FEWEST_MEMBERS} tokens huddle: {m['crowded']} tokens have nine others within half the typical "
-            f"distance to the nearest ({m['typical_distance']:.3g})."
+            f"No {FEWEST_MEMBERS} tokens form a cluster: {m['crowded']} tokens have nine others within half the "
+            f"typical distance to the nearest ({two(m['typical_distance'])})."
         )
         return Tested(None, answer, chance=null)
     sure = known(m, clump)
     answer = (
-        f"{clump['size']} tokens lie within {clump['radius']:.3g} of one spot; a token's nearest neighbor is "
-        f"typically {m['typical_distance']:.3g} away. At least {FEWEST_MEMBERS} tokens are needed; "
-        f"{_what_is_known(clump['size'], sure)}."
+        f"{clump['size']:,} tokens lie within {two(clump['radius'])} of one spot; a token's nearest neighbor is "
+        f"typically {two(m['typical_distance'])} away. {_what_is_known(clump['size'], sure)}. At least "
+        f"{FEWEST_MEMBERS} tokens are needed."
     )
     return Tested(
         clump["size"],
@@ -70,32 +71,30 @@ def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
 
 
 def _what_is_known(size: int, sure: Known | None) -> str:
-    """Return what is known of the clump's tokens, and what is only inferred."""
+    """Return what is known of the cluster's tokens, and what is only inferred."""
     if sure is None:
-        return "nothing here says whether they are unused, so the claim holds in part at most"
+        return "Nothing shows whether they are unused, so the claim holds partly at most"
     if not sure.tokens:
-        return f"the training text has every token, none of these more than {many(sure.most_often or 0, 'time')}"
-    of_them = "all" if sure.in_clump == sure.tokens else str(sure.in_clump)
-    found = f"{of_them} of the {sure.tokens} tokens {sure.how} are among them"
+        return f"The training text contains every token, none of these more than {many(sure.most_often or 0, 'time')}"
+    of_them = "All" if sure.in_clump == sure.tokens else f"{sure.in_clump} of the"
+    found = f"{of_them} {sure.tokens} tokens {sure.how} are among them"
     if sure.elsewhere:
-        return (
-            f"only {sure.in_clump} of the {sure.tokens} tokens {sure.how} are among them: something else huddles here"
-        )
+        return f"Only {found}, so the cluster is something else"
     rest = size - sure.in_clump
     if not rest:
         return f"{found}, and no other"
     if sure.most_often is not None:
-        occur = f"the other {rest} occur there at most" if rest > 1 else "the other one occurs there"
+        occur = f"the other {rest} occur at most" if rest > 1 else "the other one occurs"
         return f"{found}; {occur} {many(sure.most_often, 'time')}{' each' if rest > 1 else ''}"
-    return f"{found}; that the other {rest} were hardly trained is inferred from where they lie"
+    return f"{found}; their location suggests that the other {rest} were hardly trained either"
 
 
 RULES = (
     Rule(
         id="clump",
-        short="clump",
-        statement="Unused tokens huddle.",
-        value="tokens within the clump",
+        short="cluster",
+        statement="Unused tokens form a cluster.",
+        value="tokens in the cluster",
         holds=FEWEST_MEMBERS,
         partly=FEWEST_MEMBERS,
         unit="tokens",

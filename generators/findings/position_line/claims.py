@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from generators.base.text import share, two
 from generators.findings.judging import Rule, Tested, Untested, strictest
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, drawn
@@ -11,6 +12,7 @@ from generators.findings.position_line.measure import LineRow, PositionLineMetri
 STRAIGHT = {"holds": 0.8, "partly": 0.6}  # of the curve's variance in its first component
 CORRELATION = {"holds": 0.95, "partly": 0.9}  # of that component with the position
 CARRIED = {"holds": 0.5, "partly": 0.25}  # of the curve's variance in one channel
+RELIABLE = 0.9  # correlation of the curve from one half of the text with that from the other; below, noise shapes it
 
 
 def middle_of(metrics: PositionLineMetrics) -> LineRow:
@@ -18,15 +20,28 @@ def middle_of(metrics: PositionLineMetrics) -> LineRow:
     return metrics["layers"][metrics["middle"]]
 
 
-def _line(measured: Measurements[PositionLineMetrics]) -> Tested:
+def _noise(row: LineRow) -> Untested | None:
+    """Return why a curve can't be judged, None where both halves of the text give the same."""
+    if row["reliability"] >= RELIABLE:
+        return None
+    return Untested(
+        f"Before layer {row['layer']}, the curves of positions from both halves of the text correlate at "
+        f"{two(row['reliability'], RELIABLE)}; below {RELIABLE:g}, their shape is mostly noise."
+    )
+
+
+def _line(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
     row = middle_of(measured.metrics)
+    if noise := _noise(row):
+        return noise
     found = strictest(measured.metrics["straight_by_chance"])
-    by_chance = "" if found is None else f" {found.null.capitalize()} reach {found.limit:.0%} once in 100 draws."
+    by_chance = "" if found is None else f" {found.null.capitalize()}: 99th percentile {share(found.limit)}."
     return Tested(
         row["line_share"],
-        f"Into layer {row['layer']}, the first component holds {row['line_share']:.0%} of the variance of the curve "
-        f"of positions and correlates with the position at {row['r']:.3f}{_not_in_step(row)}.{by_chance}",
-        form="{:.0%}",
+        f"Before layer {row['layer']}, the first component holds {share(row['line_share'])} of the variance of the "
+        f"curve of positions and correlates with position at {two(row['r'], *CORRELATION.values())}"
+        f"{_not_in_step(row)}.{by_chance}",
+        form=share,
         chance=found,
         interval=(row["line_low"], row["line_high"]),
         also=row["r"] >= CORRELATION["holds"],
@@ -43,13 +58,16 @@ def _not_in_step(row: LineRow) -> str:
     return f", where {needed:g} is needed{to_hold}"
 
 
-def _carried(measured: Measurements[PositionLineMetrics]) -> Tested:
+def _carried(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
     row, by_chance = middle_of(measured.metrics), measured.metrics["channel_by_chance"]
+    if noise := _noise(row):
+        return noise
     return Tested(
         row["channel_share"],
-        f"Into layer {row['layer']}, channel {row['channel']} holds {row['channel_share']:.1%} of the variance of "
-        f"the curve of positions. With the stream turned at random, some channel holds {by_chance['median']:.1%}.",
-        form="{:.0%}",
+        f"Before layer {row['layer']}, channel {row['channel']} holds {share(row['channel_share'])} of the variance "
+        f"of the curve of positions; after random rotations of the stream, the strongest channel holds "
+        f"{share(by_chance['median'])}.",
+        form=share,
         chance=chance(by_chance),
         interval=(row["channel_low"], row["channel_high"]),
     )
@@ -60,25 +78,25 @@ def _needed(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
     limit = measured.metrics["channel_by_chance"]["limit"]
     if row["channel_share"] <= limit:
         return Untested(
-            f"No channel carries position: {row['channel_share']:.1%} of the curve lies in channel {row['channel']}, "
-            f"and turned at random some channel holds {limit:.1%} once in 100 draws."
+            f"No channel carries position: channel {row['channel']} holds {share(row['channel_share'])} of the "
+            f"curve, within chance (99th percentile {share(limit)})."
         )
     if len(cost["others"]) < FEWEST_OTHERS:
         return Untested(
-            f"Only {len(cost['others'])} other channels were held, too few to say how rare such a cost is."
+            f"Only {len(cost['others'])} other channels were fixed, too few to say how rare such a cost is."
         )
     others = np.array(cost["others"])
     found = drawn("other channels", others)
     held = cost["at_its_mean"]
     dearer = int(np.sum(others >= cost["swept"]))
+    unit = "in 1 − cosine" if cost["unit"] == "1 - cosine" else cost["unit"]
     return Tested(
-        held["mean"],
-        f"Holding channel {cost['channel']} at its mean costs {held['mean']:.3f} ({cost['unit']}); of {len(others)} "
-        f"other channels {dearer or 'none'} cost{'s' if dearer == 1 else ''} more, and the median is "
-        f"{found['median']:.3f}.",
-        form="{:.3f}",
+        cost["swept"],
+        f"Fixing channel {cost['channel']} at its mean costs {two(held['mean'])} {unit}, and {two(cost['swept'])} on "
+        f"the windows on which {len(others)} others were fixed; {dearer or 'none'} of these "
+        f"cost{'s' if dearer < 2 else ''} more, and their median is {two(found['median'])}.",
+        form=two,
         chance=chance(found),
-        interval=(held["low"], held["high"]),
         holds_at=found["limit"],
         also=not dearer,
     )
@@ -87,8 +105,8 @@ def _needed(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
 RULES = (
     Rule(
         id="position-is-a-line",
-        short="a line half way",
-        statement="Half way, position is a line.",
+        short="a line at the middle",
+        statement="At the middle layer, positions form a line.",
         value="share of the variance of position means in their first component at layer L/2",
         holds=STRAIGHT["holds"],
         partly=STRAIGHT["partly"],
@@ -111,9 +129,9 @@ RULES = (
         id="position-channel-needed",
         short="that channel needed",
         statement="The model needs the channel that carries most of position.",
-        value="cost of holding that channel at its mean",
+        value="cost of fixing that channel at its mean",
         holds_as="what 99 % of the other channels cost",
-        also="no other channel costs as much on the windows on which all were held",
+        also="no other channel costs as much on the same windows",
         test=_needed,
     ),
 )

@@ -1,7 +1,8 @@
 """What is claimed of how the first layer reads the curve: rules, numbers and sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from generators.base.text import share, two
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
 from generators.findings.nulls import chance, pair
@@ -36,14 +37,14 @@ def _position_heads(measured: Measurements[PositionReadingMetrics]) -> Tested | 
         return Untested("Most heads of the first layer don't read positions at all.")
     strong = strong_heads(metrics["heads"])
     top = max(metrics["heads"], key=lambda head: head["times_median"] or 0)
-    named = ", ".join(f"L0H{head['head']} {head['times_median']:.2g}" for head in strong[1:MOST_NAMED])
+    named = ", ".join(f"L0H{head['head']} {two(head['times_median'] or 0)}" for head in strong[1:MOST_NAMED])
     others = f" ({named})" if named else ""
     needed = needed_strength(found.median)
     return Tested(
         value,
-        f"L0H{top['head']} reads positions {value:.2g} times as strongly as the median head{others}; "
-        f"{_chance(found, '.2g')}.",
-        form="{:.1f} times",
+        f"L0H{top['head']} reads positions {two(value)} times as strongly as the median head{others}; "
+        f"{_chance(found, two)}.",
+        form=lambda *values: f"{two(*values)} times",
         chance=found,
         interval=pair(metrics["intervals"]["times_median"]),
         holds_at=needed,
@@ -51,17 +52,17 @@ def _position_heads(measured: Measurements[PositionReadingMetrics]) -> Tested | 
 
 
 def _reads_main_plane(measured: Measurements[PositionReadingMetrics]) -> Tested | Untested:
-    metrics, share = measured.metrics, measured.metrics["plane"]["share"]
+    metrics, whole = measured.metrics, measured.metrics["plane"]["share"]
     found = Chance(**metrics["chance"]["in_plane"])
-    if share >= ALL_OF_P:
-        return Untested(f"The main plane holds {share:.1%} of the variance of P: whatever is read lies in it.")
+    if whole >= ALL_OF_P:
+        return Untested(f"The main plane holds {share(whole)} of the variance of P, so any reading lies in it.")
     value = metrics["effects"]["in_plane"]
     needed = found.median + OF_REST * (1 - found.median)
     return Tested(
         value,
-        f"{value:.0%} of what the first layer reads of positions lies in the main plane, which holds {share:.0%} of "
-        f"the variance of P between outliers; {_chance(found, '.0%')}.",
-        form="{:.0%}",
+        f"{share(value)} of what the first layer reads of positions lies in the main plane, which holds "
+        f"{share(whole)} of the variance of P between outliers; {_chance(found, share)}.",
+        form=share,
         chance=found,
         interval=pair(metrics["intervals"]["in_plane"]),
         holds_at=needed,
@@ -73,9 +74,9 @@ def _turned(measured: Measurements[PositionReadingMetrics]) -> Tested:
     value, found = metrics["effects"]["turned"], Chance(**metrics["chance"]["turned"])
     return Tested(
         value,
-        f"{value:.0%} of what is read in the main plane compares rows a quarter turn apart, and "
-        f"{metrics['rotation']:.0%} of it is a rotation{_where(metrics)}; {_chance(found, '.0%')}.",
-        form="{:.0%}",
+        f"{share(value)} of what is read in the main plane compares rows a quarter turn apart, and "
+        f"{share(metrics['rotation'])} of it is a rotation{_where(metrics)}; {_chance(found, share)}.",
+        form=share,
         chance=found,
         interval=pair(metrics["intervals"]["turned"]),
     )
@@ -92,9 +93,9 @@ def _where(metrics: PositionReadingMetrics) -> str:
     return f" (L0H{top['head']}: {abs(top['degrees_back']):.0f}°, best match {far} {side})"
 
 
-def _chance(found: Chance, how: str) -> str:
+def _chance(found: Chance, how: Callable[[float], str]) -> str:
     """Return what chance gives in words."""
-    return f"{found.null} give {found.median:{how}} (99th percentile {found.limit:{how}})"
+    return f"{found.null} {how(found.median)} (99th percentile {how(found.limit)})"
 
 
 RULES = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from generators.base.text import number
+from generators.base.text import share, two
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.position_use.measure import Damage, PositionUseMetrics
@@ -25,36 +25,32 @@ def _tested(
     """Return the damage of one change beside that of the same change made at random, `what` in words."""
     removed = metrics["removed_but_first"]
     if removed["mean"] <= max(LEAST, FEWEST_ERRORS * removed["standard_error"]):
-        return Untested("This model does as well without any positions, within what these windows can tell.")
+        return Untested("Removing all positions has no measurable cost on these windows.")
     found = damage_of(metrics, kind, amount)
     if found is None:
-        return Untested("This model has no table of positions, or too few, to make that change to.")
+        return Untested("This model has no position embedding, or too few positions for this change.")
     beside = None if chance is None else damage_of(metrics, chance, amount)
     table = metrics["positions"] == "table"
     unit = "in 1 − cosine" if metrics["unit"] == "1 - cosine" else metrics["unit"]
     whole = "all positions but the first" if table else "all positions"
-    how = f"{what} costs {number(found['cost'])} {unit}, {_percent(found['share'])} of removing {whole}"
+    how = f"{what} costs {two(found['cost'])} {unit}, {share(found['share'])} of removing {whole}"
     if table:
-        how += f" ({_percent(found['damage'])} of removing all)"
+        how += f" ({share(found['damage'])} of removing all)"
     if beside is not None:
-        how += f"; the same with {chance}, {_percent(beside['share'])}"
+        how += f"; with {chance}, {share(beside['share'])}"
     return Tested(
         found["share"],
         f"{how}.",
-        form="{:.1%}",
+        form=share,
         baseline=None if beside is None else beside["share"],
         interval=(found["share_low"], found["share_high"]),
     )
 
 
-def _percent(share: float) -> str:
-    return f"{round(share, 3) + 0.0:.1%}"  # no sign before a zero
-
-
 def _exact_positions(measured: Measurements[PositionUseMetrics]) -> Tested | Untested:
-    what = f"Running with positions averaged in groups of {GROUP}"
+    what = f"Averaging positions in groups of {GROUP}"
     if measured.metrics["positions"] != "table":
-        what = f"Running with the middle of its group of {GROUP} as every token's position"
+        what = f"Taking every position from the middle of its group of {GROUP}"
     return _tested(measured.metrics, "groups", GROUP, "random groups", what)
 
 
@@ -68,7 +64,7 @@ def _damage(
 RULES = (
     Rule(
         id="exact-positions",
-        short="groups of ten do",
+        short="groups suffice",
         statement="Exact positions are not needed.",
         value=f"damage of averaging positions in groups of {GROUP}",
         sense="at most",
@@ -80,16 +76,16 @@ RULES = (
     Rule(
         id="off-curve-noise",
         short="fuzz not needed",
-        statement="What is off the smooth curve is not needed.",
+        statement="Deviations from the smooth curve are not needed.",
         value=f"damage of smoothing positions by {CLAIM_WIDTH}",
         sense="at most",
         holds=0.005,
         unit="of removing all but the first",
-        test=_damage("smoothed", CLAIM_WIDTH, None, f"Smoothing positions by a Gaussian of {CLAIM_WIDTH} position"),
+        test=_damage("smoothed", CLAIM_WIDTH, None, f"Smoothing positions with a Gaussian of {CLAIM_WIDTH} position"),
     ),
     Rule(
         id="three-components-enough",
-        short="three do",
+        short="three suffice",
         statement="Three components are enough.",
         value=f"damage of keeping {CLAIM_COMPONENTS} components",
         sense="at most",
@@ -105,9 +101,9 @@ RULES = (
     ),
     Rule(
         id="weak-channels-disposable",
-        short="weak half idle",
+        short="weak half unused",
         statement="The weaker half of P's channels is disposable.",
-        value="damage of holding the weaker half of the channels at their mean",
+        value="damage of fixing the weaker half of the channels at their mean",
         sense="at most",
         holds=0.05,
         unit="of removing all but the first",
@@ -115,7 +111,7 @@ RULES = (
             "strongest",
             CLAIM_PERCENT,
             "random channels",
-            "Holding the weaker half of the channels of the positions at their mean",
+            "Fixing the weaker half of P's channels at their mean",
         ),
     ),
 )

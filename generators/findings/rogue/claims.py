@@ -1,5 +1,6 @@
 """What is claimed of rogue channels: rules, numbers and sentences."""
 
+from generators.base.text import share, two
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance
@@ -11,11 +12,11 @@ RARE = 0.01  # share of channels that rank as high
 FEWEST_CHANNELS = 100
 GAIN = 2.0  # times the median gain, from which on ln2 singles a channel out
 CORRELATION = 0.3  # |rank correlation| with log-frequency, from which on a channel is one of frequency
-NOT_ALIKE = f"At no layer do states at different places have a mean cosine of {ALIKE:g}."
+NOT_ALIKE = f"At no layer do hidden states have a mean cosine of {ALIKE:g}."
 
 
 def rogue_of(metrics: RogueMetrics) -> RogueRow | None:
-    """Return the depth at which one channel makes most of the mean cosine."""
+    """Return the depth at which one channel accounts for most of the mean cosine."""
     return None if metrics["worst"] is None else metrics["layers"][metrics["worst"]]
 
 
@@ -26,10 +27,10 @@ def _third(measured: Measurements[RogueMetrics]) -> Tested | Untested:
     by_chance = measured.metrics["largest_by_chance"]
     return Tested(
         row["share"],
-        f"At layer {row['layer']}, channel {row['channel']} makes {row['share']:.0%} of the mean cosine of "
-        f"{row['mean_cosine']:.2f}. Without it the mean cosine is {row['without_1']:.2f}; with the stream turned at "
-        f"random, some channel makes {by_chance['median']:.0%}.",
-        form="{:.0%}",
+        f"At layer {row['layer']}, channel {row['channel']} accounts for {share(row['share'])} of the mean cosine of "
+        f"{two(row['mean_cosine'])}, which is {two(row['without_1'])} without it. After random rotations of the "
+        f"stream, the strongest channel accounts for {share(by_chance['median'])}.",
+        form=share,
         chance=chance(by_chance),
         interval=(row["low"], row["high"]),
     )
@@ -44,19 +45,19 @@ def _ranked(
     least_share = max(PARTLY, metrics["largest_by_chance"]["limit"])
     if row["share"] < least_share:
         return Untested(
-            f"No channel makes {least_share:.0%} of the mean cosine at any layer: channel {row['channel']} makes "
-            f"most, {row['share']:.0%} at layer {row['layer']}."
+            f"No channel accounts for {share(least_share)} of the mean cosine at any layer: channel {row['channel']} "
+            f"has the most, {share(row['share'])} at layer {row['layer']}."
         )
     if found is None:
         return Untested(absent)
     if found["channels"] < FEWEST_CHANNELS:
-        return Untested(f"With {found['channels']} channels even the first place is not rare.")
-    first = "" if found["rank"] == 1 else f" The first is channel {found['first']}."
+        return Untested(f"With {found['channels']} channels, even rank 1 is not rare.")
+    first = "" if found["rank"] == 1 else f" Channel {found['first']} ranks first."
     return Tested(
         found["rank"] / found["channels"],
-        f"Channel {row['channel']}, which makes most of the mean cosine at layer {row['layer']}, has place "
-        f"{found['rank']} of {found['channels']} by {what} ({found['size']:.2f}).{first} It must be the first, "
-        f"with at least {least:g}.",
+        f"Channel {row['channel']}, which accounts for most of the mean cosine at layer {row['layer']}, ranks "
+        f"{found['rank']} of {found['channels']} by {what} ({two(found['size'])}).{first} Rank 1 with at least "
+        f"{least:g} is needed.",
         baseline=0.5,
         also=found["rank"] == 1 and found["size"] >= least,
     )
@@ -71,16 +72,16 @@ def _ln2(measured: Measurements[RogueMetrics]) -> Tested | Untested:
 def _frequency(measured: Measurements[RogueMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     what = "|rank correlation| with the frequency of tokens"
-    absent = "Frequencies of tokens, or their embeddings, aren't known."
+    absent = "Token frequencies or token embeddings are unknown."
     return _ranked(metrics, metrics["frequency"], CORRELATION, what, absent)
 
 
 RULES = (
     Rule(
         id="rogue-channel",
-        short="one makes a third",
-        statement="One channel makes a third of the mean cosine.",
-        value="largest share of a channel in the mean cosine, at any layer where states are alike",
+        short="a third in one",
+        statement="One channel accounts for a third of the mean cosine.",
+        value="largest share of a channel in the mean cosine, at any layer where states are similar",
         holds=round(THIRD, 4),
         partly=PARTLY,
         unit="of the mean cosine",
@@ -89,7 +90,7 @@ RULES = (
     Rule(
         id="rogue-is-ln2",
         short="rogue is ln2's",
-        statement="That channel has the largest gain in ln2, too.",
+        statement="That channel also has the largest gain in ln2.",
         value="share of channels whose median gain in ln2 is as large",
         sense="at most",
         holds=RARE,
@@ -100,7 +101,7 @@ RULES = (
     Rule(
         id="rogue-is-frequency",
         short="rogue is frequency's",
-        statement="That channel goes with frequency most, too.",
+        statement="That channel also correlates most with frequency.",
         value="share of channels that correlate as strongly with token frequency",
         sense="at most",
         holds=RARE,

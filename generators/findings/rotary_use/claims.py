@@ -1,5 +1,6 @@
 """What is claimed of the use of rotary pairs: rules, numbers and sentences."""
 
+from generators.base.text import share
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements, StoredChance
 from generators.findings.nulls import chance
@@ -19,35 +20,30 @@ def damage_of(metrics: RotaryUseMetrics, which: Which, turning: int) -> TurningR
 def _tested(
     metrics: RotaryUseMetrics, turning: int, worst: float, by_chance: StoredChance | None, what: str
 ) -> Tested | Untested:
-    """Return the damage of all but the fastest pairs standing still, `what` in words, beside random pairs.
+    """Return the damage of stopping all but the fastest pairs, `what` in words, beside random pairs.
 
     To hold, it must be less than with 99 % of the sets of random pairs; for `partly`, than with half of them.
     """
     stopped = metrics["stopped"]
     if stopped["mean"] <= FEWEST_ERRORS * stopped["standard_error"]:
-        return Untested("Stopping all pairs costs this model nothing that these windows can show.")
+        return Untested("Stopping all pairs has no measurable cost on these windows.")
     found = damage_of(metrics, "fastest", turning)
     if by_chance is None and found["damage"] <= worst:
         return Untested(
-            f"{what} costs {_percent(found['damage'])} of stopping all {metrics['pairs']} pairs, but there are too "
-            "few other sets of pairs to show that speed is the reason."
+            f"{what} costs {share(found['damage'])} of stopping all {metrics['pairs']} pairs, but there are too few "
+            "other sets of pairs to show that speed is the reason."
         )
     beside = ""
     if by_chance is not None:
-        median, limit = _percent(by_chance["median"]), _percent(by_chance["limit"])
-        beside = f"; with random pairs the median is {median}, and 1 in 100 costs less than {limit}"
+        beside = f"; random pairs {share(by_chance['median'])} (1st percentile {share(by_chance['limit'])})"
     return Tested(
         found["damage"],
-        f"{what} costs {_percent(found['damage'])} of what it costs to stop all {metrics['pairs']} pairs{beside}.",
-        form="{:.1%}",
+        f"{what} costs {share(found['damage'])} of stopping all {metrics['pairs']} pairs{beside}.",
+        form=share,
         chance=chance(by_chance),
         partly_limit=None if by_chance is None else by_chance["median"],
         interval=(found["low"], found["high"]),
     )
-
-
-def _percent(share: float) -> str:
-    return f"{round(share, 3) + 0.0:.1%}"  # no sign before a zero
 
 
 def _slow_quarter(measured: Measurements[RotaryUseMetrics]) -> Tested | Untested:
@@ -61,23 +57,24 @@ def _slow_quarter(measured: Measurements[RotaryUseMetrics]) -> Tested | Untested
 def _fast_half(measured: Measurements[RotaryUseMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     turning = metrics["pairs"] // 2
-    what = f"Turning only the fastest {turning} pairs"
+    what = f"Rotating only the fastest {turning} pairs"
     return _tested(metrics, turning, MOSTLY["partly"], metrics["half_by_chance"], what)
 
 
 def _fast_heads(measured: Measurements[RotaryUseMetrics]) -> Tested | Untested:
     rows, found = measured.metrics["heads"], measured.metrics["fast_heads"]
     if rows is None or found is None:
-        return Untested("The weights don't give the queries and keys that the model compares.")
+        return Untested("The weights don't give the queries and keys that this model compares.")
     if len(rows) < FEW_HEADS:
         return Untested(f"There are only {len(rows)} heads, too few to correlate.")
     best = max(rows, key=lambda row: row["previous"])
     return Tested(
         found["rho"],
         f"Over {len(rows)} heads, attention to the previous token and the share of scores from the faster half of "
-        f"the pairs correlate at {found['rho']:+.2f} (ranks); with heads exchanged within layers, 1 in 100 draws "
-        f"reaches {found['by_chance']['limit']:+.2f}. L{best['layer']}H{best['head']} looks most at the previous "
-        f"token and gets {best['fast_share']:.0%} of its scores from them.",
+        f"the pairs have a rank correlation of {found['rho']:+.2f}; heads shuffled within layers "
+        f"{found['by_chance']['median']:+.2f} (99th percentile {found['by_chance']['limit']:+.2f}). "
+        f"L{best['layer']}H{best['head']} attends most to the previous token and gets {share(best['fast_share'])} of "
+        "its scores from these pairs.",
         form="{:+.2f}",
         chance=chance(found["by_chance"]),
         interval=(found["low"], found["high"]),
@@ -87,8 +84,8 @@ def _fast_heads(measured: Measurements[RotaryUseMetrics]) -> Tested | Untested:
 RULES = (
     Rule(
         id="slow-pairs-idle",
-        short="slow quarter idle",
-        statement="The slowest quarter of the rotary pairs can stand still.",
+        short="slow quarter unused",
+        statement="The slowest quarter of the rotary pairs is not needed.",
         value="cost of stopping the slowest quarter, as a share of stopping all",
         sense="at most",
         holds=IDLE,
@@ -98,9 +95,9 @@ RULES = (
     ),
     Rule(
         id="fast-half-enough",
-        short="fast half does it",
+        short="fast half suffices",
         statement="The fastest half of the rotary pairs does most of the work.",
-        value="cost if only the fastest half turns, as a share of stopping all",
+        value="cost if only the fastest half rotates, as a share of stopping all",
         sense="at most",
         holds=MOSTLY["holds"],
         partly=MOSTLY["partly"],

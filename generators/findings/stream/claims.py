@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from generators.base.text import share, two
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
 from generators.findings.stream.measure import StageRow, StreamMetrics
@@ -25,9 +26,9 @@ def _last(measured: Measurements[StreamMetrics]) -> Tested:
     row = _middle(measured.metrics)
     return Tested(
         row["share"],
-        f"At layer {row['layer']}, half way, {row['share']:.1%} of the variance of hidden states lies between "
-        f"positions{_halves(row)}.",
-        form="{:.0%}",
+        f"At the middle layer, {row['layer']}, position explains {share(row['share'])} of the variance of hidden "
+        f"states{_halves(row)}.",
+        form=share,
         baseline=0.0,
         interval=(row["share_low"], row["share_high"]),
         also=_reliable(row),
@@ -37,19 +38,19 @@ def _last(measured: Measurements[StreamMetrics]) -> Tested:
 def _halves(row: StageRow) -> str:
     if row["reliability"] is None:
         return ""
-    needed = "" if _reliable(row) else f", and {RELIABLE:g} is needed for them to be one curve"
-    return f"; the curves of both halves of the windows correlate at {row['reliability']:.3f}{needed}"
+    needed = "" if _reliable(row) else f", and {RELIABLE:g} is needed"
+    return f"; the curves of both halves of the text correlate at {two(row['reliability'], RELIABLE)}{needed}"
 
 
 def _low_dimensional(measured: Measurements[StreamMetrics]) -> Tested | Untested:
     row = _middle(measured.metrics)
     if not _reliable(row):
-        return Untested("Half way there is no curve of positions that both halves of the windows agree on.")
+        return Untested("At the middle layer, the two halves of the text don't agree on a curve of positions.")
     return Tested(
         row["ev3"],
-        f"At layer {row['layer']}, half way, three components hold {row['ev3']:.1%} of the variance of the curve; of "
-        f"that of a long random walk, {WALK:.0%}.",
-        form="{:.0%}",
+        f"At the middle layer, {row['layer']}, three components hold {share(row['ev3'])} of the variance of the "
+        f"curve; of a long random walk, {share(WALK)}.",
+        form=share,
         baseline=WALK,
         interval=(row["ev3_low"], row["ev3_high"]),
     )
@@ -58,12 +59,13 @@ def _low_dimensional(measured: Measurements[StreamMetrics]) -> Tested | Untested
 def _apart(measured: Measurements[StreamMetrics]) -> Tested | Untested:
     row, chance = _middle(measured.metrics), measured.metrics["incoherence_by_chance"]
     if not _reliable(row):
-        return Untested("Half way there is no curve of positions that both halves of the windows agree on.")
+        return Untested("At the middle layer, the two halves of the text don't agree on a curve of positions.")
     return Tested(
         row["incoherence"],
-        f"At layer {row['layer']}, half way, the largest |cosine| of a position's mean with a window's is "
-        f"{row['incoherence']:.2f}; with one side turned at random it is {chance['median']:.2f} in the median.",
-        form="{:.2f}",
+        f"At the middle layer, {row['layer']}, the largest |cosine| between the mean of a position and that of a "
+        f"window is {two(row['incoherence'])}; with one side rotated at random it is {two(chance['median'])} in the "
+        "median.",
+        form=two,
         chance=Chance("means of positions turned at random", chance["median"], chance["limit"], chance["draws"]),
         holds_at=chance["limit"],
         partly_at=chance["median"],
@@ -76,13 +78,13 @@ def _its_own(measured: Measurements[StreamMetrics]) -> Tested | Untested:
         return Untested("This model has position embeddings.")
     reliable = [row for row in measured.metrics["layers"][1:] if _reliable(row)]
     if not reliable:
-        return Tested(None, "At no layer do both halves of the windows agree on a curve of positions.")
+        return Tested(None, "At no layer do the two halves of the text agree on a curve of positions.")
     row = max(reliable, key=lambda row: row["share"])
     return Tested(
         row["share"],
-        f"Without position embeddings, {row['share']:.1%} of the variance at layer {row['layer']} lies between "
-        "positions.",
-        form="{:.0%}",
+        f"Without position embeddings, position explains {share(row['share'])} of the variance at layer "
+        f"{row['layer']}.",
+        form=share,
         baseline=0.0,
         interval=(row["share_low"], row["share_high"]),
     )
@@ -91,9 +93,9 @@ def _its_own(measured: Measurements[StreamMetrics]) -> Tested | Untested:
 RULES = (
     Rule(
         id="positions-last",
-        short="last to the middle",
-        statement="Positions last to the middle.",
-        value="share of variance between positions at layer L/2",
+        short="persist to the middle",
+        statement="Positions persist to the middle layer.",
+        value="share of the variance at layer L/2 that position explains",
         holds=SHARE["holds"],
         partly=SHARE["partly"],
         unit="of variance",
@@ -113,7 +115,7 @@ RULES = (
     Rule(
         id="positions-and-contexts-apart",
         short="apart from context",
-        statement="Positions and contexts keep apart.",
+        statement="Position and context are nearly orthogonal.",
         value="largest |cosine| of position means with window means at layer L/2",
         sense="at most",
         holds_as="what 99 % of random rotations exceed (partly: their median)",
@@ -124,7 +126,7 @@ RULES = (
         id="makes-its-own-positions",
         short="makes its own",
         statement="Without position embeddings the model makes its own positions.",
-        value="largest share of variance between positions at any layer",
+        value="largest share of the variance at any layer that position explains",
         holds=SHARE["partly"],
         unit="of variance",
         also=f"with a reliability of at least {RELIABLE:g}",

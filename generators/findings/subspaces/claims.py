@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Literal
 
+from generators.base.text import share, two
 from generators.findings.judging import Rule, Tested, Untested, strictest
 from generators.findings.measured import Measurements, StoredChance
 from generators.findings.nulls import pair
@@ -19,11 +20,11 @@ def _both(nulls: SubspaceNulls) -> tuple[StoredChance, StoredChance]:
 def _keep_apart(measured: Measurements[SubspacesMetrics]) -> Tested | Untested:
     rivalry = measured.metrics["rivalry"]
     null = strictest(_both(measured.metrics["chance"]["rivalry"]), "at most")
-    limit = "" if null is None else f"; {null.null} {null.median:.2f} (1st percentile {null.limit:.2f})"
+    limit = "" if null is None else f"; {null.null} {two(null.median)} (1st percentile {two(null.limit)})"
     return Tested(
         rivalry,
-        f"Tokens and positions overlap {rivalry:.2f} times as much as unrelated ones would{limit}.",
-        form="{:.2f}",
+        f"Tokens and positions overlap {two(rivalry)} times as much as unrelated ones would{limit}.",
+        form=two,
         chance=null,
         interval=pair(measured.metrics["intervals"]["rivalry"]),
     )
@@ -34,12 +35,12 @@ def _in_tail(measured: Measurements[SubspacesMetrics], of: Literal["position", "
     name: Literal["position_energy_in_tail", "token_energy_in_tail"]
     name = "position_energy_in_tail" if of == "position" else "token_energy_in_tail"
     null = strictest(_both(metrics["chance"][name]))
-    limit = "" if null is None else f" ({null.null}: 99th percentile {null.limit:.1%})"
+    limit = "" if null is None else f" (99th percentile of {null.null} {share(null.limit)})"
     return Tested(
         metrics[name],
-        f"{metrics[name]:.1%} of the {of}s' energy lies in the tenth of the directions where {others} vary least; "
-        f"chance {metrics['chance_in_tail']:.1%}{limit}.",
-        form="{:.0%}",
+        f"The tenth of directions where {others} vary least holds {share(metrics[name])} of the {of}s' energy; "
+        f"chance {share(metrics['chance_in_tail'])}{limit}.",
+        form=share,
         chance=null,
         interval=pair(metrics["intervals"][name]),
     )
@@ -48,19 +49,19 @@ def _in_tail(measured: Measurements[SubspacesMetrics], of: Literal["position", "
 RULES = (
     Rule(
         id="keep-apart",
-        short="keep apart",
-        statement="Tokens and positions keep apart.",
-        value="overlap of the spreads of tokens and positions, over that of unrelated ones",
+        short="separate subspaces",
+        statement="Tokens and positions use different subspaces.",
+        value="overlap of the covariances of tokens and positions, over that of unrelated ones",
         sense="at most",
         holds=APART,
         partly=0.8,
-        unit="of what unrelated spreads share",
+        unit="times the overlap of unrelated ones",
         test=_keep_apart,
     ),
     Rule(
         id="p-in-tail",
         short="P in E's tail",
-        statement="P sits in E's tail.",
+        statement="P lies in E's weakest directions.",
         value="share of P's energy in the tenth of the directions where tokens vary least",
         holds=IN_TAIL,
         partly=0.2,
@@ -70,7 +71,7 @@ RULES = (
     Rule(
         id="tokens-in-tail",
         short="E in P's tail",
-        statement="Tokens sit in P's tail.",
+        statement="E lies in P's weakest directions.",
         value="share of E's energy in the tenth of the directions where positions vary least",
         holds=IN_TAIL,
         partly=0.2,

@@ -1,5 +1,6 @@
 """What is claimed of the leading directions of tokens: rules, numbers and sentences."""
 
+from generators.base.text import two
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, pair
@@ -15,16 +16,16 @@ def _first_is_mean(measured: Measurements[TokenSvdMetrics]) -> Tested:
     cosine, times = m["cosine_first_mean"], m["mean_energy"]
     turned = m["chance"]["turned_mean"]["median"]
     how = (
-        f"The first right singular vector and the mean embedding have cosine {cosine:.3f}; the mean has "
-        f"{_rounded(times)} times the energy of a direction of average spread"
+        f"The first right singular vector and the mean embedding have cosine {two(cosine, FIRST)}; the mean has "
+        f"{two(times, LONG)} times the mean variance in a direction"
     )
     return Tested(
         abs(cosine),
         {
-            "holds": f"{how}. So long a mean would be the first direction wherever it pointed (cosine {turned:.3f})."
+            "holds": f"{how}. So long a mean would be the first direction wherever it pointed (cosine {two(turned)})."
             if turned >= FIRST
-            else f"{how}. It lies along the tokens' widest spread: elsewhere its cosine would be {turned:.3f}.",
-            "fails": f"{how}: {_why_not(abs(cosine), times)}.",
+            else f"{how}. In a random direction its cosine would be {two(turned)}.",
+            "fails": f"{how}. {_why_not(abs(cosine), times)}.",
         },
         chance=chance(m["chance"]["cosine_first_mean"]),
         interval=pair(m["intervals"]["cosine_first_mean"]),
@@ -32,29 +33,25 @@ def _first_is_mean(measured: Measurements[TokenSvdMetrics]) -> Tested:
     )
 
 
-def _rounded(times: float) -> str:
-    return f"{times:.0f}" if times >= LONG else f"{times:.2g}"
-
-
 def _why_not(cosine: float, times: float) -> str:
     """Return why the first direction is not the mean."""
     if cosine < FIRST:
-        return f"a cosine of at least {FIRST:g} is needed"
+        return f"A cosine of at least {FIRST:g} is needed"
     if times < LONG:
-        return f"at least {LONG} times is needed, or the mean lies where tokens spread most by accident"
-    return "tokens centered at zero, whose mean is an accident, come as close"
+        return f"At least {LONG} times is needed; a shorter mean lies along the first direction by accident"
+    return "Tokens centered at zero come as close by accident"
 
 
 def _space_plane(measured: Measurements[TokenSvdMetrics]) -> Tested | Untested:
     m = measured.metrics
     areas, planes = m["auc"], m["chance"]["plane"]
     if areas is None or planes is None:
-        return Untested("No tokenizer says which tokens begin a word, or nearly all or none do.")
+        return Untested("It is unknown which tokens begin a word, or nearly all or none do.")
     return Tested(
         areas["plane"],
-        f"The plane of the second and third directions separates tokens with a leading space with AUC "
-        f"{areas['plane']:.2f} (second alone {areas['second']:.2f}, third {areas['third']:.2f}); planes turned at "
-        f"random {planes['median']:.2f} (99th percentile {planes['limit']:.2f}), all channels "
+        f"The plane of the second and third directions separates tokens with a leading space with an AUC of "
+        f"{areas['plane']:.2f} (second alone {areas['second']:.2f}, third {areas['third']:.2f}); random "
+        f"planes {planes['median']:.2f} (99th percentile {planes['limit']:.2f}), all channels "
         f"{areas['held_out_all_channels']:.2f} on held-out tokens.",
         form="{:.2f}",
         chance=chance(planes),
@@ -77,11 +74,11 @@ RULES = (
     Rule(
         id="space-plane",
         short="leading space",
-        statement="The next two separate leading space.",
-        value="how well the plane of the next two separates tokens with a leading space (AUC)",
+        statement="The next two directions separate tokens with a leading space.",
+        value="AUC of the plane of the next two directions for tokens with a leading space",
         holds=APART,
         unit="AUC",
-        also="beyond the best lines in planes turned at random",
+        also="beyond the best lines in random planes",
         test=_space_plane,
     ),
 )

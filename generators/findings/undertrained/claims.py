@@ -1,5 +1,6 @@
 """What is claimed of candidates for under-trained tokens: rules, numbers and sentences."""
 
+from generators.base.text import share
 from generators.findings.judging import Rule, Tested
 from generators.findings.measured import Chance, Measurements
 from generators.findings.undertrained.measure import SPEAKABLE, UndertrainedMetrics
@@ -16,9 +17,9 @@ def _unspeakable(measured: Measurements[UndertrainedMetrics]) -> Tested:
     limit = float(binom.ppf(0.99, m["candidates"], expected)) / m["candidates"]
     return Tested(
         m["unspeakable"] / m["candidates"],
-        f"Of the {m['candidates']} candidates {m['unspeakable']} never get a probability of {SPEAKABLE:.0%}; of "
-        f"{m['others']} other tokens drawn at random, {m['others_unspeakable']}.",
-        form="{:.0%}",
+        f"{m['unspeakable']} of {m['candidates']} candidates never reach a probability of {SPEAKABLE:.0%}, and "
+        f"{m['others_unspeakable']} of {m['others']} random other tokens.",
+        form=share,
         chance=Chance("other tokens in place of candidates (binomial)", expected, limit, m["others"]),
         interval=(float(found.low), float(found.high)),
     )

@@ -92,7 +92,8 @@ def saved(cases: Sequence[OracleCase], versions: dict[str, str]) -> dict[Name, d
     if (measured := {name: there[name] for name in versions}) != versions:
         raise SystemExit(f"The other rows were compared with {measured}, and here is {versions}: compare all.")
     anew = {named(case) for case in cases}
-    return {which(row): row for row in there["rows"] if which(row) not in anew}
+    kept = [row for row in there["rows"] if which(row) not in anew]
+    return {which(row): {**row, "asked": row.get("asked", there["findings"])} for row in kept}
 
 
 def _lines(published: dict[str, Any]) -> str:
