@@ -165,7 +165,8 @@ def plan(
 def report(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A name, a folder or a hub id.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where to write the report; an existing one is replaced.")
+        Path,
+        typer.Option("--output", "-o", metavar="DIR", help="Where to write the report; an existing one is replaced."),
     ] = Path("report"),
     models_dir: options.ModelsDir = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
@@ -308,9 +309,9 @@ def count_tokens(
             help="Text files (UTF-8; .gz too), or Hugging Face datasets: OWNER/NAME[:CONFIG[:SPLIT]].",
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the counts.")
-    ] = Path("token_counts.npy"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the counts.")] = Path(
+        "token_counts.npy"
+    ),
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="Threads; by default, one per core.")
     ] = None,

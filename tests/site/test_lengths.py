@@ -1,4 +1,4 @@
-"""How much a reader has before them: words that are visible when a page opens, screens of a model's page, captions."""
+"""How much a reader sees at once: visible words by kind of page, screens of a model's page, and what captions say."""
 
 import re
 from html.parser import HTMLParser
