@@ -1,4 +1,4 @@
-"""The `atlas` command: commands and exit codes. Heavy imports stand where they are used: help comes at once."""
+"""The `atlas` command: commands and exit codes. Heavy imports are where they are used, so that help is fast."""
 
 import os
 import sys
@@ -36,7 +36,7 @@ app = typer.Typer(
     help="""Compute findings about the embeddings of transformers and publish them as a site.
 
 MODEL is a name in models.yml (`gpt2`), a folder with config.json and model.safetensors (`./my-model`), or a hub id
-(`owner/model`). Begin with `atlas models`, then `atlas compute gpt2`, `atlas show gpt2` and `atlas build`.
+(`owner/model`). Start with `atlas models`, then `atlas compute gpt2`, `atlas show gpt2` and `atlas build`.
 """,
 )
 
@@ -58,10 +58,10 @@ def build(
     scheduler: options.Scheduler = None,
     memory: options.Memory = None,
 ) -> None:
-    """Write the pages and build the site into `site/`, and compute what isn't known yet of models that are here.
+    """Build the site into `site/`, and compute missing results of models whose weights are on this machine.
 
-    Nothing is downloaded unless a MODEL is named. The site comes first, from stored results, and is built again if
-    anything was computed. Exit 1: something failed, and the rest was built; exit 2: an input can't be used.
+    Nothing is downloaded unless a MODEL is named. The site is built from stored results first, and again if anything
+    was computed. Exit 1: something failed, and the rest was built; exit 2: an input can't be used.
     """
     known, settings = asked.registry(registry), asked.run_settings(budget, device, skip_runs)
     choice, store = asked.executors(jobs, scheduler, memory), asked.store(results, wait)
@@ -88,7 +88,7 @@ def compute(
     group: options.Group = None,
     everything: options.All = False,
     only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="FINDING", help="Compute this finding alone; repeatable.")
+        list[str] | None, typer.Option("--only", metavar="FINDING", help="Compute only this finding; repeatable.")
     ] = None,
     budget: options.Budget = options.DEFAULT_BUDGET,
     device: options.Device = options.DEFAULT_DEVICE,
@@ -102,9 +102,9 @@ def compute(
     memory: options.Memory = None,
     summary_file: options.SummaryFile = None,
 ) -> None:
-    """Compute the findings of models and store them; what is stored already is not computed again.
+    """Compute the findings of models and store them; stored results are not computed again.
 
-    Nothing is downloaded unless a MODEL is named, or --group or --all; `atlas plan` says what that takes.
+    Nothing is downloaded unless a MODEL, --group or --all is given; `atlas plan` shows the cost beforehand.
     """
     known, settings = asked.registry(registry, named=bool(models)), asked.run_settings(budget, device, skip_runs)
     places = asked.places(models_dir, offline)
@@ -129,7 +129,7 @@ def render(
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
     site_src: options.SiteSource = options.DEFAULT_SOURCE,
 ) -> None:
-    """Build the site from stored results alone, which needs no weights."""
+    """Build the site from stored results only; needs no weights."""
     _exit(0, _make_site(registry, asked.store(results), site_src))
 
 
@@ -146,7 +146,7 @@ def plan(
     group: options.Group = None,
     offline: options.Offline = False,
 ) -> None:
-    """Show what computing models takes: download, memory, time. Nothing but configs and headers is read for it."""
+    """Show the cost of computing models: download, memory, time. Reads only configs and headers."""
     from generators import costs
 
     known, settings = asked.registry(registry, named=bool(models)), asked.run_settings(budget, device, skip_runs)
@@ -158,14 +158,15 @@ def plan(
             tell(f"asking the hub: {number} of {len(chosen)} models")
             found.append(cost)
     terminal.table(costs.COLUMNS, [costs.row(cost, asked.state(store, cost.model)) for cost in found])
-    terminal.line(f"Together: {costs.in_total(found)}.")
+    terminal.line(f"Total: {costs.in_total(found)}.")
 
 
 @app.command()
 def report(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A name, a folder or a hub id.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", help="Where the report is written; replaced if there.")
+        Path,
+        typer.Option("--output", "-o", metavar="DIR", help="Where to write the report; an existing one is replaced."),
     ] = Path("report"),
     models_dir: options.ModelsDir = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
@@ -175,16 +176,16 @@ def report(
     family: options.Family = None,
     offline: options.Offline = False,
 ) -> None:
-    """Write a site of one model, with the findings' pages and its data, that opens from the disk without a server.
+    """Write a site of one model, with its findings and data, that opens without a server.
 
-    What is measured is stored inside the report: after Ctrl-C, or with a larger --budget, the same command goes on.
+    Measurements are stored inside the report: after Ctrl-C, or with a larger --budget, the same command continues.
     """
     from generators.site.report import write_report
 
     known = asked.registry(registry, named=True)
     chosen, settings = asked.named_models([model], known, family)[0], asked.run_settings(budget, device, skip_runs)
     by_default = not skip_runs and budget == options.DEFAULT_REPORT_BUDGET
-    note = f"Running the model may take up to {budget:g} min; --budget 10 reads more text, --skip-runs none."
+    note = f"Running the model may take up to {budget:g} min; --budget 10 reads more text, --skip-runs skips it."
     places = asked.places(models_dir, offline)
     sentences = write_report(chosen, places, output, settings, note if by_default else None)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
@@ -201,13 +202,13 @@ def serve(port: Annotated[int, typer.Option(help="Port on this machine.", min=1,
 
     site = Workshop().site
     if not (site / "index.html").is_file():
-        raise InputError(f"There is no site in {site}/ yet; make it with: atlas build")
+        raise InputError(f"There is no site in {site}/ yet; build it with: atlas build")
     try:
         server = ThreadingHTTPServer(
             ("127.0.0.1", port), functools.partial(SimpleHTTPRequestHandler, directory=str(site))
         )
     except OSError as error:
-        raise InputError(f"Port {port} can't be used: {error}.") from error
+        raise InputError(f"Can't use port {port}: {error}.") from error
     terminal.line(f"http://127.0.0.1:{port}/ (Ctrl-C to stop)")
     with server:
         server.serve_forever()
@@ -219,11 +220,11 @@ def list_models(
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
     fields: Annotated[bool, typer.Option("--fields", help="Describe the fields of an entry in models.yml.")] = False,
 ) -> None:
-    """List the models of the atlas, what each adds, where its weights come from and whether it is computed."""
+    """List the models, what each adds, where its weights come from and whether it has results."""
     if fields:
         from generators.checkpoint.registry import described
 
-        terminal.table(("field", "must it be there", "what it is for"), described())
+        terminal.table(("field", "required", "meaning"), described())
         return
     store = asked.store(results)
     rows = [asked.row(store, model) for model in asked.registry(registry).models]
@@ -237,14 +238,14 @@ def show(
     results: options.Results = None,
     registry: options.RegistryFile = options.DEFAULT_REGISTRY,
 ) -> None:
-    """Show what was found in a model: every claim, judged now, with its verdict and numbers."""
+    """Show every claim about a model, judged now, with its verdict and numbers."""
     from generators.compute.judged import judged_model
 
     store = asked.store(results)
     name = asked.stored_name(model, store, registry)
     judged = judged_model(store, name)
     if judged is None:
-        raise InputError(f"{name} is not computed yet; do it with: atlas compute {name}")
+        raise InputError(f"{name} has no results yet; compute them with: atlas compute {name}")
     if as_json:
         typer.echo(judged.published().model_dump_json(indent=1))
     else:
@@ -254,25 +255,25 @@ def show(
 
 @app.command()
 def verify(results: options.Results = None) -> None:
-    """Check that every stored result is what was stored. Exit 1: something isn't; says what."""
+    """Check that stored results are intact. Exit 1: some are not; says which."""
     from generators.compute.verify import verify as problems
 
     store = asked.store(results)
     _exit(0, [sentence for _, sentence in problems(store)])
-    terminal.line(f"The results in {store.layers[-1].root}/ are what was stored.")
+    terminal.line(f"All results in {store.layers[-1].root}/ are intact.")
 
 
 @app.command()
 def adopt(
     other: Annotated[
-        Path | None, typer.Argument(metavar="[DIR]", help="Another folder of results; none means results/local/.")
+        Path | None, typer.Argument(metavar="[DIR]", help="Another folder of results; default: results/local/.")
     ] = None,
     results: options.Results = None,
 ) -> None:
-    """Move what was computed here, results/local/, to the results that git tracks; or take over from another folder.
+    """Move results from results/local/ to the results that git tracks, or copy them from another folder.
 
-    From another folder comes what is better there, and it stays as it is: what is missing or damaged here, and what
-    was measured by today's code there and by older code here.
+    From another folder, only better results are copied: those missing or damaged here, and those measured there by
+    today's code and here by older code. The other folder stays unchanged.
     """
     from generators.compute.results import Store
     from generators.compute.verify import adopt as take_over
@@ -280,17 +281,17 @@ def adopt(
 
     into = Store(results or options.RESULTS)
     taken = move(Store(options.LOCAL), into) if other is None else take_over(into, Store(other))
-    done = f"Moved from {options.LOCAL}/ to {into.root}/" if other is None else f"Taken over from {other}/"
+    done = f"Moved from {options.LOCAL}/ to {into.root}/" if other is None else f"Copied from {other}/"
     terminal.line(f"{done}: {', '.join(taken) or 'nothing'}")
 
 
 @app.command()
 def cache(prune: options.Prune = None, hub: options.HubToo = False) -> None:
-    """Show where downloaded weights are cached, how big that is, and how to empty it."""
+    """Show where downloaded weights are cached and how large the cache is, or prune it."""
     from generators.checkpoint.sources import caches
 
     if hub and prune is None:
-        raise InputError("--hub goes with --prune SIZE.")
+        raise InputError("--hub needs --prune SIZE.")
     for line in () if prune is None else caches.prune(caches.parsed_size(prune), hub=hub):
         terminal.line(line)
     terminal.table(caches.COLUMNS, caches.overview())
@@ -308,9 +309,9 @@ def count_tokens(
             help="Text files (UTF-8; .gz too), or Hugging Face datasets: OWNER/NAME[:CONFIG[:SPLIT]].",
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the counts are written.")
-    ] = Path("token_counts.npy"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the counts.")] = Path(
+        "token_counts.npy"
+    ),
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="Threads; by default, one per core.")
     ] = None,
@@ -320,8 +321,8 @@ def count_tokens(
 ) -> None:
     """Count how often each token of a model occurs in a corpus.
 
-    Beside a model's weights, as token_counts.npy, the counts are its frequencies. A run that was interrupted
-    continues when it is started again.
+    A file token_counts.npy beside a model's weights is used as its frequencies. An interrupted run continues when it
+    is started again.
     """
     from generators.checkpoint.sources import locate
     from generators.checkpoint.typed import find_model
@@ -334,7 +335,7 @@ def count_tokens(
     text = TextCorpus(open_sources(corpus, offline=offline), tokenizer, size)
     with counting.progress(text) as report_counted:
         counts = counting.count_corpus(text, output, jobs or os.cpu_count() or 1, report_counted)
-    terminal.line(f"{counts.sum()} tokens, {(counts > 0).sum()} of {size} different ones: {output}")
+    terminal.line(f"{counts.sum():,} tokens, {(counts > 0).sum():,} of {size:,} different ones: {output}")
 
 
 def main() -> None:
@@ -384,7 +385,7 @@ def _make_site(
     from generators.site.make import make_site
 
     site, sentences = make_site(registry, asked.registry, store, source, unavailable or {})
-    terminal.line(f"The site is in {site}/; look at it with: atlas serve")
+    terminal.line(f"The site is in {site}/; view it with: atlas serve")
     return sentences
 
 

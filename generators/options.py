@@ -1,4 +1,4 @@
-"""What commands of `atlas` may be told, in one place: arguments and options that several of them have."""
+"""Arguments and options that several commands of `atlas` share."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ Models = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[MODEL]...",
-        help="Names (of models or series), folders or hub ids; none means all whose weights are on this machine.",
+        help="Names (of models or series), folders or hub ids; default: all whose weights are on this machine.",
     ),
 ]
 ModelsDir = Annotated[
@@ -17,8 +17,8 @@ ModelsDir = Annotated[
     typer.Option(
         "--models-dir",
         metavar="DIR",
-        help="A folder searched for a sub-folder of the model's name before anything is downloaded; repeatable. "
-        "Default: $ATLAS_MODELS, several separated as in $PATH.",
+        help="A folder with a sub-folder of the model's name, searched before anything is downloaded; repeatable. "
+        "Default: $ATLAS_MODELS, separated as in $PATH.",
     ),
 ]
 Results = Annotated[
@@ -27,7 +27,7 @@ Results = Annotated[
         "--results",
         metavar="DIR",
         envvar="ATLAS_RESULTS",
-        help="Where results are stored. Default: results/local/, shown in place of what results/ has of a model.",
+        help="Where results are stored. Default: results/local/, which takes precedence over results/.",
     ),
 ]
 RegistryFile = Annotated[
@@ -41,7 +41,7 @@ Wait = Annotated[
         "--wait",
         metavar="SECONDS",
         min=0,
-        help="How long to wait for another run that writes the same model's results. Default: until it ends.",
+        help="How long to wait for another process that writes the same model's results. Default: until it ends.",
     ),
 ]
 Budget = Annotated[
@@ -49,35 +49,34 @@ Budget = Annotated[
     typer.Option(
         "--budget",
         metavar="MINUTES",
-        help="How long findings that run the model may take, for each model; where that is short they read fewer "
-        "windows of text. What was measured with more time stands.",
+        help="How long findings that run the model may take per model; with less time they read fewer windows of "
+        "text. Results from a larger budget are kept.",
     ),
 ]
 Device = Annotated[
     str,
-    typer.Option("--device", metavar="cpu|cuda|auto", help="What models are run on; auto: a GPU where there is one."),
+    typer.Option("--device", metavar="cpu|cuda|auto", help="Where models run; auto: a GPU if there is one."),
 ]
 SkipRuns = Annotated[
-    bool, typer.Option("--skip-runs", help="Run no model: findings that would are left as they are stored.")
+    bool, typer.Option("--skip-runs", help="Run no model; keep stored results of findings that would.")
 ]
 OwnSamples = Annotated[
     bool,
     typer.Option(
         "--own-samples",
-        help="Run models on their own samples and store that beside what is known of them: a verdict that differs "
-        "from the one on their text is a close call.",
+        help="Also run models on text that they write; a verdict that differs from the usual one is a close call.",
     ),
 ]
 
 Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", metavar="N", min=1, help="How many processes compute; results are the same.")
+    int, typer.Option("--jobs", "-j", metavar="N", min=1, help="Number of processes; results don't depend on it.")
 ]
 Scheduler = Annotated[
     str | None,
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Have the workers of this Dask cluster compute (`tcp://host:8786`), and keep the results here.",
+        help="Compute on the workers of this Dask cluster (`tcp://host:8786`) and store results here.",
     ),
 ]
 Memory = Annotated[
@@ -85,7 +84,7 @@ Memory = Annotated[
     typer.Option(
         "--memory",
         metavar="GB",
-        help="How much memory processes may take together; a job that would need more waits. Default: what is free.",
+        help="Memory for all processes together; jobs that need more wait. Default: free memory.",
     ),
 ]
 

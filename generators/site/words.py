@@ -72,6 +72,7 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "brief": brief,
         "percent": percent,
         "share": share,
+        "in_units": in_units,
         "two": two,
         "front_matter": front_matter,
         "md": in_markdown,
@@ -192,8 +193,13 @@ def percent(share: float) -> str:
     return f"{round(100 * share, 1) + 0:.1f}".replace("-", "−")
 
 
+def in_units(unit: str) -> str:
+    """Return a unit of costs as it follows a number."""
+    return "in 1 − cosine" if unit == "1 - cosine" else unit
+
+
 def threshold_in_words(rule: Rule[Any]) -> str:
     """Return in words from where a claim holds."""
-    holds = rule.holds_as if rule.holds is None else number(rule.holds)
-    partly = "" if rule.partly is None else f" (partly {number(rule.partly)})"
+    holds = rule.holds_as if rule.holds is None else two(rule.holds)
+    partly = "" if rule.partly is None else f" (partly {two(rule.partly)})"
     return f"{rule.sense} {holds}{partly}{', ' + rule.also if rule.also else ''}"

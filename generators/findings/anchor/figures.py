@@ -26,7 +26,7 @@ def figures(measured: Measurements[AnchorMetrics]) -> list[Figure]:
         Figure("anchor-stream", "The first token in the stream", partial(draw_stages, metrics["stages"])),
     ]
     if metrics["rows"] is not None:
-        shown.append(Figure("anchor-rows", "What rows of P are worth", partial(draw_costs, metrics["rows"])))
+        shown.append(Figure("anchor-rows", "Cost of replacing rows of P", partial(draw_costs, metrics["rows"])))
     return shown
 
 

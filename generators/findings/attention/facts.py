@@ -9,7 +9,7 @@ from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.facts import EntityLines, EntityNote, EntityNumbers, Fact, Facts
 from generators.findings.measured import Measurements
 
-ALONE, WITH_TOKENS = "by position alone", "with tokens on the positions"
+ALONE, WITH_TOKENS = "by position alone", "with tokens added to positions"
 
 
 def heads(found: Measurements[AttentionMetrics], count: int | None) -> Iterator[Fact]:
@@ -31,7 +31,7 @@ def _previous(each: Sequence[Head] | Sequence[TokenHead], how: str) -> Iterator[
     yield EntityNumbers(f"weight on the previous token, {how}", weights, "kernel-map", "largest")
     for index, row in enumerate(each):
         if row["previous_token_head"]:
-            yield EntityNote(index, f"A previous-token head {how}: {number(row['weight_at_1'])} there.")
+            yield EntityNote(index, f"A previous-token head {how} (weight {number(row['weight_at_1'])}).")
 
 
 def _lines(found: Measurements[AttentionMetrics], says: str, count: int) -> Iterator[Fact]:
@@ -46,7 +46,7 @@ def _lines(found: Measurements[AttentionMetrics], says: str, count: int) -> Iter
             values=weights,
             figure=figure,
             usual=found.arrays.get("uniform_kernel") if says == ALONE else None,
-            usual_says="a head that looks everywhere alike",
+            usual_says="uniform attention",
         )
 
 

@@ -8,8 +8,8 @@ from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, ro
 from generators.findings.measured import Measurements
 
 WHY: Mapping[Why, str] = {
-    "frequency": "the channel that goes most with frequency",
-    "ln2": "the channel that tops ln2 in most layers",
+    "frequency": "the channel most correlated with frequency",
+    "ln2": "the channel with the largest gain of ln2 in most layers",
     "position": "the channel in which positions vary most",
 }
 
@@ -22,13 +22,13 @@ def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Itera
     unit, tried = found.metrics["unit"], rows(found, "channels", ChannelUseRow)
     for row in tried:
         cost = f"{number(row['cost'])} ({unit}; 95 % interval {number(row['low'])} to {number(row['high'])})"
-        says = f"Held at its mean while the model runs it costs {cost}. It was tried as {WHY[row['why']]}."
+        says = f"Fixing it at its mean costs {cost}. It was tested as {WHY[row['why']]}."
         yield EntityNote(row["channel"], says, named=True)
     swept = rows(found, "swept", SweptRow)
     if swept:
         on, of = found.metrics["swept_windows"], found.metrics["ran"]["windows"]
         fewer = f", on {on} of {of} windows" if on < of else ""
-        says = f"cost of holding it at its mean while the model runs{fewer} ({unit})"
+        says = f"cost of fixing it at its mean{fewer} ({unit})"
         costs = {row["channel"]: row["cost"] for row in swept}
         yield EntityNumbers(says, costs, "channel-cost", "largest", name="cost")
     values = rows(found, "values", ValueRow)
@@ -43,9 +43,7 @@ def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Itera
             if value is not None and abs(value) > abs(strongest.get(channel, 0.0)):
                 strongest[channel] = value
         if strongest:
-            says = (
-                f"strongest correlation, over layers, of its value in the running model with log frequency of {token}"
-            )
+            says = f"strongest correlation, over layers, of its value in the running model with the log frequency of {token}"
             yield EntityNumbers(says, strongest, order="strongest", name=name)
 
 

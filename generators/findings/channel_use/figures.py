@@ -18,10 +18,10 @@ def figures(measured: Measurements[ChannelUseMetrics]) -> list[Figure]:
     """Return costs by channel, and, where frequencies are known, values by layer."""
     metrics = measured.metrics
     draw = partial(draw_costs, metrics["swept"], metrics["channels"], metrics["unit"])
-    shown = [Figure("channel-cost", "What it costs to hold a channel at its mean", draw)]
+    shown = [Figure("channel-cost", "Cost of fixing a channel at its mean", draw)]
     if metrics["values"]:
         draw = partial(draw_values, metrics["values"])
-        shown.append(Figure("channel-values", "What the channels' values go with", draw))
+        shown.append(Figure("channel-values", "What the channels' values correlate with", draw))
     return shown
 
 

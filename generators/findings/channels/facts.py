@@ -22,14 +22,14 @@ def channels(found: Measurements[ChannelsMetrics], count: int | None) -> Iterato
     yield EntityNumbers("standard deviation over tokens (E)", m["token_std"], order="largest", name="token_std")
     leading = found.arrays.get("right_singular_vectors")
     if leading is not None and len(leading):
-        says = "share of P's leading direction, which holds the mean over positions, too"
+        says = "share of P's leading direction, which includes the mean over positions"
         yield EntityNumbers(says, leading[0] ** 2, "singular-vectors", "largest")
     others = "" if len(louder) == 1 else f", one of {len(louder)}"
     for place, channel in enumerate(louder):
-        says = f"A position channel{others}: P varies in it far more than in the rest."
+        says = f"A position channel{others}: P varies in it far more than in other channels."
         yield EntityNote(channel, says, named=place < NAMED)
     most = int(np.argmax(std))
-    yield EntityNote(most, f"Positions vary most in it: by {number(std[most])}.")
+    yield EntityNote(most, f"Positions vary most in this channel: std {number(std[most])}.")
 
 
 FACTS = Facts(

@@ -26,7 +26,7 @@ def figures(measured: Measurements[ChannelsMetrics]) -> list[Figure]:
             "How much each channel varies with position",
             partial(draw_histogram, np.array(metrics["position_std"]), k),
         ),
-        Figure("channel-traces", "Position as single channels see it", partial(draw_traces, arrays)),
+        Figure("channel-traces", "Single channels against position", partial(draw_traces, arrays)),
         Figure(
             "singular-vectors",
             "The top directions of P, channel by channel",

@@ -33,7 +33,7 @@ def token_figures(measured: Measurements[ChannelsMetrics]) -> list[Figure]:
         ),
         Figure(
             "token-moments",
-            "Mean and spread of each channel over the tokens",
+            "Mean and std of each channel over tokens",
             partial(draw_moments, mean, std, chosen),
         ),
         Figure(

@@ -23,7 +23,7 @@ def figures(measured: Measurements[DistanceMetrics]) -> list[Figure]:
     return [
         Figure(
             "distance-heads",
-            "How much of each head's attention distance decides",
+            "Share of each head's attention decided by distance",
             partial(draw_map, rows),
             partial(choose_head, rows, arrays),
         ),

@@ -26,7 +26,7 @@ from generators.findings.measured import Measurements
 def called(found: Measurements[FrequencyMetrics]) -> str:
     """Return what the channel is called that goes with frequency as no other: more than chance lets one, or not."""
     tracks = judge("frequency", TRACKS, found).verdict == "holds"
-    return "the frequency channel" if tracks else "the channel that goes most with frequency"
+    return "the frequency channel" if tracks else "the channel most correlated with frequency"
 
 
 def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:
@@ -39,8 +39,8 @@ def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterat
         ("rho_index", "id", rho["index"], None),
     ):
         yield EntityNumbers(f"rank correlation with the tokens' {what}", values, figure, "strongest", name=name)
-    closest = f"{called(found).capitalize()}: no other goes with the tokens' frequency as closely"
-    ordinary = "An ordinary channel by frequency, with the median correlation of all"
+    closest = f"{called(found).capitalize()}: no other correlates with token frequency as strongly"
+    ordinary = "An ordinary channel, with the median correlation with frequency"
     for channel, says, named in ((m["frequency_channel"], closest, True), (m["contrast_channel"], ordinary, False)):
         yield EntityNote(channel["channel"], f"{says} (rank correlation {number(channel['rho'])}).", named=named)
 
@@ -68,10 +68,10 @@ FACTS = Facts(
     entities={"channel": channels, "token": tokens},
     columns={
         "of": "one",
-        "rank_residual": "ranks off the trend",
+        "rank_residual": "ranks from the trend",
         "rho": "Spearman's ρ",
         "rho_frequency": "ρ with log-frequency",
-        "rho_index": "ρ with token index, counted down",
+        "rho_index": "ρ with token index, reversed",
         "rho_norm": "ρ with norm",
         "with": "other",
     },

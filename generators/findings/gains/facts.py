@@ -8,7 +8,7 @@ from generators.findings.facts import POSITION_STD, EntityLines, EntityNote, Ent
 from generators.findings.gains.measure import GainsMetrics, Norm
 from generators.findings.measured import Measurements
 
-NORMS: dict[Norm, str] = {"ln1": "in front of attention", "ln2": "in front of the MLP"}
+NORMS: dict[Norm, str] = {"ln1": "before attention", "ln2": "before the MLP"}
 
 
 def channels(found: Measurements[GainsMetrics], count: int | None) -> Iterator[Fact]:

@@ -28,7 +28,7 @@ def figures(measured: Measurements[HeadsMetrics]) -> list[Figure]:
             partial(draw_grid, rows),
             partial(choose_head, rows, measured.arrays),
         ),
-        Figure("heads-by-offset", "Where heads look on text", partial(draw_offsets, rows, measured.arrays)),
+        Figure("heads-by-offset", "Where heads attend on text", partial(draw_offsets, rows, measured.arrays)),
     ]
     if measured.metrics["forecast"] is not None:
         shown.append(Figure("heads-foretold", "By positions alone and on text", partial(draw_forecast, rows)))

@@ -203,10 +203,12 @@ def cosine_rebuilt(rows: Float[Array, "n d"]) -> float | None:
 def wave_shape(rows: Float[Array, "n d"]) -> tuple[WaveShape | None, dict[str, Array]]:
     """Return the third harmonic of the channels that vary most, each at the period of its best sine."""
     most = min(MOST_CYCLES, len(rows) / ROWS_PER_CYCLE)
+    if most <= 2 * LEAST_CYCLES:
+        return None, {}
     spreads = rows.std(axis=0)
     channels = np.argsort(-spreads)[: min(MOST_CHANNELS, rows.shape[1] // 4)]
     channels = channels[spreads[channels] > SQUARE_ROOT_OF_ROUNDING * np.abs(rows).max()]
-    if most <= 2 * LEAST_CYCLES or len(channels) < 2:
+    if len(channels) < 2:
         return None, {}
     first, third, fit = _harmonics(rows[:, channels], np.linspace(LEAST_CYCLES, most, PERIODS))
     rng = np.random.default_rng(SEED)

@@ -22,7 +22,7 @@ def positions(found: Measurements[HelixMetrics], count: int | None) -> Iterator[
     if (steps := found.arrays.get("steps")) is not None:
         yield EntityNumbers("distance to the next position", dict(enumerate(steps.tolist())), "steps", "largest")
     for position in found.metrics["outlier_positions"]:
-        yield EntityNote(position, "It lies apart from the curve of the others.")
+        yield EntityNote(position, "It is far from the curve of the other positions.")
 
 
 def by_chance(metrics: HelixMetrics) -> Float[Array, "n 3"]:
@@ -36,11 +36,11 @@ FACTS = Facts(
     columns={
         "explained_variance_3d": "share of variance in three components",
         "explained_variance_ratio": "share of variance",
-        "gain": "gain over standing still",
+        "gain": "gain over no movement",
         "k": "tokens back",
-        "period_tokens": "tokens a cycle",
+        "period_tokens": "tokens per cycle",
         "r2_affine": "R², affine map",
-        "r2_identity": "R², standing still",
+        "r2_identity": "R², no movement",
         "r2_rotation": "R², rotation",
         "r2_translation": "R², translation",
         "tokens_per_turn": "tokens per turn, mean over the run",

@@ -33,15 +33,15 @@ def figures(measured: Measurements[HelixMetrics]) -> list[Figure]:
         Figure(
             "waves", "The waves of the top singular vectors", partial(draw_waves, arrays["left_singular_vectors"])
         ),
-        Figure("cosine", "How alike two positions are", cosines),
+        Figure("cosine", "Similarity of two positions", cosines),
         Figure(
             "norms",
-            "How long the position embeddings are",
+            "Norms of the position embeddings",
             partial(draw_norms, arrays["norms"], metrics["outlier_positions"]),
         ),
         Figure(
             "steps",
-            "How far it is from one position to the next",
+            "Distance between neighboring positions",
             partial(draw_steps, arrays["steps"], metrics["outlier_positions"]),
         ),
         Figure("look-back", "Looking back k tokens", partial(draw_look_back, metrics["look_back"])),
@@ -192,7 +192,7 @@ def draw_look_back(looks: list[StoredLookBack]) -> Any:
     """Draw the share of variance that each of the four maps leaves unexplained, for each offset."""
     figure, ax = style.plot(width=6.4, height=3.4)
     maps = (
-        ([look["r2_identity"] for look in looks], "standing still", "^"),
+        ([look["r2_identity"] for look in looks], "no movement", "^"),
         ([look["r2_translation"] for look in looks], "translation", "x"),
         ([look["r2_rotation"] for look in looks], "rotation", "o"),
         ([look["r2_affine"] for look in looks], "affine map", "s"),

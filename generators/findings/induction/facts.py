@@ -14,7 +14,7 @@ def heads(found: Measurements[InductionMetrics], count: int | None) -> Iterator[
     if len(rows) != count:
         return
     yield EntityNumbers(
-        "attention to what followed, tokens seen twice",
+        "attention to what followed, tokens read twice",
         [row["copying"] for row in rows],
         "induction-heads",
         "largest",
@@ -22,7 +22,7 @@ def heads(found: Measurements[InductionMetrics], count: int | None) -> Iterator[
     if best["copying"] >= COPIES["partly"]:
         yield EntityNote(
             found.metrics["best"],
-            f"It copies more than any other head: on random tokens seen twice it gives the token that followed "
+            f"It copies more than any other head: on random tokens read twice, it gives the token that followed "
             f"{best['copying']:.2f} of its attention.",
         )
 

@@ -1,4 +1,4 @@
-"""What is known of each token from where its embedding lies: norm, neighbours, the clump, whether it ever occurs."""
+"""What is known of each token from where its embedding lies: norm, neighbors, cluster, whether it ever occurs."""
 
 from collections.abc import Iterator
 
@@ -36,11 +36,11 @@ def tokens(found: Measurements[OutliersMetrics], count: int | None) -> Iterator[
         yield EntityNumbers(TOKEN_NORM, by_id(arrays.get(ids), arrays.get(norm)), "outlier-norms", "largest")
     yield EntityNumbers("distance to the nearest other token", _nearest(found), "nearest-neighbours")
     if (clump := m["clump"]) is not None:
-        which = f"the clump of {len(clump['members'])} tokens that huddle (radius {number(clump['radius'])})."
+        which = f"the cluster of {len(clump['members'])} tokens (radius {number(clump['radius'])})."
         yield EntityGroup(f"In {which}", f"Not in {which}", clump["members"])
         placed = [row for name in ("members", "surroundings") for row in rows(found, name, PlacedRow)]
         distances = {row["id"]: row["distance"] for row in placed}
-        yield EntityNumbers("distance from the clump's centre", distances, "clump")
+        yield EntityNumbers("distance from the cluster's center", distances, "clump")
     unused = [row["id"] for row in rows(found, "known_unused", UnusedRow)]
     if m["known_unused"] is not None and m["known_unused"]["count"] == len(unused):
         never, some = "It never occurs in the training text.", "It occurs in the training text."

@@ -26,25 +26,25 @@ def figures(measured: Measurements[OutliersMetrics]) -> list[Figure]:
     shown = [
         Figure(
             "outlier-norms",
-            "How long the token embeddings are",
+            "Norms of the token embeddings",
             partial(draw_norms, arrays, tables["norms"]),
             partial(search_norms, arrays, tables["norms"], n_tokens),
         )
     ]
     if "channel" in arrays and channel is not None:
         draw = partial(draw_channel, arrays, channel)
-        shown.append(Figure("outlier-channel", "Norm against the channel that goes with frequency most", draw))
+        shown.append(Figure("outlier-channel", "Norm against the frequency channel", draw))
     if metrics["clump"]:
         shown.append(
             Figure(
                 "clump",
-                "The clump and its surroundings",
+                "The cluster and its surroundings",
                 partial(draw_clump, arrays, tables["members"], tables["surroundings"]),
                 partial(search_clump, arrays, tables["members"], tables["surroundings"], n_tokens),
             )
         )
     draw = partial(draw_nearest, arrays, metrics["typical_distance"])
-    shown.append(Figure("nearest-neighbours", "How far the nearest neighbour is", draw))
+    shown.append(Figure("nearest-neighbours", "Distance to the nearest neighbor", draw))
     if candidates:
         draw = partial(draw_indicator, arrays, candidates)
         shown.append(Figure("under-trained", "Which tokens look under-trained", draw))
@@ -56,7 +56,7 @@ def draw_norms(arrays: dict[str, Array], extremes: Table) -> Any:
     figure, ax = style.plot(width=8.6, height=3.8)
     _dots(ax, arrays["ids"], arrays["norm"], style.COLOURS[0], "tokens", 2)
     if "member_ids" in arrays:
-        _dots(ax, arrays["member_ids"], arrays["member_norm"], style.COLOURS[1], "the clump", 3)
+        _dots(ax, arrays["member_ids"], arrays["member_norm"], style.COLOURS[1], "the cluster", 3)
         ax.legend(markerscale=3)
     points = np.column_stack([extremes.column("id"), extremes.column("norm")]).astype(float)
     ax.plot(*points.T, "o", ms=4, mfc="none", mec=style.INK, mew=0.6)
@@ -70,7 +70,7 @@ def search_norms(arrays: dict[str, Array], extremes: Table, n_tokens: int) -> Sc
     groups = [Group("tokens", 0, arrays["ids"], arrays["ids"], arrays["norm"], arrays.get("token_name"))]
     if "member_ids" in arrays:
         ids = arrays["member_ids"]
-        groups.append(Group("the clump", 1, ids, ids, arrays["member_norm"], arrays.get("member_name")))
+        groups.append(Group("the cluster", 1, ids, ids, arrays["member_norm"], arrays.get("member_name")))
     named = tuple((row["id"], row["norm"], name(row["id"], row["readable"])) for row in extremes.named())
     return Scatter("token index", "norm of the token embedding", tuple(groups), n_tokens, named=named)
 
@@ -80,7 +80,7 @@ def draw_channel(arrays: dict[str, Array], channel: int) -> Any:
     figure, ax = style.plot(width=6.4, height=4.2)
     _dots(ax, arrays["channel"], arrays["norm"], style.COLOURS[0], "tokens", 3)
     if "member_channel" in arrays:
-        _dots(ax, arrays["member_channel"], arrays["member_norm"], style.COLOURS[1], "the clump", 4)
+        _dots(ax, arrays["member_channel"], arrays["member_norm"], style.COLOURS[1], "the cluster", 4)
         ax.legend(markerscale=3)
     ax.set(xlabel=f"channel {channel}", ylabel="norm of the token embedding")
     return figure
@@ -127,7 +127,7 @@ def search_clump(arrays: dict[str, Array], members: Table, surroundings: Table, 
 def draw_nearest(arrays: dict[str, Array], typical: float) -> Any:
     """Draw histograms of nearest-neighbour distances, of tokens spread over the vocabulary and of the clump."""
     figure, ax = style.plot(width=6.4, height=3.4)
-    groups = [("nearest", "tokens spread over the vocabulary"), ("member_nearest", "the clump")]
+    groups = [("nearest", "tokens spread over the vocabulary"), ("member_nearest", "the cluster")]
     edges = np.linspace(0, max(1e-9, *(float(arrays[key].max()) for key, _ in groups if key in arrays)), BINS)
     for index, (key, label) in enumerate(groups):
         if key in arrays:
@@ -151,7 +151,7 @@ def draw_indicator(arrays: dict[str, Array], candidates: Candidates) -> Any:
 def _parts(arrays: dict[str, Array]) -> tuple[tuple[Array, str], tuple[Array, str]]:
     """Return which of the tokens around the clump are outside and inside, each with what a legend calls them."""
     member = arrays["around_is_member"]
-    return (~member, "nearest other tokens"), (member, "the clump")
+    return (~member, "nearest other tokens"), (member, "the cluster")
 
 
 def _dots(ax: Any, x: Array, y: Array, colour: str, label: str, size: float) -> None:

@@ -10,13 +10,13 @@ from generators.findings.position_line.measure import PositionLineMetrics
 
 
 def channels(found: Measurements[PositionLineMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield what the channel that carries most of position is worth."""
+    """Yield what the channel that carries most of position costs."""
     row, cost = middle_of(found.metrics), found.metrics["cost"]
     held = number(cost["at_its_mean"]["mean"])
     yield EntityNote(
         row["channel"],
-        f"Half way it carries more of the position than any other channel, {row['channel_share']:.1%} of the "
-        f"variance of position means. Holding it at its mean costs {held} ({cost['unit']}).",
+        f"At the middle layer it carries more of the position than any other channel, {row['channel_share']:.1%} of "
+        f"the variance of position means. Fixing it at its mean costs {held} ({cost['unit']}).",
     )
 
 

@@ -33,9 +33,9 @@ def figures(measured: Measurements[PositionLineMetrics]) -> list[Figure]:
             partial(draw_line, scores, rows),
             partial(turn_line, scores, rows),
         ),
-        Figure("position-line-by-layer", "How straight the curve is, by depth", partial(draw_depth, rows)),
+        Figure("position-line-by-layer", "Straightness of the curve by layer", partial(draw_depth, rows)),
         Figure(
-            "position-channel-cost", "What single channels are worth", partial(draw_costs, measured.metrics["cost"])
+            "position-channel-cost", "Cost of fixing single channels", partial(draw_costs, measured.metrics["cost"])
         ),
     ]
 

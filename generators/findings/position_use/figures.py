@@ -31,7 +31,7 @@ def figures(measured: Measurements[PositionUseMetrics]) -> list[Figure]:
     shown = [
         Figure(
             "position-damage",
-            "What coarser, smoother and fewer positions cost",
+            "Cost of coarser, smoother and fewer positions",
             partial(draw_damage, measured.metrics["damages"]),
             partial(point_at_damage, measured.metrics["damages"]),
         )

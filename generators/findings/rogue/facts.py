@@ -17,8 +17,8 @@ def channels(found: Measurements[RogueMetrics], count: int | None) -> Iterator[F
     if row is not None:
         yield EntityNote(
             row["channel"],
-            f"It makes {row['share']:.0%} of the mean cosine of states at layer {row['layer']}, more than any other "
-            "channel at any layer.",
+            f"It accounts for {row['share']:.0%} of the mean cosine of states at layer {row['layer']}, more than any "
+            "other channel at any layer.",
         )
 
 

@@ -24,8 +24,12 @@ def figures(measured: Measurements[RogueMetrics]) -> list[Figure]:
     """Return shares by channel and layer, and the mean cosine by depth."""
     rows = measured.metrics["layers"]
     return [
-        Figure("rogue-shares", "Channels that make states alike", partial(draw_shares, measured.arrays["shares"])),
-        Figure("rogue-cosine", "How alike states are, by depth", partial(draw_cosines, rows)),
+        Figure(
+            "rogue-shares",
+            "Channels that make hidden states similar",
+            partial(draw_shares, measured.arrays["shares"]),
+        ),
+        Figure("rogue-cosine", "Similarity of hidden states by layer", partial(draw_cosines, rows)),
     ]
 
 

@@ -24,7 +24,7 @@ def figures(measured: Measurements[RotaryUseMetrics]) -> list[Figure]:
     shown = [
         Figure(
             "rotary-damage",
-            "What it costs if only some pairs turn",
+            "Cost of rotating only some pairs",
             partial(draw_damage, rows),
             partial(point_at_damage, rows),
         )

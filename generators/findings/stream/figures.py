@@ -33,7 +33,7 @@ def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
             partial(draw_curves, curves),
             partial(turn_curves, curves, rows),
         ),
-        Figure("stream-by-layer", "Positions by depth", partial(draw_lines, rows)),
+        Figure("stream-by-layer", "Positions by layer", partial(draw_lines, rows)),
     ]
 
 

@@ -22,7 +22,7 @@ def figures(measured: Measurements[SubspacesMetrics]) -> list[Figure]:
     return [
         Figure(
             "capture",
-            "Which of the tokens' directions the positions take",
+            "Token directions captured by positions",
             partial(draw_capture, metrics["capture"], metrics["chance_share"], metrics["k"]),
         ),
         Figure(

@@ -32,7 +32,7 @@ def figures(measured: Measurements[TokenSvdMetrics]) -> list[Figure]:
     ]
     if overlap := measured.metrics["overlap"]:
         draw = partial(draw_overlap, arrays, overlap)
-        shown.append(Figure("svd-overlap", "The first direction and what tokens share with positions", draw))
+        shown.append(Figure("svd-overlap", "The first direction and overlap with positions", draw))
     return shown
 
 

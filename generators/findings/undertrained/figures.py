@@ -17,9 +17,11 @@ BINS = 40
 def figures(measured: Measurements[UndertrainedMetrics]) -> list[Figure]:
     """Return the largest probabilities, drawn side by side, and the ROC curve where counts are known."""
     draw = partial(draw_largest, measured.arrays)
-    shown = [Figure("largest-probabilities", "How probable tokens ever get", draw)]
+    shown = [Figure("largest-probabilities", "Largest probability of each token", draw)]
     if "roc" in measured.arrays:
-        shown.append(Figure("unseen-roc", "How well it tells tokens never seen", partial(draw_roc, measured.arrays)))
+        shown.append(
+            Figure("unseen-roc", "How well probability separates unseen tokens", partial(draw_roc, measured.arrays))
+        )
     return shown
 
 

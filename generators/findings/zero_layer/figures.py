@@ -41,13 +41,13 @@ def _exceptions(measured: Measurements[ZeroLayerMetrics]) -> list[Figure]:
     shown = [
         Figure(
             "zero-layer-norms",
-            "Exceptions: how long both tokens are",
+            "Norms of exceptions and of the tokens they return",
             partial(draw_norms, arrays),
             partial(search_norms, arrays, metrics["n_tokens"]),
         )
     ]
     if pairs := pairs_to_draw(arrays):
-        shown.append(Figure("zero-layer-pairs", "What some tokens yield", partial(draw_pairs, pairs)))
+        shown.append(Figure("zero-layer-pairs", "What some tokens return", partial(draw_pairs, pairs)))
     if groups := metrics["exceptions_by_group"]:
         draw_groups = partial(draw_bars, list(groups.items()), "exceptions")
         shown.append(Figure("zero-layer-groups", "How the two tokens differ", draw_groups))

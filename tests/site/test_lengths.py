@@ -1,0 +1,125 @@
+"""How much a reader sees at once: visible words by kind of page, screens of a model's page, and what captions say."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.site.conftest import NOISE
+
+pytestmark = pytest.mark.browser
+
+MOST_WORDS = {"models": 2500, "findings": 1200, "series": 1500, "learned": 1200}
+FEWEST_FIGURES = 3  # of What we learned
+SCREEN = {"width": 1440, "height": 900}
+MOST_SCREENS = 10  # of a model's page
+MEASURED_WHOLE = ("stdlib-gpt2", "all-minilm-l6-v2")  # two models in which nearly everything is measured
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+UNSEEN = {"script", "style", "template", "nav", "svg", "math", "noscript", "select"}
+UNSEEN_CLASSES = {"headerlink", "visually-hidden"}
+WORD = re.compile(r"\w")
+
+
+class Visible(HTMLParser):
+    """Collects the text of a page's article that is seen before anything is unfolded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[tuple[str, bool, bool]] = []  # tag, whether all in it is unseen, whether it is folded
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element that begins."""
+        found = dict(attrs)
+        unseen = tag in UNSEEN or "hidden" in found or found.get("aria-hidden") == "true"
+        unseen = unseen or bool(UNSEEN_CLASSES & {*(found.get("class") or "").split()})
+        if tag not in VOID:
+            self.open.append((tag, unseen, tag == "details" and "open" not in found))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note that it ends, and whatever in it was left open."""
+        while tag not in VOID and self.open and self.open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        """Keep text that is seen: of what is folded, its summary alone."""
+        folded = any(
+            closed and not (at + 1 < len(self.open) and self.open[at + 1][0] == "summary")
+            for at, (_, _, closed) in enumerate(self.open)
+        )
+        if (
+            not folded
+            and not any(unseen for _, unseen, _ in self.open)
+            and any(t == "article" for t, *_ in self.open)
+        ):
+            self.text.append(data)
+
+
+def visible_words(html: str) -> int:
+    """Return how many words of a page are seen when it opens."""
+    page = Visible()
+    page.feed(html)
+    return sum(bool(WORD.search(word)) for word in " ".join(page.text).split())
+
+
+def pages(site: Path, kind: str) -> list[Path]:
+    """Return the pages of a kind: the one of that name, or all in the folder of that name."""
+    return [site / kind / "index.html"] if kind == "learned" else sorted((site / kind).glob("*/index.html"))
+
+
+def test_what_is_folded_or_hidden_is_not_counted():
+    page = (
+        "<nav>no</nav><article><p>one two</p><details><summary>three</summary><p>no</p></details><p hidden>no</p>"
+        "<details open><summary>four</summary>five</details><svg><text>no</text></svg><br>six ✓ –</article>no"
+    )
+    assert visible_words(page) == 6
+
+
+@pytest.mark.parametrize("kind", MOST_WORDS)
+def test_no_page_has_more_words_than_its_kind_may_have(built_site: Path, kind: str) -> None:
+    found = {page.parent.name: visible_words(page.read_text("utf-8")) for page in pages(built_site, kind)}
+    assert found
+    assert {name: words for name, words in found.items() if words > MOST_WORDS[kind]} == {}
+
+
+def test_what_we_learned_shows_figures(built_site: Path) -> None:
+    page = (built_site / "learned/index.html").read_text("utf-8")
+    assert page.partition('id="in-short"')[0].count("<figcaption>") >= FEWEST_FIGURES
+
+
+@pytest.mark.parametrize("name", ["stdlib-gpt2", "gpt2"])
+def test_a_models_page_is_at_most_ten_screens_long(browser: Browser, address: str, name: str) -> None:
+    page = browser.new_context(viewport=SCREEN, reduced_motion="reduce").new_page()
+    page.goto(f"{address}models/{name}/")
+    height = page.evaluate("document.documentElement.scrollHeight")
+    page.context.close()
+    assert height <= MOST_SCREENS * SCREEN["height"]
+
+
+def captions(site: Path, model: str) -> dict[str, str]:
+    """Return what the caption of each figure of a model says first, by the figure's name."""
+    text = (site / "models" / model / "index.html").read_text("utf-8")
+    found = re.findall(
+        r'<figure class="[^"]+" id="figure-([\w-]+)".*?<figcaption>(.*?)</figcaption>', text, re.DOTALL
+    )
+    return {name: re.split(r'<(?:details|span) class="(?:which|how-to-read)"', said)[0] for name, said in found}
+
+
+def test_no_caption_could_stand_under_another_models_figure(built_site: Path) -> None:
+    """What it says first is about this model: it differs from what the same figure's caption says of another one."""
+    said = [
+        {name: re.sub(r"<[^>]+>|Figure \d+", "", words) for name, words in captions(built_site, model).items()}
+        for model in MEASURED_WHOLE
+    ]
+    shared = said[0].keys() & said[1].keys()
+    assert len(shared) > len(said[1]) / 2
+    assert sorted(name for name in shared if said[0][name] == said[1][name]) == []
+
+
+def test_every_caption_says_what_is_seen_before_how_to_read_it(built_site: Path) -> None:
+    for model in (*MEASURED_WHOLE, NOISE):
+        for name, words in captions(built_site, model).items():
+            title, _, shown = words.partition("</strong>")
+            assert title and len(shown.split()) > 3, (model, name)
