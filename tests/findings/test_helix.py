@@ -366,7 +366,7 @@ def test_one_of_four_hundred_others_may_be_as_far(others, verdict):
     rows[0] += 2
     claim = claims_of(rows)["first-position"]
     assert claim.verdict == verdict
-    assert ("other positions lie as far from the next" in claim.answer) == (verdict == "fails")
+    assert ("the 99th percentile of chance, is needed." in claim.answer) == (verdict == "fails")
 
 
 def test_turning_to_and_fro_is_no_winding():
