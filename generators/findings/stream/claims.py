@@ -115,7 +115,7 @@ RULES = (
     Rule(
         id="positions-and-contexts-apart",
         short="apart from context",
-        statement="Position and context are nearly orthogonal.",
+        statement="Positions and contexts overlap less than chance.",
         value="largest |cosine| of position means with window means at layer L/2",
         sense="at most",
         holds_as="what 99 % of random rotations exceed (partly: their median)",
