@@ -43,7 +43,7 @@ def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Itera
             if value is not None and abs(value) > abs(strongest.get(channel, 0.0)):
                 strongest[channel] = value
         if strongest:
-            says = f"strongest correlation, over layers, of its value in the running model with the log frequency of {token}"
+            says = f"strongest correlation, over layers, of its value on text with the log frequency of {token}"
             yield EntityNumbers(says, strongest, order="strongest", name=name)
 
 
