@@ -201,7 +201,7 @@ function caption(x, y) {
     const statement = axis.statement ? `“${axis.statement}”` : axis.label;
     return `${where}: ${[statement, ...log, ...lines].join("; ")}.`;
   });
-  return `A mark is a model, its shape and colour its family. ${parts.join(" ")}`;
+  return `Each mark is a model; shape and color show its family. ${parts.join(" ")}`;
 }
 
 /* The numbers */
@@ -257,7 +257,7 @@ function show(page, numbers) {
   if (y) form.elements.y.value = y.id;
   if (!x || !y) {
     const unknown = chosen[x ? 1 : 0];
-    status.textContent = `No model has a number called “${unknown}” here; choose two from the lists.`;
+    status.textContent = `There is no number called “${unknown}”; choose two from the lists.`;
     where.replaceChildren();
     return;
   }

@@ -57,7 +57,7 @@ function claimsTable(sides, findings, only, root) {
   }
   const scroll = scrolling(table, "Claims of both models", "atlas-scroll compare-scroll");
   const total = findings.reduce((sum, finding) => sum + finding.claims.length, 0);
-  const apart = `; ${total - together} of all ${total} are not tested in both`;
+  const apart = `; ${total - together} of ${total} are not tested in both`;
   const said = `The verdicts differ in ${differing} of the ${together} claims tested in both${together < total ? apart : ""}.`;
   return [element("p", { textContent: said }), scroll];
 }
@@ -142,7 +142,7 @@ async function show(page, models, findings) {
   chosen.forEach((name, i) => known(name) && (form.elements["ab"[i]].value = name)); // the other may be wrong
   const unknown = chosen.find((name) => !known(name));
   if (unknown !== undefined) {
-    status.textContent = `There is no model called “${unknown}” here; choose two from the lists.`;
+    status.textContent = `There is no model called “${unknown}”; choose two from the lists.`;
     result.replaceChildren();
     return;
   }
@@ -169,7 +169,7 @@ async function show(page, models, findings) {
     const both = await helices(sides, root);
     if (mine !== drawing) return;
     if (!both) {
-      together.append(element("p", { textContent: "They can't be drawn in one frame here; they stand side by side below." }));
+      together.append(element("p", { textContent: "They can't be drawn in one frame; they are side by side below." }));
       return;
     }
     together.append(both);

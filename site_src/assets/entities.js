@@ -44,7 +44,7 @@ function table(known, entities, index) {
   }
   const heads = ["What", "Value", "Rank", "More"].map((text) => element("th", { scope: "col", textContent: text }));
   const ranks = element("p", {
-    textContent: "Ranks count from the largest; of correlations, means and values in a channel from the strongest, whichever its sign.",
+    textContent: "Ranks count from the largest value; for correlations, means and values in a channel, from the largest absolute value.",
   });
   const made = element("table", { className: "plain" }, element("thead", {}, element("tr", {}, ...heads)), body);
   return element("div", {}, ranks, scrolling(made, "What is known of it"));
@@ -94,11 +94,11 @@ function contentOf(known, entities, kind, index) {
   const short = said ? element("p", { className: "entity-short", textContent: said }) : null;
   const parts = [short, notes(known, entities, index), table(known, entities, index), ...drawings(entities.lines, index, (line) => more(line, known))];
   const there = parts.filter((part) => part !== null);
-  if (!there.length) there.push(element("p", { textContent: `No stored result says anything of this ${kind}.` }));
+  if (!there.length) there.push(element("p", { textContent: `No stored result mentions this ${kind}.` }));
   else if (kind === "token" && !entities.columns.some((column) => valueOf(column, entities, index) !== undefined))
-    there.push(element("p", { textContent: "Norms, frequencies and neighbours are stored for samples of a large vocabulary; this token is in none of them." }));
+    there.push(element("p", { textContent: "Norms, frequencies and neighbors of a large vocabulary are stored for samples; this token is in none of them." }));
   if (kind === "token" && entities.columns.length)
-    there.push(element("p", { textContent: "Which tokens are nearest to it is not stored, only how near the nearest one is." }));
+    there.push(element("p", { textContent: "Only the distance to the nearest token is stored, not which tokens are nearest." }));
   if (entities.unknown.length) {
     const why = entities.unknown.map((note) => element("li", {}, `${note.says} `, more(note, known)));
     there.push(element("h3", { textContent: "Not known" }), element("ul", {}, ...why));

@@ -51,18 +51,18 @@ export function inShort(entities, index) {
     const found = known("cost");
     if (!found) return "";
     const [typical, { rank, of }] = [middle(found.column.values), found.place];
-    const times = typical > 0 ? `, ${short(found.value / typical)} times the median of the channels tried` : "";
+    const times = typical > 0 ? `, ${short(found.value / typical)} times the median of the channels tested` : "";
     const unit = found.column.says.match(/\(([^)]*)\)$/)?.[1] ?? "";
     const cost = unit.startsWith("1 - ") ? `${short(found.value)} (${unit.replace("-", "−")})` : `${short(found.value)} ${unit}`;
-    return `Held at its mean while the model runs it costs ${cost}${times}${rank === 1 ? `, the dearest of ${of}` : ` (rank ${found.place.says()})`}.`;
+    return `Fixing it at its mean costs ${cost}${times}${rank === 1 ? `, the most of ${of}` : ` (rank ${found.place.says()})`}.`;
   }
 
   function frequency() {
     const [weights, there, next] = ["rho_frequency", "token_there", "next_token"].map(known);
     const inWeights = weights && `Over tokens, its value in the embedding and their frequency have a rank correlation of ${short(weights.value)} (rank ${weights.place.says()})`;
-    const running = [{ found: there, which: "the token there" }, { found: next, which: "the next token" }] // prettier-ignore
+    const running = [{ found: there, which: "the current token" }, { found: next, which: "the next token" }] // prettier-ignore
       .flatMap(({ found, which }) => (found ? [`${short(found.value)} with the frequency of ${which}`] : []));
-    const inUse = running.length ? `in the running model the strongest correlations of its values, over layers, are ${running.join(" and ")}` : "";
+    const inUse = running.length ? `on text, the strongest correlations of its values, over layers, are ${running.join(" and ")}` : "";
     const both = [inWeights, inUse].filter(Boolean).join("; ");
     return both && `${both[0].toUpperCase()}${both.slice(1)}.`;
   }

@@ -110,7 +110,7 @@ function drawCurve(svg, exact, rows, position, size) {
   const here = [rows[position][0], rows[position][1]];
   if (inside(here)) dots.push(drawn("circle", { cx: x(here[0]), cy: y(here[1]), r: 6, class: "trial-here" }));
   const line = drawn("polyline", { points: path(flat.filter(inside), x, y), class: "entity-line trial-exact" });
-  const name = `Positions along the first two principal components: ${beads.length} of ${Math.ceil(rows.length / size)} different places are drawn.`;
+  const name = `Positions along the first two principal components: ${beads.length} of ${Math.ceil(rows.length / size)} different places.`;
   picture(svg, name, line, ...dots, label(WIDTH / 2, HEIGHT - 4, "first principal component (across) and second (upwards)"));
 }
 
@@ -204,17 +204,17 @@ async function build(box) {
     const there = looked.map((weights) => offsets.map((step) => weights[t - step] ?? null));
     const name = `L${l}H${h}`;
     drawCurve(curve, exact, rows, t, g);
-    drawKernel(mean, `${name}, mean attention by offset, blurred and as it is`, offsets, ...kernels, o);
-    drawKernel(one, `${name} at position ${t}, attention by offset, blurred and as it is`, offsets, ...there, o);
+    drawKernel(mean, `${name}, mean attention by offset, blurred and unblurred`, offsets, ...kernels, o);
+    drawKernel(one, `${name} at position ${t}, attention by offset, blurred and unblurred`, offsets, ...there, o);
     const at = offsets.indexOf(o);
     const place = o === 0 ? "itself" : o < 0 ? `the token ${-o} ahead` : `the token ${o} back`;
     said.textContent =
-      `With positions in groups of ${g}, ${name} gives ${place} ${share(kernels[1][at])} of its attention, where it gave ${share(kernels[0][at])}; ` +
-      `at position ${t} ${share(there[1][at])}, where it gave ${share(there[0][at])}. ` +
-      `(Of this head's attention, ${share(errors[h][0])} lies elsewhere than by the whole P; in groups of ${known.group}, ${share(errors[h][1])}.)`;
+      `With positions in groups of ${g}, ${name} gives ${place} ${share(kernels[1][at])} of its attention instead of ${share(kernels[0][at])}; ` +
+      `at position ${t}, ${share(there[1][at])} instead of ${share(there[0][at])}. ` +
+      `(These leading components of P misplace ${share(errors[h][0])} of this head's attention; in groups of ${known.group}, ${share(errors[h][1])}.)`;
   }
 
-  const failed = () => (said.textContent = "What this is computed from could not be fetched; is there a connection?");
+  const failed = () => (said.textContent = "The data could not be loaded. Are you online?");
   const controls = element(
     "div",
     { className: "things-form" },
@@ -232,9 +232,9 @@ async function build(box) {
     element(
       "div",
       { className: "trial-pictures" },
-      captioned(curve, "Where positions lie: the thin line as they are, dots blurred, the ring the chosen one."),
-      captioned(mean, "What the head looks at, over all queries: thin as it is, thick blurred."),
-      captioned(one, "What it looks at from the chosen position."),
+      captioned(curve, "Positions: thin line unblurred, dots blurred, ring the chosen one."),
+      captioned(mean, "Mean attention over all queries: thin unblurred, thick blurred."),
+      captioned(one, "Attention from the chosen position."),
     ),
   );
   await show();
@@ -248,7 +248,7 @@ function watch() {
       box.dataset.built = "yes";
       build(box).catch(() => {
         delete box.dataset.built;
-        const sorry = "What this is computed from could not be fetched; is there a connection?";
+        const sorry = "The data could not be loaded. Are you online?";
         if (!box.querySelector(".trial-sorry")) box.append(element("p", { className: "trial-sorry", textContent: sorry }));
       });
     };

@@ -50,7 +50,7 @@ test("a channel in short is told by rank and by what it costs", () => {
   assert.equal(
     inShort(entities, 0),
     "ln2 gives it the largest gain in 2 of 2 layers, 3 times the median channel's. It hardly varies with position (rank 40 of 40). " +
-      "Held at its mean while the model runs it costs 0.5 bits a token, 5 times the median of the channels tried, the dearest of 40.",
+      "Fixing it at its mean costs 0.5 bits a token, 5 times the median of the channels tested, the most of 40.",
   );
   assert.equal(inShort({ columns: [], lines: [] }, 0), "");
 });
