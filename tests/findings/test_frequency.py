@@ -88,7 +88,9 @@ def test_the_sign_of_norm_and_frequency_is_shown(sign, verdict):
     E = rng.standard_normal((V, D)) * np.exp(sign * 0.05 * log_frequency)[:, None]
     claim = {c.id: c for c in FREQUENCY.claims(compute(E, frequencies(log_frequency)))}["frequent-shorter"]
     assert claim.verdict == verdict
-    assert ("Frequent tokens are shorter." if sign < 0 else "Frequent tokens are longer, not shorter.") in claim.answer
+    assert (
+        "Frequent tokens are shorter." if sign < 0 else "Frequent tokens are longer, not shorter."
+    ) in claim.answer
 
 
 def test_a_proxy_is_shown_and_not_judged():
@@ -256,7 +258,9 @@ def test_the_candidate_that_leads_is_named():
     assert contest["order"][0] == "frequency_channel"
     low, high = contest["lead_interval"]
     assert 0 < low < contest["lead"] < high
-    assert f"Of the three candidates, channel {PLANTED} correlates most with frequency" in synthetic.told(FREQUENCY, result)
+    assert f"Of the three candidates, channel {PLANTED} correlates most with frequency" in synthetic.told(
+        FREQUENCY, result
+    )
 
 
 def test_candidates_that_cannot_be_distinguished_are_said_to_be():
@@ -370,7 +374,10 @@ def test_what_the_pictures_show_is_told():
         f"Rank correlations with log-frequency: frequency channel {rho:+.2f} ({row['low']:+.2f} to {row['high']:+.2f}); norm "
     )
     unknown = synthetic.measured_with(m, norm_rho=None)
-    assert caption("frequency", "norm-frequency", unknown).alt == "Norm and log-frequency have no correlation: one of them is constant."
+    assert (
+        caption("frequency", "norm-frequency", unknown).alt
+        == "Norm and log-frequency have no correlation: one of them is constant."
+    )
 
 
 @pytest.mark.parametrize("gains", [None, raising(3)])
