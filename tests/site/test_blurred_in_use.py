@@ -33,24 +33,24 @@ def said(where: str, *pages: Any) -> str:
 
 def test_of_each_model_its_share_the_cheapest_first():
     assert said("here", model("b", 0.631), model("a", 0.033)) == (
-        "When a running model's positions are blurred, averaged in groups of ten, that costs A 3.3 %, B 63.1 % of "
-        "what it costs to remove all positions but the first."
+        "Averaging positions in groups of ten costs A 3.3 %, B 63 % of what it costs to remove all positions "
+        "but the first."
     )
 
 
 def test_of_many_only_how_they_range():
     text = said("here", *(model(f"m{i}", i / 10) for i in range(9)))
-    assert "that costs 9 models from 0.0 % (M0) to 80.0 % (M8), 40.0 % in the middle, of what" in text
+    assert "costs 9 models between 0 % (M0) and 80 % (M8), in the median 40 %, of what" in text
 
 
 @pytest.mark.parametrize(
     ("units", "told"),
     [
         ([LOSS], "but the first."),
-        ([TURNING], "but the first (of encoders without a head, in how far the last hidden states turn)."),
+        ([TURNING], "but the first (for encoders without a head, in the last hidden states)."),
         (
             [LOSS, TURNING],
-            "but the first (in loss; of encoders without a head, in how far the last hidden states turn).",
+            "but the first (in loss; for encoders without a head, in the last hidden states).",
         ),
     ],
 )
@@ -62,13 +62,13 @@ def test_where_it_is_known_of_no_model_nothing_is_begun():
     assert said("here", model("gpt2")) == ""
     text = said("blurred_in_all", model("a"))
     assert text == (
-        "What it does to a running model is measured under Use of positions. On this page positions stand alone, "
+        "The effect on a running model is measured under Use of positions. This page looks at positions alone, "
         "without text."
     )
 
 
 def test_of_the_model_that_it_was_reported_of_it_is_said_that_it_is_not_checked():
-    assert "GPT2, of which a like result was reported, can't be run here" in said(
+    assert "The effect was reported for GPT2, which can't be run here." in said(
         "here", model("gpt2"), model("a", 0.1)
     )
     assert "reported" not in said("here", model("gpt2", 0.2), model("a", 0.1))
