@@ -228,7 +228,8 @@ def test_show_tells_every_claim(atlas, project):
     assert len(claims) > 20
     for claim in claims:
         symbol = SYMBOLS[claim.verdict]
-        assert f"\n{symbol} {claim.verdict:<8}  {claim.statement}\n            {claim.answer}\n" in run.out
+        answer = claim.answer.replace("\N{NO-BREAK SPACE}", " ")
+        assert f"\n{symbol} {claim.verdict:<8}  {claim.statement}\n            {answer}\n" in run.out
 
 
 def test_show_tells_what_is_missing(atlas, project):
@@ -248,7 +249,7 @@ def test_show_takes_the_folder_that_was_computed(atlas, project):
 
 
 def test_show_of_what_is_not_computed_says_what_to_do(atlas, project):
-    assert refused(atlas("show", "away")) == "atlas: away is not computed yet; do it with: atlas compute away\n"
+    assert refused(atlas("show", "away")) == "atlas: away has no results yet; compute them with: atlas compute away\n"
 
 
 def test_options_can_come_from_the_environment(atlas, project, monkeypatch):
@@ -920,7 +921,7 @@ def the_arrays_of(project: Path, finding: str) -> Path:
 
 def test_verify_says_that_results_are_what_was_stored(atlas, unharmed):
     run = atlas("verify")
-    assert (run.code, run.out, run.err) == (0, "The results in results/ are what was stored.\n", "")
+    assert (run.code, run.out, run.err) == (0, "All results in results/ are intact.\n", "")
 
 
 def test_verify_names_everything_that_is_wrong(atlas, project):
@@ -961,7 +962,7 @@ def test_adopt_takes_over_what_is_missing_or_damaged(atlas, project, other):
     (project / "results" / "good" / "gains.json").unlink()
     flipped(the_arrays_of(project, "helix"))
     run = atlas("adopt", "other")
-    assert (run.code, run.out, run.err) == (0, "Taken over from other/: good/gains, good/helix\n", "")
+    assert (run.code, run.out, run.err) == (0, "Copied from other/: good/gains, good/helix\n", "")
     assert results_of(project) == whole
     assert atlas("verify").code == 0
 
@@ -969,4 +970,4 @@ def test_adopt_takes_over_what_is_missing_or_damaged(atlas, project, other):
 @pytest.mark.parametrize("place", ["results", "nowhere"])
 def test_adopt_of_nothing_better_changes_nothing(atlas, unharmed, place):
     run = atlas("adopt", place)
-    assert (run.code, run.out) == (0, f"Taken over from {place}/: nothing\n")
+    assert (run.code, run.out) == (0, f"Copied from {place}/: nothing\n")

@@ -22,8 +22,9 @@ def silent(line: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Return text whose characters a terminal shows and none of which it obeys."""
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+    """Return text whose characters a terminal shows and none of which it obeys; a no-break space is a space there."""
+    plain = text.replace("\N{NO-BREAK SPACE}", " ")
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in plain)
 
 
 def all_shown(text: str) -> str:

@@ -199,5 +199,5 @@ def test_sizes_are_read_and_others_refused():
 
 
 def test_a_model_of_the_hub_s_client_is_removed_only_with_a_size():
-    with pytest.raises(InputError, match="--hub goes with --prune"):
+    with pytest.raises(InputError, match="--hub needs --prune"):
         CliRunner().invoke(app, ["cache", "--hub"], catch_exceptions=False)

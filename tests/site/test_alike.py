@@ -109,7 +109,7 @@ def test_the_page_says_what_there_is(pages):
     template = environment(whole=True).get_template("alike.md.j2")
     found = alike(pages)
     text = template.render(root="../", alike=found, pages=pages, fewest=FEWEST, is_many=False, neighbours=[])
-    assert ("go together most" in text) == (len(pages) >= FEWEST)
+    assert ("correlate most: a rank correlation of" in text) == (len(pages) >= FEWEST)
     assert text.count('<th scope="row">') == len(found.shown())
     assert ("No model has two numbers yet" in text) == (not pages)
     if len(pages) == 4:

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from generators.base.text import share
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
 from generators.site.pictures import interactive_figures
 from generators.site.view import ModelPage
-from generators.site.words import environment, percent
+from generators.site.words import environment
 
 STORE = Store(Path(__file__).parents[2] / "results")
 MODEL = "all-minilm-l6-v2"
@@ -39,8 +40,8 @@ def test_each_row_tells_both_sides_and_where_they_are_from():
     three = next(
         row for row in shown.measured["position_use"]["damages"] if row["kind"] == "components" and row["amount"] == 3
     )
-    assert f"costs {percent(three['share'])} % of removing all positions but the first (95 % interval" in text
-    assert f"hold {100 * shown.measured['helix']['explained_variance_3d']['no_first']:.1f} %" in text
+    assert f"costs {share(three['share'])} of removing all positions but the first (95\u00a0% interval" in text
+    assert f"hold {share(shown.measured['helix']['explained_variance_3d']['no_first'])} of the variance" in text
 
 
 @pytest.mark.parametrize(
@@ -98,10 +99,10 @@ def test_tokens_that_look_untrained_stand_beside_the_prompts(clump, prompted):
         shown.measured["outliers"] = {**shown.measured["outliers"], "clump": None}
     assert rows(shown)[-1] == "Tokens that look untrained"
     text = beside(shown)
-    assert ("No tokens huddle" in text) != clump
-    assert "600 of these never get a probability of 1 %; of 500 other tokens, 7." in text
+    assert ("No tokens cluster" in text) != clump
+    assert "600 of these never reach a probability of 1\u00a0%, and 7 of 500 other tokens." in text
     asked = prompted is not None and prompted["candidates"] is not None
-    assert ("brings back 10 % of them, 50 % of controls as rare and 90 %" in text) == asked
+    assert ("brings back 10\u00a0% of them, 50\u00a0% of equally rare controls and 90\u00a0%" in text) == asked
 
 
 def test_heads_on_text_take_in_the_kernels_of_the_weights():

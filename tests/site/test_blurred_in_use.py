@@ -28,13 +28,13 @@ def model(name: str, share: float | None = None, unit: str = LOSS) -> Any:
 
 def said(where: str, *pages: Any) -> str:
     words = environment().get_template("findings/position_use.md.j2").make_module({"root": ""})
-    return re.sub(r"<[^>]*>", "", " ".join(getattr(words, where)(pages).split())).replace("\u00a0", " ")
+    return re.sub(r"<[^>]*>", "", " ".join(getattr(words, where)(pages).split()))
 
 
 def test_of_each_model_its_share_the_cheapest_first():
     assert said("here", model("b", 0.631), model("a", 0.033)) == (
-        "Averaging positions in groups of ten costs A 3.3 %, B 63 % of what it costs to remove all positions but the "
-        "first."
+        "Averaging positions in groups of ten costs A 3.3 %, B 63 % of what it costs to remove all positions "
+        "but the first."
     )
 
 
@@ -62,11 +62,13 @@ def test_where_it_is_known_of_no_model_nothing_is_begun():
     assert said("here", model("gpt2")) == ""
     text = said("blurred_in_all", model("a"))
     assert text == (
-        "The effect on a running model is measured under Use of positions. This page looks at positions alone, without "
-        "text."
+        "The effect on a running model is measured under Use of positions. This page looks at positions alone, "
+        "without text."
     )
 
 
 def test_of_the_model_that_it_was_reported_of_it_is_said_that_it_is_not_checked():
-    assert "reported for GPT2, which can't be run here" in said("here", model("gpt2"), model("a", 0.1))
+    assert "The effect was reported for GPT2, which can't be run here." in said(
+        "here", model("gpt2"), model("a", 0.1)
+    )
     assert "reported" not in said("here", model("gpt2", 0.2), model("a", 0.1))

@@ -60,15 +60,15 @@ def said(pages: list[Any]) -> list[str]:
 def test_the_page_says_how_many_and_where_one_was_computed():
     rotates, slopes, _ = said([model("turns", "rotary", tested=9)])
     assert f"At most {askable([])[ROTATES].claims} of {len(rules_by_finding())} claims can be tested" in rotates
-    assert '<a href="../models/turns/">Turns</a>, with 9 claims tested, of which 9 hold.' in rotates
+    assert '<a href="../models/turns/">Turns</a>. Of 9 claims tested, 9 hold.' in rotates
     assert "RoPE" in rotates
-    assert "No model of this kind is computed yet." in slopes
+    assert "No model of this kind has results yet." in slopes
 
 
 def test_few_claims_that_hold_are_named():
     rotates, *_ = said([model("turns", "rotary", tested=2)])
     assert (
-        'with 2 claims tested, of which 2 hold: <a href="../models/turns/#claim-c0">It is 0</a> · '
+        'Of 2 claims tested, 2 hold: <a href="../models/turns/#claim-c0">It is 0</a> · '
         '<a href="../models/turns/#claim-c1">It is 1</a>.' in rotates
     )
-    assert "of which 1 holds: <a" in said([model("turns", "rotary")])[ROTATES]
+    assert "Of 1 claim tested, 1 holds: <a" in said([model("turns", "rotary")])[ROTATES]

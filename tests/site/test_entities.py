@@ -128,12 +128,13 @@ def test_a_channel_is_described_by_embeddings_and_gains():
     assert column(found, "standard deviation over positions (P)").values == [0.1, 0.5, 0.3]
     assert column(found, "mean over positions (P)").values == [0.25, 0, 0.125]
     assert column(found, "mean over tokens (E)").values == [1, -2, 0.5]
-    leading = "share of P's leading direction, which holds the mean over positions, too"
+    leading = "share of P's leading direction, which includes the mean over positions"
     assert column(found, leading).values == pytest.approx([0.36, 0.64, 0])
     [gains] = found.as_json()["lines"]
     assert (gains["at"], gains["values"], gains["usual"]) == ([0, 1], [[1, 4], [2, 5], [3, 6]], [2, 5])
     assert notes(found, 1) == (
-        "A position channel: P varies in it far more than in the rest. Positions vary most in it: by 0.5."
+        "A position channel: P varies in it far more than in other channels. "
+        "Positions vary most in this channel: std 0.5."
     )
     assert notes(found, 2) == "ln2 gives it the largest gain in 2 of 2 layers."
     assert notes(found, 0) == ""
@@ -154,13 +155,13 @@ def test_a_channel_is_the_frequency_channel_where_it_tracks_frequency(limit, hol
     known = {} if limit is None else {**chance, "intervals": {"frequency_channel": [0.6, 0.8]}, "probe": None}
     frequency = Measurements({**IN_USE["frequency"].metrics, **known})
     said = notes(entities(page({"frequency": frequency}), "channel"), 2)
-    assert ("The frequency channel: no other goes" in said) == holds
-    assert ("The channel that goes most with frequency: no other goes" in said) != holds
+    assert ("The frequency channel: no other correlates" in said) == holds
+    assert ("The channel most correlated with frequency: no other correlates" in said) != holds
 
 
 def test_what_a_channel_costs_and_how_it_goes_with_frequency_in_use_is_known():
     found = entities(page(PLANTED | IN_USE), "channel")
-    cost = column(found, "cost of holding it at its mean while the model runs (nats per token)")
+    cost = column(found, "cost of fixing it at its mean (nats per token)")
     assert (cost.ids, cost.values, cost.stated.order) == ([0, 1, 2], [0.1, 0, 0.5], "largest")
     there, following = (
         next(one for one in found.columns.values() if one.stated.name == name)
@@ -174,7 +175,7 @@ def test_a_head_is_described_by_its_kernel_whatever_the_order_of_the_rows():
     found = entities(page(), "head")
     assert found.count == 4
     assert column(found, "weight on the previous token, by position alone").values == [0.2, 0.9, 0.1, 0.3]
-    assert notes(found, 1) == "A previous-token head by position alone: 0.9 there."
+    assert notes(found, 1) == "A previous-token head by position alone (weight 0.9)."
     [kernel] = found.as_json()["lines"]
     assert (kernel["at"], kernel["values"][1], kernel["usual"]) == ([0, 1], [0.1, 0.9], [0.5, 0.5])
     assert [finding for finding, _ in found.unknown] == [
@@ -182,7 +183,7 @@ def test_a_head_is_described_by_its_kernel_whatever_the_order_of_the_rows():
     ]
 
 
-def test_a_token_is_described_by_norm_clump_neighbours_and_what_it_yields():
+def test_a_token_is_described_by_norm_cluster_neighbours_and_what_it_yields():
     found = entities(page(), "token")
     assert found.count == 8
     assert found.names == {0: "a", 4: "␠b", 5: HOSTILE, 7: "c"}
@@ -193,7 +194,7 @@ def test_a_token_is_described_by_norm_clump_neighbours_and_what_it_yields():
     yielded = column(found, "token that it yields")
     assert (yielded.ids, yielded.values, yielded.stated.leads) == ([4], [7], "token")
     groups = {finding + str(group.ids): (group.says, group.otherwise) for finding, group in found.groups}
-    assert groups["outliers[4, 5]"][1].startswith("Not in the clump of 2 tokens")
+    assert groups["outliers[4, 5]"][1].startswith("Not in the cluster of 2 tokens")
     assert groups["zero_layer[4]"][1] == "Without layers it yields itself."
     assert groups["outliers[5]"][0] == "It never occurs in the training text."
     assert notes(found, 7) == "Without layers 3 other tokens yield it instead of themselves."
@@ -220,7 +221,8 @@ def test_a_position_is_described_by_norm_and_step():
     assert column(found, "norm of its embedding").values == [9, 1, 2]
     steps = column(found, "distance to the next position")
     assert (steps.ids, steps.values) == ([0, 1], [8, 1])
-    assert "apart" in notes(found, 0)
+    assert notes(found, 0) == "It is far from the curve of the other positions."
+    assert notes(found, 1) == ""
 
 
 @pytest.mark.parametrize("kind", get_args(EntityKind))
@@ -298,7 +300,9 @@ def test_words_that_readers_type_lead_to_the_glossary():
         ("rope", "rotary"),
         ("induction", "induction-heads"),
         ("positional encoding", "position-embedding"),
-        ("glitch token", "clump"),
+        ("glitch token", "cluster"),
+        ("clump", "cluster"),
+        ("glitch token", "candidate"),
     ):
         assert word in entries[f"glossary/#{place}"], word
 
@@ -350,10 +354,11 @@ def test_what_holding_a_channel_costs_is_shown_with_its_unit(windows, said):
     }
     use = Measurements({"unit": "1 - cosine", "swept_windows": windows, "ran": {"windows": 32}}, tables)
     found = entities(page({"channel_use": use}), "channel")
-    assert "it costs 0.5 (1 - cosine; 95 % interval 0.25 to 0.75). It was tried as the channel in which" in notes(
-        found, 7
-    )
+    assert (
+        "Fixing it at its mean costs 0.5 (1 - cosine; 95 % interval 0.25 to 0.75). "
+        "It was tested as the channel in which positions vary most."
+    ) in notes(found, 7)
     assert found.notes[7][0][1].named
-    cost = column(found, f"cost of holding it at its mean while the model runs{said} (1 - cosine)")
+    cost = column(found, f"cost of fixing it at its mean{said} (1 - cosine)")
     assert (cost.ids, cost.values) == ([3, 7], [0.125, 0.4])
     assert 3 not in found.notes, "one of all, not found to stand out"

@@ -218,8 +218,8 @@ def test_a_channel_is_told_in_short_from_its_numbers(visit: Visit, tmp_path: Pat
         assert panel(page_).locator(".entity-short").inner_text() == (
             "ln2 gives it the largest gain in 2 of 2 layers, 1.4 times the median channel's. "
             "It hardly varies with position (rank 2 of 3). "
-            "Fixing it at its mean costs 0.5 nats per token, 5 times the median of the channels tested, the most of "
-            "3. "
+            "Fixing it at its mean costs 0.5 nats per token, 5 times the median of the channels tested, "
+            "the most of 3. "
             "Over tokens, its value in the embedding and their frequency have a rank correlation of −0.7 (rank 1 of "
             "3); on text, the strongest correlations of its values, over layers, are −0.4 with the frequency of the "
             "current token and 0.2 with the frequency of the next token."
