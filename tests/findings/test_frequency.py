@@ -366,12 +366,13 @@ def test_what_the_pictures_show_is_told():
     m = result.metrics
     rho, contrast, row = m["frequency_channel"]["rho"], m["contrast_channel"], m["correlations"][0]
     assert said["frequency-channel"].alt == (
-        f"Channel {PLANTED} correlates with log-frequency at ρ = {rho:+.2f}; channel {contrast['channel']}, the median "
-        f"one, at {contrast['rho']:+.2f}.".replace("-0", "−0")
+        f"Channel {PLANTED} correlates with log-frequency at ρ = {rho:+.2f}; channel {contrast['channel']}, the "
+        f"median one, at {contrast['rho']:+.2f}.".replace("-0", "−0")
     )
     assert "from planted counts; 100\u00a0% of the tokens are covered." in said["frequency-channel"].how_to_read
     assert said["frequency-candidates"].alt.startswith(
-        f"Rank correlations with log-frequency: frequency channel {rho:+.2f} ({row['low']:+.2f} to {row['high']:+.2f}); norm "
+        f"Rank correlations with log-frequency: frequency channel {rho:+.2f} ({row['low']:+.2f} to "
+        f"{row['high']:+.2f}); norm "
     )
     unknown = synthetic.measured_with(m, norm_rho=None)
     assert (
