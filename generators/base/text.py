@@ -8,6 +8,8 @@ from typing import Any
 from markupsafe import Markup
 
 SIGNIFICANT_DIGITS = 4
+TINY = 1e-5  # what is less is written as a power of ten
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 NEAR = 0.05  # to one: what is closer has as many digits as what it lacks
 MOST_DIGITS = 6  # of a number in prose, where it has to differ from another one
 NO_BREAK = "\u00a0"
@@ -79,9 +81,12 @@ def _plain(value: float, digits: int) -> str:
     """Return a number with so many significant digits, none of its whole ones dropped, and no exponent."""
     if not math.isfinite(value) or not value:
         return f"{value:g}"
+    if abs(value) < TINY:
+        mantissa, exponent = f"{value:.{digits - 1}e}".replace("-", "−", value < 0).split("e")
+        return f"{mantissa} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}"
     rest = 1 - abs(value)
     if 0 < rest <= NEAR:  # a correlation of 0.997 is not 1
-        return _fixed(value, min(MOST_DIGITS, digits - 2 - math.floor(math.log10(rest))))
+        return _fixed(value, min(digits + 1, digits - 2 - math.floor(math.log10(rest))))
     return _fixed(value, max(0, digits - 1 - math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))))))
 
 

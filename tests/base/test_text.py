@@ -87,8 +87,8 @@ def test_no_formula_of_a_page_shows_its_source():
 )
 def test_numbers_in_prose_have_two_digits_and_no_exponent(value: float, said: str) -> None:
     assert two(value) == said
-    assert two(4.45e-6) == "0.0000044"
-    assert two(0.997) == "0.997", "a correlation close to one isn't one"
+    assert (two(4.45e-5), two(-6.3e-9)) == ("0.000044", "−6.3 × 10⁻⁹")
+    assert (two(0.997), two(0.99992)) == ("0.997", "1"), "a correlation close to one isn't one"
 
 
 @pytest.mark.parametrize(

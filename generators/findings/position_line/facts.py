@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from generators.base.text import number
+from generators.base.text import number, share
 from generators.findings.facts import EntityNote, Fact, Facts
 from generators.findings.measured import Measurements
 from generators.findings.position_line.claims import middle_of
@@ -15,8 +15,8 @@ def channels(found: Measurements[PositionLineMetrics], count: int | None) -> Ite
     held = number(cost["at_its_mean"]["mean"])
     yield EntityNote(
         row["channel"],
-        f"At the middle layer it carries more of the position than any other channel, {row['channel_share']:.1%} of "
-        f"the variance of position means. Fixing it at its mean costs {held} ({cost['unit']}).",
+        f"At the middle layer it carries more of the position than any other channel, {share(row['channel_share'])} "
+        f"of the variance of position means. Fixing it at its mean costs {held} ({cost['unit']}).",
     )
 
 

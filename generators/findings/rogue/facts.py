@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from generators.base.text import share
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts
 from generators.findings.measured import Measurements
 from generators.findings.rogue.claims import rogue_of
@@ -17,8 +18,8 @@ def channels(found: Measurements[RogueMetrics], count: int | None) -> Iterator[F
     if row is not None:
         yield EntityNote(
             row["channel"],
-            f"It accounts for {row['share']:.0%} of the mean cosine of states at layer {row['layer']}, more than any "
-            "other channel at any layer.",
+            f"It accounts for {share(row['share'])} of the mean cosine of states at layer {row['layer']}, more than "
+            "any other channel at any layer.",
         )
 
 

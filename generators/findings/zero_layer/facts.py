@@ -31,16 +31,16 @@ def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator
     exceptions = rows(found, "exceptions", ExceptionRow)
     if found.metrics["exceptions"] == len(exceptions):
         another = "Without layers it yields another token instead of itself."
-        yield EntityGroup(another, "Without layers it yields itself.", [row["id"] for row in exceptions])
+        yield EntityGroup(another, "Without layers it returns itself.", [row["id"] for row in exceptions])
     if exceptions:
         yielded = {row["id"]: row["best_id"] for row in exceptions}
-        yield EntityNumbers("token that it yields", yielded, "zero-layer-pairs", leads="token")
+        yield EntityNumbers("token that it returns", yielded, "zero-layer-pairs", leads="token")
         norms = {row["id"]: row["best_norm"] for row in exceptions}
         yield EntityNumbers("norm of that token", norms, "zero-layer-norms")
         cosines = {row["id"]: row["cosine"] for row in exceptions}
         yield EntityNumbers("cosine with that token", cosines, "zero-layer-norms")
     for place, hub in enumerate(rows(found, "hubs", HubRow)):
-        says = f"Without layers {hub['absorbs']} other tokens yield it instead of themselves."
+        says = f"Without layers, {hub['absorbs']} other tokens return it instead of themselves."
         yield EntityNote(hub["id"], says, named=place < NAMED)
 
 
