@@ -68,12 +68,12 @@ def test_it_opens_with_three_findings_each_in_a_model_that_shows_it(kept):
     assert f"Winding score {winding.value:.3g} (turns × share of variance × steadiness)" in words(found[0])
     assert words(found[0]).endswith(f"; it must reach {number(winding.threshold)}.")
     assert "once every" not in words(found[0]), "its pace differs along the curve"
-    assert "number 138 is the loudest" in words(found[1])
+    assert "channel 138 has the largest gain" in words(found[1])
     assert "9 of 12 layers" in words(found[1])
-    assert "993 of the 994 tokens that are called unused" in words(found[2])
-    assert "the other 762 were hardly trained is inferred" in words(found[2])
+    assert "993 of the 994 tokens named “unused”" in words(found[2])
+    assert "suggests that the other 762 were hardly trained" in words(found[2])
     assert " ".join(str(template("helix").together(list(kept.values()))).split()) == (
-        "Winding holds in 3 of 3 models tested; the helix, which is a curve in three dimensions as well, in 1 of 3 "
+        "Positions wind in 3 of 3 models tested; in 1 of 3 the curve also lies in three dimensions, a helix "
         "(GPT-2 124M)"
     )
     assert (found[1].lesson.holding, found[1].lesson.partly) == (2, 1)
@@ -90,7 +90,7 @@ def test_the_words_of_a_claim_are_made_from_its_numbers(kept):
     groups = next(row for row in metrics["damages"] if (row["kind"], row["amount"]) == ("groups", 10))
     said = " ".join(str(template("position_use").teaser(page.title, metrics)).split())
     assert said == (
-        f"Told only in which group of ten tokens a position lies, {page.title} loses {100 * groups['share']:.1f} % "
+        f"When positions are known only to the nearest ten tokens, {page.title} loses {100 * groups['share']:.0f} % "
         "of what all its positions after the first are worth to it."
     )
 
