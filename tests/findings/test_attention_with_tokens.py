@@ -248,7 +248,7 @@ def test_the_claim_is_judged_with_tokens_on_the_positions(tokens, verdict, causa
     assert (claim.value > 0.9) is (verdict == "holds")
     assert claim.baseline < 0.05
     said = "One head attends mainly" if verdict == "holds" else "No head attends mainly"
-    assert claim.answer.startswith(f"{said} to the previous token with tokens on the positions.")
+    assert claim.answer.startswith(f"{said} to the previous token with tokens added to positions.")
     alone = next(claim for claim in ATTENTION.claims(result) if claim.id == "previous-token-head")
     assert alone.verdict == "holds"
     assert alone.answer.startswith("One head attends mainly to the previous token by position alone.")
@@ -271,10 +271,10 @@ def test_a_planted_head_finds_the_token_that_it_looks_at(offset, causal, verdict
     assert (claim.value > 0.9) is (verdict == "holds")
     assert claim.baseline < 0.05
     assert claim.interval[0] <= claim.value <= claim.interval[1]
-    assert "caricature" not in claim.answer
+    assert "no longer P" not in claim.answer
 
 
-def test_heads_beyond_layer_0_are_called_a_caricature():
+def test_of_heads_beyond_layer_0_it_is_said_that_their_input_is_another():
     arch = synthetic.architecture(n_ctx=128, n_layer=3)
     weights = synthetic.gaussian_weights(arch, seed=0)
     weights["token_embedding"] *= np.float32(0.02)
@@ -283,11 +283,11 @@ def test_heads_beyond_layer_0_are_called_a_caricature():
         heads = dict.fromkeys(planted, 1)
         return claim_of(compute(plantings.with_positional_heads(weights, arch, heads), arch)).answer
 
-    assert "caricature" not in said((0, 1))
-    assert said((1, 0)).endswith(" It is beyond layer 0, where the input is another: a caricature.")
+    assert "no longer P" not in said((0, 1))
+    assert said((1, 0)).endswith(" It is beyond layer 0, where the input is no longer P.")
     several = said((0, 1), (1, 0), (2, 1))
-    assert several.startswith("3 heads attend mainly to the previous token with tokens on the positions.")
-    assert several.endswith(" 2 of them are beyond layer 0, where the input is another: a caricature.")
+    assert several.startswith("3 heads attend mainly to the previous token with tokens added to positions.")
+    assert several.endswith(" 2 of them are beyond layer 0, where the input is no longer P.")
 
 
 def judged(heads, limit, stored):
@@ -341,7 +341,7 @@ def test_without_tokens_positions_alone_are_judged():
     assert answer.startswith("One head attends mainly to the previous token by position alone.")
     beyond = claim_of(compute(plantings.with_positional_heads(weights, arch, {(1, 0): 1}), arch))
     assert beyond.verdict == "holds"
-    assert beyond.answer.endswith(" It is beyond layer 0, where the input is another: a caricature.")
+    assert beyond.answer.endswith(" It is beyond layer 0, where the input is no longer P.")
 
 
 def test_the_table_names_every_head():

@@ -248,7 +248,7 @@ def test_tokens_avoid_position_channels(quiet, overlap, verdict):
     claim = claims_of(result)["tokens-avoid"]
     assert (claim.value, claim.threshold, claim.baseline, claim.verdict) == (overlap, 3, turned["median"], verdict)
     assert claim.interval is None  # a count
-    assert "6 random channels 0.6," in claim.answer
+    assert "6 random channels share 0.56," in claim.answer
 
 
 @pytest.fixture(scope="module")
@@ -311,7 +311,7 @@ def test_tokens_planted_quiet_where_positions_are_loud(seed):
     assert claim.value < -0.9
     assert claim.interval[0] <= claim.value <= claim.interval[1]
     assert claim.baseline == claim.chance.median > -0.3
-    assert "tokens are quiet where positions are loud" in claim.answer
+    assert "tokens vary less where positions vary more" in claim.answer
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -324,15 +324,15 @@ def test_what_keeps_apart_in_other_axes_is_not_quiet_where_loud(seed):
 
 
 @pytest.mark.parametrize(("rho", "limit", "median", "channels", "verdict", "said"), [
-    (-0.30, -0.1, 0, 768, "holds", "tokens are quiet where positions are loud."),
-    (-0.29, -0.1, 0, 768, "partly", " To hold, at most -0.30 is allowed."),
-    (-0.15, -0.1, 0, 768, "partly", " To hold, at most -0.30 is allowed."),
-    (-0.14, -0.1, 0, 768, "fails", " At most -0.15 is allowed (-0.30 to hold)."),
-    (-0.30, -0.3, 0, 768, "fails", " Less than -0.30, the 1st percentile of chance, is needed."),
-    (-0.31, -0.3, 0, 768, "holds", "tokens are quiet where positions are loud."),
-    (-0.20, -0.3, 0, 768, "fails", " Less than -0.30, the 1st percentile of chance, is needed."),
-    (0.02, -0.3, 0, 768, "fails", " Less than -0.30, the 1st percentile of chance, is needed."),
-    (0.02, 0.1, 0, 768, "fails", " At most -0.15 is allowed (-0.30 to hold)."),
+    (-0.30, -0.1, 0, 768, "holds", "tokens vary less where positions vary more."),
+    (-0.29, -0.1, 0, 768, "partly", " To hold, at most −0.30 is allowed."),
+    (-0.15, -0.1, 0, 768, "partly", " To hold, at most −0.30 is allowed."),
+    (-0.14, -0.1, 0, 768, "fails", " At most −0.15 is allowed (−0.30 to hold)."),
+    (-0.30, -0.3, 0, 768, "fails", " Less than −0.30, the 1st percentile of chance, is needed."),
+    (-0.31, -0.3, 0, 768, "holds", "tokens vary less where positions vary more."),
+    (-0.20, -0.3, 0, 768, "fails", " Less than −0.30, the 1st percentile of chance, is needed."),
+    (0.02, -0.3, 0, 768, "fails", " Less than −0.30, the 1st percentile of chance, is needed."),
+    (0.02, 0.1, 0, 768, "fails", " At most −0.15 is allowed (−0.30 to hold)."),
     (-0.41, -0.1, 0, 64, "fails", ""),  # of 64 unrelated channels one in a hundred is at -0.3
     (-0.42, -0.1, 0, 64, "holds", ""),
     (-0.9, -0.6, -0.4, 768, "untested", "Chance passes the threshold here"),
@@ -375,16 +375,12 @@ def test_what_is_said_of_pictures_is_what_numpy_says(d):
     rng = np.random.default_rng(d)
     result = compute(rng.standard_normal((50, d)), (rng.standard_normal((140, d)) - 1).astype(np.float32))
     m = result.metrics
-    assert (
-        f"the median channel has {np.median(m['position_std']):.4f}"
-        in caption("channels", "channel-traces", result).alt
-    )
-    assert f"with a median of {np.median(m['token_std']):.3g}." in caption("channels", "token-moments", result).alt
+    assert caption("channels", "channel-traces", result).alt.endswith(f"has {np.median(m['position_std']):.2g}.")
+    assert f"(median {np.median(m['token_std']):.2g})." in caption("channels", "token-moments", result).alt
     striped = int(np.sum(np.abs(m["token_mean"]) > m["token_std"]))
-    assert (
-        f"in {striped} of these {d} channels, and in {striped} of all {d}"
-        in caption("channels", "embedding-chunk", result).alt
-    )
+    said = caption("channels", "embedding-chunk", result).alt
+    assert f"in {striped} of the {d} channels shown" in said
+    assert f"in {striped} of all {d};" in said
 
 
 # What can't be computed, and what is hostile
@@ -407,7 +403,7 @@ def test_tokens_that_are_all_alike_have_no_correlation():
     json.dumps(m, allow_nan=False)
     claim = claims_of(result)["quiet-where-loud"]
     assert (claim.verdict, claim.answer) == (
-        "untested", "All channels vary alike: there is no loud one and no quiet one.",
+        "untested", "All channels have the same std, so none varies more than another.",
     )  # fmt: skip
 
 
@@ -435,8 +431,8 @@ def test_lissajous_draws_neighbours_in_strength_against_each_other_from_position
         points = np.asarray(ax.collections[0].get_offsets())
         np.testing.assert_allclose(points, P[1:, order[2 * i : 2 * i + 2]], rtol=1e-6)
     reported = caption("channels", "lissajous", result)
-    assert reported.alt.startswith("6 pairs of channels plotted against each other")
-    assert f"the first of them channels {order[0]} and {order[1]}" in reported.alt
+    assert reported.alt.startswith("The first of 6 pairs")
+    assert f"channels {order[0]} and {order[1]}" in reported.alt
     assert "Lissajous" in reported.how_to_read
 
 
@@ -446,7 +442,7 @@ def test_lissajous_of_few_channels_has_fewer_panels(d, panels):
     figure = drawn(result, "lissajous")
     shown = [ax for ax in figure.axes if ax.get_visible() and ax.get_xlabel().startswith("channel")]
     assert len(shown) == panels
-    assert caption("channels", "lissajous", result).alt.startswith(f"{panels} pairs")
+    assert caption("channels", "lissajous", result).alt.startswith(f"The first of {panels} pairs")
 
 
 def test_details_say_what_keeps_channels_from_being_position_channels():
@@ -455,11 +451,11 @@ def test_details_say_what_keeps_channels_from_being_position_channels():
     result = compute(P)
     assert result.metrics["position_channels"] == []
     assert result.metrics["largest_gap"] > 0.1
-    assert "but the channels above it hold less than half of P's variance. 90 %" in synthetic.told(CHANNELS, result)
+    assert "but the channels above it hold less than half of P's variance." in synthetic.told(CHANNELS, result)
 
 
 def test_details_set_the_participation_ratios_beside_the_sources_guess():
     result = compute(planted_positions())
     few, many = (f"{f(result.metrics['participation_ratio']):.0f}" for f in (min, max))
-    assert f"use as many channels as {few} to {many} alike ones would" in synthetic.told(CHANNELS, result)
+    assert f"have participation ratios of {few} to {many} channels" in synthetic.told(CHANNELS, result)
     assert "“maybe 40 indices”" in synthetic.told(CHANNELS, result)

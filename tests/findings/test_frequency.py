@@ -88,7 +88,9 @@ def test_the_sign_of_norm_and_frequency_is_shown(sign, verdict):
     E = rng.standard_normal((V, D)) * np.exp(sign * 0.05 * log_frequency)[:, None]
     claim = {c.id: c for c in FREQUENCY.claims(compute(E, frequencies(log_frequency)))}["frequent-shorter"]
     assert claim.verdict == verdict
-    assert ("frequent tokens are shorter." if sign < 0 else "frequent tokens are longer.") in claim.answer
+    assert (
+        "Frequent tokens are shorter." if sign < 0 else "Frequent tokens are longer, not shorter."
+    ) in claim.answer
 
 
 def test_a_proxy_is_shown_and_not_judged():
@@ -139,14 +141,14 @@ def test_a_frequency_that_is_spread_over_all_channels_is_no_channels():
     assert claim.threshold == chance["limit"] > chance["median"] > 0.5
     assert result.metrics["probe"]["rho"] > 0.95
     assert "frequency is spread over the channels" in claim.answer
-    assert f"a linear probe reads it at {result.metrics['probe']['rho']:.2f}." in claim.answer
+    assert f"a linear probe on all of them reads it at {result.metrics['probe']['rho']:.2f}." in claim.answer
 
 
 def test_without_frequency_in_any_direction_the_probe_reads_none():
     rng = np.random.default_rng(6)
     result = compute(rng.standard_normal((V, D)), frequencies(rng.uniform(0, 10, V)))
     assert abs(result.metrics["probe"]["rho"]) < 0.1
-    assert "a linear probe on all of them reaches only" in claim_of(result, "frequency-channel").answer
+    assert "a linear probe on all channels reaches only" in claim_of(result, "frequency-channel").answer
 
 
 def falling(rng: np.random.Generator) -> np.ndarray:
@@ -256,7 +258,9 @@ def test_the_candidate_that_leads_is_named():
     assert contest["order"][0] == "frequency_channel"
     low, high = contest["lead_interval"]
     assert 0 < low < contest["lead"] < high
-    assert f"Of the three candidates channel {PLANTED} goes with frequency most" in synthetic.told(FREQUENCY, result)
+    assert f"Of the three candidates, channel {PLANTED} correlates most with frequency" in synthetic.told(
+        FREQUENCY, result
+    )
 
 
 def test_candidates_that_cannot_be_distinguished_are_said_to_be():
@@ -264,7 +268,7 @@ def test_candidates_that_cannot_be_distinguished_are_said_to_be():
     log_frequency = rng.uniform(0, 10, V)
     result = compute(rng.standard_normal((V, 16)) + 5, frequencies(log_frequency))
     assert result.metrics["contest"]["lead_interval"][0] < 0
-    assert "none leads" in synthetic.told(FREQUENCY, result)
+    assert "No candidate leads" in synthetic.told(FREQUENCY, result)
 
 
 def test_intervals_hold_the_correlation_and_shrink_with_more_tokens():
@@ -339,12 +343,12 @@ def test_frequency_is_ln2_claim(metrics, place, rho, axes, verdict):
 @pytest.mark.parametrize(
     ("rho", "drift", "verdict", "end"),
     [
-        (-0.31, -0.1, "holds", "frequent tokens are shorter."),
-        (-0.29, -0.1, "fails", "frequent tokens are hardly shorter or longer. At most -0.30 is allowed."),
-        (-0.45, -0.44, "fails", "this may be drift. At most -0.46 is allowed."),
-        (-0.47, -0.44, "holds", "frequent tokens are shorter."),
-        (0.45, -0.44, "fails", "this may be drift. At most -0.46 is allowed."),
-        (0.82, -0.44, "fails", "the opposite, frequent tokens are longer. At most -0.46 is allowed."),
+        (-0.31, -0.1, "holds", "Frequent tokens are shorter."),
+        (-0.29, -0.1, "fails", "frequent tokens are neither much shorter nor much longer. At most −0.30 is allowed."),
+        (-0.45, -0.44, "fails", "this may be drift. At most −0.46 is allowed."),
+        (-0.47, -0.44, "holds", "Frequent tokens are shorter."),
+        (0.45, -0.44, "fails", "this may be drift. At most −0.46 is allowed."),
+        (0.82, -0.44, "fails", "Frequent tokens are longer, not shorter. At most −0.46 is allowed."),
     ],
 )
 def test_frequent_shorter_claim(metrics, rho, drift, verdict, end):
@@ -362,15 +366,19 @@ def test_what_the_pictures_show_is_told():
     m = result.metrics
     rho, contrast, row = m["frequency_channel"]["rho"], m["contrast_channel"], m["correlations"][0]
     assert said["frequency-channel"].alt == (
-        f"Channel {PLANTED} against log-frequency (rho {rho:+.2f}), norm and token index, "
-        f"above channel {contrast['channel']} (rho {contrast['rho']:+.2f})."
+        f"Channel {PLANTED} correlates with log-frequency at ρ = {rho:+.2f}; channel {contrast['channel']}, the "
+        f"median one, at {contrast['rho']:+.2f}.".replace("-0", "−0")
     )
-    assert "from planted counts; 100% of the tokens are covered." in said["frequency-channel"].how_to_read
+    assert "from planted counts; 100\u00a0% of the tokens are covered." in said["frequency-channel"].how_to_read
     assert said["frequency-candidates"].alt.startswith(
-        f"With log-frequency: frequency channel {rho:+.2f} ({row['low']:+.2f} to {row['high']:+.2f}); norm "
+        f"Rank correlations with log-frequency: frequency channel {rho:+.2f} ({row['low']:+.2f} to "
+        f"{row['high']:+.2f}); norm "
     )
     unknown = synthetic.measured_with(m, norm_rho=None)
-    assert caption("frequency", "norm-frequency", unknown).alt == "Norm against log-frequency: rho +0.00."
+    assert (
+        caption("frequency", "norm-frequency", unknown).alt
+        == "Norm and log-frequency have no correlation: one of them is constant."
+    )
 
 
 @pytest.mark.parametrize("gains", [None, raising(3)])
