@@ -112,7 +112,7 @@ def test_what_survives_a_change_and_what_seeds_unmake_anyway():
     assert found[RANK].answer == (
         "3 claims hold with learned positions. With rank three, 1 still holds and 2 no longer "
         "hold. For “Positions wind” "
-        "and “Unused tokens huddle” the effect still reaches the threshold, but another condition fails."
+        "and “Unused tokens form a cluster” the effect still reaches the threshold, but another condition fails."
     )
     assert {part.words: ids(part) for part in found[RANK].parts} == {
         "No longer hold": ["clump"],

@@ -241,8 +241,11 @@ def test_of_the_helix_both_counts_are_given(holding):
     one.claims["three-components"] = one.claims["winding"].model_copy(
         update={"id": "three-components", "verdict": "holds" if holding else "fails"}
     )
-    said = "in 1 of 1" if holding else "in 0 of 1"
-    assert f"{said} the curve also lies in three dimensions, a helix" in short(one)
+    named = " (one&#39;s title)" if holding else ""
+    assert (
+        "Positions wind in 1 of 1 model tested; "
+        f"in {int(holding)} of 1 the curve also lies in three dimensions, a helix{named}."
+    ) in short(one)
     assert "The helix" not in short(page("two", "untested"))
 
 

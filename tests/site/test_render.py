@@ -52,7 +52,7 @@ def test_render_builds_the_whole_site_without_weights(atlas, project):
     before = {name: files_of(project / name) for name in ("results", "site_src")}
     run = atlas("render")
     assert run.code == 0, run.err
-    assert run.out == "The site is in site/; look at it with: atlas serve\n"
+    assert run.out == "The site is in site/; view it with: atlas serve\n"
     for page in ("", "models/little/", "findings/gains/", "add-a-model/", "compare/"):
         assert (project / "site" / page / "index.html").is_file(), page
     for page in (project / "site").rglob("index.html"):
@@ -86,7 +86,7 @@ def test_a_damaged_result_is_a_sentence_and_exit_1_and_the_site_is_built_without
 def test_serve_without_a_site_says_what_to_do(atlas, project):
     run = atlas("serve")
     assert run.code == 2
-    assert run.err == "atlas: There is no site in site/ yet; make it with: atlas build\n"
+    assert run.err == "atlas: There is no site in site/ yet; build it with: atlas build\n"
 
 
 def test_csv_keeps_values_and_runs_no_formula() -> None:

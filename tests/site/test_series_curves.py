@@ -121,9 +121,9 @@ def test_a_page_is_true_of_three_models_and_of_thirty(tmp_path, count):
     )
     (page,) = write_series(known, store, staging, environment(), [])
     text = (tmp_path / "pages/series/course.md").read_text()
-    assert f"Holds from step {early} on (effect 0.01 at step 0, 2 at {text_of(steps[-1])})." in text
+    assert f"Holds from step {early} on (effect 0.01 at step 0, 2 at step {text_of(steps[-1])})." in text
     assert re.search(
-        r"since some step, and the loss is not known \(1\): <a href=\"#winding\">Positions wind</a>", text
+        r"since a step at which the loss is unknown \(1\): <a href=\"#winding\">Positions wind</a>", text
     )
     assert text.count('<td class="cell cell--') == count * len(
         [row for finding in page.shown for row in page.claims(finding)]
@@ -148,9 +148,9 @@ def test_missing_models_are_named_and_not_drawn(tmp_path):
     )
     write_series(known, store, staging, environment(), [])
     text = (tmp_path / "pages/series/course.md").read_text()
-    assert "1 of 4 models of this series has no results yet: 2." in text
-    assert "of each model by itself; 0 has none." in text
-    assert "Untested in 1 of 3." in text
+    assert "1 of 4 models has no results yet: 2." in text
+    assert "computed for each model separately. No such curve with 0." in text
+    assert "Untested in 1 of 3 models." in text
 
 
 def test_without_results_the_overview_says_what_waits(tmp_path):
@@ -176,7 +176,7 @@ def test_models_of_a_series_have_pages_but_are_in_no_list(tmp_path):
     rendered = site_pages.render(known, store, staging, ROOT / "site_src")
     pages = tmp_path / "pages"
     assert ([page.name for page in rendered.in_series], rendered.pages, rendered.absent) == (["one", "two"], [], [])
-    assert 'In the series <a href="../../series/changed/">Changed</a>.' in (pages / "models/one.md").read_text()
+    assert 'Series: <a href="../../series/changed/">Changed</a>.' in (pages / "models/one.md").read_text()
     assert "search:\n  exclude: true\n" in (pages / "models/two.md").read_text()
     assert "exclude: true" not in (pages / "series/changed.md").read_text()
     assert (pages / "data/two/findings.json").is_file()

@@ -43,7 +43,7 @@ def not_measured(report: Path) -> list[str]:
     if "This report isn't finished" not in page:
         assert "were not measured" not in page
         return []
-    said = page.split("findings were not measured: ")[1].split(". The same atlas report command goes on")[0]
+    said = page.split("findings were not measured: ")[1].split(". Run the same atlas report command again")[0]
     titles = {finding.title: finding.name for finding in FINDINGS}
     return [titles[title] for title in said.split(", ")]
 
@@ -130,7 +130,7 @@ def test_a_checkpoint_that_cannot_be_used_leaves_no_folder(atlas, measured):
 @pytest.mark.parametrize(
     ("arguments", "budget_s", "said"),
     [
-        ([], 60.0, ["Running the model may take up to 1 min; --budget 10 reads more text, --skip-runs none."]),
+        ([], 60.0, ["Running the model may take up to 1 min; --budget 10 reads more text, --skip-runs skips it."]),
         (["--budget", "10"], 600.0, []),
         (["--skip-runs"], 60.0, []),
     ],

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from generators.base.text import number, share
+from generators.base.text import number
 from generators.checkpoint.registry import Model, load_registry
 from generators.compute.results import Store
 from generators.findings import FINDINGS
@@ -73,8 +73,8 @@ def test_it_opens_with_three_findings_each_in_a_model_that_shows_it(kept):
     assert "993 of the 994 tokens named “unused”" in words(found[2])
     assert "suggests that the other 762 were hardly trained" in words(found[2])
     assert " ".join(str(template("helix").together(list(kept.values()))).split()) == (
-        "Positions wind in 3 of 3 models tested; in 1 of 3 the curve also lies in three dimensions, a helix (GPT-2 "
-        "124M)"
+        "Positions wind in 3 of 3 models tested; in 1 of 3 the curve also lies in three dimensions, a helix "
+        "(GPT-2 124M)"
     )
     assert (found[1].lesson.holding, found[1].lesson.partly) == (2, 1)
 
@@ -90,8 +90,8 @@ def test_the_words_of_a_claim_are_made_from_its_numbers(kept):
     groups = next(row for row in metrics["damages"] if (row["kind"], row["amount"]) == ("groups", 10))
     said = " ".join(str(template("position_use").teaser(page.title, metrics)).split())
     assert said == (
-        f"When positions are known only to the nearest ten tokens, {page.title} loses {share(groups['share'])} of "
-        "what all its positions after the first are worth to it.".replace("\u00a0", " ")
+        f"When positions are known only to the nearest ten tokens, {page.title} loses {100 * groups['share']:.0f} % "
+        "of what all its positions after the first are worth to it."
     )
 
 
