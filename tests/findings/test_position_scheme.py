@@ -48,7 +48,7 @@ SCHEMES = {  # what differs in the architecture, the table, schemes, and what is
         {"positions": "alibi", "slopes": alibi_slopes(4)},
         None,
         ["alibi"],
-        "subtracts from its scores an amount",
+        "subtracts from its scores",
     ),
     "relative": ({"positions": "relative", "buckets": T5}, None, ["relative"], "its table isn't in this checkpoint"),
     "disentangled": ({"positions": "relative"}, None, ["disentangled"], "Distances have their own embeddings"),
