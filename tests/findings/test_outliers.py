@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from generators.base.text import share, two
 from generators.findings import plantings
 from generators.findings.outliers import FINDING as OUTLIERS
 from generators.findings.outliers.clump import crowding, find_clump, spread
@@ -194,17 +195,21 @@ def test_a_clump_is_of_ten_and_beyond_chance(size, limit, verdict):
 
 # What is known of the clump, and what is inferred
 
+plain = lambda value: share(value).replace("\N{NO-BREAK SPACE}", " ")  # noqa: E731, as `told` gives it
+NEEDED = "At least 10 tokens are needed."
+NEVER = "that never occur in the training text"
+
 
 @pytest.mark.parametrize(("named", "inside", "verdict", "answer"), [
-    (30, 25, "holds", "25 of the 30 tokens named as unused are among them; that the other 35 were hardly trained is "
-     "inferred from where they lie."),
-    (60, 60, "holds", "all of the 60 tokens named as unused are among them, and no other."),
-    (30, 14, "fails", "only 14 of the 30 tokens named as unused are among them: something else huddles here."),
-    (9, 0, "partly", "0 of the 9 tokens named as unused are among them; that the other 60 were hardly trained is "
-     "inferred from where they lie."),
-    (9, 5, "holds", "5 of the 9 tokens named as unused are among them; that the other 55 were hardly trained is "
-     "inferred from where they lie."),
-    (0, 0, "partly", "nothing here says whether they are unused, so the claim holds in part at most."),
+    (30, 25, "holds", "25 of the 30 tokens named as unused are among them; their location suggests that the other 35 "
+     "were hardly trained either"),
+    (60, 60, "holds", "All 60 tokens named as unused are among them, and no other"),
+    (30, 14, "fails", "Only 14 of the 30 tokens named as unused are among them, so the cluster is something else"),
+    (9, 0, "partly", "0 of the 9 tokens named as unused are among them; their location suggests that the other 60 "
+     "were hardly trained either"),
+    (9, 5, "holds", "5 of the 9 tokens named as unused are among them; their location suggests that the other 55 "
+     "were hardly trained either"),
+    (0, 0, "partly", "Nothing shows whether they are unused, so the claim holds partly at most"),
 ])  # fmt: skip
 def test_names_judge_the_clump(named, inside, verdict, answer):
     E, ids = cloud(33)
@@ -212,15 +217,13 @@ def test_names_judge_the_clump(named, inside, verdict, answer):
     unused = [*ids[:inside].tolist(), *others.tolist()]
     claim = the_claim(compute(E, vocabulary({i: f"[unused{i}]" for i in unused})))
     assert claim.verdict == verdict
-    assert claim.answer.endswith(answer)
+    assert claim.answer.endswith(f" {answer}. {NEEDED}")
 
 
 @pytest.mark.parametrize(("inside", "outside", "verdict", "end"), [
-    (57, 4, "holds", "57 of the 61 tokens that the training text never has are among them; the other 3 occur there "
-     "at most 7 times each."),
-    (0, 100, "fails", "only 0 of the 100 tokens that the training text never has are among them: something else "
-     "huddles here."),
-    (0, 0, "partly", "the training text has every token, none of these more than 7 times."),
+    (57, 4, "holds", "57 of the 61 tokens HOW are among them; the other 3 occur at most 7 times each"),
+    (0, 100, "fails", "Only 0 of the 100 tokens HOW are among them, so the cluster is something else"),
+    (0, 0, "partly", "The training text contains every token, none of these more than 7 times"),
 ])  # fmt: skip
 def test_counts_judge_the_clump_before_names_do(inside, outside, verdict, end):
     E, ids = cloud(34)
@@ -228,7 +231,7 @@ def test_counts_judge_the_clump_before_names_do(inside, outside, verdict, end):
     counts[ids[inside:]] = 7
     claim = the_claim(compute(E, vocabulary({1: "[unused1]"}), counted(counts)))
     assert claim.verdict == verdict
-    assert claim.answer.endswith(end)
+    assert claim.answer.endswith(f" {end.replace('HOW', NEVER)}. {NEEDED}")
 
 
 @pytest.mark.parametrize("counted_too", [True, False])
@@ -237,12 +240,12 @@ def test_the_page_tells_what_is_known_from_what_is_inferred(counted_too):
     known = vocabulary({int(i): f"[unused{i}]" for i in ids[:20]})
     said = told(compute(E, known, counted(counts_with(ids[:50])) if counted_too else ()))
     if counted_too:
-        assert "<em>Known:</em> 50, which the training text never has." in said
-        assert "<em>Inferred</em> from where they lie: nothing, where tokens were counted." in said
+        assert "<em>Known:</em> 50, which never occur in the training text." in said
+        assert "<em>Inferred</em> from where they lie: none, since all tokens were counted." in said
     else:
-        assert "<em>Known:</em> 20, whose names say that they are unused; 20 of them are in the clump." in said
-        assert 'the other 40 of <a href="#outliers-members">the clump</a>' in said
-    assert "<em>Known:</em> none, for neither counts" in told(compute(E))
+        assert "<em>Known:</em> 20, named as unused; 20 of them are in the cluster." in said
+        assert 'the other 40 of <a href="#outliers-members">the cluster</a>' in said
+    assert "<em>Known:</em> none, since neither counts" in told(compute(E))
 
 
 def test_how_much_of_the_clump_lies_where_positions_do():
@@ -258,7 +261,7 @@ def test_how_much_of_the_clump_lies_where_positions_do():
     assert (found["k"], found["chance"]) == (10, 10 / D)
     assert found["members"] == pytest.approx(shares[ids].mean(), rel=1e-3)
     assert found["others"] == pytest.approx(np.delete(shares, ids).mean(), rel=1e-3)
-    assert f"Tokens of the clump have {100 * found['members']:.0f} % of their energy in P's top 10" in told(result)
+    assert f"Tokens of the cluster have {plain(found['members'])} of their energy in P's top 10" in told(result)
     assert compute(E).metrics["in_positions"] is None
     alike = synthetic.measure(OUTLIERS, {**weights, "position_embedding": np.zeros((100, D))}, architecture())
     assert alike.metrics["in_positions"] is None, "a table that is all alike has no directions"
@@ -413,8 +416,10 @@ def test_counts_of_the_training_text_judge_the_clump():
     assert column(result, "known_unused", "in_clump") == np.isin(unused, ids).tolist()
     assert column(result, "candidates", "count") == counts[column(result, "candidates", "id")].tolist()
     said = told(result)
-    assert "The clump holds 57 of the 61 tokens that it never has (93.4 %); its 3 other tokens " in said
-    assert "occur there at most 7 times each." in said
+    assert (
+        "The cluster holds 57 of the 61 tokens that never occur (93\N{NO-BREAK SPACE}%); its 3 other tokens " in said
+    )
+    assert "occur at most 7 times each." in said
     json.dumps(result.metrics, allow_nan=False)
 
 
@@ -430,12 +435,18 @@ def test_counts_change_nothing_about_the_clump():
 @pytest.mark.parametrize(
     ("clumped", "unused_members", "unused_others", "member_counts", "sentence"),
     [
-        (True, 60, 0, (), "The clump holds 60 of the 60 tokens that it never has (100.0 %), and no other token."),
-        (True, 59, 1, (1,), "of the 60 tokens that it never has (98.3 %); its one other token occurs there 1 time"),
-        (True, 58, 0, (1, 1), "its 2 other tokens occur there at most 1 time each."),
-        (True, 0, 0, (5,) * 60, "has every token at least once; the 60 in the clump occur there at most 5 times"),
-        (False, 0, 3, (), "It never has 3 of the tokens, and without a clump none of them is in one."),
-        (False, 0, 0, (), "It has every token at least once."),
+        (True, 60, 0, (), "holds 60 of the 60 tokens that never occur (100 %), and no other token."),
+        (
+            True,
+            59,
+            1,
+            (1,),
+            "of the 60 tokens that never occur (98.3 %); its only other token occurs 1 time",
+        ),
+        (True, 58, 0, (1, 1), "its 2 other tokens occur at most 1 time each."),
+        (True, 0, 0, (5,) * 60, "contains every token at least once; the 60 in the cluster occur at most 5 times"),
+        (False, 0, 3, (), "3 of the tokens never occur in it, and there is no cluster to hold them."),
+        (False, 0, 0, (), "It contains every token at least once."),
     ],
 )
 def test_the_page_says_how_the_clump_fares(clumped, unused_members, unused_others, member_counts, sentence):
@@ -457,8 +468,8 @@ def test_without_counts_of_the_training_text_none_is_known_to_be_unused(frequenc
     assert result.metrics["known_unused"] is None
     assert "known_unused" not in result.tables
     assert "count" not in result.tables["candidates"].columns
-    assert "It has every token" not in told(result)
-    assert "none, for neither counts of the training text nor names say so" in told(result)
+    assert "contains every token" not in told(result)
+    assert "<em>Known:</em> none, since neither counts nor names say" in told(result)
 
 
 # Results
@@ -499,18 +510,18 @@ def test_what_the_pictures_show_is_told(clumped, named):
     result = compute(E, vocabulary(raw_bytes) if named else None, counted(counts_with(ids)))
     m, alts = result.metrics, {f.name: caption("outliers", f.name, result).alt for f in OUTLIERS.figures(result)}
     norms, channel = np.linalg.norm(E, axis=1), m["frequency_channel"]
-    place = "There is no clump."
+    place = "There is no cluster."
     if clumped:
-        place = f"The clump, 60 tokens, has norms from {norms[ids].min():.3g} to {norms[ids].max():.3g}."
+        place = f"The cluster of 60 tokens has norms from {two(norms[ids].min())} to {two(norms[ids].max())}."
         rows = result.tables["members"].named()[:5]
         nearest = ", ".join(f"#{row['id']}" if row["readable"] is None else row["readable"] for row in rows)
-        shown = f"The clump of 60 tokens in a plane with its surroundings. Nearest to its centre: {nearest}."
+        shown = f"60 tokens form the cluster; nearest to its center are {nearest}."
         assert alts["clump"] == " ".join(shown.split())
-    assert alts["outlier-norms"].startswith(f"Norms of {V} token embeddings, from {norms.min():.3g} to ")
-    assert alts["outlier-norms"].endswith(f"on average. {place}")
-    assert alts["outlier-channel"] == f"Norm against channel {channel}. {place}"
-    among = f", in the clump {np.median(result.arrays['member_nearest']):.3g}" if clumped else ""
-    typical = f"Nearest-neighbour distances: typically {m['typical_distance']:.3g}{among}."
+    assert alts["outlier-norms"].startswith(f"Norms of {V:,} token embeddings range from {two(norms.min())} to ")
+    assert alts["outlier-norms"].endswith(f"with a mean of {two(norms.mean())}. {place}")
+    assert alts["outlier-channel"] == f"{place} The other axis is channel {channel}."
+    among = f"; within the cluster, {two(np.median(result.arrays['member_nearest']))}" if clumped else ""
+    typical = f"The nearest token is typically {two(m['typical_distance'])} away{among}."
     assert alts["nearest-neighbours"] == typical
 
 
@@ -520,7 +531,7 @@ def test_of_any_number_of_members_the_median_distance_is_shown(count):
     result = compute(planted(rng, NOISE["Gaussian"](rng))[0])
     result.arrays["member_nearest"] = rng.uniform(1, 2, count).astype(np.float32)
     said = caption("outliers", "nearest-neighbours", result).alt
-    assert said.endswith(f", in the clump {np.median(result.arrays['member_nearest']):.3g}.")
+    assert said.endswith(f"; within the cluster, {two(np.median(result.arrays['member_nearest']))}.")
 
 
 @pytest.mark.parametrize(("count", "most"), [(5, 10), (5, 5), (100, 7), (1, 40), (50257, 1024)])
