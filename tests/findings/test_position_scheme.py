@@ -40,16 +40,16 @@ OF_SINES, TURNS = split_sinusoids(512, 64).astype(np.float16), (rotary(16, 1e4, 
 SCHEMES = {  # what differs in the architecture, the table, schemes, and what is said
     "learned": ({}, TABLE, ["learned"], "The model learned an embedding for each of its 512 positions"),
     "not here": ({}, None, ["learned"], "the table isn't in this checkpoint"),
-    "all alike": ({}, 0 * TABLE, ["none"], "nothing that tells positions apart: the rows of its table are all alike"),
-    "learned, but of sines": ({}, OF_SINES, ["formula"], "nothing in it was learned"),
-    "formula": ({"positions": "formula"}, TABLE, ["formula"], "A fixed table of sines and cosines of 512 positions"),
-    "rotary": ({"positions": "rotary", "rotary": TURNS}, None, ["rotary"], "turned by rotations"),
-    "alibi": ({"positions": "alibi", "slopes": alibi_slopes(4)}, None, ["alibi"], "takes from its scores an amount"),
+    "all alike": ({}, 0 * TABLE, ["none"], "nothing that distinguishes positions: all rows of its table are equal"),
+    "learned, but of sines": ({}, OF_SINES, ["formula"], "Nothing in it was learned"),
+    "formula": ({"positions": "formula"}, TABLE, ["formula"], "A fixed table of sines and cosines for 512 positions"),
+    "rotary": ({"positions": "rotary", "rotary": TURNS}, None, ["rotary"], "Queries and keys are rotated."),
+    "alibi": ({"positions": "alibi", "slopes": alibi_slopes(4)}, None, ["alibi"], "subtracts from its scores"),
     "relative": ({"positions": "relative", "buckets": T5}, None, ["relative"], "its table isn't in this checkpoint"),
-    "disentangled": ({"positions": "relative"}, None, ["disentangled"], "Distances have embeddings of their own"),
-    "both": ({"positions": "relative"}, TABLE, ["learned", "disentangled"], "Distances have embeddings of their own"),
-    "none": ({"positions": "none"}, None, ["none"], "nothing that tells positions apart"),
-    "MPNet": ({"buckets": T5}, TABLE, ["learned", "relative"], "learned bias by head and distance"),
+    "disentangled": ({"positions": "relative"}, None, ["disentangled"], "Distances have their own embeddings"),
+    "both": ({"positions": "relative"}, TABLE, ["learned", "disentangled"], "Distances have their own embeddings"),
+    "none": ({"positions": "none"}, None, ["none"], "nothing that distinguishes positions: no table"),
+    "MPNet": ({"buckets": T5}, TABLE, ["learned", "relative"], "learned bias per head and distance"),
 }
 
 
@@ -70,7 +70,7 @@ def test_an_encoder_without_positions_has_no_mask_to_tell_them_by():
 def test_windows_are_counted():
     result = measured(replace(PLAIN, windows=(None, 64, 64, None, 32, None)))
     assert result.metrics["windows"] == [{"width": 32, "layers": 1}, {"width": 64, "layers": 2}]
-    assert "In 1 of 6 layers a query sees 32 keys at most" in told(result)
+    assert "In 1 of 6 layers a query sees at most 32 keys" in told(result)
 
 
 # Rotations
@@ -122,8 +122,8 @@ def test_part_of_a_head_and_some_layers():
     assert (rotation["layers"], rotation["dim"], rotation["share_of_head"]) == ([0, 1, 3, 4], 4, 0.25)
     assert (rotation["shortest"], rotation["longest"]) == pytest.approx((2 * math.pi, 20 * math.pi))
     assert set(result.tables["rotations"].column("layers")) == {"0-1, 3-4"}
-    assert "in 4 of 6 layers; the others are told nothing" in told(result)
-    assert "4 of 16 channels of a head turn, in 2 pairs" in told(result)
+    assert "in 4 of 6 layers; the others receive no positions" in told(result)
+    assert "4 of 16 channels of a head rotate, in 2 pairs" in told(result)
 
 
 def test_layers_of_different_bases_and_windows_are_distinguished():
@@ -150,13 +150,13 @@ def test_half_distances_are_those_of_the_paper_s_slopes(heads):
         assert math.exp(-head["slope"] * head["half_distance"]) == pytest.approx(0.5)
     assert found["longest_half"] == pytest.approx(math.log(2) * 256)
     assert found["shortest_half"] == pytest.approx(math.log(2) / max(slopes))
-    assert "177 in the one that looks furthest" in told(result)
+    assert "177 in the least local" in told(result)
 
 
 def test_a_single_head_is_not_compared_with_itself():
     text = told(measured(replace(PLAIN, positions="alibi", n_head=1, slopes=(0.1,))))
-    assert "after 6.93 tokens in the head" in text
-    assert "furthest" not in text
+    assert "after 6.93 tokens in the most local head" in text
+    assert "least local" not in text
 
 
 # Relative biases
@@ -259,4 +259,4 @@ def test_the_figure_s_words_have_the_numbers_of_the_model(name):
     (figure,) = FINDING.figures(result)
     figure.draw()
     alt = caption("position_scheme", figure.name, result).alt
-    assert {"rotary": "8 pairs", "alibi": "4 heads", "relative": "1 prefer near, 1 far"}[name] in alt
+    assert {"rotary": "8 pairs", "alibi": "4 heads", "relative": "1 prefer near keys and 1 far"}[name] in alt
