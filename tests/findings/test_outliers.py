@@ -416,9 +416,7 @@ def test_counts_of_the_training_text_judge_the_clump():
     assert column(result, "known_unused", "in_clump") == np.isin(unused, ids).tolist()
     assert column(result, "candidates", "count") == counts[column(result, "candidates", "id")].tolist()
     said = told(result)
-    assert (
-        "The cluster holds 57 of the 61 tokens that never occur (93 %); its 3 other tokens " in said
-    )
+    assert "The cluster holds 57 of the 61 tokens that never occur (93 %); its 3 other tokens " in said
     assert "occur at most 7 times each." in said
     json.dumps(result.metrics, allow_nan=False)
 
