@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import ortho_group
 
-from generators.base.text import share, two
+from generators.base.text import NO_BREAK, share, two
 from generators.findings.subspaces import FINDING as SUBSPACES
 from generators.site.words import caption
 from tests import synthetic
@@ -16,6 +16,11 @@ from tests import synthetic
 D, N, V = 40, 300, 900
 claims_of = partial(synthetic.by_id, SUBSPACES)
 verdicts = partial(synthetic.verdicts, SUBSPACES)
+
+
+def plain_share(value: float) -> str:
+    """Return a share as told() has it, whose spaces are plain."""
+    return share(value).replace(NO_BREAK, " ")
 
 
 def compute(P: np.ndarray, E: np.ndarray):
@@ -43,7 +48,8 @@ def test_what_is_planted_where_the_other_side_is_quiet_is_found_there(side, clai
         assert m["token_energy_in_tail"] == pytest.approx(1 / 9, abs=0.01)  # spread over all that P leaves
         assert m["rivalry"] < 0.02
     else:
-        assert "where positions vary least holds" in found.answer
+        held = f"where positions vary least holds {share(found.value)} of the tokens' energy"
+        assert f"The tenth of directions {held}" in found.answer
 
 
 def test_each_in_the_tail_of_the_other():
@@ -255,10 +261,12 @@ def test_where_the_strongest_direction_is_captured_details_say_what_the_mean_has
     assert first["value"] > 0.95
     assert first["mean_in_first"] > 0.95
     assert first["without_mean"] < 0.1
+    value, of_mean, without = (plain_share(first[name]) for name in ("value", "of_mean", "without_mean"))
     said = synthetic.told(SUBSPACES, result)
-    assert f"They capture {share(first['value'])} of E's strongest direction".replace("\u00a0", " ") in said
-    assert f"cosine with the tokens' mean is {first['mean_in_first']:.2f}, and {first['of_mean']:.2f} of" in said
-    assert f"Without the mean, {share(first['without_mean'])} of".replace("\u00a0", " ") in said
+    assert f"They capture {value} of E's strongest direction" in said
+    assert f"squared cosine of {two(first['mean_in_first'])} with the tokens' mean" in said
+    assert f"P's directions hold {of_mean} of the mean's energy" in said
+    assert f"Without the mean, {without} of the strongest direction is captured." in said
     low = synthetic.measured_with(result.metrics, first_capture={**first, "value": 0.3})
     assert "E's strongest direction" not in synthetic.told(SUBSPACES, low)
 
@@ -269,17 +277,15 @@ def test_alt_texts_tell_the_numbers(n):
     result = compute(rng.standard_normal((n, D)), rng.standard_normal((V, D)))
     m, image = result.metrics, result.arrays["overlaps"].astype(float)
     alt = {figure.name: caption("subspaces", figure.name, result).alt for figure in SUBSPACES.figures(result)}
-    assert (
-        f"capture {share(m['capture_head'])} of a direction of E on average over the strongest tenth"
-        in alt["capture"]
-    )
-    assert f" and {share(m['capture_tail'])} over the weakest" in alt["capture"]
+    head, tail = share(m["capture_head"]), share(m["capture_tail"])
+    captured = f"capture {head} of a direction of E on average over the strongest tenth and {tail} over the weakest"
+    assert f"P's top {m['k']} directions {captured}; chance is {share(m['k'] / D)}." in alt["capture"]
     of_P, of_E = (m[f"singular_values_{name}"][m["k"] - 1] / m[f"singular_values_{name}"][0] for name in "PE")
-    assert alt["spectra"].endswith(f" is {share(of_P)} of the first for P and {share(of_E)} for E.")
+    assert alt["spectra"].endswith(f"th singular value is {share(of_P)} of the first for P and {share(of_E)} for E.")
     rows, columns = (ceil(size / 10) for size in image.shape)
     left, right = image[:rows, :columns].mean(), image[:rows, -columns:].mean()
-    assert alt["direction-overlap"].endswith(f"directions and {two(right)} times as much with its weakest.")
-    assert f" overlap {two(left)} times as much as chance " in alt["direction-overlap"]
+    strongest = f"overlap {two(left)} times as much as chance with E's strongest directions"
+    assert f"{strongest} and {two(right)} times as much with its weakest." in alt["direction-overlap"]
 
 
 def test_the_table_averages_the_capture_over_tenths(noise):

@@ -76,7 +76,7 @@ def test_gpt2_reads_positions_in_its_raw_weights_alone(gpt2):
     claim = gpt2["attention"].claims["qk-read-positions"]
     assert claim.threshold == 0.05
     assert claim.value < claim.chance.median < claim.chance.limit
-    assert "(46.7% and 67.1% in the raw weights)" in claim.answer
+    assert "(47\N{NO-BREAK SPACE}% and 67\N{NO-BREAK SPACE}% in the raw weights)" in claim.answer
 
 
 def test_the_mlp_of_stdlib_gpt2_ignores_positions_once_the_gain_is_folded_in(stdlib):
@@ -84,7 +84,7 @@ def test_the_mlp_of_stdlib_gpt2_ignores_positions_once_the_gain_is_folded_in(std
     assert_shown(claim.value, "0.0930")
     assert_shown(claim.threshold, "0.0977")
     assert claim.close
-    assert "(10.3% in the raw weights)" in claim.answer
+    assert "(10\N{NO-BREAK SPACE}% in the raw weights)" in claim.answer
 
 
 def test_gpt2_writes_into_the_positions_directions(gpt2):

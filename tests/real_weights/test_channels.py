@@ -30,7 +30,9 @@ def test_positions_of_gpt2_live_in_few_channels(gpt2):
     assert claim.interval[0] <= claim.value <= claim.interval[1] < 0.07
     assert claim.chance.draws >= 100
     assert claim.chance.limit > 0.6  # whichever way the stream is turned, it takes more than half of its channels
-    assert claim.answer.startswith("47 of 768 channels (6.1%) hold 90 % of P's variance")
+    assert claim.answer.startswith(
+        "47 of 768 channels (6.1\N{NO-BREAK SPACE}%) hold 90\N{NO-BREAK SPACE}% of P's variance"
+    )
 
 
 def test_gpt2_without_its_tokens_can_not_test_what_they_do(gpt2):

@@ -88,11 +88,11 @@ def test_two_channels_of_gpt1_tie(gpt1):
     assert found["tied"] == [266, 380]
     assert (found["layers_topped"], found["n_layers"]) == (5, 12)
     assert [len(topped(gpt1, channel)[0]) for channel in (266, 380)] == [5, 5]
-    assert "channels 266, 380 each have the largest |gain| of ln2 in 5 of 12 layers" in (
+    assert "Channels 266, 380 each have the largest |gain| of ln2 in 5 of 12 layers" in (
         gpt1["gains"].claims["ln2-one-channel"].answer
     )
 
 
 def test_gpt1_has_no_norm_before_its_first_attention(gpt1):
     assert list(gpt1["gains"].metrics["correlation"]["ln1"]) == [str(layer) for layer in range(1, 12)]
-    assert "No norm stands before the first attention" in gpt1["gains"].claims["ln1-dials-down"].answer
+    assert "There is no norm before the first attention" in gpt1["gains"].claims["ln1-dials-down"].answer

@@ -251,7 +251,7 @@ def test_the_command(model: Path, texts: list[Path], by_hand: list[int], tmp_pat
     run = atlas("count-tokens", model, *texts)
     assert (run.code, run.err) == (0, "")
     assert np.load("token_counts.npy").tolist() == by_hand
-    assert f"{sum(by_hand)} tokens" in run.out
+    assert f"{sum(by_hand):,} tokens" in run.out
 
 
 def test_the_command_with_gpt2(gpt2_weights: Path, tmp_path: Path, atlas, monkeypatch: pytest.MonkeyPatch) -> None:
