@@ -93,6 +93,10 @@ def test_what_we_learned_shows_figures(built_site: Path) -> None:
 def test_a_models_page_is_at_most_ten_screens_long(browser: Browser, address: str, name: str) -> None:
     page = browser.new_context(viewport=SCREEN, reduced_motion="reduce").new_page()
     page.goto(f"{address}models/{name}/")
+    page.evaluate(
+        "Promise.all([...document.images].filter(image => image.checkVisibility())"
+        ".map(image => { image.loading = 'eager'; return image.decode(); }))"
+    )
     height = page.evaluate("document.documentElement.scrollHeight")
     page.context.close()
     assert height <= MOST_SCREENS * SCREEN["height"]
