@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal
 
+from generators.base.nulls_in_words import in_plain_words
 from generators.base.text import two, typeset
-from generators.findings.chance_words import in_plain_words
 from generators.findings.measured import Chance, M, Measurements, StoredChance
 
 Verdict = Literal["holds", "partly", "fails", "untested"]

@@ -9,6 +9,7 @@ from generators.findings import plantings
 from generators.findings.inputs import NotApplicableError
 from generators.findings.position_reading import FINDING, forms
 from generators.findings.position_reading.claims import STRONG
+from generators.site.words import caption
 from tests import synthetic
 
 D, N, HEADS = 48, 128, 4
@@ -209,4 +210,5 @@ def test_words_and_figures():
     result = measure(reading(weights_of(), -60, heads=[1]))
     synthetic.assert_of_its_type(FINDING, result)
     synthetic.assert_drawn_and_described(FINDING, result)
-    assert "L0H1 reads positions" in synthetic.told(FINDING, result)
+    assert "The main plane holds" in synthetic.told(FINDING, result)
+    assert caption("position_reading", "position-reading", result).alt.startswith("L0H1 reads positions")
