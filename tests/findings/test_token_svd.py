@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
+from generators.base.text import two
 from generators.findings.token_svd import FINDING as TOKEN_SVD
 from generators.findings.token_svd.extremes import extremes
 from generators.findings.token_svd.separation import auc
@@ -254,6 +255,6 @@ def test_what_the_pictures_show_is_told():
     result = compute(E, vocabulary(marked))
     plane, first = (caption("token_svd", name, result).alt for name in ("svd-plane", "svd-first"))
     assert plane.endswith("tokens that begin a word from the others with an AUC of 1.")
-    assert first.endswith(f"its cosine with the mean is {result.metrics['cosine_first_mean']:.3f}.")
+    assert first.endswith(f"have a cosine of {two(result.metrics['cosine_first_mean'])}.")
     unknown = caption("token_svd", "svd-plane", compute(E)).alt
-    assert unknown.endswith("Which tokens begin a word is not known.")
+    assert unknown.endswith("It is not known which tokens begin a word.")
