@@ -71,10 +71,7 @@ def test_no_circle_of_imports():
 
 
 def test_the_contract_of_findings_stands_on_the_ground_floor():
-    floor = [
-        f"generators.findings.{name}"
-        for name in ("inputs", "measured", "judging", "chance_words", "facts", "contract")
-    ]
+    floor = [f"generators.findings.{name}" for name in ("inputs", "measured", "judging", "facts", "contract")]
     asked = {name for module in floor for name in imported(MODULES[module])}
     assert {room(name) for name in asked if not name.startswith(tuple(floor))} <= {"base"}
 

@@ -44,11 +44,16 @@ SCHEMES = {  # what differs in the architecture, the table, schemes, and what is
     "learned, but of sines": ({}, OF_SINES, ["formula"], "Nothing in it was learned"),
     "formula": ({"positions": "formula"}, TABLE, ["formula"], "A fixed table of sines and cosines for 512 positions"),
     "rotary": ({"positions": "rotary", "rotary": TURNS}, None, ["rotary"], "Queries and keys are rotated."),
-    "alibi": ({"positions": "alibi", "slopes": alibi_slopes(4)}, None, ["alibi"], "subtracts from its scores"),
+    "alibi": (
+        {"positions": "alibi", "slopes": alibi_slopes(4)},
+        None,
+        ["alibi"],
+        "subtracts from its scores",
+    ),
     "relative": ({"positions": "relative", "buckets": T5}, None, ["relative"], "its table isn't in this checkpoint"),
     "disentangled": ({"positions": "relative"}, None, ["disentangled"], "Distances have their own embeddings"),
     "both": ({"positions": "relative"}, TABLE, ["learned", "disentangled"], "Distances have their own embeddings"),
-    "none": ({"positions": "none"}, None, ["none"], "nothing that distinguishes positions: no table"),
+    "none": ({"positions": "none"}, None, ["none"], "nothing that distinguishes positions"),
     "MPNet": ({"buckets": T5}, TABLE, ["learned", "relative"], "learned bias per head and distance"),
 }
 
@@ -259,4 +264,4 @@ def test_the_figure_s_words_have_the_numbers_of_the_model(name):
     (figure,) = FINDING.figures(result)
     figure.draw()
     alt = caption("position_scheme", figure.name, result).alt
-    assert {"rotary": "8 pairs", "alibi": "4 heads", "relative": "1 prefer near keys and 1 far"}[name] in alt
+    assert {"rotary": "8 pairs", "alibi": "4 heads", "relative": "1 prefer near keys and 1 far ones"}[name] in alt

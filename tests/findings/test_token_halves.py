@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from generators.base.text import share
+from generators.base.text import share as percent
 from generators.drawing import style
 from generators.findings import plantings
 from generators.findings.channels import FINDING as CHANNELS
@@ -233,8 +233,8 @@ def test_every_picture_can_be_drawn(finding, striped):
 
 
 def test_alt_texts_tell_the_numbers(striped):
-    tokens = striped["helix"].metrics["token_share"]["tokens"]
-    assert f"A token has {share(tokens)}" in caption("helix", "tokens-and-positions", striped["helix"]).alt
+    share = striped["helix"].metrics["token_share"]["tokens"]
+    assert percent(share) in caption("helix", "tokens-and-positions", striped["helix"]).alt
     about_the_chunk = caption("channels", "embedding-chunk", striped["channels"]).alt
     assert "in 6 of the 64 channels shown (12 to 75) and in 6 of all 96" in about_the_chunk
 

@@ -37,7 +37,7 @@ def compute(E, U=None, known=None, tied=None, others=None, **arch):
 
 
 def equal_norms(seed=0):
-    """Return tokens of one length: each yields itself."""
+    """Return tokens of one length: each returns itself."""
     rows = np.random.default_rng(seed).standard_normal((V, D))
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
@@ -247,10 +247,10 @@ def test_a_position_near_one_token_makes_it_the_answer_to_all():
     assert (first["most_yielded"], first["readable"]) == (HUB, "<hub>")
     assert first["absorbed"] > 0.9
     said = synthetic.told(ZERO_LAYER, result)
-    assert "dominates at position 0: " in said
+    assert "is at position 0: " in said
     assert "<code><hub></code></bdi> instead of themselves." in said
     names = [figure.name for figure in ZERO_LAYER.figures(result)]
-    assert names == ["zero-layer-variants"], "no token yields another but by other ways"
+    assert names == ["zero-layer-variants"], "no token returns another but by other ways"
 
 
 @pytest.mark.parametrize(("left_out", "ways"), [("position_embedding", 2), ("final_norm.gain", 5)])
