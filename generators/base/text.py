@@ -15,6 +15,7 @@ MOST_DIGITS = 6  # of a number in prose, where it has to differ from another one
 NO_BREAK = "\u00a0"
 PERCENT = re.compile(r"(?<=\d) ?%(?![0-9A-Fa-f]{2})")  # and no escape of an address
 MINUS = re.compile(r"(?<![\w.)\]/=-])-(?=\d)")
+PARTS = re.compile(r"(?:share )?of |share$")  # how units of shares begin
 ABSENT = "–"
 SYMBOLS = {"holds": "✓", "partly": "◐", "fails": "✗", "untested": "–"}  # of verdicts
 AS_ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'\\`*_{}[]()#+-.!|~^$:"})
@@ -60,6 +61,30 @@ def share(value: float, *beside: float) -> str:
         if all(other == value or _percent(other, digits) != text for other in beside):
             return text
     return _percent(value, MOST_DIGITS)
+
+
+def in_unit(value: float, unit: str, *beside: float) -> str:
+    """Return an effect for prose without its unit: shares of something in percent.
+
+    >>> in_unit(0.93, "of variance"), in_unit(0.93, "cosine")
+    ('93\xa0%', '0.93')
+    """
+    return (share if PARTS.match(unit) else two)(value, *beside)
+
+
+def with_unit(value: float, unit: str) -> str:
+    """Return an effect for prose with its unit.
+
+    >>> with_unit(0.93, "share of variance"), with_unit(2.1, "median distances"), with_unit(1, "layers")
+    ('93\xa0% of the variance', '2.1 median distances', '1 layer')
+    """
+    words = unit
+    if PARTS.match(unit):
+        what = PARTS.sub("", unit, count=1)
+        words = f"of {'the ' if ' ' not in what else ''}{what}" if what else ""
+    elif value == 1 and unit.endswith("s") and unit != "times":
+        words = unit[:-1]
+    return f"{in_unit(value, unit)} {words}".strip()
 
 
 def typeset(sentence: str) -> str:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from generators.base.sentences import listed
-from generators.base.text import two
+from generators.base.text import with_unit
 from generators.compute.records import ClaimRecord
 from generators.findings.judging import VERDICTS, Rule
 from generators.site.view import ModelPage
@@ -30,7 +30,7 @@ class Case:
     @property
     def effect(self) -> str:
         """Return the effect with its unit."""
-        return f"{'–' if self.claim.value is None else two(self.claim.value)} {self.claim.unit}".strip()
+        return "–" if self.claim.value is None else with_unit(self.claim.value, self.claim.unit)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,18 @@ from markupsafe import Markup, escape
 
 from generators.base.progress import in_bytes
 from generators.base.sentences import listed
-from generators.base.text import NO_BREAK, SYMBOLS, formula, in_markdown, number, share, two, typeset
+from generators.base.text import (
+    NO_BREAK,
+    SYMBOLS,
+    formula,
+    in_markdown,
+    in_unit,
+    number,
+    share,
+    two,
+    typeset,
+    with_unit,
+)
 from generators.compute.records import ClaimRecord
 from generators.drawing.strip import strip
 from generators.findings import FINDINGS
@@ -72,7 +83,9 @@ def environment(*, whole: bool = True) -> jinja2.Environment:
         "brief": brief,
         "percent": percent,
         "share": share,
+        "in_unit": in_unit,
         "in_units": in_units,
+        "with_unit": with_unit,
         "two": two,
         "front_matter": front_matter,
         "md": in_markdown,
@@ -200,6 +213,6 @@ def in_units(unit: str) -> str:
 
 def threshold_in_words(rule: Rule[Any]) -> str:
     """Return in words from where a claim holds."""
-    holds = rule.holds_as if rule.holds is None else two(rule.holds)
-    partly = "" if rule.partly is None else f" (partly {two(rule.partly)})"
+    holds = rule.holds_as if rule.holds is None else in_unit(rule.holds, rule.unit)
+    partly = "" if rule.partly is None else f" (partly {in_unit(rule.partly, rule.unit)})"
     return f"{rule.sense} {holds}{partly}{', ' + rule.also if rule.also else ''}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from generators.base.text import number
+from generators.base.text import share
 from generators.findings.attention.heads import Head
 from generators.findings.attention.measure import AttentionMetrics
 from generators.findings.attention.with_tokens import TokenHead
@@ -31,7 +31,7 @@ def _previous(each: Sequence[Head] | Sequence[TokenHead], how: str) -> Iterator[
     yield EntityNumbers(f"weight on the previous token, {how}", weights, "kernel-map", "largest")
     for index, row in enumerate(each):
         if row["previous_token_head"]:
-            yield EntityNote(index, f"A previous-token head {how} (weight {number(row['weight_at_1'])}).")
+            yield EntityNote(index, f"A previous-token head {how} (weight {share(row['weight_at_1'])}).")
 
 
 def _lines(found: Measurements[AttentionMetrics], says: str, count: int) -> Iterator[Fact]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from generators.base.text import number
+from generators.base.text import two
 from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, SweptRow, ValueRow, Why
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts, rows
 from generators.findings.measured import Measurements
@@ -21,7 +21,7 @@ def channels(found: Measurements[ChannelUseMetrics], count: int | None) -> Itera
     """
     unit, tried = found.metrics["unit"], rows(found, "channels", ChannelUseRow)
     for row in tried:
-        cost = f"{number(row['cost'])} ({unit}; 95 % interval {number(row['low'])} to {number(row['high'])})"
+        cost = f"{two(row['cost'])} ({unit}; 95 % interval {two(row['low'])} to {two(row['high'])})"
         says = f"Fixing it at its mean costs {cost}. It was tested as {WHY[row['why']]}."
         yield EntityNote(row["channel"], says, named=True)
     swept = rows(found, "swept", SweptRow)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from generators.base.text import number
+from generators.base.text import two
 from generators.findings.channels.measure import ChannelsMetrics
 from generators.findings.facts import POSITION_STD, EntityNote, EntityNumbers, Fact, Facts
 from generators.findings.measured import Measurements
@@ -29,7 +29,7 @@ def channels(found: Measurements[ChannelsMetrics], count: int | None) -> Iterato
         says = f"A position channel{others}: P varies in it far more than in other channels."
         yield EntityNote(channel, says, named=place < NAMED)
     most = int(np.argmax(std))
-    yield EntityNote(most, f"Positions vary most in this channel: std {number(std[most])}.")
+    yield EntityNote(most, f"Positions vary most in this channel: std {two(std[most])}.")
 
 
 FACTS = Facts(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from generators.base.text import number
+from generators.base.text import two
 from generators.findings.facts import (
     TOKEN_NORM,
     EntityCount,
@@ -42,7 +42,7 @@ def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterat
     closest = f"{called(found).capitalize()}: no other correlates with token frequency as strongly"
     ordinary = "An ordinary channel, with the median correlation with frequency"
     for channel, says, named in ((m["frequency_channel"], closest, True), (m["contrast_channel"], ordinary, False)):
-        yield EntityNote(channel["channel"], f"{says} (rank correlation {number(channel['rho'])}).", named=named)
+        yield EntityNote(channel["channel"], f"{says} (rank correlation {two(channel['rho'])}).", named=named)
 
 
 def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:

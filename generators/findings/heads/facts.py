@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from generators.base.text import number
+from generators.base.text import share
 from generators.findings.facts import EntityLines, EntityNote, EntityNumbers, Fact, Facts
 from generators.findings.heads.measure import HeadsMetrics
 from generators.findings.measured import Measurements
@@ -36,7 +36,7 @@ def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact
     yield EntityNumbers("weight on the first token, on text", first, order="largest")
     yield EntityNumbers("strongest offset on text", [row["strongest_offset"] for row in each])
     for rank, index in zip(RANKS, sorted(range(count), key=lambda i: -on_text[i]), strict=False):
-        says = f"{rank} of all heads in attention to the previous token on text: {number(on_text[index])}."
+        says = f"{rank} of all heads in attention to the previous token on text: {share(on_text[index])}."
         yield EntityNote(index, says)
 
 

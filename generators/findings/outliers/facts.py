@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from generators.base.text import number
+from generators.base.text import two
 from generators.findings.facts import (
     TOKEN_NORM,
     EntityCount,
@@ -36,7 +36,7 @@ def tokens(found: Measurements[OutliersMetrics], count: int | None) -> Iterator[
         yield EntityNumbers(TOKEN_NORM, by_id(arrays.get(ids), arrays.get(norm)), "outlier-norms", "largest")
     yield EntityNumbers("distance to the nearest other token", _nearest(found), "nearest-neighbours")
     if (clump := m["clump"]) is not None:
-        which = f"the cluster of {len(clump['members'])} tokens (radius {number(clump['radius'])})."
+        which = f"the cluster of {len(clump['members'])} tokens (radius {two(clump['radius'])})."
         yield EntityGroup(f"In {which}", f"Not in {which}", clump["members"])
         placed = [row for name in ("members", "surroundings") for row in rows(found, name, PlacedRow)]
         distances = {row["id"]: row["distance"] for row in placed}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from generators.base.text import number, share
+from generators.base.text import share, two
 from generators.findings.facts import EntityNote, Fact, Facts
 from generators.findings.measured import Measurements
 from generators.findings.position_line.claims import middle_of
@@ -12,7 +12,7 @@ from generators.findings.position_line.measure import PositionLineMetrics
 def channels(found: Measurements[PositionLineMetrics], count: int | None) -> Iterator[Fact]:
     """Yield what the channel that carries most of position costs."""
     row, cost = middle_of(found.metrics), found.metrics["cost"]
-    held = number(cost["at_its_mean"]["mean"])
+    held = two(cost["at_its_mean"]["mean"])
     yield EntityNote(
         row["channel"],
         f"At the middle layer it carries more of the position than any other channel, {share(row['channel_share'])} "

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from generators.base.text import number
+from generators.base.text import share
 from generators.findings.facts import EntityNote, Fact, Facts, rows
 from generators.findings.measured import Measurements
 from generators.findings.undertrained.measure import TokenRow, UndertrainedMetrics
@@ -11,8 +11,7 @@ from generators.findings.undertrained.measure import TokenRow, UndertrainedMetri
 def tokens(found: Measurements[UndertrainedMetrics], count: int | None) -> Iterator[Fact]:
     """Yield a sentence on every candidate."""
     for row in rows(found, "candidates", TokenRow):
-        most = number(row["largest_probability"])
-        says = f"It looks under-trained; the largest probability it gets anywhere is {most}."
+        says = f"It looks under-trained: its probability never exceeds {share(row['largest_probability'])}."
         yield EntityNote(row["id"], says, named=False)
 
 
