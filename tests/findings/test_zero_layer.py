@@ -247,7 +247,7 @@ def test_a_position_near_one_token_makes_it_the_answer_to_all():
     assert (first["most_yielded"], first["readable"]) == (HUB, "<hub>")
     assert first["absorbed"] > 0.9
     said = synthetic.told(ZERO_LAYER, result)
-    assert "as at position 0: " in said
+    assert "The most common answer is at position 0: " in said
     assert "<code><hub></code></bdi> instead of themselves." in said
     names = [figure.name for figure in ZERO_LAYER.figures(result)]
     assert names == ["zero-layer-variants"], "no token yields another but by other ways"
@@ -304,7 +304,7 @@ def test_the_pairs_that_are_shown_are_the_first_in_the_picture():
         result = compute(E, known=known)
         pairs = pairs_to_draw(result.arrays)
         assert len(pairs) == MOST_PAIRS
-        first = ", ".join(f"{u} yields {v}" for u, v in pairs[:4])
+        first = ", ".join(f"{u} returns {v}" for u, v in pairs[:4])
         expected = f"{len(pairs)} of the {result.metrics['exceptions']} exceptions by name: {first}, and so on."
         assert alts(result)["zero-layer-pairs"] == expected
 
@@ -317,13 +317,13 @@ def test_plain_pairs_are_not_drawn():
         ("cats", "cat"),
         *((f"w{u}x", "averyverylongname…") for u in ABSORBED),
     }
-    assert shown["zero-layer-pairs"].startswith("5 of the 7 exceptions by name: w5x yields averyverylongname…, w500x")
+    assert shown["zero-layer-pairs"].startswith("5 of the 7 exceptions by name: w5x returns averyverylongname…, w500x")
     assert (
         shown["zero-layer-groups"]
         == "Exceptions by group: leading space 1, byte or unprintable 1, plural 1, other 4."
     )
     assert shown["zero-layer-hubs"] == "1 tokens absorb more than one other; averyverylongname… absorbs most, 4."
-    assert shown["zero-layer-norms"].endswith("7 of these others are longer.")
+    assert shown["zero-layer-norms"].endswith("7 of those others are longer.")
 
 
 def test_groups_are_those_that_vocabularies_know():
