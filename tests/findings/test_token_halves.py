@@ -6,6 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from generators.base.text import share
 from generators.drawing import style
 from generators.findings import plantings
 from generators.findings.channels import FINDING as CHANNELS
@@ -232,10 +233,11 @@ def test_every_picture_can_be_drawn(finding, striped):
 
 
 def test_alt_texts_tell_the_numbers(striped):
-    share = striped["helix"].metrics["token_share"]["tokens"]
-    assert f"{share:.2%}" in caption("helix", "tokens-and-positions", striped["helix"]).alt
+    of_tokens = share(striped["helix"].metrics["token_share"]["tokens"])
+    assert f"A token has {of_tokens} of its energy" in caption("helix", "tokens-and-positions", striped["helix"]).alt
     about_the_chunk = caption("channels", "embedding-chunk", striped["channels"]).alt
-    assert "in 6 of these 64 channels, and in 6 of all 96" in about_the_chunk
+    assert "in 6 of the 64 channels shown (" in about_the_chunk
+    assert ") and in 6 of all 96; " in about_the_chunk
 
 
 def test_the_caption_says_so_where_there_are_no_position_channels():
@@ -243,7 +245,7 @@ def test_the_caption_says_so_where_there_are_no_position_channels():
     result = computed(CHANNELS, tokens(striped=False), noise)
     assert result.metrics["position_channels"] == []
     captions = {f.name: caption("channels", f.name, result).how_to_read for f in CHANNELS.figures(result)}
-    assert "no position channels" in captions["channel-pairs"]
+    assert "the two channels that vary most with position, one of these and" in captions["channel-pairs"]
     assert all("orange" not in captions[name] for name in ("value-histograms", "token-moments"))
     std = noise[1:].astype(float).std(axis=0)
     ranking = np.argsort(std)[::-1]
