@@ -121,13 +121,13 @@ def test_a_cell_leads_to_the_claim(visit: Visit, address: str) -> None:
 
 def test_an_unknown_model_is_named_as_such(visit: Visit, address: str) -> None:
     page = visit(f"{address}compare/?a=<b>nobody</b>&b=gpt2", viewport=WIDE, sound=False)
-    page.get_by_text("There is no model called “<b>nobody</b>” here; choose two from the lists.").wait_for()
+    page.get_by_text("There is no model called “<b>nobody</b>”; choose two from the lists.").wait_for()
     assert page.locator("form.compare-form [name=b]").input_value() == "gpt2"  # which is right stays
 
 
 def test_without_scripts_the_compare_page_says_where_to_look(visit: Visit, address: str) -> None:
     page = visit(f"{address}compare/", java_script_enabled=False, sound=False)
-    assert page.get_by_text("Choosing two models needs a script.").is_visible()
+    assert page.get_by_text("Choosing two models needs JavaScript.").is_visible()
     assert not page.locator("form.compare-form").is_visible()
 
 

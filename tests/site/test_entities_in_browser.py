@@ -76,7 +76,7 @@ def test_a_head_shows_its_kernel_and_is_named_either_way(visit: Visit, planted: 
     for asked in ("0.1", "L0H1", "l0h1"):
         page = visit(f"{planted}?head={asked}")
         expect(page.get_by_role("dialog", name="Head L0H1 of Planted")).to_be_visible()
-        assert "A previous-token head by position alone: 0.9 there." in reported(page)
+        assert "A previous-token head by position alone (weight 90\u00a0%)." in reported(page)
         assert row(page, "weight on the previous token, by position alone")[:2] == ["0.9", "1 of 4"]
 
 
@@ -84,12 +84,12 @@ def test_a_head_shows_its_kernel_and_is_named_either_way(visit: Visit, planted: 
 def test_a_token_is_found_by_id_and_by_text(visit: Visit, planted: str, asked: str) -> None:
     page = visit(f"{planted}?token={asked}")
     expect(page.get_by_role("dialog", name="Token 4 ␠b of Planted")).to_be_visible()
-    assert "In the clump of 2 tokens" in reported(page)
-    assert "yields another token instead" in reported(page)
-    assert row(page, "token that it yields")[0] == "7 c"
+    assert "In the cluster of 2 tokens" in reported(page)
+    assert "returns another token instead" in reported(page)
+    assert row(page, "token that it returns")[0] == "7 c"
     panel(page).get_by_role("link", name="7", exact=True).click()
     expect(page.get_by_role("dialog", name="Token 7 c of Planted")).to_be_visible()
-    assert "Without layers it yields itself." in reported(page)
+    assert "Without layers it returns itself." in reported(page)
     assert page.url == f"{planted}?token=7"
 
 

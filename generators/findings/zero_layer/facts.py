@@ -17,12 +17,12 @@ from generators.findings.facts import (
 from generators.findings.measured import Measurements
 from generators.findings.zero_layer.measure import ExceptionRow, HubRow, ZeroLayerMetrics
 
-NAMED = 5  # tokens that others yield, those of most, that are listed by name
+NAMED = 5  # tokens that others return, those of most, that are listed by name
 SAMPLES = ("ids", "norm", "token_name"), ("best", "best_norm", "best_name")
 
 
 def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield which token each yields; of all of them only where the table of exceptions is whole."""
+    """Yield which token each returns; of all of them only where the table of exceptions is whole."""
     arrays = found.arrays
     yield EntityCount(found.metrics["n_tokens"])
     for ids, norm, name in SAMPLES:
@@ -30,7 +30,7 @@ def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator
         yield EntityNumbers(TOKEN_NORM, by_id(arrays.get(ids), arrays.get(norm)), order="largest")
     exceptions = rows(found, "exceptions", ExceptionRow)
     if found.metrics["exceptions"] == len(exceptions):
-        another = "Without layers it yields another token instead of itself."
+        another = "Without layers it returns another token instead of itself."
         yield EntityGroup(another, "Without layers it returns itself.", [row["id"] for row in exceptions])
     if exceptions:
         yielded = {row["id"]: row["best_id"] for row in exceptions}
