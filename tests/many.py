@@ -60,15 +60,19 @@ def copy_moved(store: Store, like: str, to: Store, name: str, finding: str, rng:
     to.save_finding(name, found.model_copy(update={"metrics": moved(found.metrics, rng)}), arrays)
 
 
-def moved(value: Any, rng: np.random.Generator) -> Any:
-    """Return numbers, however nested, each moved a little; shares stay shares, and what is counted stays."""
+def moved(value: Any, rng: np.random.Generator, factor: float = 1) -> Any:
+    """Return numbers, however nested, moved a little; shares stay shares, and what is counted stays.
+
+    Those of one mapping move together: a value stays within its interval.
+    """
     if isinstance(value, Mapping):
-        return {key: moved(each, rng) for key, each in value.items()}
+        factor = 1 + MOVED * rng.standard_normal()
+        return {key: moved(each, rng, factor) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [moved(each, rng) for each in value]
+        return [moved(each, rng, factor) for each in value]
     if not isinstance(value, float):
         return value
-    new = value * (1 + MOVED * rng.standard_normal())
+    new = value * factor
     return plain(float(np.clip(new, -1, 1)) if abs(value) <= 1 else new)
 
 

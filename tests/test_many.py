@@ -33,6 +33,6 @@ def test_what_is_stored_is_shown(tmp_path):
     (tmp_path / "many.json").write_text(json.dumps(STORED))
     said = str(environment().get_template("of_many.j2").module.costs(quality_reports.read(tmp_path, "many")))
     assert "With 2 random models" in said
-    assert "12.5 seconds of the processor (7.5 by the clock) when nothing was drawn before" in said
-    assert "6.5 (5.5) when all was" in said
-    assert "1.5 (0.5) when nothing did; MkDocs takes 2.25 of these (2.75)" in said
+    assert "12.5 seconds of CPU (7.5 of wall-clock time) from scratch" in said
+    assert "6.5 (5.5) with all figures cached" in said
+    assert "1.5 (0.5) when nothing did. MkDocs takes 2.25 of these (2.75)" in said

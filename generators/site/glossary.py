@@ -42,7 +42,8 @@ class Term:
         """Return regular expressions of all its spellings, the longest first."""
         if self.pattern is not None:
             return (self.pattern,)
-        return tuple(map(re.escape, sorted((self.term, *self.also), key=len, reverse=True)))
+        spelled = sorted((self.term, *self.also), key=len, reverse=True)
+        return tuple(re.escape(one).replace(r"\ ", r"\s") for one in spelled)  # spaces that don't break, too
 
 
 @cache

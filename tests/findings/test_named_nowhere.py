@@ -44,7 +44,6 @@ ARGUED = {
     },
     "templates/family.j2": {"look-back"},  # as `generators/site/family.py`, whose answers it words
     "templates/methods.md.j2": {"channels"},  # a sentence has the word before a quotation mark
-    "templates/macros.j2": {"channels"},  # a unit
 }
 # Findings that one finding's own words or facts take numbers from: each pair is set side by side on pages.
 SIDE_BY_SIDE = {

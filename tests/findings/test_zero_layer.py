@@ -247,7 +247,7 @@ def test_a_position_near_one_token_makes_it_the_answer_to_all():
     assert (first["most_yielded"], first["readable"]) == (HUB, "<hub>")
     assert first["absorbed"] > 0.9
     said = synthetic.told(ZERO_LAYER, result)
-    assert "is at position 0: " in said
+    assert "One token dominates at position 0: " in said
     assert "<code><hub></code></bdi> instead of themselves." in said
     names = [figure.name for figure in ZERO_LAYER.figures(result)]
     assert names == ["zero-layer-variants"], "no token returns another but by other ways"
@@ -324,7 +324,7 @@ def test_plain_pairs_are_not_drawn():
         shown["zero-layer-groups"]
         == "Exceptions by group: leading space 1, byte or unprintable 1, plural 1, other 4."
     )
-    assert shown["zero-layer-hubs"] == "1 tokens absorb more than one other; averyverylongname… absorbs most, 4."
+    assert shown["zero-layer-hubs"] == "1 tokens absorb more than one other; averyverylongname… absorbs the most: 4."
     assert shown["zero-layer-norms"].endswith("7 of those others are longer.")
 
 

@@ -155,8 +155,8 @@ def test_a_channel_is_the_frequency_channel_where_it_tracks_frequency(limit, hol
     known = {} if limit is None else {**chance, "intervals": {"frequency_channel": [0.6, 0.8]}, "probe": None}
     frequency = Measurements({**IN_USE["frequency"].metrics, **known})
     said = notes(entities(page({"frequency": frequency}), "channel"), 2)
-    assert ("The frequency channel: no other correlates" in said) == holds
-    assert ("The channel most correlated with frequency: no other correlates" in said) != holds
+    assert ("The frequency channel: of all channels, it correlates most" in said) == holds
+    assert ("The channel most correlated with frequency: of all channels, it correlates most" in said) != holds
 
 
 def test_what_a_channel_costs_and_how_it_goes_with_frequency_in_use_is_known():
@@ -175,7 +175,7 @@ def test_a_head_is_described_by_its_kernel_whatever_the_order_of_the_rows():
     found = entities(page(), "head")
     assert found.count == 4
     assert column(found, "weight on the previous token, by position alone").values == [0.2, 0.9, 0.1, 0.3]
-    assert notes(found, 1) == "A previous-token head by position alone (weight 0.9)."
+    assert notes(found, 1) == "A previous-token head by position alone (weight 90\u00a0%)."
     [kernel] = found.as_json()["lines"]
     assert (kernel["at"], kernel["values"][1], kernel["usual"]) == ([0, 1], [0.1, 0.9], [0.5, 0.5])
     assert [finding for finding, _ in found.unknown] == [

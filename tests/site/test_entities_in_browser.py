@@ -208,6 +208,7 @@ def test_without_scripts_links_lead_to_the_list_of_things(visit: Visit, planted:
     expect(page.locator(".things-form")).to_be_hidden()
     named(page, "Channel 1").click()
     page.wait_for_url("**/?channel=1#things")
+    page.get_by_text("Named by the findings above").click()
     expect(page.get_by_text("A position channel: P varies in it far more")).to_be_visible()
 
 

@@ -13,7 +13,7 @@ from tests.site.test_browser import WIDE
 SCHEME, USE = "/findings/position_scheme/", "/findings/position_use/"
 ANSWERED = {
     "RoPE": SCHEME,
-    "rotary": SCHEME,
+    "rotary": "/findings/rotary_use/",
     "Llama": SCHEME,
     "ALiBi": SCHEME,
     "blur": USE,

@@ -126,7 +126,7 @@ def along(kind, *verdicts, seeds=()):
         ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (2 to 3)."),
         ("seed", "holds 2, fails 0.5, holds 2.5", "Seeds disagree: it holds in 2, fails in 1 of 3 (0.5 to 2.5)."),
         ("seed", "untested, fails 0.5", "The only seed tested fails (0.5). Untested in 1 of 2 models."),
-        ("seed", "untested, untested", "No model of this series can test it."),
+        ("seed", "untested, untested", "No model in this series can test it."),
         ("change", "holds 2, holds 3, fails 0.5", "Holds with a and b; fails with c."),
         ("change", "holds 2, fails 0.2, partly 0.5", "Holds with a; fails with b; partly holds with c."),
         ("change", "untested, fails 0.2, fails 0.5", "Fails with b and c. Untested in 1 of 3 models."),
@@ -192,7 +192,7 @@ def test_what_is_judged_by_quite_another_threshold_is_not_compared():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.1, 0.2), seeds=(2.0, 2.1))
     assert [place for place, _ in row.differences()] == ["b"]
     assert "Larger changes: b (+1)." in sentence(row)
-    assert sentence(row).endswith("Effects can't be compared where the threshold is not 1: c (0.2).")
+    assert sentence(row).endswith("Effects can't be compared for c (threshold 0.2 instead of 1).")
 
 
 def test_where_the_effect_reaches_the_threshold_something_else_decides():

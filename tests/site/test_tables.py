@@ -188,7 +188,7 @@ def test_a_page_shows_the_first_rows_and_says_where_the_others_are(bare: Page) -
     bare.set_content(rendered(rows, ("token_id", "readable")))
     assert ids(bare) == list(range(MOST_ROWS))
     said = bare.locator("p.more")
-    assert said.inner_text() == "These are the first 100 of 123 rows; 23 more rows are in the CSV file with all 123."
+    assert said.inner_text() == "The first 100 of 123 rows. All 123 as CSV"
     assert said.get_by_role("link").get_attribute("href") == "all.csv"
     bare.add_script_tag(content=site_script())
     bare.get_by_role("searchbox").fill("t99")
@@ -271,5 +271,5 @@ def test_a_link_to_a_folded_table_opens_it(visit: Visit, address: str) -> None:
     page.goto(f"{address}models/all-minilm-l6-v2/")
     assert not table.is_visible()
     page.evaluate(UNFOLD)
-    page.get_by_role("link", name="the clump", exact=True).click()
+    page.get_by_role("link", name="the cluster", exact=True).click()
     table.wait_for()

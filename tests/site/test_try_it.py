@@ -128,7 +128,7 @@ def test_what_can_not_be_fetched_is_said(browser: Browser, trial: str) -> None:
     page.route("**/trial*.json", lambda route: route.abort())
     page.goto(trial)
     page.get_by_text("Try it: blur the positions").click()
-    expect(page.get_by_text("could not be fetched")).to_be_visible()
+    expect(page.get_by_text("The data could not be loaded")).to_be_visible()
     page.close()
 
 

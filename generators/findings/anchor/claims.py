@@ -106,7 +106,7 @@ RULES = (
         value="cost of replacing row 0 by the mean row, as a share of replacing all rows",
         holds=NEEDED["holds"],
         partly=NEEDED["partly"],
-        unit="of removing all positions",
+        unit="of the cost of removing all positions",
         also="more than any other single row",
         test=_needed,
     ),

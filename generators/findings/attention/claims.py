@@ -196,7 +196,7 @@ RULES = (
     Rule(
         id="qk-read-positions",
         short="Q, K read P",
-        statement="Layer-0 queries and keys read P's top directions more than chance.",
+        statement="Layer-0 queries and keys read P's top directions more than expected by chance.",
         value="smaller share of Q's and K's five leading directions in P's, gain folded in, beyond chance 5/d",
         holds=BEYOND_CHANCE,
         unit="beyond chance",
@@ -205,7 +205,7 @@ RULES = (
     Rule(
         id="qkv-read-tokens",
         short="Q, K, V read E",
-        statement="Layer-0 queries, keys and values read the tokens' top directions more than chance.",
+        statement="Layer-0 queries, keys and values read the tokens' top directions more than expected by chance.",
         value="smallest share of Q, K and V in the top k directions of E, gain folded in, beyond chance k/d",
         holds=BEYOND_CHANCE,
         unit="beyond chance",
@@ -214,7 +214,7 @@ RULES = (
     Rule(
         id="writes-positions",
         short="O writes P",
-        statement="Layer-0 attention writes into the positions' directions more than chance.",
+        statement="Layer-0 attention writes into the positions' directions more than expected by chance.",
         value="layer-0 O share in the top k directions of P, beyond chance k/d",
         holds=BEYOND_CHANCE,
         unit="beyond chance",
@@ -223,7 +223,7 @@ RULES = (
     Rule(
         id="mlp-reads-tokens",
         short="MLP reads E",
-        statement="The layer-0 MLP reads the tokens' top directions more than chance.",
+        statement="The layer-0 MLP reads the tokens' top directions more than expected by chance.",
         value="layer-0 MLP-in share in the top k directions of E, gain folded in, beyond chance k/d",
         holds=BEYOND_CHANCE,
         unit="beyond chance",

@@ -61,8 +61,8 @@ def _quiet_where_loud(measured: Measurements[ChannelsMetrics]) -> Tested | Untes
     if rho is None or turned is None:
         return Untested("All channels have the same std, so none varies more than another.")
     how = (
-        f"Over channels, the stds of positions and tokens have a rank correlation of {rho:+.2f}; random rotations of "
-        f"both {turned['median']:+.2f} (1st percentile {turned['limit']:+.2f})"
+        f"Over channels, the stds of positions and tokens have a rank correlation of {rho:+.2f}; after random "
+        f"rotations of both, it is {turned['median']:+.2f} (1st percentile {turned['limit']:+.2f})"
     )
     errors = -ERRORS / sqrt(metrics["n_channels"] - 1)
     return Tested(

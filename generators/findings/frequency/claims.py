@@ -142,12 +142,12 @@ def _of_the_norm(rho: float, limit: float) -> str:
     """Return how norm and frequency correlate; drift is as likely on either side."""
     how = f"Norm and log-frequency correlate at ρ = {rho:+.2f}"
     if abs(rho) < -SHORTER:
-        return f"{how}: frequent tokens are neither much shorter nor much longer."
+        return f"{how}: frequent tokens have neither much smaller nor much larger norms."
     if abs(rho) < abs(limit) + CLEARLY:
         return f"{how}; {_only_drift(limit)}."
     beyond = f"drift along the token ids reaches {abs(limit):.2f}"
     if rho > 0:
-        return f"{how}; {beyond}. Frequent tokens are longer, not shorter."
+        return f"{how}; {beyond}. Frequent tokens have larger norms, not smaller."
     return f"{how}; {beyond}. Frequent tokens are shorter."
 
 

@@ -39,7 +39,7 @@ def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterat
         ("rho_index", "id", rho["index"], None),
     ):
         yield EntityNumbers(f"rank correlation with the tokens' {what}", values, figure, "strongest", name=name)
-    closest = f"{called(found).capitalize()}: no other correlates with token frequency as strongly"
+    closest = f"{called(found).capitalize()}: of all channels, it correlates most strongly with token frequency"
     ordinary = "An ordinary channel, with the median correlation with frequency"
     for channel, says, named in ((m["frequency_channel"], closest, True), (m["contrast_channel"], ordinary, False)):
         yield EntityNote(channel["channel"], f"{says} (rank correlation {two(channel['rho'])}).", named=named)

@@ -143,9 +143,9 @@ def _fraying(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     if measured.metrics["explained_variance_3d"]["no_first"] >= ALL:
         return Untested("Three components hold all of the curve, so nothing can fray.")
     said = (
-        f"Three components hold {two(100 * abs(value), 100 * FRAYED)} percentage points "
-        f"{'more' if value >= 0 else 'less'} of the variance without the first {LATE} positions than without the "
-        f"last {LATE}; {null.null} {_points(null.median)} (99th percentile {_points(null.limit)})"
+        f"Leaving out the first {LATE} positions instead of the last {LATE} changes the share of the variance in "
+        f"three components by {100 * value:+.{2 if abs(value) < 0.1 else 1}f} percentage points; with {null.null}, "
+        f"by {_points(null.median)} (99th percentile {_points(null.limit)})"
     )
     lag_one = measured.metrics["smoothness"]["lag_one"]
     why = f"; neighbors correlate at only {two(lag_one)}, so there is no smooth curve" if lag_one < SMOOTH else ""
@@ -166,8 +166,8 @@ def _points(value: float) -> str:
 def _first_position(measured: Measurements[HelixMetrics]) -> Tested:
     metrics = measured.metrics
     value, null = metrics["first_position_distance"], strictest(metrics["chance"]["first_position_distance"].values())
-    said = f"Position 0 is {two(value, OUTLIER_FACTOR)} median neighbor distances from position 1"
-    others = "" if null is None else f"; the 99th percentile of other positions is {two(null.limit)}"
+    said = f"Position 0 is {two(value, OUTLIER_FACTOR)} times as far from position 1 as neighbors typically are"
+    others = "" if null is None else f"; for other positions, the 99th percentile is {two(null.limit)}"
     return Tested(
         value,
         f"{said}{others}.",

@@ -31,13 +31,15 @@ def _tested(
         return Untested("This model has no position embedding, or too few positions for this change.")
     beside = None if chance is None else damage_of(metrics, chance, amount)
     table = metrics["positions"] == "table"
-    unit = "in 1 − cosine" if metrics["unit"] == "1 - cosine" else metrics["unit"]
     whole = "all positions but the first" if table else "all positions"
-    how = f"{what} costs {two(found['cost'])} {unit}, {share(found['share'])} of removing {whole}"
-    if table:
-        how += f" ({share(found['damage'])} of removing all)"
+    cost = f"costs {two(found['cost'])} {metrics['unit']}"
+    if metrics["unit"] == "1 - cosine":
+        cost = f"raises 1 − cosine by {two(found['cost'])}"
+    how = f"{what} {cost}, {share(found['share'])} of the cost of removing {whole}"
     if beside is not None:
-        how += f"; with {chance}, {share(beside['share'])}"
+        how += f" (with {chance}, {share(beside['share'])})"
+    if table:
+        how += f" and {share(found['damage'])} of that of removing all"
     return Tested(
         found["share"],
         f"{how}.",
@@ -70,7 +72,7 @@ RULES = (
         sense="at most",
         holds=0.10,
         partly=0.25,
-        unit="of removing all but the first",
+        unit="of the cost of removing all but the first",
         test=_exact_positions,
     ),
     Rule(
@@ -80,7 +82,7 @@ RULES = (
         value=f"damage of smoothing positions by {CLAIM_WIDTH}",
         sense="at most",
         holds=0.005,
-        unit="of removing all but the first",
+        unit="of the cost of removing all but the first",
         test=_damage("smoothed", CLAIM_WIDTH, None, f"Smoothing positions with a Gaussian of {CLAIM_WIDTH} position"),
     ),
     Rule(
@@ -91,7 +93,7 @@ RULES = (
         sense="at most",
         holds=0.05,
         partly=0.15,
-        unit="of removing all but the first",
+        unit="of the cost of removing all but the first",
         test=_damage(
             "components",
             CLAIM_COMPONENTS,
@@ -106,7 +108,7 @@ RULES = (
         value="damage of fixing the weaker half of the channels at their mean",
         sense="at most",
         holds=0.05,
-        unit="of removing all but the first",
+        unit="of the cost of removing all but the first",
         test=_damage(
             "strongest",
             CLAIM_PERCENT,

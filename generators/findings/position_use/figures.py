@@ -22,7 +22,7 @@ PANELS: tuple[tuple[Kind, str, str], ...] = (
     ("strongest", "strongest channels kept (%)", "strongest {:g} % of the channels kept"),
 )
 CURVES = {"groups": f"in groups of {DRAWN_GROUP}", "smoothed": f"smoothed by {DRAWN_WIDTH}"}
-DAMAGE = "share of removing all but the first"
+DAMAGE = "share of the cost of removing all but the first"
 LINEAR_UP_TO = 0.01  # below it the axis of damage is linear, so that 0 and less can stand on it
 
 

@@ -115,7 +115,7 @@ RULES = (
     Rule(
         id="positions-and-contexts-apart",
         short="apart from context",
-        statement="Positions and contexts overlap less than chance.",
+        statement="Positions and contexts overlap less than expected by chance.",
         value="largest |cosine| of position means with window means at layer L/2",
         sense="at most",
         holds_as="what 99 % of random rotations exceed (partly: their median)",

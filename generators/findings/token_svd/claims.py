@@ -49,9 +49,9 @@ def _space_plane(measured: Measurements[TokenSvdMetrics]) -> Tested | Untested:
         return Untested("It is unknown which tokens begin a word, or nearly all or none do.")
     return Tested(
         areas["plane"],
-        f"The plane of the second and third directions separates tokens with a leading space with an AUC of "
-        f"{areas['plane']:.2f} (second alone {areas['second']:.2f}, third {areas['third']:.2f}); random "
-        f"planes {planes['median']:.2f} (99th percentile {planes['limit']:.2f}), all channels "
+        f"In the plane of the second and third directions, tokens with a leading space are told from the rest with "
+        f"an AUC of {areas['plane']:.2f} (second alone {areas['second']:.2f}, third {areas['third']:.2f}). Random "
+        f"planes reach {planes['median']:.2f} (99th percentile {planes['limit']:.2f}); all channels together reach "
         f"{areas['held_out_all_channels']:.2f} on held-out tokens.",
         form="{:.2f}",
         chance=chance(planes),
