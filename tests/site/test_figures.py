@@ -80,7 +80,7 @@ def moved(page: Page, figure: Locator, before: list[float]) -> bool:
 
 
 def test_nothing_is_fetched_before_it_is_needed(visit: Visit, address: str) -> None:
-    page = model_page(visit, address)
+    page = model_page(visit, address, viewport={**WIDE, "height": 600})  # the first figure is further down
     fetched: list[str] = []
     page.wait_for_load_state("networkidle")
     page.on("request", lambda request: fetched.append(request.url))

@@ -94,6 +94,7 @@ def test_a_word_says_what_it_means_by_mouse_and_by_keyboard(visit: Visit, addres
 @pytest.mark.browser
 def test_on_a_phone_a_word_leads_to_the_glossary(visit: Visit, address: str) -> None:
     page = visit(f"{address}findings/helix/", viewport=PHONE, has_touch=True)
+    page.wait_for_load_state("networkidle")  # what is fetched when the page is left is a request that failed
     page.locator("a.term").first.tap()
     page.wait_for_url("**/glossary/#*")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

@@ -176,7 +176,7 @@ def test_without_its_input_it_says_so_and_that_is_no_failure(site, cache, execut
     reported: list[str] = []
     assert write_notebooks(site, cache, reported.append) == []
     assert executed == []
-    assert reported == ["The notebook count was not executed: ../data/*/findings.json isn't there."]
+    assert reported == ["The notebook count was not executed: ../data/*/findings.json is missing."]
     assert reported[0] in (site.staging.folder / "notebooks/count.ipynb").read_text()
 
 
