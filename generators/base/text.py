@@ -87,6 +87,16 @@ def with_unit(value: float, unit: str) -> str:
     return f"{in_unit(value, unit)} {words}".strip()
 
 
+def ordinal(place: int) -> str:
+    """Return a place in a ranking.
+
+    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 22, 113, 261)]
+    ['1st', '2nd', '3rd', '4th', '11th', '22nd', '113th', '261st']
+    """
+    ending = "th" if place // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{ending}"
+
+
 def typeset(sentence: str) -> str:
     """Return a sentence with a no-break space before each %, and a minus sign where a number is negative."""
     return MINUS.sub("−", PERCENT.sub(f"{NO_BREAK}%", sentence))

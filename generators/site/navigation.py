@@ -63,8 +63,8 @@ def navigation(
     if notebooks:
         made = ({one.title: f"notebooks/{one.name}.ipynb"} for one in notebooks)
         menu.append({"Notebooks": ["notebooks/index.md", *made]})
-    sources = {"What the sources say": "statements.md"}
-    about = ["about.md", {"Methods": "methods.md"}, sources, {"Data": DATA}, {"Glossary": "glossary.md"}]
+    texts = [{"Methods": "methods.md"}, {"The paper": "paper.md"}, {"What the sources say": "statements.md"}]
+    about = ["about.md", *texts, {"Data": DATA}, {"Glossary": "glossary.md"}]
     return [*menu, {"Add a model": "add-a-model.md"}, {"About": about}]
 
 

@@ -140,7 +140,8 @@ def _content(notebook: Notebook, folder: Path, cache: Cache, report: Report) -> 
     parsed, needs = _parsed(notebook)
     absent = needs.absent(folder)
     if absent:
-        sentence = f"The notebook {notebook.name} was not executed: {' and '.join(absent)} {'is' if len(absent) == 1 else 'are'} missing."
+        are = "is" if len(absent) == 1 else "are"
+        sentence = f"The notebook {notebook.name} was not executed: {' and '.join(absent)} {are} missing."
         report(sentence)
         return _as_text(_unexecuted(notebook, sentence))
     name = _key(notebook, needs, folder)

@@ -246,6 +246,7 @@ def _write_over_models(writer: PageWriter, rendered: Rendered) -> None:
     every = [*pages, *rendered.in_series]
     writer.write("models/index.md", "models.md.j2", askable=askable(every), scheme_finding=scheme_finding())
     writer.write("compare.md", "compare.md.j2")
+    writer.write("paper.md", "paper.md.j2")
     models_alike = alike(pages)
     writer.write("alike.md", "alike.md.j2", alike=models_alike, fewest=FEWEST, neighbours=neighbours(pages))
     writer.staging.write("data/alike.json", as_compact_json(models_alike.as_json()))

@@ -24,7 +24,7 @@ from generators.site.pictures import DrawnFile, drawn
 from generators.site.series_curves import shown_curves
 from generators.site.staging import Staging
 
-AXES = {"seed": "seed", "change": "what was changed", "step": "training step"}
+AXES = {"seed": "seed", "change": "change", "step": "training step"}
 HALF = 0.5  # of the loss's fall
 NO_MORE = 0.05  # probability, from which on a count is what another seed would give
 

@@ -344,7 +344,12 @@ def test_frequency_is_ln2_claim(metrics, place, rho, axes, verdict):
     ("rho", "drift", "verdict", "end"),
     [
         (-0.31, -0.1, "holds", "Frequent tokens are shorter."),
-        (-0.29, -0.1, "fails", "frequent tokens have neither much smaller nor much larger norms. At most −0.30 is allowed."),
+        (
+            -0.29,
+            -0.1,
+            "fails",
+            "neither much smaller nor much larger norms. At most −0.30 is allowed.",
+        ),
         (-0.45, -0.44, "fails", "this may be drift. At most −0.46 is allowed."),
         (-0.47, -0.44, "holds", "Frequent tokens are shorter."),
         (0.45, -0.44, "fails", "this may be drift. At most −0.46 is allowed."),

@@ -40,7 +40,10 @@ def test_each_row_tells_both_sides_and_where_they_are_from():
     three = next(
         row for row in shown.measured["position_use"]["damages"] if row["kind"] == "components" and row["amount"] == 3
     )
-    assert f"costs {share(three['share'])} of what removing all positions but the first costs (95\u00a0% interval" in text
+    assert (
+        f"costs {share(three['share'])} of what removing all positions but the first costs (95\u00a0% interval"
+        in text
+    )
     assert f"hold {share(shown.measured['helix']['explained_variance_3d']['no_first'])} of the variance" in text
 
 

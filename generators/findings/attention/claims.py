@@ -232,7 +232,7 @@ RULES = (
     Rule(
         id="mlp-ignores-positions",
         short="MLP ignores P",
-        statement="The layer-0 MLP reads P's top directions less than half as much as chance.",
+        statement="The layer-0 MLP reads P's top directions less than half as much as expected by chance.",
         value="layer-0 MLP-in share in the top k directions of P, gain folded in",
         sense="at most",
         unit="share of energy",

@@ -1,6 +1,7 @@
 """What is claimed of frequency: rules, numbers and sentences."""
 
 from generators.base.sentences import first
+from generators.base.text import ordinal
 from generators.findings.frequency.chances import FrequencyChances
 from generators.findings.frequency.measure import FrequencyIntervals, FrequencyMetrics
 from generators.findings.judging import Rule, Tested, Untested
@@ -89,7 +90,7 @@ def _is_ln2(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
         return known
     nulls, intervals = known
     channel, rho, place = m["ln2_channel"], m["ln2_channel_rho"], m["ln2_channel_rank"]
-    if channel is None or rho is None:
+    if channel is None or rho is None or place is None:
         return Untested("The gains of ln2 are equal in all channels, or missing from this checkpoint.")
     if m["n_channels"] < FEWEST_TO_PICK_FROM:
         return Untested(f"With only {m['n_channels']} channels, a random channel is the frequency channel too often.")
@@ -98,8 +99,8 @@ def _is_ln2(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
     axes = nulls["frequency_channel"]
     stands_out = abs(rho) > axes["limit"] and _beyond_drift(abs(rho), nulls["drift"])
     said = (
-        f"Channel {channel}, which ln2 amplifies most often, ranks {place} of {m['n_channels']} by correlation with "
-        f"frequency (ρ = {rho:+.2f})"
+        f"Channel {channel}, which ln2 amplifies most often, ranks {ordinal(place)} of {m['n_channels']} by "
+        f"correlation with frequency (ρ = {rho:+.2f})"
     )
     if place != 1:
         why = f"{said}; rank 1 is needed, and channel {m['frequency_channel']['channel']} has it."

@@ -68,7 +68,7 @@ def _who_tops(found: ConsistentChannel, median: float | None) -> str:
     if len(found["tied"]) > 1:
         each = f"Channels {first(found['tied'], MOST_NAMED)} each have the largest |gain| of ln2 {in_layers}"
         return f"{each}, so none is singled out."
-    ratio = "" if median is None else f", {median:.2f} times the runner-up in the median"
+    ratio = "" if median is None else f", with a median of {median:.2f} times the runner-up"
     return f"Channel {found['channel']} has the largest |gain| of ln2 {in_layers}{ratio}."
 
 

@@ -9,7 +9,7 @@ from generators.findings.heads.measure import HeadsMetrics
 from generators.findings.measured import Measurements
 
 ON_TEXT = ("on text", "on text, positions in groups of ten", "on text, positions removed")
-RANKS = ("First", "Second", "Third")  # of heads that are listed by name
+RANKS = ("first", "second", "third")  # of heads that are listed by name
 
 
 def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact]:
@@ -36,7 +36,7 @@ def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact
     yield EntityNumbers("weight on the first token, on text", first, order="largest")
     yield EntityNumbers("strongest offset on text", [row["strongest_offset"] for row in each])
     for rank, index in zip(RANKS, sorted(range(count), key=lambda i: -on_text[i]), strict=False):
-        says = f"{rank} of all heads in attention to the previous token on text: {share(on_text[index])}."
+        says = f"Ranks {rank} among all heads in attention to the previous token on text: {share(on_text[index])}."
         yield EntityNote(index, says)
 
 

@@ -32,8 +32,8 @@ def _copies(measured: Measurements[InductionMetrics]) -> Tested:
         )
     return Tested(
         row["copying"],
-        f"On random tokens read twice, L{row['layer']}H{row['head']} gives the token that followed "
-        f"{share(row['copying'])} of its attention.{beside}",
+        f"On random tokens read twice, L{row['layer']}H{row['head']} gives {share(row['copying'])} of its attention "
+        f"to the token that followed.{beside}",
         form=share,
         baseline=metrics["uniform"],
         chance=found,

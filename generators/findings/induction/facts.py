@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from generators.base.text import share
 from generators.findings.facts import EntityNote, EntityNumbers, Fact, Facts
 from generators.findings.induction.claims import COPIES, best_of
 from generators.findings.induction.measure import InductionMetrics
@@ -22,8 +23,8 @@ def heads(found: Measurements[InductionMetrics], count: int | None) -> Iterator[
     if best["copying"] >= COPIES["partly"]:
         yield EntityNote(
             found.metrics["best"],
-            f"It copies more than any other head: on random tokens read twice, it gives the token that followed "
-            f"{best['copying']:.2f} of its attention.",
+            f"It copies more than any other head: on random tokens read twice, it gives {share(best['copying'])} of "
+            "its attention to the token that followed.",
         )
 
 

@@ -25,8 +25,8 @@ def _noise(row: LineRow) -> Untested | None:
     if row["reliability"] >= RELIABLE:
         return None
     return Untested(
-        f"Before layer {row['layer']}, the curves of positions from both halves of the text correlate at "
-        f"{two(row['reliability'], RELIABLE)}; below {RELIABLE:g}, their shape is mostly noise."
+        f"Before layer {row['layer']}, the curves of positions computed from each half of the text correlate at "
+        f"{two(row['reliability'], RELIABLE)}; below {RELIABLE:g}, a curve's shape is mostly noise."
     )
 
 

@@ -1,6 +1,6 @@
 """What is claimed of rogue channels: rules, numbers and sentences."""
 
-from generators.base.text import share, two
+from generators.base.text import ordinal, share, two
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance
@@ -56,8 +56,8 @@ def _ranked(
     return Tested(
         found["rank"] / found["channels"],
         f"Channel {row['channel']}, which accounts for most of the mean cosine at layer {row['layer']}, ranks "
-        f"{found['rank']} of {found['channels']} by {what} ({two(found['size'])}).{first} Rank 1 with at least "
-        f"{least:g} is needed.",
+        f"{ordinal(found['rank'])} of {found['channels']} by {what} ({two(found['size'])}).{first} Rank 1 with at "
+        f"least {least:g} is needed.",
         baseline=0.5,
         also=found["rank"] == 1 and found["size"] >= least,
     )

@@ -48,8 +48,8 @@ def _low_dimensional(measured: Measurements[StreamMetrics]) -> Tested | Untested
         return Untested("At the middle layer, the two halves of the text don't agree on a curve of positions.")
     return Tested(
         row["ev3"],
-        f"At the middle layer, {row['layer']}, three components hold {share(row['ev3'])} of the variance of the "
-        f"curve; of a long random walk, {share(WALK)}.",
+        f"At the middle layer (layer {row['layer']}), three components hold {share(row['ev3'])} of the curve's "
+        f"variance; for a long random walk, it would be {share(WALK)}.",
         form=share,
         baseline=WALK,
         interval=(row["ev3_low"], row["ev3_high"]),
