@@ -32,6 +32,7 @@ ANSWERS = "search.yml"  # among templates
 BESIDE = {"notebooks/": 0.1, "add-a-model/": 0.3}  # boosts of pages that say how to do it oneself, by their address
 # Where the theme took out the border of two cells.
 GLUED = re.compile(r"(?<=[^\W\d_])(?=−?\d+\.\d)")
+MODEL = re.compile(r"models/([^/#]+)/")  # a model's page, which is found by the name that commands take
 CODE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 WORKERS = "assets/javascripts/workers"  # in the built site
 # lunr tells the nodes of its automaton of words apart by each edge's letter and the number of the node it leads to,
@@ -44,8 +45,19 @@ ANY, ALL = "n&1?r.replace(", "1?r.replace("
 # It finds words by how they begin, but not those that are asked for by a plus sign, as all now are. Stop words can't
 # be asked for: the index has none.
 WHOLE = "/(^[+-]|[~^]\\d+$)/.test(r)?r:"
-BEGUN = "/(^-|[~^]\\d+$)/.test(r)?r:lunr.stopWordFilter&&!lunr.stopWordFilter(r.slice(1).toLowerCase())?r.slice(1):"
-MENDED = {AMBIGUOUS: APART, ANY: ALL, WHOLE: BEGUN}
+BEGUN = (
+    "/(^-|[~^]\\d+$)/.test(r)?r:lunr.stopWordFilter&&!lunr.stopWordFilter(r.slice(1).toLowerCase())?r.slice(1):"
+    # A plural is found in the singular, too: the index has words as they are written.
+    r"r.length>5&&/[^s]s$/.test(r)?`${r.slice(0,-1)}*`:"
+)
+# Where no place has all words, one letter may be another in each of the longer ones; where none has them then, any
+# of the words will do.
+ASKED = "n=this.index.search(e).reduce("
+ASKED_AGAIN = (
+    r"""n=[e,e.replace(/(\+[a-z]{5,})\*/gi,"$1~1"),e.replace(/(^|\s)\+/g,"$1")]"""
+    ".reduce((s,o)=>s.length?s:this.index.search(o),[]).reduce("
+)
+MENDED = {AMBIGUOUS: APART, ANY: ALL, WHOLE: BEGUN, ASKED: ASKED_AGAIN}
 
 
 def write_search(
@@ -158,8 +170,18 @@ def weighed(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str, 
     boost = next((boost for page, boost in BESIDE.items() if location.startswith(page)), 1)
     text = CODE.sub("", entry["text"]) if location.startswith("notebooks/") else entry["text"]
     text = GLUED.sub(" ", text)
-    tags = {"tags": words[location]} if location in words else {}
+    model = MODEL.fullmatch(location)
+    known = [
+        *words.get(location, ()),
+        *([model[1]] if model and letters(model[1]) not in letters(entry["title"]) else ()),
+    ]
+    tags = {"tags": known} if known else {}
     return {**entry, "text": text, **tags, **({} if boost == 1 else {"boost": boost})}
+
+
+def letters(name: str) -> str:
+    """Return a name's letters and digits alone."""
+    return re.sub(r"\W", "", name).lower()
 
 
 def _entry(location: str, title: str, text: str, boost: float = 1) -> dict[str, Any]:

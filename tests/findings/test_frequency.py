@@ -89,7 +89,7 @@ def test_the_sign_of_norm_and_frequency_is_shown(sign, verdict):
     claim = {c.id: c for c in FREQUENCY.claims(compute(E, frequencies(log_frequency)))}["frequent-shorter"]
     assert claim.verdict == verdict
     assert (
-        "Frequent tokens are shorter." if sign < 0 else "Frequent tokens are longer, not shorter."
+        "Frequent tokens are shorter." if sign < 0 else "Frequent tokens have larger norms, not smaller."
     ) in claim.answer
 
 
@@ -353,7 +353,7 @@ def test_frequency_is_ln2_claim(metrics, place, rho, axes, verdict):
         (-0.45, -0.44, "fails", "this may be drift. At most −0.46 is allowed."),
         (-0.47, -0.44, "holds", "Frequent tokens are shorter."),
         (0.45, -0.44, "fails", "this may be drift. At most −0.46 is allowed."),
-        (0.82, -0.44, "fails", "Frequent tokens are longer, not shorter. At most −0.46 is allowed."),
+        (0.82, -0.44, "fails", "Frequent tokens have larger norms, not smaller. At most −0.46 is allowed."),
     ],
 )
 def test_frequent_shorter_claim(metrics, rho, drift, verdict, end):

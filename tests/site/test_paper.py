@@ -81,7 +81,10 @@ def test_every_number_beside_a_claim_is_one_of_its_results(told: Told, rows: lis
     for claim, text in told.claims.items():
         of = [row for row in rows if row["claim"] == claim]
         known = {
-            n for row in of if row["value"] is not None for n in NUMBER.findall(with_unit(row["value"], row["unit"]))
+            n
+            for row in of
+            if row["value"] is not None
+            for n in NUMBER.findall(with_unit(row["value"], row["unit"] or ""))
         }
         kinds = Counter(row["verdict"] for row in of if not row["only_in_series"])
         in_series = Counter(row["verdict"] for row in of if row["only_in_series"])

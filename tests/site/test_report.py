@@ -154,13 +154,13 @@ def test_its_claims_are_told_and_a_reader_gets_around(visit, report):
     load_pictures(page)  # a picture that is on its way when the page is left is a request that failed
     found = json.loads((report / "data" / MODEL / "findings.json").read_text())
     page.locator(f"a[href='models/{MODEL}/index.html']", has_text="All figures").click()
-    page.evaluate(UNFOLD)
     for claim in found["claims"]:
         shown = (page.locator(f"#claim-{claim['id']}").text_content() or "").strip()  # that of a folded one, too
         untold = found["findings"][claim["finding"]]["status"] in ("missing", "not_applicable")
         said = claim["statement"].rstrip(".") if untold else SYMBOLS[claim["verdict"]]
         assert shown.startswith(said), claim
     load_pictures(page)
+    page.evaluate(UNFOLD)
     page.get_by_role("link", name="Helix: how it is computed").click()
     assert page.url == (report / "findings" / "helix" / "index.html").as_uri()
     assert page.get_by_role("heading", name="What was observed").is_visible()

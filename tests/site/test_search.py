@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from generators.findings import FINDINGS
-from generators.site.search import BEGUN, WORKERS, answers, mend_lunr, weighed
+from generators.site.search import ASKED_AGAIN, BEGUN, WORKERS, answers, mend_lunr, weighed
 from tests.site.conftest import Visit
 from tests.site.test_browser import WIDE
 
@@ -52,9 +52,11 @@ def test_words_and_numbers_of_cells_are_apart():
 def test_lunr_in_another_version_is_looked_at_again(tmp_path):
     worker = tmp_path / WORKERS / "search.0a1b.min.js"
     worker.parent.mkdir(parents=True)
-    worker.write_text(r"var e;e=e+s+o.id;n&1?r.replace(a):r;/(^[+-]|[~^]\d+$)/.test(r)?r:e")
+    worker.write_text(
+        r"var e;e=e+s+o.id;n&1?r.replace(a):r;/(^[+-]|[~^]\d+$)/.test(r)?r:e;n=this.index.search(e).reduce(b)"
+    )
     mend_lunr(tmp_path)
-    assert worker.read_text() == f'var e;e=e+s+o.id+",";1?r.replace(a):r;{BEGUN}e'
+    assert worker.read_text() == f'var e;e=e+s+o.id+",";1?r.replace(a):r;{BEGUN}e;{ASKED_AGAIN}b)'
     worker.write_text("var id;")
     with pytest.raises(ValueError, match="another version"):
         mend_lunr(tmp_path)

@@ -65,6 +65,7 @@ def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator
 
 
 FACTS = Facts(
+    search=("token frequency", "word frequency", "Zipf"),
     entities={"channel": channels, "token": tokens},
     columns={
         "of": "one",

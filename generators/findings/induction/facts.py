@@ -38,5 +38,5 @@ FACTS: Facts[InductionMetrics] = Facts(
         "low": "on what followed, 95 % from",
         "previous": "on the previous token",
     },
-    search=("induction head", "copying head", "in-context learning", "repeated tokens"),
+    search=("induction head", "copying head", "in-context learning", "repeated tokens", "OV circuit"),
 )

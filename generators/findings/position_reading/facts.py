@@ -32,5 +32,5 @@ FACTS = Facts(
         "degrees_back": "best match, degrees back",
         "tokens_back": "best match, tokens back",
     },
-    search=("position heads", "look back", "positional head", "rotation of positions", "cfoster0"),
+    search=("position heads", "look back", "positional head", "QK circuit", "rotation of positions", "cfoster0"),
 )

@@ -36,5 +36,5 @@ FACTS: Facts[RogueMetrics] = Facts(
         "without_3": "without 3",
         "without_5": "without 5",
     },
-    search=("rogue dimensions", "anisotropy", "IsoScore", "mean cosine", "outlier dimensions"),
+    search=("rogue dimensions", "anisotropy", "IsoScore", "mean cosine", "outlier dimensions", "cone"),
 )

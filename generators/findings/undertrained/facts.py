@@ -15,4 +15,6 @@ def tokens(found: Measurements[UndertrainedMetrics], count: int | None) -> Itera
         yield EntityNote(row["id"], says, named=False)
 
 
-FACTS = Facts(entities={"token": tokens}, search=("glitch token", "glitch tokens", "SolidGoldMagikarp"))
+FACTS = Facts(
+    entities={"token": tokens}, search=("glitch token", "glitch tokens", "undertrained", "SolidGoldMagikarp")
+)
