@@ -171,17 +171,17 @@ def weighed(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str, 
     text = CODE.sub("", entry["text"]) if location.startswith("notebooks/") else entry["text"]
     text = GLUED.sub(" ", text)
     model = MODEL.fullmatch(location)
-    known = [
-        *words.get(location, ()),
-        *([model[1]] if model and letters(model[1]) not in letters(entry["title"]) else ()),
-    ]
+    known = [*words.get(location, ())]
+    title = entry["title"].lower()
+    if model and model[1] not in title and letters(model[1]) != letters(title):
+        known.append(model[1])
     tags = {"tags": known} if known else {}
     return {**entry, "text": text, **tags, **({} if boost == 1 else {"boost": boost})}
 
 
 def letters(name: str) -> str:
     """Return a name's letters and digits alone."""
-    return re.sub(r"\W", "", name).lower()
+    return re.sub(r"\W", "", name)
 
 
 def _entry(location: str, title: str, text: str, boost: float = 1) -> dict[str, Any]:
