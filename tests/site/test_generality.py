@@ -162,7 +162,7 @@ def test_few_models_are_named_and_many_counted_by_family():
     few = learned(GPT2, OTHER, THIRD)
     assert said("where", few["winding"]) == " (gpt2's title, other's title and third's title)"
     assert said("where", few["fraying"]) == " (gpt2's title)"
-    assert said("where", few["low-rank"]) == " (gpt2's title; partly other's title and third's title)"
+    assert said("where", few["low-rank"]) == " (gpt2's title; partly: other's title and third's title)"
     assert said("where", few["clump"]) == " (other's title and third's title)"
     assert said("where", learned(OTHER)["clump"]) == " (other's title)"
     many = learned(
