@@ -1,4 +1,4 @@
-"""Print the paper, a page of the built site, as a PDF beside it."""
+"""Print the paper, a page of the built site, as a PDF beside it or to the path that is named."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.site.conftest import executable, served, started_browser
 
 SITE = Path("site")
-FILE = SITE / "paper" / "helix-atlas.pdf"
+FILE = Path(sys.argv[1]) if len(sys.argv) > 1 else SITE / "paper" / "helix-atlas.pdf"
 FOOTER = """<div style="width: 100%; font-size: 7pt; text-align: center"><span class="pageNumber"></span></div>"""
 MARGIN = {"top": "16mm", "bottom": "16mm", "left": "15mm", "right": "15mm"}
 # Pictures that are loaded as they come into view never come into it here.

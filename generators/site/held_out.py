@@ -133,7 +133,7 @@ def _recorded(models: Sequence[tuple[Place, Model]]) -> Losses | None:
         return None
     first = records[0][1]
     rows = [SeriesLoss(place, one.loss, None if one is first else one.less(first)) for place, one in records]
-    return Losses(tuple(rows), "text kept from training", "nats per token")
+    return Losses(tuple(rows), "held-out text", "nats per token")
 
 
 def _measured(members: Sequence[SeriesMember]) -> Losses | None:

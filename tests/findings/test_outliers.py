@@ -245,7 +245,7 @@ def test_the_page_tells_what_is_known_from_what_is_inferred(counted_too):
     else:
         assert "<em>Known:</em> 20, named as unused; 20 of them are in the cluster." in said
         assert 'the other 40 of <a href="#outliers-members">the cluster</a>' in said
-    assert "<em>Known:</em> none, since neither counts" in told(compute(E))
+    assert "<em>Known:</em> none, since there are no token counts" in told(compute(E))
 
 
 def test_how_much_of_the_clump_lies_where_positions_do():
@@ -467,7 +467,7 @@ def test_without_counts_of_the_training_text_none_is_known_to_be_unused(frequenc
     assert "known_unused" not in result.tables
     assert "count" not in result.tables["candidates"].columns
     assert "contains every token" not in told(result)
-    assert "<em>Known:</em> none, since neither counts nor names say" in told(result)
+    assert "<em>Known:</em> none, since there are no token counts and no names" in told(result)
 
 
 # Results

@@ -325,7 +325,7 @@ def test_plain_pairs_are_not_drawn():
         == "Exceptions by group: leading space 1, byte or unprintable 1, plural 1, other 4."
     )
     assert shown["zero-layer-hubs"] == "1 tokens absorb more than one other; averyverylongname… absorbs the most: 4."
-    assert shown["zero-layer-norms"].endswith("7 of those others are longer.")
+    assert shown["zero-layer-norms"].endswith("in 7 of these cases, the returned one has the larger norm.")
 
 
 def test_groups_are_those_that_vocabularies_know():

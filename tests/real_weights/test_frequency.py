@@ -48,7 +48,7 @@ def test_frequency_is_spread(model, request):
 
 def test_what_minilm_shows_of_norms_is_the_opposite(minilm_l6):
     claim = minilm_l6["frequency"].claims["frequent-shorter"]
-    assert "Frequent tokens are longer, not shorter." in claim.answer
+    assert "Frequent tokens have larger norms, not smaller." in claim.answer
     assert claim.value > -claim.chance.limit
 
 

@@ -134,10 +134,10 @@ def test_what_a_change_costs_is_shown_and_what_it_makes_hold_by_design():
         SeriesLoss("learned positions", LossMean(3.3, (3.2, 3.4))),
         SeriesLoss("rank three", LossMean(3.31, (3.2, 3.4)), LossMean(0.01, (-0.002, 0.022))),
     )
-    losses = Losses(rows, "text kept from training", "nats per token")
+    losses = Losses(rows, "held-out text", "nats per token")
     found = answers(page("stdlib-family", "change", plain, three, losses=losses))[RANK]
     assert found.answer.endswith(
-        "Loss on text kept from training is 0.01 nats higher (95 % interval of the difference −0.002 to 0.022, so "
+        "Loss on held-out text is 0.01 nats higher (95 % interval of the difference −0.002 to 0.022, so "
         "possibly none)."
     )
     assert {part.words: ids(part) for part in found.parts} == {

@@ -162,7 +162,7 @@ def test_few_models_are_named_and_many_counted_by_family():
     few = learned(GPT2, OTHER, THIRD)
     assert said("where", few["winding"]) == " (gpt2's title, other's title and third's title)"
     assert said("where", few["fraying"]) == " (gpt2's title)"
-    assert said("where", few["low-rank"]) == " (gpt2's title; partly other's title and third's title)"
+    assert said("where", few["low-rank"]) == " (gpt2's title; partly: other's title and third's title)"
     assert said("where", few["clump"]) == " (other's title and third's title)"
     assert said("where", learned(OTHER)["clump"]) == " (other's title)"
     many = learned(
@@ -208,7 +208,7 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
     found = learned(GPT2, OTHER, in_series=[member])
     assert said("sentence", found["winding"]) == "Holds in both models we could test"
     own = found["makes-its-own-positions"]
-    assert said("sentence", own) == "Tested only in our series, where it holds in 1 of 1 models"
+    assert said("sentence", own) == "Tested in one model of our series alone, where it holds"
     module = environment().get_template("macros.j2").make_module({"root": "../", "whole": True})
     assert '<a href="../models/member/#claim-makes-its-own-positions">' in module.of_series(own, "../")
     assert not str(module.of_series(found["winding"], "../")).strip()

@@ -161,7 +161,7 @@ def test_its_claims_are_told_and_a_reader_gets_around(visit, report):
         assert shown.startswith(said), claim
     load_pictures(page)
     page.evaluate(UNFOLD)
-    page.get_by_role("link", name="Helix: how it is computed").click()
+    page.get_by_role("link", name="Helix: method, and all models").click()
     assert page.url == (report / "findings" / "helix" / "index.html").as_uri()
     assert page.get_by_role("heading", name="What was observed").is_visible()
 

@@ -148,12 +148,12 @@ def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
 @pytest.mark.parametrize(
     ("seeds", "said"),
     [
-        ((2.0, 2.5, 3.0), " 3 seeds differ by up to 1. Larger changes: c (−1.5)."),
+        ((2.0, 2.5, 3.0), " The 3 seeds differ by up to 1. Larger changes: c (−1.5)."),
         (
             (2.0, 2.1),
-            " 2 seeds differ by up to 0.1. Larger changes: b (+1) and c (",
+            " The 2 seeds differ by up to 0.1. Larger changes: b (+1) and c (",
         ),
-        ((0.0, 2.0), " 2 seeds differ by up to 2. No change exceeds that."),
+        ((0.0, 2.0), " The 2 seeds differ by up to 2. No change exceeds that."),
     ],
 )
 def test_a_change_smaller_than_the_seeds_spread_is_said_to_be(seeds, said):

@@ -17,7 +17,7 @@ def test_models_of_a_series_are_gone_through_with_a_slider(visit: Visit, address
     data = json.loads(page.evaluate("fetch('../../data/series/stdlib-family/curve.json').then(r => r.text())"))
     figure = page.locator('figure[data-interactive$="series/stdlib-family/curve.json"]')
     figure.scroll_into_view_if_needed()
-    slider = figure.get_by_role("slider", name="What was changed")
+    slider = figure.get_by_role("slider", name="Change")
     slider.wait_for()
     assert len(data["rows"]) >= len(SERIES_MEMBERS)
     for place in (0, 1):

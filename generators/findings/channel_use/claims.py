@@ -72,7 +72,7 @@ def _guess(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
     lowest = min(rhos, default=0.0)
     return Tested(
         row["unigram_rho"],
-        f"When channel {row['channel']} is fixed, the change of tokens' log-probabilities has a rank correlation of "
+        f"When channel {row['channel']} is fixed, the change in tokens' log-probabilities has a rank correlation of "
         f"{row['unigram_rho']:+.2f} with frequency. For each of {len(others)} other channels it is {lowest:+.2f} or "
         "more.",
         form="{:+.2f}",

@@ -79,7 +79,7 @@ def _fed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
         found["drop"],
         f"Silencing {names}, the previous-token head{'' if len(found['heads']) == 1 else 's'} in earlier layers, "
         f"removes {share(found['drop'])} of the copying attention of L{row['layer']}H{row['head']}; silencing as "
-        f"many other earlier heads, {share(float(np.median(found['others'])))} in the median and at most "
+        f"many other earlier heads removes {share(float(np.median(found['others'])))} in the median and at most "
         f"{share(max(found['others']))} ({many(len(found['others']), 'set')} of heads)."
         f"{'' if found['drop'] > max(found['others']) else no_more}",
         form=share,
