@@ -334,7 +334,10 @@ RUNNING_NULLS = (
     RunningNull(
         "a model before its training",
         before_training,
-        {"positions-last": "the residual stream carries P, which starts as large as the token embedding"},
+        {
+            "positions-last": "the residual stream carries P, which starts as large as the token embedding",
+            "positions-foretell-heads": "attention on text has the part that positions alone make of it, trained or not",
+        },
     ),
     RunningNull("a trained model, the tested part exchanged", exchanged),
 )
