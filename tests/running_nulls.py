@@ -336,7 +336,7 @@ RUNNING_NULLS = (
         before_training,
         {
             "positions-last": "the residual stream carries P, which starts as large as the token embedding",
-            "positions-foretell-heads": "attention on text has the part that positions alone make of it, trained or not",
+            "positions-foretell-heads": "attention on text contains what positions alone make of it, trained or not",
         },
     ),
     RunningNull("a trained model, the tested part exchanged", exchanged),
