@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 from numpy import ndarray as Array
 
 COLOURS = ("#1f77b4", "#d55e00", "#1a936f", "#b8559b", "#b98900", "#6b6ecf")
@@ -162,7 +162,7 @@ def position_bar(dots: Any, axes: Any, **place: Any) -> None:
     dots.figure.colorbar(dots, ax=axes, label="position (tokens)", **place)
 
 
-def curve_2d(ax: Any, x: Float[Array, " n"], y: Float[Array, " n"], positions: Int[Array, " n"]) -> Any:
+def curve_2d(ax: Any, x: Real[Array, " n"], y: Float[Array, " n"], positions: Int[Array, " n"]) -> Any:
     """Draw a curve in the plane, coloured by position; returns what a colour bar needs."""
     ax.plot(x, y, color=INK, lw=0.4, alpha=0.35)
     return ax.scatter(x, y, c=positions, cmap=position_colours(), s=9, linewidths=0, rasterized=True)

@@ -39,7 +39,7 @@ def test_attention_is_averaged_by_offset_over_the_queries_that_count(n, first, c
     weights = np.random.default_rng(1).random((n, n)).astype(np.float32)
     if causal:
         weights = np.tril(weights)
-    kernel = kernel_of([(np.arange(2), weights[:2]), (np.arange(2, n), weights[2:])], n, causal)
+    kernel = kernel_of(iter([(np.arange(2), weights[:2]), (np.arange(2, n), weights[2:])]), n, causal)
     offsets = range(0 if causal else first - (n - 1), n)
     assert kernel.offsets.tolist() == list(offsets)
     for offset in offsets:
