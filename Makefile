@@ -32,7 +32,7 @@ site: $(VENV)/.site ## compute what is not known yet and build the site into sit
 
 paper: $(VENV)/.dev ## all findings as one PDF, site/paper/helix-atlas.pdf: of the site as it is, else of stored results
 	test -f site/paper/index.html || $(BIN)/atlas render
-	$(BIN)/python .ci/paper.py
+	$(BIN)/python -m tests.paper
 
 render: $(VENV)/.site ## build the site from stored results alone
 	$(BIN)/atlas render

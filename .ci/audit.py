@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 from cpu_torch import answers
+from pip._internal.models.index import PyPI
 
 ROOT = Path(__file__).parents[1]
-DATABASE = "https://pypi.org/pypi/pip/24.0/json"  # one answer of the many that pip-audit asks for
+DATABASE = f"{PyPI.pypi_url}/pip/24.0/json"  # one answer of the many that pip-audit asks for
 SECONDS = 120
 PINS = ("requirements-cluster.txt", "requirements-models.txt", "requirements-sbom.txt")  # the first holds the others'
 

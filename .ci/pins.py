@@ -11,8 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pip._internal.models.index import PyPI
+
 ROOT = Path(__file__).parents[1]
-INDEX = "https://pypi.org/simple"
+INDEX = PyPI.simple_url  # the public one, whatever is configured here
 BASE = ("--extra=run", "--extra=notebooks", "--extra=gguf")
 PROJECT = "pyproject.toml"
 # What each file pins: the project with extras, as constrained by the file before; or a package by itself.

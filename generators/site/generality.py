@@ -29,10 +29,20 @@ class Generality:
             found[_group(lesson)].append(lesson)
         return [(title, these) for title, these in found.items() if these]
 
+    @cached_property
+    def enough(self) -> list[Lesson]:
+        """Return what at least three models can test."""
+        return [lesson for lesson in self.lessons if lesson.enough]
+
+    @property
+    def in_most(self) -> list[Lesson]:
+        """Return what holds in more than half of the models that can test it, of which there are at least three."""
+        return [lesson for lesson in self.enough if 2 * lesson.holding > lesson.tested]
+
     @property
     def everywhere(self) -> list[Lesson]:
         """Return what holds in every model that can test it, of which there are at least three."""
-        return [lesson for lesson in self.lessons if lesson.enough and lesson.in_all]
+        return [lesson for lesson in self.enough if lesson.in_all]
 
     @property
     def in_two(self) -> list[Lesson]:

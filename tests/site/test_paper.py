@@ -1,6 +1,7 @@
 """The paper: the atlas as one text, in which every number is one of the results."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -110,5 +111,10 @@ def test_its_counts_are_those_of_the_results(told: Told, rows: list[dict[str, An
 
 def test_it_is_printed_on_ten_to_fourteen_sheets(built_site: Path, tmp_path: Path) -> None:
     file = tmp_path / "paper.pdf"
-    subprocess.run([sys.executable, ROOT / ".ci" / "paper.py", file], cwd=built_site.parent, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "tests.paper", file],
+        cwd=built_site.parent,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=True,
+    )
     assert 10 <= len(re.findall(rb"/Type /Page\b", file.read_bytes())) <= 14

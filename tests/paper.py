@@ -1,20 +1,15 @@
-"""Print the paper, a page of the built site, as a PDF beside it or to the path that is named."""
+"""`make paper`: print the paper, a page of the built site, as a PDF beside it or to the path that is named."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.site.conftest import executable, served, started_browser
+from tests.site.test_browser import load_pictures
 
 SITE = Path("site")
 FILE = Path(sys.argv[1]) if len(sys.argv) > 1 else SITE / "paper" / "helix-atlas.pdf"
 FOOTER = """<div style="width: 100%; font-size: 7pt; text-align: center"><span class="pageNumber"></span></div>"""
 MARGIN = {"top": "16mm", "bottom": "16mm", "left": "15mm", "right": "15mm"}
-# Pictures that are loaded as they come into view never come into it here.
-LOADED = """Promise.all([...document.images].map(image => {
-    image.loading = "eager";
-    return image.decode().catch(() => {});
-}))"""
 
 
 def main() -> None:
@@ -28,7 +23,7 @@ def main() -> None:
         page = browser.new_page(color_scheme="light")
         page.goto(f"{address}paper/")
         page.emulate_media(media="print")
-        page.evaluate(LOADED)
+        load_pictures(page)
         page.pdf(path=FILE, format="A4", margin=MARGIN, display_header_footer=True, header_template="<i></i>",
                  footer_template=FOOTER, tagged=True, outline=True)  # fmt: skip
     print(f"The paper is {FILE}.")
