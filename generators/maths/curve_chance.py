@@ -42,6 +42,7 @@ JUDGES: dict[Name, tuple[Null, ...]] = {
 }
 FURTHER: tuple[Null, ...] = ("walk", "gaussian")  # given for statistics of shape, and judged by nowhere
 WALKED = 128  # channels of a random walk at most
+SETTLED = 16_384  # rows, from which on what walks and Gaussian rows give hardly changes
 REDUCED = 64  # components in which reordered rows are measured; what they leave out counts as spread out
 
 
@@ -109,17 +110,21 @@ class CurveNulls:
 
     @cached_property
     def _gaussian(self) -> Draws:
-        return self._smooth("gaussian", np.zeros(self.draws), surrogates.EQUAL_SPREADS)
+        n = min(len(self.rows), SETTLED)
+        return self._smooth("gaussian", np.zeros(self.draws), surrogates.EQUAL_SPREADS, n)
 
     @cached_property
     def _walk(self) -> Draws:
         rng, spreads = self._rng("walk"), surrogates.some_of(self._own_spreads, WALKED)
-        walks = (surrogates.random_walk(len(self.rows), rng, len(spreads)) for _ in range(self.draws))
+        n = min(len(self.rows), SETTLED)
+        walks = (surrogates.random_walk(n, rng, len(spreads)) for _ in range(self.draws))
         return shape_statistics(spreads * walk for walk in walks)
 
-    def _smooth(self, null: Null, widths: Float[Array, " draws"], spreads: Float[Array, " channels"]) -> Draws:
-        rng = self._rng(null)
-        return shape_statistics(surrogates.smooth_curve(len(self.rows), width, rng, spreads) for width in widths)
+    def _smooth(
+        self, null: Null, widths: Float[Array, " draws"], spreads: Float[Array, " channels"], n: int | None = None
+    ) -> Draws:
+        rng, n = self._rng(null), n or len(self.rows)
+        return shape_statistics(surrogates.smooth_curve(n, width, rng, spreads) for width in widths)
 
     def _frayings(self, null: Null) -> Float[Array, " draws"]:
         if null == "other order":

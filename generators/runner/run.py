@@ -5,7 +5,7 @@ Within a context of `replaced` or `held` it runs changed; afterwards it is what 
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache, cached_property, partial
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +18,7 @@ from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
 from generators.base.runs import PositionKind, SeeAttention, SeeLogits, SeeStates, WindowLoss, Windows
-from generators.runner import budget, modules
+from generators.runner import budget, changing, modules, watching
 from generators.runner.errors import CannotRunError
 from generators.runner.losses import Drift, MaskedTokens, NextToken, StoredLoss
 from generators.runner.own_samples import TextChoice, known_text, written_by
@@ -236,51 +236,58 @@ class OpenedModel:
 
         Stage i is what block i is given; stage n_layer is the model's last hidden state (after its final norm).
         """
-        first = 0
-
-        def before(stage: int) -> Any:
-            def hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-                see(stage, first, modules.given(args, kwargs).detach().cpu().numpy())
-
-            return hook
-
-        with ExitStack() as hooks:
-            for stage, block in enumerate(self._blocks):
-                hooks.callback(block.register_forward_pre_hook(before(stage), with_kwargs=True).remove)
+        first = 0  # of the batch; what sees it is called from within a run
+        with watching.stream_before(
+            self._blocks, lambda stage, given: see(stage, first, given.detach().cpu().numpy())
+        ):
             for begin, batch in self._batches(ids, self._base_bytes(ids)):
-                first = begin  # the hooks read it
+                first = begin
                 see(len(self._blocks), first, self._base_states(batch).cpu().numpy())
 
-    def attention(self, ids: Int[Array, "windows n"], see: SeeAttention) -> None:
+    def mlp_outputs(self, ids: Int[Array, "windows n"], see: SeeStates) -> bool:
+        """Call `see` with a layer, the first window of the batch, and what the layer's MLP writes, (windows, n, d).
+
+        Returns:
+            Whether it could be seen: not all architectures have a module for it.
+        """
+        found = [watching.mlp_of(block) for block in self._blocks]
+        if None in found:
+            return False
+        first, shape = 0, (-1, ids.shape[1], self.architecture.d_model)
+
+        def wrote(layer: int, output: Any) -> None:
+            see(layer, first, output.detach().reshape(shape).cpu().numpy())
+
+        with watching.mlps(found, wrote):
+            for begin, batch in self._batches(ids, self._base_bytes(ids)):
+                first = begin
+                self._base_states(batch)
+        return True
+
+    def attention(self, ids: Int[Array, "windows n"], see: SeeAttention, *, scores: bool = False) -> None:
         """Call `see` with a layer, the first window of the batch, and its attention (windows, heads, n, n).
 
         One layer of one batch is in memory at a time.
 
+        Args:
+            ids: tokens.
+            see: is called.
+            scores: give what the softmax is taken of, up to a constant of each query; where that can't be seen, the
+                logarithm of attention.
+
         Raises:
             CannotRunError: the attention of this architecture can't be seen.
         """
-        first, seen = 0, set[int]()
-
-        def after(layer: int) -> Any:
-            def hook(_: Any, args: Any, output: Any) -> None:
-                weights: Any = output[1] if isinstance(output, tuple) and len(output) > 1 else None
-                if layer not in seen and torch.is_tensor(weights) and weights.ndim == 4:
-                    seen.add(layer)
-                    see(layer, first, weights.detach().cpu().numpy())
-
-            return hook
-
-        with ExitStack() as hooks:
-            for layer, block in enumerate(self._blocks):
-                for module in block.modules():
-                    if "Attention" in type(module).__name__:
-                        hooks.callback(module.register_forward_hook(after(layer)).remove)
+        first = 0
+        with watching.attention(
+            self._blocks,
+            lambda layer, looked: see(layer, first, looked.detach().cpu().numpy()),
+            scores=scores,
+        ) as end:
             for begin, batch in self._batches(ids, self._base_bytes(ids)):
-                first = begin  # the hooks read it
-                seen.clear()
+                first = begin
                 self._base_states(batch)
-                if len(seen) < len(self._blocks):
-                    raise CannotRunError("Where heads look can't be seen in this architecture.")
+                end()
 
     # What is changed
 
@@ -314,10 +321,9 @@ class OpenedModel:
         else:
             raise ValueError("rows, ids or pairs are to be given")
 
-    @contextmanager
     def held(
         self, channels: Sequence[int], values: Float[Array, "stages ... channels"], *, last: bool = True
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """Run with channels of the stream held at `values[i]` before block i, and if asked after the last block.
 
         Args:
@@ -327,67 +333,30 @@ class OpenedModel:
             last: hold them before the final norm too; a model that ends with a block has none.
         """
         places = torch.as_tensor(list(channels), device=self.device)
-        levels = torch.as_tensor(np.asarray(values, np.float32), device=self.device)
+        return changing.held(self._blocks, places, self._on_device(values), last=last)
 
-        def set_to(stage: int, states: Any) -> Any:
-            changed = states.clone()
-            changed[..., places] = levels[stage]
-            return changed
+    def shifted(self, by: Float[Array, " d"]) -> AbstractContextManager[None]:
+        """Run with a vector added to what the first block is given, at every position."""
+        return changing.shifted(self._blocks[0], self._on_device(by))
 
-        def before(stage: int) -> Any:
-            def hook(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-                return modules.with_given(args, kwargs, set_to(stage, modules.given(args, kwargs)))
-
-            return hook
-
-        def after(_: Any, args: Any, output: Any) -> Any:
-            return modules.with_returned(output, set_to(len(self._blocks), modules.returned(output)))
-
-        with ExitStack() as hooks:
-            for stage, block in enumerate(self._blocks):
-                hooks.callback(block.register_forward_pre_hook(before(stage), with_kwargs=True).remove)
-            if last:
-                hooks.callback(self._blocks[-1].register_forward_hook(after).remove)
-            yield
-
-    @contextmanager
-    def silenced(self, layer: int, heads: Sequence[int]) -> Iterator[None]:
+    def silenced(self, layer: int, heads: Sequence[int]) -> AbstractContextManager[None]:
         """Run with what these heads of a layer write set to 0, before their layer's output matrix.
 
         Raises:
             CannotRunError: where heads are joined can't be found in this architecture.
         """
         width = self.architecture.d_head
-        channels = [head * width + channel for head in heads for channel in range(width)]
-
-        def hook(_: Any, args: tuple[Any, ...]) -> Any:
-            joined = args[0].clone()
-            joined[..., channels] = 0
-            return (joined, *args[1:])
-
-        handle = self._outputs[layer].register_forward_pre_hook(hook)
-        try:
-            yield
-        finally:
-            handle.remove()
+        return changing.silenced(self._outputs[layer], [h * width + i for h in heads for i in range(width)])
 
     def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages n d"]:
         """Return the mean of every channel over windows, at each position, before each block and after the last."""
         sums = np.zeros((len(self._blocks) + 1, ids.shape[1], self.architecture.d_model))
 
-        def add(stage: int) -> Any:
-            def before(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-                sums[stage] += modules.given(args, kwargs).sum(dim=0, dtype=torch.float64).cpu().numpy()
+        def add(stage: int, states: Any) -> None:
+            sums[stage] += states.sum(dim=0, dtype=torch.float64).cpu().numpy()
 
-            return before
-
-        def after(_: Any, args: Any, output: Any) -> None:
-            sums[-1] += modules.returned(output).sum(dim=0, dtype=torch.float64).cpu().numpy()
-
-        with ExitStack() as hooks:
-            for stage, block in enumerate(self._blocks):
-                hooks.callback(block.register_forward_pre_hook(add(stage), with_kwargs=True).remove)
-            hooks.callback(self._blocks[-1].register_forward_hook(after).remove)
+        after = watching.stream_after(self._blocks[-1], lambda states: add(len(self._blocks), states))
+        with watching.stream_before(self._blocks, add), after:
             for _, batch in self._batches(ids, self._base_bytes(ids)):
                 self._base_states(batch)
         return sums / len(ids)
@@ -442,6 +411,9 @@ class OpenedModel:
     def _positions(self) -> Any:
         alibi = self._position_tensor is None
         return find_positions(self._model, self._blocks if alibi else [], self._position_tensor, self._first_row)
+
+    def _on_device(self, array: Float[Array, "..."]) -> Any:
+        return torch.as_tensor(np.asarray(array, np.float32), device=self.device)
 
     def _options(self) -> dict[str, Any]:
         return {"use_cache": False} if self.architecture.causal else {}

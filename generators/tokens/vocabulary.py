@@ -89,11 +89,20 @@ class ModelVocabulary:
             found.update(made)
         return found - {token_id}
 
+    @cached_property
+    def _joined(self) -> tuple[bytes, Int[Array, " V"]]:
+        """Return the bytes of all tokens one after another, and where each ends."""
+        return b"".join(self.raw_bytes), np.cumsum([len(text) for text in self.raw_bytes])
+
     def _spelled_with(self, token_id: int) -> Iterator[int]:
-        part = self.raw_bytes[token_id]
-        for i, text in enumerate(self.raw_bytes):
-            if part in text and len(text) > len(part) and not self.special[i]:
+        part, (text, ends) = self.raw_bytes[token_id], self._joined
+        at = text.find(part)
+        while at >= 0:
+            i = int(np.searchsorted(ends, at, side="right"))
+            is_inside = at + len(part) <= ends[i]  # else it begins in one token and ends in another
+            if is_inside and len(self.raw_bytes[i]) > len(part) and not self.special[i]:
                 yield i
+            at = text.find(part, int(ends[i]) if is_inside else at + 1)
 
 
 @dataclass(frozen=True)

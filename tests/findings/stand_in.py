@@ -21,7 +21,8 @@ class StandIn:
     neighbours are from where they should be. Stage i of the stream is `shares[i]` of variance between positions.
     Where `states` is given, it makes the stream: of a stage and token ids, (windows, n, d). `attend` likewise makes
     attention, of a layer, token ids and the heads of all layers that are silenced. The loss grows by `pairs[pair]`
-    for every rotary pair that stands still.
+    for every rotary pair that stands still, and by the squared length of what shifts the stream, `needs_mean` times
+    more along the vector of ones. `mlps` makes what MLPs write, of a layer and token ids.
     """
 
     def __init__(
@@ -43,6 +44,8 @@ class StandIn:
         states: Callable[[int, Array], Array] | None = None,
         attend: Callable[[int, Array, set[tuple[int, int]]], Array] | None = None,
         pairs: Sequence[float] = (),
+        mlps: Callable[[int, Array], Array] | None = None,
+        needs_mean: float = 0.0,
         affords: int = 32,
     ) -> None:
         self.architecture, self.position_kind, self.predicts = architecture, kind, predicts
@@ -56,6 +59,7 @@ class StandIn:
         self._looks, self._shares, self._never = looks, shares, list(never)
         self._states, self._attend, self._pairs = states, attend, np.asarray(pairs, float)
         self._still: list[int] = []
+        self._mlps, self._needs_mean, self._by = mlps, needs_mean, np.zeros(architecture.d_model)
         self._affords = affords  # windows
         self._silenced: set[tuple[int, int]] = set()
         ids = np.random.default_rng(5).integers(3, vocab, 64 * length).astype(np.int32)
@@ -160,7 +164,29 @@ class StandIn:
     def stage_means(self, ids: Array) -> Array:
         return np.zeros((self.architecture.n_layer + 1, ids.shape[1], self.architecture.d_model))
 
-    def attention(self, ids: Array, see: Callable[[int, int, Array], None]) -> None:
+    @contextmanager
+    def shifted(self, by: Array) -> Iterator[None]:
+        before, self._by = self._by, self._by + by
+        try:
+            yield
+        finally:
+            self._by = before
+
+    def mlp_outputs(self, ids: Array, see: Callable[[int, int, Array], None]) -> bool:
+        if self._mlps is None:
+            return False
+        for layer in range(self.architecture.n_layer):
+            see(layer, 0, self._mlps(layer, ids).astype(np.float32))
+        return True
+
+    def attention(self, ids: Array, see: Callable[[int, int, Array], None], *, scores: bool = False) -> None:
+        if scores:
+            whole = see
+
+            def see(layer: int, begin: int, weights: Array) -> None:
+                with np.errstate(divide="ignore"):
+                    whole(layer, begin, np.log(weights))
+
         n, heads = ids.shape[1], self.architecture.n_head
         stored = max(0.0, 1 - self.off)
         everywhere = np.tril(np.ones((n, n))) if self.architecture.causal else np.ones((n, n))
@@ -193,4 +219,5 @@ class StandInLoss:
                 see(window, logits - np.logaddexp.reduce(logits, axis=1, keepdims=True), row)
         wobble = 1 + run._noise * np.random.default_rng(3).standard_normal(len(ids))
         costs = sum(run._costs.get(c, 0.0) for c in run._held) + run._pairs[run._still].sum()
+        costs += run._by @ run._by + run._needs_mean * run._by.sum() ** 2 / len(run._by)
         return 2 + wobble * (run._needs * run.off + costs)

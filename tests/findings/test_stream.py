@@ -167,3 +167,58 @@ def test_a_jackknife_of_unequal_folds():
         means.append(whole)
         errors.append((high - low) / (2 * 1.96))
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(means), rel=0.2)
+
+
+def with_mlps(mlps, **planted):
+    return FINDING.measure(Inputs({}, ARCH, run=StandIn(ARCH, P, length=N, mlps=mlps, **planted)))
+
+
+def test_what_mlps_write_by_position_and_by_token():
+    """Token, position and noise of known variances; the second layer's MLP knows no position."""
+    rng = np.random.default_rng(0)
+    of_token, of_position = rng.standard_normal((900, D)), rng.standard_normal((N, D))
+
+    def mlps(layer, ids):
+        known = 0.5 * of_position * (layer == 0)
+        return of_token[ids % 5] + known + 0.5 * np.random.default_rng(layer).standard_normal((*ids.shape, D))
+
+    run = StandIn(ARCH, P, length=N, mlps=mlps)
+    run.text.ids[:] = run.text.ids % 5  # so that every token occurs often
+    rows = FINDING.measure(Inputs({}, ARCH, run=run)).metrics["mlps"]
+    token = float(np.mean((of_token[:5] - of_token[:5].mean(axis=0)) ** 2)) * 5 / 4
+    first = rows[0]
+    assert first["position"] == pytest.approx(0.25 / (token + 0.5), abs=0.02)
+    assert first["position_low"] < first["position"] < first["position_high"]
+    assert first["token"] == pytest.approx(token / (token + 0.5), abs=0.04)
+    assert [row["position"] for row in rows[1:]] == pytest.approx([0] * (LAYERS - 1), abs=0.01)
+
+
+def test_mlps_that_cannot_be_seen_have_no_numbers():
+    result = measured([0.3] * (LAYERS + 1))
+    assert result.metrics["mlps"] == []
+    assert "mlps" not in result.tables
+
+
+@pytest.mark.parametrize(("planted", "verdict"), [(10.0, "holds"), (0.0, "fails")])
+def test_a_mean_that_the_model_needs(planted, verdict):
+    """The stream's mean lies along the vector of ones, and shifts along it cost more."""
+    result = with_mlps(
+        None,
+        needs_mean=planted,
+        states=lambda stage, ids: 0.2 + np.random.default_rng(stage).standard_normal((*ids.shape, D)),
+    )
+    found = result.metrics["mean_removed"]
+    assert found["share"] == pytest.approx(0.04 / 1.04, abs=0.01)
+    assert found["cost"] == pytest.approx((1 + planted) * 0.04 * D, rel=0.05)
+    assert claims_of(result)["needs-the-mean"].verdict == verdict
+
+
+@pytest.mark.parametrize(("centred", "verdict", "value"), [(True, "holds", 0.0), (False, "fails", 1.0)])
+def test_states_that_avoid_the_vector_of_ones(centred, verdict, value):
+    def states(stage, ids):
+        drawn = np.random.default_rng(stage).standard_normal((*ids.shape, D))
+        return drawn - drawn.mean(axis=-1, keepdims=True) * centred
+
+    result = with_mlps(None, states=states)
+    assert result.metrics["all_ones"]["value"] == pytest.approx(value, abs=0.05)
+    assert claims_of(result)["avoids-all-ones"].verdict == verdict

@@ -18,7 +18,8 @@ from generators.maths.ranks import pearson, spearman, strongest_channel
 
 Why = Literal["frequency", "ln2", "position"]
 WINDOWS = 32
-SWEPT = 256  # channels at most; of wider models that many are drawn, and held on one batch of windows each
+WIDE = 256  # channels, above which some are drawn, and held on one batch of windows each
+SWEPT = 128  # of them
 BATCH = 4
 PASSES = 5 + SWEPT * BATCH / WINDOWS  # over all windows
 CHANNEL_SEED = 138
@@ -80,13 +81,13 @@ class ChannelUseMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     """Measure the loss and predictions with one channel at a time held at its mean in the stream.
 
-    Runs the model on 32 windows once for every channel; of models wider than 256, 256 channels on four windows.
+    Runs the model on 32 windows once for every channel; of models wider than 256, 128 channels on four windows.
 
     Reads `token_embedding` (V, d) and the best frequencies for the channel that goes with them, `blocks.*.ln2.gain`
     for the one that ln2 singles out, `position_embedding` for the one in which positions vary most.
     """
     run = model_of(inputs)
-    wide = inputs.architecture.d_model > SWEPT
+    wide = inputs.architecture.d_model > WIDE
     windows = run.windows(WINDOWS, SEED, PASSES if wide else 5 + inputs.architecture.d_model)
     best = inputs.frequencies[0] if inputs.frequencies else None
     log_frequency = None if best is None else np.asarray(best.log_frequency, np.float64)
@@ -142,7 +143,7 @@ def _named(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tup
 
 def _to_sweep(named: Sequence[int], d: int) -> list[int]:
     """Return all channels; where there are too many, those named and others drawn with a seed."""
-    drawn = np.random.default_rng(CHANNEL_SEED).permutation(d)[:SWEPT]
+    drawn = np.random.default_rng(CHANNEL_SEED).permutation(d)[: d if d <= WIDE else SWEPT]
     return sorted({*named, *drawn.tolist()})
 
 

@@ -15,7 +15,7 @@ from generators.findings.running import SEED, WINDOWS, Ran, interval_over_window
 
 REACH = 64  # offsets: 0 to 63 tokens back
 FEWEST = 8  # offsets that a profile needs
-LEAST_WEIGHT = 1e-38  # what attention rounds to 0 below this is taken as
+LEAST_SCORE = -1e4  # what a mask adds is far below
 
 
 class DistanceRow(TypedDict):
@@ -43,8 +43,8 @@ class DistanceMetrics(TypedDict):
 def measure(inputs: Inputs) -> Measurements[DistanceMetrics]:
     """Measure every head's scores on 64 windows at offsets up to 63, centred within each query.
 
-    The logarithm of attention is the score less a constant of the query, which centring removes: so tables,
-    rotations, biases and masks are on one scale. Reads `position_embedding` (n, d) to see whether its rows differ.
+    Attention doesn't change with a constant of the query, which centring removes: so tables, rotations and biases
+    are on one scale. Reads `position_embedding` (n, d) to see whether its rows differ.
 
     Raises:
         NotApplicableError: a head sees too few keys.
@@ -74,7 +74,8 @@ def measure(inputs: Inputs) -> Measurements[DistanceMetrics]:
         ran=ran(run, windows),
     )
     table = table_of("Heads by how much distance alone explains", list(DistanceRow.__annotations__), rows)
-    alone = np.exp(profiles.mean(axis=0))
+    mean = profiles.mean(axis=0)
+    alone = np.exp(mean - mean.max(axis=1, keepdims=True))
     arrays = {
         "offsets": offsets.astype(np.int32),
         "by_distance": (alone / alone.sum(axis=1, keepdims=True)).astype(np.float32),
@@ -104,15 +105,14 @@ def _scores(
     profiles, squares = np.zeros((*shape, len(offsets))), np.zeros(shape)
     keys = np.arange(begin, end)[:, None] - offsets
 
-    def see(layer: int, at: int, weights: Float[Array, "batch heads n n"]) -> None:
-        there = weights[:, :, np.arange(begin, end)[:, None], keys]
-        scores = np.log(np.maximum(there, LEAST_WEIGHT), dtype=np.float32)
+    def see(layer: int, at: int, given: Float[Array, "batch heads n n"]) -> None:
+        scores = np.maximum(given[:, :, np.arange(begin, end)[:, None], keys], LEAST_SCORE)
         scores -= scores.mean(axis=-1, keepdims=True)
-        batch = slice(at, at + len(weights))
+        batch = slice(at, at + len(given))
         profiles[batch, layer] = scores.mean(axis=2, dtype=np.float64)
         squares[batch, layer] = np.einsum("bhqo,bhqo->bh", scores, scores, dtype=np.float64) / len(keys)
 
-    run.attention(windows.ids, see)
+    run.attention(windows.ids, see, scores=True)
     count = len(windows.ids)
     return profiles.reshape(count, -1, len(offsets)), squares.reshape(count, -1), count * len(keys)
 

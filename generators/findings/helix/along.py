@@ -1,7 +1,7 @@
 """The curve along its positions: how fast it turns, how well rows are told apart, and which shape its waves have."""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Complex, Float, Int
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
@@ -227,7 +227,9 @@ def wave_shape(rows: Float[Array, "n d"]) -> tuple[WaveShape | None, dict[str, A
 
 
 def _in_phase(
-    first: Float[Array, " channels"], third: Float[Array, " channels"], order: Int[Array, " channels"] | None = None
+    first: Complex[Array, " channels"],
+    third: Complex[Array, " channels"],
+    order: Int[Array, " channels"] | None = None,
 ) -> Float[Array, " channels"]:
     """Return each third harmonic along three times the phase of a first one, over the size of its own first."""
     phases = np.angle(first if order is None else first[order])

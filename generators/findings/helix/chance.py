@@ -19,6 +19,8 @@ from generators.maths.resampling import NullSummary
 
 SEED = 20230714
 FURTHER_DRAWS = 100  # of what judges nothing, and of Gaussian rows, which hardly differ
+LONG = 16_384  # positions; of longer curves, which take as much more time, fewer are drawn
+FEWEST = 99  # draws that have a 99th percentile
 HALF = 0.5  # correlation at the distance that is a curve's memory
 IN_WORDS: dict[Null, str] = {
     "smooth": "featureless curves as smooth as P",
@@ -77,7 +79,7 @@ class HelixDraws(TypedDict):
 
 def draw(P: Float[Array, "n d"]) -> HelixDraws:
     """Return what chance gives for the numbers of P that are claimed about."""
-    nulls, further_nulls = CurveNulls(P, DRAWS, SEED), CurveNulls(P, FURTHER_DRAWS, SEED)
+    nulls, further_nulls = (CurveNulls(P, _draws(most, len(P)), SEED) for most in (DRAWS, FURTHER_DRAWS))
     outliers, _ = curve.outlier_positions(P)
     run = P[curve.longest_run(len(P), outliers)]
     memory = half_life(curve.principal_scores(run, turning.COMPONENTS).values)
@@ -119,6 +121,11 @@ def draw(P: Float[Array, "n d"]) -> HelixDraws:
     }
 
 
+def _draws(most: int, n: int) -> int:
+    """Return how many curves of n positions are drawn."""
+    return most if n <= LONG else min(most, FEWEST)
+
+
 def _stored(found: NullSummary, null: Null) -> StoredChance:
     return {"null": IN_WORDS[null], "median": found.median, "limit": found.limit, "draws": found.draws}
 
@@ -149,20 +156,21 @@ def others_of(P: Float[Array, "n d"]) -> Float[Array, " draws"]:
 def wandering(P: Float[Array, "n d"], run: Float[Array, "rows d"], width: float) -> Float[Array, " draws"]:
     """Return the variance in three components of smoothed noise in channels with the spreads of a run of P."""
     rng, spreads = np.random.default_rng([SEED, 4]), surrogates.channel_spreads(run)
-    curves = (surrogates.smooth_curve(len(P), width, rng, spreads) for _ in range(DRAWS))
+    curves = (surrogates.smooth_curve(len(P), width, rng, spreads) for _ in range(_draws(DRAWS, len(P))))
     return np.array([curve.explained_variance(rows[1:]) or 0.0 for rows in curves])
 
 
 def norm_cvs(rows: Float[Array, "rows d"], width: float) -> Float[Array, " draws"]:
     """Return std/mean of the norms of smoothed noise with the mean and spread of every channel of rows."""
     rng = np.random.default_rng([SEED, 1])
-    curves = surrogates.with_channels_of(rows, width, rng, DRAWS)
+    curves = surrogates.with_channels_of(rows, width, rng, _draws(DRAWS, len(rows)))
     return np.array([curve.coefficient_of_variation(np.linalg.norm(each, axis=1)) for each in curves])
 
 
 def _energy_of_smooth(n: int, width: float) -> float:
     rng = np.random.default_rng([SEED, 2])
     shares = [
-        curve.energy_share(surrogates.smooth_curve(n, width, rng), TOP_ENERGY) for _ in range(FURTHER_DRAWS // 5)
+        curve.energy_share(surrogates.smooth_curve(n, width, rng), TOP_ENERGY)
+        for _ in range(_draws(FURTHER_DRAWS // 5, n))
     ]
     return float(np.median([share or 0.0 for share in shares]))

@@ -192,7 +192,7 @@ def _other_distances(by_distance: Float[Array, "heads distances"], half: int) ->
 
 def _feeding(
     run: Run,
-    ids: Int[Array, "sequences n"],
+    ids: Int[Array, "few n"],
     begins: int,
     half: int,
     scores: dict[str, Float[Array, "sequences heads"]],

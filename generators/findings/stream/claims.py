@@ -5,12 +5,15 @@ import numpy as np
 from generators.base.text import share, two
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
+from generators.findings.nulls import chance
 from generators.findings.stream.measure import StageRow, StreamMetrics
 
 RELIABLE = 0.9  # correlation of the curve from one half of the windows with that from the other
 SHARE = {"holds": 0.05, "partly": 0.02}
 # Share of the variance of a long random walk in many channels in its first three components, 6 / (pi k)^2 each.
 WALK = float(sum(6 / (np.pi * k) ** 2 for k in (1, 2, 3)))
+FEW_ONES = 0.5  # of what a typical direction has
+NEEDS = {"holds": 2.0, "partly": 1.5}
 LOW = {"holds": 0.9, "partly": round(WALK, 2)}
 
 
@@ -90,6 +93,37 @@ def _its_own(measured: Measurements[StreamMetrics]) -> Tested | Untested:
     )
 
 
+def _all_ones(measured: Measurements[StreamMetrics]) -> Tested:
+    found = measured.metrics["all_ones"]
+    by_chance = found["chance"]
+    layer = measured.metrics["middle"]
+    return Tested(
+        found["value"],
+        f"At the middle layer, {layer}, hidden states have {two(found['value'])} times as much in the all-ones "
+        f"direction as in a typical one; 99 % of random directions have more than {two(by_chance['limit'])} times.",
+        form=two,
+        baseline=1.0,
+        chance=chance(by_chance),
+        interval=(found["interval"][0], found["interval"][1]),
+        holds_at=min(by_chance["limit"], FEW_ONES),
+    )
+
+
+def _mean(measured: Measurements[StreamMetrics]) -> Tested | Untested:
+    found = measured.metrics["mean_removed"]
+    if found["times"] is None:
+        return Untested("Shifts of that length in random directions cost the model nothing.")
+    return Tested(
+        found["times"],
+        f"Without the mean of what layer 0 reads ({share(found['share'])} of the squared length), the loss rises by "
+        f"{two(found['cost'])}: {two(found['times'])} times as much as with the costliest of {found['shifts']} "
+        f"random shifts as long ({two(found['random'])}).",
+        form=two,
+        baseline=1.0,
+        interval=(found["times_low"], found["times_high"]),
+    )
+
+
 RULES = (
     Rule(
         id="positions-last",
@@ -131,5 +165,25 @@ RULES = (
         unit="of variance",
         also=f"with a reliability of at least {RELIABLE:g}",
         test=_its_own,
+    ),
+    Rule(
+        id="avoids-all-ones",
+        short="avoids all-ones",
+        statement="The stream avoids the all-ones direction.",
+        value="mean squared cosine of hidden states at layer L/2 with the all-ones vector, times d",
+        sense="at most",
+        holds_as=f"what 99 % of vectors of random signs exceed, and at most {FEW_ONES:g}",
+        unit="times a typical direction's",
+        test=_all_ones,
+    ),
+    Rule(
+        id="needs-the-mean",
+        short="needs the mean",
+        statement="The model needs the mean of its embeddings.",
+        value="cost of taking away the mean of what layer 0 reads, over that of the costliest random shift as long",
+        holds=NEEDS["holds"],
+        partly=NEEDS["partly"],
+        unit="times a random shift's cost",
+        test=_mean,
     ),
 )

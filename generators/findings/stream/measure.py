@@ -6,10 +6,13 @@ from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
 from generators.findings.inputs import Inputs, model_of
-from generators.findings.measured import Measurements, table_of
+from generators.findings.measured import Interval, Measurements, StoredChance, table_of
 from generators.findings.nonconstant_rows import nonconstant_positions
-from generators.findings.running import FOLDS, SEED, Ran, folds_of, ran
+from generators.findings.nulls import DRAWS, drawn
+from generators.findings.running import FOLDS, SEED, Ran, first_windows, folds_of, ran
+from generators.findings.stream.mlps import MlpRow, mlp_rows
 from generators.findings.stream.moments import Moments
+from generators.findings.stream.removed import MeanRemoved, mean_removed
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
 from generators.maths.resampling import chance, jackknife
@@ -19,6 +22,7 @@ from generators.maths.turning import look_back, offsets, planes, winding
 WINDOWS = 256
 COMPONENTS = 8
 LOOK_BACK = 10  # tokens
+MLP_WINDOWS = 64
 ROTATIONS = 199  # of one side, for the incoherence that chance gives
 
 
@@ -27,7 +31,8 @@ class StageRow(TypedDict):
 
     `share` is that of the variance between positions, `winding` how often the curve goes round (the strongest plane's
     share x turns x steadiness), `look_back_gain` that of a rotation over predicting no movement, ten tokens back,
-    `in_P` the share of the curve's energy in the leading directions of P.
+    `in_P` the share of the curve's energy in the leading directions of P, `along_ones` the mean squared
+    cosine of states with the vector of ones, times d.
     """
 
     layer: int
@@ -44,6 +49,18 @@ class StageRow(TypedDict):
     participation_ratio: float
     decoded: float
     incoherence: float
+    along_ones: float
+
+
+class AllOnes(TypedDict):
+    """How much of the states at the middle lies along the vector of ones, which centering in a layer norm removes.
+
+    `value` is the mean squared cosine times d, with its 95 % interval; `chance` is that of vectors of random signs.
+    """
+
+    value: float
+    interval: Interval
+    chance: StoredChance
 
 
 class Incoherence(TypedDict):
@@ -62,13 +79,18 @@ class StreamMetrics(TypedDict):
     incoherence_by_chance: Incoherence
     has_position_embedding: bool
     chance_in_P: float | None
+    all_ones: AllOnes
+    mlps: list[MlpRow]
+    mean_removed: MeanRemoved
     ran: Ran
 
 
 def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
     """Measure the mean hidden state at each position over 256 windows, layer by layer.
 
-    Reads `position_embedding` (n, d) where there is one, to compare directions.
+    On the first of these windows also what the MLPs write for one token at different positions, and what is lost with
+    the mean of what the first block is given. Reads `position_embedding` (n, d) where there is one, to compare
+    directions.
     """
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED)
@@ -83,16 +105,23 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
         rows.append(row)
         points.append(scores)
     middle = n_layer // 2
+    mlps = mlp_rows(run, first_windows(windows, MLP_WINDOWS))
     metrics = StreamMetrics(
         layers=rows,
         middle=middle,
         incoherence_by_chance=_chance(stages[middle]),
         has_position_embedding=basis is not None,
         chance_in_P=None if basis is None else basis.shape[1] / d,
+        all_ones=_all_ones(stages[middle]),
+        mlps=mlps,
+        mean_removed=mean_removed(run, windows, *stages[0].mean()),
         ran=ran(run, windows),
     )
-    table = table_of("Positions by layer", list(StageRow.__annotations__), rows)
-    return Measurements(metrics, {"layers": table}, {"curves": np.stack(points).astype(np.float32)})
+    tables = {"layers": table_of("Positions by layer", list(StageRow.__annotations__), rows)}
+    if mlps:
+        title = "What the MLPs write, by position and by token"
+        tables["mlps"] = table_of(title, list(MlpRow.__annotations__), mlps)
+    return Measurements(metrics, tables, {"curves": np.stack(points).astype(np.float32)})
 
 
 def _basis(inputs: Inputs) -> Float[Array, "d k"] | None:
@@ -127,6 +156,7 @@ def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> t
         participation_ratio=float(1 / np.sum(ratio**2)) if ev3 else 0.0,
         decoded=moments.decoded(),
         incoherence=_largest_cosine(*_sides(moments)),
+        along_ones=float(moments.along(_ones(moments.d))[0]),
     )
     return row, np.pad(scores[:, :3], ((0, 0), (0, max(0, 3 - scores.shape[1]))))
 
@@ -168,3 +198,19 @@ def _chance(moments: Moments) -> Incoherence:
         drawn.append(_largest_cosine(span @ turned.T, contexts))
     null = chance(np.array(drawn), "at most")
     return Incoherence(median=null.median, limit=null.limit, draws=null.draws)
+
+
+def _ones(d: int) -> Float[Array, "1 d"]:
+    return np.ones((1, d))
+
+
+def _all_ones(moments: Moments) -> AllOnes:
+    """Return how much of the states lies along the vector of ones, and along vectors of random signs."""
+    value = float(moments.along(_ones(moments.d))[0])
+    without = np.array([moments.along(_ones(moments.d), fold)[0] for fold in range(FOLDS)])
+    signs = np.random.default_rng(SEED).choice([-1.0, 1.0], (DRAWS, moments.d))
+    return AllOnes(
+        value=value,
+        interval=list(jackknife(without, value, moments.counts())),
+        chance=drawn("vectors of random signs", moments.along(signs), "at most"),
+    )

@@ -22,12 +22,14 @@ class Moments:
     squares: Float[Array, " folds"] = field(init=False)
     grams: Float[Array, "folds d d"] = field(init=False)
     contexts: Float[Array, "windows d"] = field(init=False)  # means over positions
+    directions: Float[Array, "folds d d"] = field(init=False)  # Gram matrices of states of unit length
 
     def __post_init__(self) -> None:
         self.sums = np.zeros((FOLDS, self.n, self.d), np.float32)
         self.squares = np.zeros(FOLDS)
         self.grams = np.zeros((FOLDS, self.d, self.d))
         self.contexts = np.zeros((len(self.folds), self.d))
+        self.directions = np.zeros((FOLDS, self.d, self.d), np.float32)
 
     def add(self, begin: int, states: Float[Array, "batch n d"]) -> None:
         """Add the windows `begin`, `begin` + 1, ...; each by itself, so that batches make no difference."""
@@ -38,6 +40,9 @@ class Moments:
             self.grams[fold] += gram
             self.squares[fold] += float(np.trace(gram, dtype=np.float64))
             self.contexts[window] = state.mean(axis=0, dtype=np.float64)
+            lengths = np.linalg.norm(state, axis=1, keepdims=True)
+            unit = np.divide(state, lengths, out=np.zeros_like(state), where=lengths > 0)
+            self.directions[fold] += unit.T @ unit
 
     def counts(self) -> Float[Array, " folds"]:
         """Return how many windows each fold has."""
@@ -53,6 +58,21 @@ class Moments:
         counts = self.counts()
         even, odd = (self.sums[i::2].sum(axis=0, dtype=np.float64) / counts[i::2].sum() for i in (0, 1))
         return even, odd
+
+    def mean(self) -> tuple[Float[Array, " d"], float]:
+        """Return the mean of all states, and the share of its squared length in their mean squared length."""
+        mean = self.position_means().mean(axis=0)
+        whole = float(self.squares.sum()) / (self.counts().sum() * self.n)
+        return mean, float(mean @ mean) / whole if whole > 0 else 0.0
+
+    def along(
+        self, directions: Float[Array, "directions d"], without: int | None = None
+    ) -> Float[Array, " directions"]:
+        """Return the mean squared cosine of states with each of some directions, times d: 1 is what chance gives."""
+        gram = _without(self.directions, without).sum(axis=0, dtype=np.float64)
+        energies = np.einsum("kd,de,ke->k", directions, gram, directions, optimize=True)
+        whole = np.sum(directions**2, axis=1) * _without(self.counts(), without).sum() * self.n
+        return energies * self.d / whole
 
     def share(self, without: int | None = None) -> float:
         """Return the share of the variance that lies between positions, freed of sampling noise.
