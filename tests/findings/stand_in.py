@@ -22,7 +22,7 @@ class StandIn:
     Where `states` is given, it makes the stream: of a stage and token ids, (windows, n, d). `attend` likewise makes
     attention, of a layer, token ids and the heads of all layers that are silenced. The loss grows by `pairs[pair]`
     for every rotary pair that stands still, and by the squared length of what shifts the stream, `needs_mean` times
-    more along the vector of ones. `mlps` makes what MLPs write, of a layer and token ids.
+    more along the vector of ones. `mlps` makes what MLPs write, of a layer and token ids, which are few.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class StandIn:
         self._mlps, self._needs_mean, self._by = mlps, needs_mean, np.zeros(architecture.d_model)
         self._affords = affords  # windows
         self._silenced: set[tuple[int, int]] = set()
-        ids = np.random.default_rng(5).integers(3, vocab, 64 * length).astype(np.int32)
+        ids = np.random.default_rng(5).integers(3, vocab if mlps is None else 11, 64 * length).astype(np.int32)
         self.text = TokenizedText("a text of random tokens", "0" * 64, ids)
         self.record = {"torch": "none"}
         self.begin(600)

@@ -96,6 +96,7 @@ def scenes() -> dict[str, Inputs]:
         return StandIn(arch, weights["position_embedding"], log_frequency=log_frequency, **given)
 
     seen = {"looks": looks, "shares": shares, "never": CLUMP}
+    seen["mlps"] = lambda layer, ids: np.random.default_rng(layer).standard_normal((*ids.shape, D))
     return {
         "gaussian": Inputs(gaussian, arch, vocabulary(), frequencies(), run(gaussian, arch)),
         "planted": Inputs(planted, falling, vocabulary(), frequencies(), run(planted, falling, **seen)),

@@ -12,6 +12,7 @@ from generators.drawing.interactive import Colouring, Curve, Rows
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 from generators.findings.stream.measure import StageRow, StreamMetrics
+from generators.findings.stream.mlps import MlpRow
 
 MOST_PANELS = 8
 LINES = (
@@ -26,7 +27,7 @@ def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
     """Return the curve layer by layer, to be turned, and its numbers by layer."""
     rows = measured.metrics["layers"]
     curves = same_signs(measured.arrays["curves"])
-    return [
+    drawn = [
         Figure(
             "stream-curves",
             "The curve of positions, layer by layer",
@@ -35,6 +36,9 @@ def figures(measured: Measurements[StreamMetrics]) -> list[Figure]:
         ),
         Figure("stream-by-layer", "Positions by layer", partial(draw_lines, rows)),
     ]
+    if "mlps" in measured.tables:
+        drawn.append(Figure("stream-mlps", "What the MLPs write", partial(draw_mlps, measured.metrics["mlps"])))
+    return drawn
 
 
 def draw_curves(curves: Float[Array, "layers m 3"]) -> Any:
@@ -107,6 +111,25 @@ def draw_lines(rows: list[StageRow]) -> Any:
     ax.set_ylim(min(0, ax.get_ylim()[0]), 1.02)
     ax.set_xticks(layers)
     ax.set_xlabel("layer that is given the stream; the last is what comes out")
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def draw_mlps(rows: list[MlpRow]) -> Any:
+    """Draw by layer what share of what the MLP writes lies between tokens, and between positions."""
+    figure, ax = style.plot(width=6.8, height=3.0)
+    layers = [row["layer"] for row in rows]
+    ax.plot(
+        layers, [row["token"] for row in rows], "s-", ms=4, lw=1.2, color=style.COLOURS[1], label="between tokens"
+    )
+    positions = [row["position"] for row in rows]
+    ax.plot(layers, positions, "o-", ms=4, lw=1.2, color=style.COLOURS[0], label="between positions,\nsame token")
+    low, high = ([row[end] for row in rows] for end in ("position_low", "position_high"))
+    ax.fill_between(layers, low, high, color=style.COLOURS[0], alpha=0.2, lw=0)
+    ax.set_ylim(min(0, ax.get_ylim()[0]), 1.02)
+    ax.set_xticks(layers)
+    ax.set_xlabel("layer")
+    ax.set_ylabel("share of variance")
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
