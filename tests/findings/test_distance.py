@@ -89,7 +89,7 @@ def test_a_first_layer_that_knows_distances_without_positions_is_a_contradiction
     assert claims_of(measured(attend(0.5)))["first-layer-blind"].verdict == "untested"
 
 
-def test_attention_that_is_rounded_to_nothing_counts_as_very_small():
+def test_masked_scores_count_as_very_small():
     def steep(layer, ids, silenced):
         scores = -40.0 * (np.arange(N)[:, None] - np.arange(N))
         weights = softmax(np.where(scores > 0, -np.inf, scores), axis=-1).astype(np.float32)
