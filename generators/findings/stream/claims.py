@@ -111,13 +111,13 @@ def _all_ones(measured: Measurements[StreamMetrics]) -> Tested:
 
 def _mean(measured: Measurements[StreamMetrics]) -> Tested | Untested:
     found = measured.metrics["mean_removed"]
+    unit = "in 1 − cosine" if found["unit"] == "1 - cosine" else found["unit"]
     if found["times"] is None:
         return Untested("Shifts of that length in random directions cost the model nothing.")
     return Tested(
         found["times"],
-        f"Without the mean of what layer 0 reads ({share(found['share'])} of the squared length), the loss rises by "
-        f"{two(found['cost'])}: {two(found['times'])} times as much as with the costliest of {found['shifts']} "
-        f"random shifts as long ({two(found['random'])}).",
+        f"Taking away the mean of what layer 0 reads costs {two(found['cost'])} {unit}, {two(found['times'])} times "
+        f"as much as the costliest of {found['shifts']} random shifts of the same length ({two(found['random'])}).",
         form=two,
         baseline=1.0,
         interval=(found["times_low"], found["times_high"]),
