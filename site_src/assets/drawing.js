@@ -23,6 +23,7 @@ const FONT =
   'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", "Noto Sans", "Segoe UI Symbol", "Apple Symbols", ' +
   '"Noto Sans Symbols", "Noto Sans Symbols 2", sans-serif';
 const SIZE = 13; // pixels of text
+const SMALLEST = 9; // of text that would not fit
 const SHARPEST = 2; // pixels of a canvas per pixel of the page
 const NEAR = 14; // pixels from which a pointer reaches a mark
 
@@ -348,8 +349,10 @@ export function axes(pen, style, { left, top, right, bottom }, x, y) {
     pen.text(line, (left + right) / 2, bottom + 22 + i * 15, { fill: colour, align: "center", baseline: "top" }),
   );
   if (y.title) {
-    const place = { fill: colour, align: "center", baseline: "bottom", angle: -Math.PI / 2 };
-    pen.text(y.title, left - widest - 12, (top + bottom) / 2, place);
+    const middle = (top + bottom) / 2;
+    const size = Math.max(SMALLEST, SIZE * Math.min(1, (2 * middle) / wide(y.title))); // the picture's edge is at 0
+    const place = { fill: colour, size, align: "center", baseline: "bottom", angle: -Math.PI / 2 };
+    pen.text(y.title, left - widest - 12, middle, place);
   }
 }
 

@@ -91,7 +91,7 @@ def search_norms(arrays: dict[str, Array], n_tokens: int) -> Scatter:
         groups = [Group(name, i, ids[p], x[p], y[p], names[p]) for i, (name, p) in enumerate(parts)]
     else:
         groups = [Group("exceptions", 0, ids, x, y)]
-    x_label, y_label = "norm of the token's input embedding", "norm of the output embedding it yields"
+    x_label, y_label = "norm of the token's input embedding", "norm of the returned token"
     return Scatter(x_label, y_label, tuple(groups), n_tokens, diagonal=True)
 
 
@@ -118,7 +118,7 @@ def draw_norms(arrays: dict[str, Array]) -> Any:
             )
     ends = min(x.min(), y.min()), max(x.max(), y.max())
     ax.plot(ends, ends, "--", color=style.INK, lw=0.8, alpha=0.6)
-    ax.set(xlabel="norm of the token's input embedding", ylabel="norm of the output embedding it yields")
+    ax.set(xlabel="norm of the token's input embedding", ylabel="norm of the returned token")
     if "group" in arrays:
         ax.legend()
     return figure
