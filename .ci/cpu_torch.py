@@ -38,7 +38,7 @@ def main() -> None:
         if metadata.version("torch").partition("+")[0] == pin.removeprefix("torch=="):
             return
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    command = [*pip, "install", "--no-deps", "--index-url", index, pin]
+    command = [*pip, "install", "--no-compile", "--no-deps", "--index-url", index, pin]
     if not answers(f"{index}/torch/") or subprocess.run(command, check=False).returncode:
         print(f"{index} doesn't offer {pin} now: pip installs the package index's build.", flush=True)
 

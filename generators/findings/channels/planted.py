@@ -37,7 +37,7 @@ CONTROLS = Controls(
     ),
     preserved_by={
         "few-channels": {
-            "lognormal channel scales": "A few channels that are so loud do hold most of P now and then."
+            "lognormal channel scales": "When channel scales vary this much, a few channels sometimes hold most of P."
         }
     },
 )

@@ -51,8 +51,8 @@ def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
     clump, null = m["clump"], chance(m["chance"]["clump"])
     if clump is None:
         answer = (
-            f"No {FEWEST_MEMBERS} tokens form a cluster: {m['crowded']} tokens have nine others within half the "
-            f"typical distance to the nearest ({two(m['typical_distance'])})."
+            f"No {FEWEST_MEMBERS} tokens form a cluster: {m['crowded']} tokens have nine others within "
+            f"{two(m['typical_distance'] / 2)}, half the typical distance from a token to its nearest neighbor."
         )
         return Tested(None, answer, chance=null)
     sure = known(m, clump)

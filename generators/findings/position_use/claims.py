@@ -37,9 +37,9 @@ def _tested(
         cost = f"raises 1 − cosine by {two(found['cost'])}"
     how = f"{what} {cost}, {share(found['share'])} of the cost of removing {whole}"
     if beside is not None:
-        how += f" (with {chance}, {share(beside['share'])})"
+        how += f" ({share(beside['share'])} with {chance})"
     if table:
-        how += f" and {share(found['damage'])} of that of removing all"
+        how += f", and {share(found['damage'])} of the cost of removing all positions"
     return Tested(
         found["share"],
         f"{how}.",

@@ -30,15 +30,15 @@ def _tested(
     found = damage_of(metrics, "fastest", turning)
     if by_chance is None and found["damage"] <= worst:
         return Untested(
-            f"{what} costs {share(found['damage'])} of stopping all {metrics['pairs']} pairs, but there are too few "
+            f"{what} costs {share(found['damage'])} of what stopping all {metrics['pairs']} pairs costs, but there are too few "
             "other sets of pairs to show that speed is the reason."
         )
     beside = ""
     if by_chance is not None:
-        beside = f"; random pairs {share(by_chance['median'])} (1st percentile {share(by_chance['limit'])})"
+        beside = f"; with random pairs, it is {share(by_chance['median'])} (1st percentile {share(by_chance['limit'])})"
     return Tested(
         found["damage"],
-        f"{what} costs {share(found['damage'])} of stopping all {metrics['pairs']} pairs{beside}.",
+        f"{what} costs {share(found['damage'])} of what stopping all {metrics['pairs']} pairs costs{beside}.",
         form=share,
         chance=chance(by_chance),
         partly_limit=None if by_chance is None else by_chance["median"],
