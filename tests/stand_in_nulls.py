@@ -164,8 +164,9 @@ def silencing_at_random(rng: np.random.Generator) -> Verdicts:
 def directions_at_random(rng: np.random.Generator) -> Verdicts:
     """Positions are a random walk, contexts point anywhere, no direction differs from others, nor do its costs.
 
-    Tokens and contexts have more variance in some directions than in others, and shifts along some cost more; these
-    directions are drawn anew for each.
+    Contexts have more variance in some directions than in others, and shifts along some cost more; these directions
+    are drawn anew for each. Tokens vary alike in all directions: what their sample adds to the means of positions and
+    of contexts must not lie in the same few.
     """
     n, layers = 64, 2
     arch = synthetic.architecture(n, D, layers)
@@ -175,8 +176,8 @@ def directions_at_random(rng: np.random.Generator) -> Verdicts:
 
     def states(stage: int, ids: Array) -> Array:
         drawn = np.random.default_rng([seed, stage])
-        contexts, tokens = (drawn.standard_normal((len(ids), m, D)) @ spread for m in (1, n))
-        return curve + mean + contexts + tokens
+        contexts, tokens = (drawn.standard_normal((len(ids), m, D)) for m in (1, n))
+        return curve + mean + contexts @ spread + tokens
 
     run: Any = StandIn(arch, None, kind=None, length=n, states=states, shifts=(axes * UNEVEN) @ axes.T)
     only = ["curve-stays-low-dimensional", "positions-and-contexts-apart", "avoids-all-ones", "needs-the-mean"]
