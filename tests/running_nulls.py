@@ -1,13 +1,14 @@
-"""Nulls for findings that run the model: models before their training, and a trained one, its tested part exchanged.
+"""Nulls for findings that run the model: untrained models, a trained one with the tested part exchanged, stand-ins.
 
 A model before its training is a GPT-2 with the weights that it starts with, run on tokens drawn at random. The
 trained one is `stdlib-gpt2`: it is recorded once, and each trial exchanges what a claim speaks of: offsets,
-heads within their layers, channels, tokens, positions within windows, groups and directions of positions.
+heads within their layers, channels, tokens, positions within windows, groups and directions of positions, directions
+of the stream. `tests/stand_in_nulls.py` has the stand-ins, for claims whose conditions neither of these meets.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,7 @@ from generators.maths.curve import grouped
 from generators.runner.texts import TextWindows, TokenizedText
 from generators.tokens.frequency import TokenFrequency
 from tests import synthetic
+from tests.stand_in_nulls import STAND_INS
 
 Array = np.ndarray
 Trial = Callable[[int, frozenset[str]], Iterator[tuple[str, str]]]
@@ -286,13 +288,18 @@ def tokens_exchanged(rng: np.random.Generator) -> dict[str, str]:
 
 
 class Recorded:
-    """A run of which only hidden states can be seen, positions of every window in any order."""
+    """Hidden states as recorded, positions of every window in any order, all turned by one random rotation.
+
+    Shifts are those of the trained model itself, so the mean of what was turned is a shift in a random direction.
+    """
 
     def __init__(self, rng: np.random.Generator) -> None:
         states = trained().states()
-        count, n, _ = states[0].shape
+        count, n, d = states[0].shape
         orders = rng.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
-        self._states = [np.take_along_axis(each, orders[:, :, None], axis=1) for each in states]
+        rotation = np.linalg.qr(rng.standard_normal((d, d)))[0].astype(np.float32)
+        self._states = [np.take_along_axis(each, orders[:, :, None], axis=1) @ rotation for each in states]
+        self._few = trained().some_windows(rng)
         self._windows = TextWindows(np.zeros((count, n), np.int32), (0, n), trained().windows.files[:count])
         self.text, self.record = trained().run.text, trained().run.record
 
@@ -303,13 +310,21 @@ class Recorded:
         for stage, states in enumerate(self._states):
             see(stage, 0, states)
 
+    def mlp_outputs(self, ids: Array, see: Callable[[int, int, Array], None]) -> bool:
+        return False
+
+    def loss(self, windows: Any) -> Any:
+        return trained().run.loss(self._few)
+
+    def shifted(self, by: Array) -> AbstractContextManager[None]:
+        return trained().run.shifted(by)
+
 
 def order_exchanged(rng: np.random.Generator) -> dict[str, str]:
-    """Positions of every window in an order of its own; read with P, and as a model without one."""
+    """Positions of every window in an order of its own, directions turned; with P, and as a model without one."""
     run: Any = Recorded(rng)
-    with_P = Inputs({"position_embedding": trained().P}, trained().sizes, run=run)
-    found = {claim.id: claim.verdict for claim in synthetic.claims_on(stream.FINDING, with_P)}
-    measured = stream.FINDING.measure(with_P)
+    measured = stream.FINDING.measure(Inputs({"position_embedding": trained().P}, trained().sizes, run=run))
+    found = synthetic.verdicts(stream.FINDING, measured)
     without = {**measured.metrics, "has_position_embedding": False}
     return found | judged(stream.FINDING, without, measured.arrays, ["makes-its-own-positions"])
 
@@ -330,6 +345,16 @@ def exchanged(seed: int, names: frozenset[str]) -> Iterator[tuple[str, str]]:
             yield from exchange(np.random.default_rng([seed, len(name)])).items()
 
 
+# Stand-ins
+
+
+def stand_ins(seed: int, names: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Yield every verdict on stand-ins with the tested part drawn at random."""
+    for name, draws in STAND_INS.items():
+        for draw in draws if name in names else ():
+            yield from draw(np.random.default_rng([seed, len(name)])).items()
+
+
 RUNNING_NULLS = (
     RunningNull(
         "a model before its training",
@@ -337,7 +362,10 @@ RUNNING_NULLS = (
         {
             "positions-last": "the residual stream carries P, which starts as large as the token embedding",
             "positions-foretell-heads": "attention on text contains what positions alone make of it, trained or not",
+            "needs-the-mean": "the unembedding is the token embedding, so the mean of what is read favors frequent "
+            "tokens, trained or not",
         },
     ),
     RunningNull("a trained model, the tested part exchanged", exchanged),
+    RunningNull("a stand-in, the tested part drawn at random", stand_ins),
 )

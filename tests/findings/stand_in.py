@@ -22,7 +22,8 @@ class StandIn:
     Where `states` is given, it makes the stream: of a stage and token ids, (windows, n, d). `attend` likewise makes
     attention, of a layer, token ids and the heads of all layers that are silenced. The loss grows by `pairs[pair]`
     for every rotary pair that stands still, and by the squared length of what shifts the stream, `needs_mean` times
-    more along the vector of ones. `mlps` makes what MLPs write, of a layer and token ids, which are few.
+    more along the vector of ones; `shifts` (d, d) is the quadratic form where it is another one. `mlps` makes what
+    MLPs write, of a layer and token ids, which are few.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class StandIn:
         pairs: Sequence[float] = (),
         mlps: Callable[[int, Array], Array] | None = None,
         needs_mean: float = 0.0,
+        shifts: Array | None = None,
         affords: int = 32,
     ) -> None:
         self.architecture, self.position_kind, self.predicts = architecture, kind, predicts
@@ -59,7 +61,9 @@ class StandIn:
         self._looks, self._shares, self._never = looks, shares, list(never)
         self._states, self._attend, self._pairs = states, attend, np.asarray(pairs, float)
         self._still: list[int] = []
-        self._mlps, self._needs_mean, self._by = mlps, needs_mean, np.zeros(architecture.d_model)
+        d = architecture.d_model
+        self._mlps, self._by = mlps, np.zeros(d)
+        self._shifts = np.eye(d) + needs_mean * np.ones((d, d)) / d if shifts is None else shifts
         self._affords = affords  # windows
         self._silenced: set[tuple[int, int]] = set()
         ids = np.random.default_rng(5).integers(3, vocab if mlps is None else 11, 64 * length).astype(np.int32)
@@ -219,5 +223,5 @@ class StandInLoss:
                 see(window, logits - np.logaddexp.reduce(logits, axis=1, keepdims=True), row)
         wobble = 1 + run._noise * np.random.default_rng(3).standard_normal(len(ids))
         costs = sum(run._costs.get(c, 0.0) for c in run._held) + run._pairs[run._still].sum()
-        costs += run._by @ run._by + run._needs_mean * run._by.sum() ** 2 / len(run._by)
+        costs += run._by @ run._shifts @ run._by
         return 2 + wobble * (run._needs * run.off + costs)

@@ -1,0 +1,255 @@
+"""Stand-ins that meet a claim's conditions, with what the claim is about drawn at random.
+
+Some claims ask for something that untrained models lack: rotations, a head that copies, a channel that carries
+position. Here it is planted, and what the claim says of it is drawn alike for it and for everything beside it.
+Costs are drawn so that a few parts have most of the whole: only then can one part reach a threshold by accident.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+from scipy.special import softmax
+
+from generators.base.architecture import Rotary
+from generators.findings import anchor, distance, induction, position_line, rogue, rotary_use, stream
+from generators.findings.contract import Finding
+from generators.findings.inputs import Inputs
+from generators.tokens.frequency import TokenFrequency
+from tests import synthetic
+from tests.findings.by_reference import attention_to
+from tests.findings.stand_in import StandIn
+
+Array = np.ndarray
+Verdicts = dict[str, str]
+D, V = 128, 400  # channels and tokens
+SPARSE = 0.25  # shape of the gamma distribution that amounts are drawn from
+UNEVEN = 1 / np.arange(1, D + 1)  # variances of directions
+
+
+def amounts(rng: np.random.Generator, count: int) -> Array:
+    """Return shares of a whole, drawn alike for all parts; a few parts have most of it."""
+    drawn = rng.gamma(SPARSE, size=count)
+    return drawn / drawn.sum()
+
+
+def turned(rng: np.random.Generator) -> Array:
+    """Return random orthonormal axes (d, d)."""
+    return np.linalg.qr(rng.standard_normal((D, D)))[0]
+
+
+def walk(rng: np.random.Generator, n: int) -> Array:
+    """Return a random walk (n, d) of variance 1 in the mean channel."""
+    steps = rng.standard_normal((n, D)).cumsum(axis=0)
+    return steps / np.sqrt(steps.var(axis=0).mean())
+
+
+def verdicts(finding: Finding[Any], inputs: Inputs, only: Iterable[str] | None = None) -> Verdicts:
+    """Return the verdicts of some claims, all of them by default."""
+    found = synthetic.verdicts(finding, finding.measure(inputs))
+    return {claim: found[claim] for claim in (found if only is None else only)}
+
+
+def seed_of(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**31))
+
+
+def pairs_at_random(rng: np.random.Generator) -> Verdicts:
+    """Rotary pairs cost what has nothing to do with their speed; heads use pairs that have nothing to do with it."""
+    n, layers, heads, pairs = 72, 4, 8, 16
+    d = 2 * pairs * heads
+    turns = Rotary(2 * pairs, tuple(2 * np.pi * 10000 ** (np.arange(pairs) / pairs)))
+    arch = replace(synthetic.architecture(n, d, layers, heads), positions="rotary", rotary=(turns,) * layers)
+    weights = {}
+    for layer in range(layers):
+        sizes = np.sqrt(pairs * np.array([amounts(rng, pairs) for _ in range(heads)]))
+        for name, scale in (("q", np.hstack([sizes, sizes])), ("k", 1.0)):
+            drawn = rng.standard_normal((d, heads, 2 * pairs)) * scale * np.sqrt(2 / d)
+            weights[f"blocks.{layer}.attn.{name}"] = drawn.reshape(d, -1).astype(np.float32)
+        weights[f"blocks.{layer}.ln1.gain"] = np.ones(d, np.float32)
+    seed = seed_of(rng)
+
+    def states(stage: int, ids: Array) -> Array:
+        return np.random.default_rng([seed, stage]).standard_normal((*ids.shape, d)).astype(np.float32)
+
+    def attend(layer: int, ids: Array, silenced: set[tuple[int, int]]) -> Array:
+        return np.stack([attention_to(rows, weights, arch, layer) for rows in states(layer, ids)])
+
+    costs = amounts(rng, pairs)
+    run: Any = StandIn(arch, None, kind="rotary", length=n, states=states, attend=attend, pairs=costs)
+    return verdicts(rotary_use.FINDING, Inputs(weights, arch, run=run))
+
+
+def distances_at_random(rng: np.random.Generator) -> Verdicts:
+    """A model without positions whose heads, those of the first layer too, score distances by any share."""
+    n, layers, heads = 136, 2, 4
+    arch = replace(synthetic.architecture(n, D, layers, heads), positions="none")
+    back = np.arange(n)[:, None] - np.arange(n)
+    profiles = gaussian_filter1d(rng.standard_normal((layers, heads, n)), 5, axis=-1)
+    profiles /= profiles[..., : distance.measure.REACH].std(axis=-1, keepdims=True)
+    shares, seed = rng.random((layers, heads, 1, 1)), seed_of(rng)
+
+    def attend(layer: int, ids: Array, silenced: set[tuple[int, int]]) -> Array:
+        content = np.random.default_rng([seed, layer]).standard_normal((len(ids), heads, n, n))
+        scores = np.sqrt(shares[layer]) * profiles[layer][:, back] + np.sqrt(1 - shares[layer]) * content
+        return softmax(np.where(back < 0, -np.inf, scores), axis=-1)
+
+    run: Any = StandIn(arch, None, kind=None, length=n, attend=attend, affords=8)
+    return verdicts(distance.FINDING, Inputs({}, arch, run=run), ["first-layer-blind"])
+
+
+class Repeating(StandIn):
+    """Predicts a token seen twice, less so by `parts[layer, head]` for every head that is silenced."""
+
+    parts: Array
+
+    def _logits(self, row: Array) -> Array:
+        half = len(row) // 2
+        left = 1 - sum(self.parts[head] for head in self._silenced)
+        wanted = np.log(V) * (1 - 0.9 * left)  # nats per token
+        logits = np.zeros((len(row), V), np.float32)
+        logits[np.arange(half - 1, len(row)), row[: len(row) - half + 1]] = np.log((V - 1) / np.expm1(wanted))
+        return logits
+
+
+def evenly(n: int) -> Array:
+    """Return attention (n, n) that is the same for all earlier tokens."""
+    below = np.tril(np.ones((n, n)))
+    return below / below.sum(axis=1, keepdims=True)
+
+
+def looking_at_random(rng: np.random.Generator) -> Verdicts:
+    """Every head looks back by a distance of its own, any as likely as that to what followed the same token."""
+    n, layers, heads = 256, 2, 4
+    arch = synthetic.architecture(n, D, layers, heads)
+    nearest, farthest = induction.measure.NEAREST, n // 2 - 1
+    offsets = rng.integers(nearest, farthest + 1, (layers, heads))
+    shares = rng.random((layers, heads))
+
+    def attend(layer: int, ids: Array, silenced: set[tuple[int, int]]) -> Array:
+        looks = [
+            (1 - share) * evenly(n) + share * np.eye(n, k=-int(offset))
+            for share, offset in zip(shares[layer], offsets[layer], strict=True)
+        ]
+        return np.broadcast_to(np.stack(looks), (len(ids), heads, n, n))
+
+    run: Any = StandIn(arch, None, kind=None, length=n, attend=attend, affords=4)
+    return verdicts(induction.FINDING, Inputs({}, arch, run=run), ["some-head-copies"])
+
+
+def silencing_at_random(rng: np.random.Generator) -> Verdicts:
+    """A head copies and one looks at the previous token; silencing any head takes amounts drawn alike for all."""
+    n, layers, heads, copying = 64, 6, 8, 3
+    arch = synthetic.architecture(n, D, layers, heads, vocab_size=V)
+    copier, previous = (copying, int(rng.integers(heads))), divmod(int(rng.integers(copying * heads)), heads)
+    takes = amounts(rng, copying * heads).reshape(copying, heads)
+    noise = 1 + 0.1 * rng.standard_normal((layers, heads, n, n))
+
+    def attend(layer: int, ids: Array, silenced: set[tuple[int, int]]) -> Array:
+        looks = evenly(n) * noise[layer]
+        left = 1 - sum(takes[head] for head in silenced if head[0] < copying)
+        for (at, head), share, offset in ((previous, 0.6, 1), (copier, 0.4 * left, n // 2 - 1)):
+            if at == layer:
+                looks[head] = (1 - share) * looks[head] + share * np.eye(n, k=-offset)
+        return np.broadcast_to(looks, (len(ids), heads, n, n))
+
+    stand_in = Repeating(arch, None, kind=None, length=n, attend=attend, affords=induction.measure.SETS)
+    stand_in.parts = amounts(rng, layers * heads).reshape(layers, heads)
+    run: Any = stand_in
+    return verdicts(induction.FINDING, Inputs({}, arch, run=run), ["repeats-need-that-head", "fed-by-previous-token"])
+
+
+def directions_at_random(rng: np.random.Generator) -> Verdicts:
+    """Positions are a random walk, contexts point anywhere, no direction differs from others, nor do its costs.
+
+    Contexts have more variance in some directions than in others, and shifts along some cost more; these directions
+    are drawn anew for each. Tokens vary alike in all directions: what their sample adds to the means of positions and
+    of contexts must not lie in the same few.
+    """
+    n, layers = 64, 2
+    arch = synthetic.architecture(n, D, layers)
+    curve, mean, seed = walk(rng, n), rng.standard_normal(D), seed_of(rng)
+    spread = np.sqrt(UNEVEN * D / UNEVEN.sum())[:, None] * turned(rng)
+    axes = turned(rng)
+
+    def states(stage: int, ids: Array) -> Array:
+        drawn = np.random.default_rng([seed, stage])
+        contexts, tokens = (drawn.standard_normal((len(ids), m, D)) for m in (1, n))
+        return curve + mean + contexts @ spread + tokens
+
+    run: Any = StandIn(arch, None, kind=None, length=n, states=states, shifts=(axes * UNEVEN) @ axes.T)
+    only = ["curve-stays-low-dimensional", "positions-and-contexts-apart", "avoids-all-ones", "needs-the-mean"]
+    return verdicts(stream.FINDING, Inputs({}, arch, run=run), only)
+
+
+def curves_at_random(rng: np.random.Generator) -> Verdicts:
+    """Positions are a random curve, smooth over a twentieth to a fifth of the text; then one channel has them.
+
+    What it costs to hold a channel is drawn alike for all.
+    """
+    n, layers = 60, 2
+    arch = synthetic.architecture(n, D, layers)
+    width = n * rng.uniform(0.05, 0.2)
+    curve = gaussian_filter1d(rng.standard_normal((n, D)), width, axis=0)
+    curve *= 3 / np.sqrt(curve.var(axis=0).mean())
+    carried = walk(rng, n)
+    carried[:, rng.integers(D)] += 20 * np.linspace(-1.7, 1.7, n)
+    seed, costs = seed_of(rng), dict(enumerate(amounts(rng, D)))
+
+    def measured(positions: Array, only: Iterable[str]) -> Verdicts:
+        def states(stage: int, ids: Array) -> Array:
+            return np.random.default_rng([seed, stage]).standard_normal((*ids.shape, D)) + positions
+
+        run: Any = StandIn(arch, None, kind=None, length=n, states=states, costs=costs, affords=128)
+        return verdicts(position_line.FINDING, Inputs({}, arch, run=run), only)
+
+    shape = measured(curve, ["position-is-a-line", "one-channel-carries-position"])
+    return shape | measured(carried, ["position-channel-needed"])
+
+
+def rows_at_random(rng: np.random.Generator) -> Verdicts:
+    """Rows of P are of very different lengths, drawn alike for all: a Cauchy number times a Gaussian row."""
+    n = 128
+    arch = synthetic.architecture(n, D)
+    P = rng.standard_normal((n, D)) * np.abs(rng.standard_cauchy((n, 1)))
+
+    def states(stage: int, ids: Array) -> Array:
+        return np.zeros((*ids.shape, D))
+
+    run: Any = StandIn(arch, P, length=n, states=states, affords=anchor.measure.OTHER_ROWS)
+    return verdicts(anchor.FINDING, Inputs({"position_embedding": P}, arch, run=run), ["position-0-needed"])
+
+
+def gains_at_random(rng: np.random.Generator) -> Verdicts:
+    """One channel makes states alike; its gains and its correlation with frequency are drawn like all others'."""
+    n, layers = 40, 2
+    arch = synthetic.architecture(n, D, layers, vocab_size=V)
+    offset = 0.4 * rng.standard_normal(D)
+    offset[rng.integers(D)] = 6
+    counts = rng.standard_normal(V)
+    E = rng.standard_normal((V, D)) + 0.5 * counts[:, None] * rng.standard_normal(D)
+    gains, seed = rng.lognormal(0, 0.5, D), seed_of(rng)
+    weights = {"token_embedding": E}
+    for layer in range(layers):
+        weights[f"blocks.{layer}.ln2.gain"] = gains * rng.lognormal(0, 0.05, D)
+
+    def states(stage: int, ids: Array) -> Array:
+        return np.random.default_rng([seed, stage]).standard_normal((*ids.shape, D)) + offset
+
+    run: Any = StandIn(arch, None, kind=None, length=n, states=states)
+    known = (TokenFrequency("counts", "counts drawn at random", counts, 1.0, False),)
+    only = ["rogue-is-ln2", "rogue-is-frequency"]
+    return verdicts(rogue.FINDING, Inputs(weights, arch, frequencies=known, run=run), only)
+
+
+STAND_INS: dict[str, tuple[Callable[[np.random.Generator], Verdicts], ...]] = {
+    "rotary_use": (pairs_at_random,),
+    "distance": (distances_at_random,),
+    "induction": (looking_at_random, silencing_at_random),
+    "stream": (directions_at_random,),
+    "position_line": (curves_at_random,),
+    "anchor": (rows_at_random,),
+    "rogue": (gains_at_random,),
+}
