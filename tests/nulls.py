@@ -298,7 +298,7 @@ def main() -> None:
     write_record(RESULTS, record)
     for null, claims in record["nulls"].items():
         for claim, count in claims.items():
-            if count["holds"] > SHARE * arguments.draws:
+            if count["holds"] > SHARE * max(record["draws"], count["tested"]):
                 print(f"{null}: {claim} holds in {count['holds']} of {count['tested']}")
 
 

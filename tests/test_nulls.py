@@ -60,7 +60,7 @@ if nulls.RESULTS.is_file():  # until `make nulls` has been run to its end
         for null, claims in stored.nulls.items():
             for claim, held in claims.items():
                 excused = null in nulls.preserved_by().get(claim, {})
-                assert excused or held.holds <= max(nulls.SHARE * stored.draws, 0), (null, claim, held)
+                assert excused or held.holds <= nulls.SHARE * max(stored.draws, held.tested), (null, claim, held)
 
     def test_every_claim_about_use_is_tested_in_most_draws_of_some_null():
         stored = quality_reports.read(nulls.RESULTS.parent, "nulls")

@@ -30,12 +30,13 @@ def _tested(
     found = damage_of(metrics, "fastest", turning)
     if by_chance is None and found["damage"] <= worst:
         return Untested(
-            f"{what} costs {share(found['damage'])} of what stopping all {metrics['pairs']} pairs costs, but there are too few "
-            "other sets of pairs to show that speed is the reason."
+            f"{what} costs {share(found['damage'])} of what stopping all {metrics['pairs']} pairs costs, but there are "
+            "too few other sets of pairs to show that speed is the reason."
         )
     beside = ""
     if by_chance is not None:
-        beside = f"; with random pairs, it is {share(by_chance['median'])} (1st percentile {share(by_chance['limit'])})"
+        median, limit = share(by_chance["median"]), share(by_chance["limit"])
+        beside = f"; with random pairs, it is {median} (1st percentile {limit})"
     return Tested(
         found["damage"],
         f"{what} costs {share(found['damage'])} of what stopping all {metrics['pairs']} pairs costs{beside}.",

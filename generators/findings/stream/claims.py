@@ -121,6 +121,7 @@ def _mean(measured: Measurements[StreamMetrics]) -> Tested | Untested:
         form=two,
         baseline=1.0,
         interval=(found["times_low"], found["times_high"]),
+        also=found["low"] > 0,
     )
 
 
@@ -184,6 +185,7 @@ RULES = (
         holds=NEEDS["holds"],
         partly=NEEDS["partly"],
         unit="times a random shift's cost",
+        also="and a cost whose interval is above 0",
         test=_mean,
     ),
 )
