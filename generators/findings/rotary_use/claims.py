@@ -30,8 +30,8 @@ def _tested(
     found = damage_of(metrics, "fastest", turning)
     if by_chance is None and found["damage"] <= worst:
         return Untested(
-            f"{what} costs {share(found['damage'])} of what stopping all {metrics['pairs']} pairs costs, but there are "
-            "too few other sets of pairs to show that speed is the reason."
+            f"{what} costs {share(found['damage'])} of what stopping all {metrics['pairs']} pairs costs, but there "
+            "are too few other sets of pairs to show that speed is the reason."
         )
     beside = ""
     if by_chance is not None:
