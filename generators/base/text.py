@@ -63,6 +63,11 @@ def share(value: float, *beside: float) -> str:
     return _percent(value, MOST_DIGITS)
 
 
+def in_units(unit: str) -> str:
+    """Return a unit of costs as it follows a number."""
+    return "in 1 − cosine" if unit == "1 - cosine" else unit
+
+
 def in_unit(value: float, unit: str, *beside: float) -> str:
     """Return an effect for prose without its unit: shares of something in percent.
 

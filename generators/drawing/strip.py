@@ -27,6 +27,7 @@ def strip(
     chance: tuple[float, float] | None,
     unit: str = "",
     interval_kind: str | None = None,
+    sense: str | None = None,
 ) -> Markup:
     """Return the strip of a claim; empty where there is nothing to set the value beside.
 
@@ -36,6 +37,7 @@ def strip(
         threshold: from where the claim holds.
         chance: median and limit of what the null gives.
         unit: of all of them.
+        sense: "at least" or "at most", the side of the threshold on which the claim holds, which is marked.
     """
     if value is None or (threshold is None and chance is None):
         return Markup("")
@@ -48,13 +50,18 @@ def strip(
         parts.append(f'<rect class="strip-chance" x="{left:.1f}" y="{MIDDLE - 7}" width="{width:.1f}" height="14"/>')
         parts.append(_tick("strip-median", median, 7))
     if threshold is not None:
+        if sense is not None:
+            left, right = (at(threshold), WIDTH) if sense == "at least" else (0, at(threshold))
+            parts.append(
+                f'<rect class="strip-holds" x="{left:.1f}" y="{MIDDLE + 8}" width="{right - left:.1f}" height="3"/>'
+            )
         parts.append(_tick("strip-threshold", at(threshold), 11))
     if interval is not None:
         low, high = map(at, interval)
         parts.append(f'<line class="strip-interval" x1="{low:.1f}" x2="{high:.1f}" y1="{MIDDLE}" y2="{MIDDLE}"/>')
     parts.append(f'<circle class="strip-value" cx="{at(value):.1f}" cy="{MIDDLE}" r="4.5"/>')
     parts += _numbers(value, threshold, shown, at)
-    says = escape(in_words(value, interval, threshold, chance, unit, interval_kind))
+    says = escape(in_words(value, interval, threshold, chance, unit, interval_kind, sense))
     head = f'<svg class="strip" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     return Markup(f'{head} aria-label="{says}">{"".join(parts)}</svg>')
 
@@ -96,13 +103,14 @@ def in_words(
     chance: tuple[float, float] | None,
     unit: str,
     interval_kind: str | None = None,
+    sense: str | None = None,
 ) -> str:
     """Return what a strip shows, for those who can't see it."""
     said = [f"value {number(value)} {unit}".strip()]
     if interval is not None:
         said.append(f"{interval_kind or 'interval'} {number(interval[0])} to {number(interval[1])}")
     if threshold is not None:
-        said.append(f"threshold {number(threshold)}")
+        said.append(f"threshold {f'{sense} ' if sense else ''}{number(threshold)}")
     if chance is not None:
         said.append(f"chance {number(chance[0])}, its limit {number(chance[1])}")
     return ", ".join(said)

@@ -18,6 +18,7 @@ from generators.base.text import (
     formula,
     in_markdown,
     in_unit,
+    in_units,
     number,
     share,
     two,
@@ -122,7 +123,8 @@ def front_matter(fields: Mapping[str, Any]) -> Markup:
 def claim_strip(claim: ClaimRecord) -> Markup:
     """Return a claim's value, interval, threshold and chance on one line."""
     chance = None if claim.chance is None else (claim.chance.median, claim.chance.limit)
-    return strip(claim.value, claim.interval, claim.threshold, chance, claim.unit, claim.interval_kind)
+    sense = next((rule.sense for rule in rules() if rule.id == claim.id), None)
+    return strip(claim.value, claim.interval, claim.threshold, chance, claim.unit, claim.interval_kind, sense)
 
 
 def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:
@@ -204,11 +206,6 @@ def listed_in_words(items: Iterable[Any]) -> Markup:
 def percent(share: float) -> str:
     """Return a share in per cent with one digit; never a minus nought."""
     return f"{round(100 * share, 1) + 0:.1f}".replace("-", "−")
-
-
-def in_units(unit: str) -> str:
-    """Return a unit of costs as it follows a number."""
-    return "in 1 − cosine" if unit == "1 - cosine" else unit
 
 
 def threshold_in_words(rule: Rule[Any]) -> str:

@@ -154,3 +154,8 @@ def test_scrolling_tables_can_be_reached_by_keyboard(visit: Visit, address: str)
     for region in page.locator(".atlas-scroll").all():
         assert region.get_attribute("tabindex") == "0"
         assert region.get_attribute("aria-label")
+
+
+def test_no_page_shows_its_front_matter(built_site: Path) -> None:
+    shown = [path for path in addresses(built_site) if "<p>title: " in (built_site / path / "index.html").read_text()]
+    assert shown == []

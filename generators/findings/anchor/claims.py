@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from generators.base.text import share, two
+from generators.base.text import in_units, share, two
 from generators.findings.anchor.measure import AnchorMetrics, AnchorStageRow
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
@@ -63,7 +63,7 @@ def _needed(measured: Measurements[AnchorMetrics]) -> Tested | Untested:
     most = float(np.max(rows["others"]))
     return Tested(
         rows["share"],
-        f"Replacing row 0 of P by the mean row costs {two(rows['first_by_mean']['mean'])} {_unit(rows['unit'])}, "
+        f"Replacing row 0 of P by the mean row costs {two(rows['first_by_mean']['mean'])} {in_units(rows['unit'])}, "
         f"{share(rows['share'])} of the cost of replacing all rows. On fewer windows it costs "
         f"{two(rows['few_first'])}, and the most costly of {len(rows['others'])} other rows costs "
         f"{two(most, rows['few_first'])}{'' if rows['few_first'] > most else '; row 0 must cost more'}.",
@@ -71,10 +71,6 @@ def _needed(measured: Measurements[AnchorMetrics]) -> Tested | Untested:
         interval=(rows["share_low"], rows["share_high"]),
         also=rows["few_first"] > most,
     )
-
-
-def _unit(unit: str) -> str:
-    return "in 1 − cosine" if unit == "1 - cosine" else unit
 
 
 RULES = (

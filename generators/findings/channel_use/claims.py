@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from generators.base.text import two
+from generators.base.text import in_units, two
 from generators.findings.channel_use.measure import ChannelUseMetrics, ChannelUseRow, SweptRow, Why
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
@@ -45,7 +45,7 @@ def _leans(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
     rank, count = rank_of(metrics, row["channel"])
     if 1 / count > RANK["holds"]:
         return Untested(f"With {count} channels, a random one ranks first 1 time in {count}: too often to count.")
-    unit = "in 1 − cosine" if metrics["unit"] == "1 - cosine" else metrics["unit"]
+    unit = in_units(metrics["unit"])
     median = float(np.median([other["cost"] for other in _swept(metrics, row["channel"])[1]]))
     return Tested(
         rank / count,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from generators.base.text import share, two
+from generators.base.text import in_units, share, two
 from generators.findings.judging import Rule, Tested, Untested, strictest
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance, drawn
@@ -89,7 +89,7 @@ def _needed(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
     found = drawn("other channels", others)
     held = cost["at_its_mean"]
     dearer = int(np.sum(others >= cost["swept"]))
-    unit = "in 1 − cosine" if cost["unit"] == "1 - cosine" else cost["unit"]
+    unit = in_units(cost["unit"])
     return Tested(
         cost["swept"],
         f"Fixing channel {cost['channel']} at its mean costs {two(held['mean'])} {unit}, and {two(cost['swept'])} on "

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from generators.base.text import share, two
+from generators.base.text import in_units, share, two
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
 from generators.findings.nulls import chance
@@ -111,7 +111,7 @@ def _all_ones(measured: Measurements[StreamMetrics]) -> Tested:
 
 def _mean(measured: Measurements[StreamMetrics]) -> Tested | Untested:
     found = measured.metrics["mean_removed"]
-    unit = "in 1 − cosine" if found["unit"] == "1 - cosine" else found["unit"]
+    unit = in_units(found["unit"])
     if found["times"] is None:
         return Untested("Shifts of that length in random directions cost the model nothing.")
     return Tested(
