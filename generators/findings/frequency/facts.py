@@ -65,7 +65,7 @@ def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator
 
 
 FACTS = Facts(
-    search=("token frequency", "word frequency", "Zipf"),
+    search=("token frequency", "word frequency", "frequency direction", "Zipf"),
     entities={"channel": channels, "token": tokens},
     columns={
         "of": "one",

@@ -35,4 +35,8 @@ def channels(found: Measurements[GainsMetrics], count: int | None) -> Iterator[F
             yield EntityNote(top["channel"], says)
 
 
-FACTS = Facts(entities={"channel": channels}, teaser="ln2-one-channel")
+FACTS = Facts(
+    entities={"channel": channels},
+    teaser="ln2-one-channel",
+    search=("RMSNorm", "LayerNorm", "normalisation", "normalization"),
+)
