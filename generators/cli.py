@@ -1,5 +1,6 @@
 """The `atlas` command: commands and exit codes. Heavy imports are where they are used, so that help is fast."""
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -119,7 +120,10 @@ def compute(
     store = asked.store(results, wait)
     summary = _compute(chosen, places, store, settings, choice, named=bool(models), only=only)
     if summary_file is not None:
-        summary_file.write_text(summary.as_json(), "utf-8")
+        try:
+            summary_file.write_text(summary.as_json(), "utf-8")
+        except OSError as error:
+            raise AtlasError(f"The summary can't be written to {summary_file}: {error.strerror}.") from error
     _exit(_code(summary))
 
 
@@ -340,6 +344,8 @@ def count_tokens(
 
 def main() -> None:
     """Run the command; an error about the user's input is one sentence and exit 2."""
+    if sys.stderr is None:  # it was closed; what would go there goes nowhere
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     try:
         app()
     except InputError as error:
@@ -352,6 +358,13 @@ def main() -> None:
         sys.exit(terminal.INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(SOME_FAILED)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT, errno.ENAMETOOLONG):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        place = str(error.filename)[:80] if error.filename else "The output"
+        terminal.sentence(f"{place} can't be written or read: {error.strerror}.")
         sys.exit(SOME_FAILED)
 
 

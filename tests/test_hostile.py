@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -94,6 +95,105 @@ def test_an_id_far_beyond_the_embedding_is_refused_before_the_tokenizer_is_built
     monkeypatch.setattr("tokenizers.Tokenizer", None)
     with pytest.raises(InputError, match=rf"id {id_}, and the model embeds 100"):
         load_vocabulary(in_folder(tmp_path), 100)
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": [["a", "b"]]}}, "merges 'a' and 'b'"),
+        ({"model": {"type": "BPE", "vocab": {"a": 0, "é": 1}, "merges": ["a é"]}}, "merges 'a' and 'é'"),
+        (
+            {"normalizer": {"type": "Sequence", "normalizers": [{"type": "Replace", "content": "ee"}] * 34}},
+            "more than 256 times",
+        ),
+        ({"normalizer": {"type": "Prepend", "prepend": "x" * 1000}}, "more than 256 times"),
+    ],
+)
+def test_what_the_tokenizers_library_would_end_at_is_refused_before(tmp_path, part, said, monkeypatch):
+    known = {"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}, "added_tokens": []}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(known | part))
+    monkeypatch.setattr("tokenizers.Tokenizer", None)
+    with pytest.raises(InputError, match=said):
+        load_vocabulary(in_folder(tmp_path), 100)
+
+
+def test_a_panic_of_a_library_costs_its_model_and_no_other(tmp_path, store, monkeypatch):
+    class PanicException(BaseException):  # as those of libraries in Rust
+        pass
+
+    def panics(_):
+        raise PanicException("index out of bounds")
+
+    monkeypatch.setattr(all_findings, "FINDINGS", (replace(toy("toy"), measure=panics),))
+    done = compute_model(model(write_checkpoint(tmp_path / "tiny")), Places(), store)
+    assert "PanicException: index out of bounds" in str(done.failed)
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [([40, 10**8], "F32"), ([2**62, 0], "F32"), ([1] * 70, "F32")])
+def test_a_tensor_of_the_wrong_shape_is_not_read(tmp_path, shape, dtype):
+    folder = write_checkpoint(tmp_path / "tiny")
+    size = 4 * int(np.prod([float(n) for n in shape]))
+    header = json.dumps({E: {"dtype": dtype, "shape": shape, "data_offsets": [0, size]}}).encode()
+    with (folder / "model.safetensors").open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + size)  # a sparse file, which takes no room
+    with pytest.raises((InputError, KeyError)):
+        open_checkpoint(in_folder(folder))["token_embedding"]
+
+
+# Other people's files
+
+
+@pytest.mark.parametrize("inside", ["notes.txt", "config.json", "photos/1.jpg"])
+def test_results_are_not_stored_among_other_files(tmp_path, atlas, one_finding, inside):
+    folder = write_checkpoint(tmp_path / "m1")
+    other = tmp_path / "there" / "m1" / inside
+    other.parent.mkdir(parents=True)
+    other.write_text("mine")
+    run = atlas("compute", folder, "--skip-runs", "--results", tmp_path / "there", "--registry", no_models(tmp_path))
+    assert run.code != 0
+    assert "which is no result" in run.err
+    assert other.read_text() == "mine"
+    assert [path.name for path in other.parent.rglob("*") if path.suffix == ".npz"] == []
+
+
+def test_results_are_not_stored_in_the_checkpoint(tmp_path, atlas, one_finding):
+    folder = write_checkpoint(tmp_path / "m1")
+    before = sorted(path.name for path in folder.iterdir())
+    run = atlas("compute", folder, "--skip-runs", "--results", tmp_path, "--registry", no_models(tmp_path))
+    assert run.code != 0
+    assert [path for path in before if not (folder / path).exists()] == []
+
+
+def test_a_report_does_not_replace_a_web_site(tmp_path, atlas):
+    photo = tmp_path / "web" / "photos" / "1.jpg"
+    photo.parent.mkdir(parents=True)
+    photo.write_text("mine")
+    (tmp_path / "web" / "index.html").write_text("<p>hello</p>")
+    run = atlas("report", write_checkpoint(tmp_path / "m1"), "--skip-runs", "-o", tmp_path / "web")
+    assert run.code != 0
+    assert photo.read_text() == "mine"
+
+
+def no_models(place):
+    """Return a registry without models."""
+    path = place / "models.yml"
+    path.write_text("[]")
+    return path
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["title: !!bool maybe", "name: " + ":".join(["59"] * 3000), "sources: [{folder: " + "a" * 5000 + "}]"],
+)
+def test_odd_yaml_in_the_registry_is_a_sentence(tmp_path, atlas, entry):
+    whole = {"name": "tiny", "title": "Tiny", "sources": "[{folder: tiny}]", "frequency": "counts"}
+    key = entry.partition(":")[0]
+    lines = [f"{k}: {v}" for k, v in whole.items() if k != key] + [entry]
+    (tmp_path / "models.yml").write_text("- " + "\n  ".join(lines))
+    run = atlas("compute", "--all", "--skip-runs", "--results", tmp_path / "r", "--registry", tmp_path / "models.yml")
+    assert run.code != 0
+    assert run.err.strip()
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ class Checkpoint(Mapping[str, Array]):
 
     def _used(self, role: str, slot: Slot) -> Array:
         """Return what the model uses of one tensor."""
+        self._check_shape(role, slot)
         tensor = self._read(slot)
-        self._check_shape(role, slot, tensor)
         return slot.effective(tensor, self._sizes)
 
     def record(self, role: str) -> TensorRecord:
@@ -103,10 +103,12 @@ class Checkpoint(Mapping[str, Array]):
         Raises KeyError, InputError: as for reading it.
         """
         slot = self._slots[role]
-        self._check_shape(role, slot, self._read(slot))
+        self._check_shape(role, slot)
+        self._read(slot)
         if slot.through is None:
             return self._digests[slot.tensor]
-        self._check_shape(role, slot.through, self._read(slot.through))
+        self._check_shape(role, slot.through)
+        self._read(slot.through)
         return self._record_of_product(slot, slot.through)
 
     def _record_of_product(self, slot: Slot, through: Slot) -> TensorRecord:
@@ -279,10 +281,11 @@ class Checkpoint(Mapping[str, Array]):
         tensor = FORMULAS[slot.formula](n, d)
         return Header(DTYPES[tensor.dtype.name], tensor.shape), [tensor]
 
-    def _check_shape(self, role: str, slot: Slot, stored: Array) -> None:
-        """Refuse a tensor that has not the shape that its role asks for."""
-        tensor = stored.squeeze() if slot.flat else stored
-        shape = tensor.T.shape if slot.transposed else tensor.shape
+    def _check_shape(self, role: str, slot: Slot) -> None:
+        """Refuse a tensor that has not the shape that its role asks for, by what its file says: it is not read."""
+        shape = self._shape_stored(slot)
+        shape = tuple(n for n in shape if n != 1) if slot.flat else shape
+        shape = shape[::-1] if slot.transposed else shape
         wanted = slot.asked(self._sizes)
         fits = len(shape) == len(wanted) and all(w in (None, s) for w, s in zip(wanted, shape, strict=True))
         if not fits or (slot.part is not None and not slot.part.fits(shape[-1], self._sizes)):
@@ -290,6 +293,16 @@ class Checkpoint(Mapping[str, Array]):
                 f"{slot.tensor} in {self._where()}, the {role}, has the shape {_times(shape)} "
                 f"where config.json asks for {_times(wanted)}."
             )
+
+    def _shape_stored(self, slot: Slot) -> tuple[int, ...]:
+        """Return the shape in which the tensor behind a slot will be read. Raises InputError: as for reading it."""
+        header, layout = self._stored(slot)[0], self._other_layout(slot)
+        try:
+            return header.shape if layout is None else layout.shape_of(header.shape)
+        except ValueError:
+            raise InputError(
+                f"{slot.tensor} in {self._where()} has the shape {_times(header.shape)}, which its layout can't have."
+            ) from None
 
     def _where(self) -> str:
         return f"the checkpoint {self.origin.place}"

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -297,7 +298,7 @@ def _read(path: Path, kind: Literal["models", "series"]) -> Registry:
         raise InputError(f"The registry {path} can't be read: {error}.") from error
     except ValidationError as error:
         raise InputError(f"The registry {path} is wrong: {explain(error, content)}.") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or a number that can't be
+    except (yaml.YAMLError, ValueError, KeyError, RecursionError) as error:  # a date, number or truth that can't be
         raise InputError(f"The registry {path} isn't valid YAML: {' '.join(str(error).split())}.") from error
 
 
@@ -352,7 +353,8 @@ def _entry_name(content: object, place: tuple[Any, ...]) -> str:
     if isinstance(content, list) and len(place) > 1 and isinstance(place[1], int):
         entry = content[place[1]]
         if isinstance(entry, dict) and "name" in entry:
-            return f" ({str(entry['name'])!r})"
+            with suppress(ValueError):  # a number of thousands of digits
+                return f" ({str(entry['name'])[:LONGEST_NAME]!r})"
     return ""
 
 

@@ -111,7 +111,7 @@ def is_foreign(name: str) -> bool:
 def _base_of(config: bytes | None) -> str:
     try:
         base = json.loads(config or b"{}").get("base_model_name_or_path")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         base = None
     return repr(base[:200]) if isinstance(base, str) and base else "not named in its config"
 

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from generators import findings as all_findings
 from generators.base import notices
-from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
+from generators.base.errors import AtlasError, InputError, WeightsUnavailableError, raise_unless_panic
 from generators.base.plain import plain
 from generators.base.progress import Progress, Report, TimeLeft
 from generators.checkpoint.registry import Model
@@ -187,7 +187,8 @@ class WorkerContext:
         except AtlasError as error:
             self._open = None
             return error
-        except Exception as error:
+        except BaseException as error:  # a panic of a library costs this model, and no other
+            raise_unless_panic(error)
             self._open = None
             return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
 

@@ -17,6 +17,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,6 +36,7 @@ from generators.base.errors import AtlasError, InputError
 from generators.base.files import read_limited, replace_file, sweep
 from generators.base.plain import as_json, content_digest
 from generators.base.progress import Report, printable, silent
+from generators.checkpoint.config import CONFIG
 from generators.checkpoint.registry import RESERVED, SLUG, explain
 from generators.compute.records import ModelRecord, Record, StoredFinding
 
@@ -48,6 +50,7 @@ UNKNOWN = "which one isn't known"
 LARGEST_JSON, LARGEST_ARRAYS = 2**26, 2**28  # bytes of a file
 LARGEST_UNPACKED = 2**29  # bytes of all arrays in one
 KEY_LENGTH = 16  # hex digits of a key in the name of its arrays
+OURS = re.compile(rf"\..*|\w+\.json|\w+\.[0-9a-f]{{0,{KEY_LENGTH}}}\.npz")  # names of files in a folder of results
 T = TypeVar("T", bound=Record)
 
 
@@ -252,6 +255,7 @@ class Store:
             AtlasError: the folder can't be written.
         """
         folder = self._folder(name)
+        _check_ours(folder)
         lock = FileLock(folder / LOCK)
         with _writing(folder):
             while not lock.is_locked:
@@ -262,6 +266,7 @@ class Store:
             with _writing(folder):
                 sweep(folder)
                 self._copy_under(name)
+                (folder / HOLDER).unlink(missing_ok=True)  # it may be a link to another file
                 (folder / HOLDER).write_text(
                     f"process {os.getpid()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
                 )
@@ -274,7 +279,7 @@ class Store:
                 if self._is_copy(name):
                     self.remove_model(name)
                 if not (folder / MODEL).exists():
-                    shutil.rmtree(folder, ignore_errors=True)  # while locked: the next holder's files stay
+                    _clear(folder)  # while locked: the next holder's files stay
                 lock.release()
 
     def _copy_under(self, name: str) -> None:
@@ -388,6 +393,33 @@ class Store:
         content: dict[str, Any] = record.model_dump(mode="json")
         with _writing(path.parent):
             replace_file(path, as_json({**content, "sha256": content_digest(content)}).encode())
+
+
+def _clear(folder: Path) -> None:
+    """Remove what the store may have written in a folder, and the folder if nothing else is in it."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                if path.name.startswith("."):
+                    shutil.rmtree(path, ignore_errors=True)
+            elif OURS.fullmatch(path.name):
+                path.unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def _check_ours(folder: Path) -> None:
+    """Refuse a folder that holds anything but results, such as the checkpoint itself: much in it would be removed.
+
+    Raises:
+        InputError: it does.
+    """
+    with suppress(OSError):  # not there, or no folder: writing says so
+        other = next((path.name for path in sorted(folder.iterdir()) if not OURS.fullmatch(path.name)), None)
+        if other is not None or (folder / CONFIG).exists():
+            raise InputError(
+                f"Results can't be stored in {folder}: it holds {other or CONFIG}, which is no result. "
+                "Name another folder with --results."
+            )
 
 
 @contextmanager

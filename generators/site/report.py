@@ -86,7 +86,7 @@ def _is_report(folder: Path) -> bool:
     """Return whether a folder is a report, one that was begun, or empty."""
     if not folder.is_dir():
         return False
-    return (folder / "index.html").is_file() or {path.name for path in folder.iterdir()} <= {KEPT}
+    return (folder / KEPT).is_dir() or not any(folder.iterdir())
 
 
 def _drop_others(model: Model, store: Store) -> None:

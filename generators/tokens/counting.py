@@ -20,7 +20,7 @@ from jaxtyping import Int
 from numpy import ndarray as Array
 
 import generators.base.progress as reporting
-from generators.base.errors import AtlasError, InputError
+from generators.base.errors import AtlasError, InputError, raise_unless_panic
 from generators.base.files import replacing
 from generators.checkpoint.families import choose_family
 from generators.checkpoint.reading import read_architecture
@@ -116,7 +116,8 @@ def tokenizer_of(files: Files, size: int) -> Path:
     check_ids(path, size)
     try:
         _tokenizer(str(path))
-    except Exception as error:  # the tokenizers library raises nothing more exact
+    except BaseException as error:  # the tokenizers library raises nothing more exact, and panics
+        raise_unless_panic(error)
         raise InputError(f"The {TOKENIZER} of {files.origin.place} can't be read: {error}.") from error
     return path
 
@@ -126,7 +127,8 @@ def count_pieces(tokenizer: str, size: int, pieces: Sequence[bytes]) -> Int[Arra
     texts = [piece.decode("utf-8", "replace") for piece in pieces]
     try:
         encodings = _tokenizer(tokenizer).encode_batch_fast(texts, add_special_tokens=False)
-    except Exception as error:  # such as a WordLevel tokenizer that lacks its token for unknown words
+    except BaseException as error:  # such as a WordLevel tokenizer that lacks its token for unknown words
+        raise_unless_panic(error)
         raise InputError(f"The tokenizer {tokenizer} can't turn the text into tokens: {error}.") from error
     ids = np.fromiter((i for encoding in encodings for i in encoding.ids), np.int64)
     return np.bincount(ids[ids < size], minlength=size)

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from generators.base.errors import InputError
+from generators.base.errors import InputError, raise_unless_panic
 from generators.checkpoint.sources import Files, check_size
 from generators.tokens.readable import readable_form
 from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
@@ -23,6 +23,7 @@ USUAL_SPECIAL = frozenset(
 )
 WORD_END = "</w>"
 SPACE_MARKER = "▁"
+MOST_GROWTH = 256  # times, of a text by its tokenizer's normalizers
 FAR_BEYOND = 1_000_000  # ids: no tokenizer that we know has as many more than its model embeds
 BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 
@@ -94,6 +95,39 @@ def check_ids(path: Path, size: int) -> None:
     largest = max(_ids_in(content), default=0)
     if largest > size + FAR_BEYOND:
         raise InputError(f"{path} has a token with the id {largest}, and the model embeds {size}.")
+    if isinstance(content, dict):
+        _check_merges(path, content.get("model"))
+        _check_growth(path, content.get("normalizer"))
+
+
+def _check_merges(path: Path, model: object) -> None:
+    """Refuse merges of what is no token: the library would panic, or abort this process."""
+    if not isinstance(model, dict) or not isinstance(model.get("merges"), list):
+        return
+    vocab, prefix = model.get("vocab"), model.get("continuing_subword_prefix") or ""
+    known, cut = vocab if isinstance(vocab, dict) else {}, len(str(prefix).encode("utf-8", "surrogatepass"))
+    for merge in model["merges"]:
+        pair = merge.split(" ") if isinstance(merge, str) else merge
+        if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+            continue  # the library says that it is none
+        left, right = pair
+        rest = right.encode("utf-8", "surrogatepass")[cut:].decode("utf-8", "replace")
+        if not {left, right, left + rest} <= known.keys():
+            raise InputError(f"{path} merges {left[:40]!r} and {right[:40]!r}, and not all three are tokens of it.")
+
+
+def _check_growth(path: Path, normalizer: object) -> None:
+    """Refuse normalizers that write far more text than they read."""
+    grows, stack = 1, [normalizer]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, list):
+            stack += node
+        elif isinstance(node, dict):
+            grows *= max([1, *(len(str(node.get(key) or "")) for key in ("content", "prepend"))])
+            stack += [child for child in node.values() if isinstance(child, dict | list)]
+        if grows > MOST_GROWTH:
+            raise InputError(f"{path} has normalizers that would make a text more than {MOST_GROWTH} times as long.")
 
 
 def _ids_in(content: object) -> Iterator[int]:
@@ -261,7 +295,8 @@ def _named_special(files: Files) -> frozenset[str]:
 def _read(reading: Callable[[], Content], paths: Sequence[Path], files: Files) -> Content:
     try:
         return reading()
-    except Exception as error:  # the tokenizers library raises nothing more exact
+    except BaseException as error:  # the tokenizers library raises nothing more exact, and panics
+        raise_unless_panic(error)
         names = " and ".join(path.name for path in paths)
         why = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"The tokenizer of {files.origin.place} can't be read from {names}: {why}.") from error

@@ -1,7 +1,7 @@
 """How other software than transformers names and lays out the weights of an architecture that a table knows."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -37,6 +37,20 @@ class Layout:
             return stored.reshape(h * c, *rest)
         paired = stored.reshape(self.heads, -1, 2, *stored.shape[1:])
         return paired.swapaxes(1, 2).reshape(stored.shape)
+
+    def shape_of(self, stored: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of what `of` gives for a tensor of that shape. Raises ValueError: as it does."""
+        if self.how == "transposed":
+            return tuple(stored)[::-1]
+        if self.how == "heads first":
+            h, d, c = stored
+            return d, h * c
+        if self.how == "flat heads":
+            h, c, *rest = stored
+            return h * c, *rest
+        if not stored or stored[0] % (2 * self.heads):
+            raise ValueError("its rows can't be turned in pairs")
+        return tuple(stored)
 
 
 @dataclass(frozen=True)

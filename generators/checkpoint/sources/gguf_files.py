@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from generators.base.errors import InputError
 from generators.checkpoint.sources.formats import Format, Header, PlacedTensor, stored_rows
 
 OPEN_AT_ONCE = 2
+MOST_ENTRIES = 2_000_000  # of all lists in a file's metadata; the reader takes each by itself
 LONGEST_LIST = 1024  # of numbers in metadata; a tokenizer's are longer, and aren't read
 BLOCK = 32  # numbers of Q8_0 that share a scale
 Q8_0 = np.dtype([("scale", "<f2"), ("numbers", "i1", (BLOCK,))])
@@ -80,10 +81,8 @@ def _contents(path: Path) -> Contents:
 @lru_cache(maxsize=OPEN_AT_ONCE)
 def _read(path: Path, changed: int, size: int) -> Contents:
     """Read what a file says as it is now: `changed` and `size` distinguish it from what it was before."""
-    from gguf import GGUFReader
-
     try:
-        reader = GGUFReader(path)
+        reader = _limited_reader()(path)
         settings = {name: field.contents() for name, field in reader.fields.items() if _is_short(field)}
         tensors = {
             tensor.name: PlacedTensor(
@@ -100,6 +99,24 @@ def _read(path: Path, changed: int, size: int) -> Contents:
     if reader.byte_order != "I":
         raise InputError(f"{path} is a GGUF file of the other byte order; convert the model again on this machine.")
     return Contents(tensors, settings)
+
+
+@cache
+def _limited_reader() -> Any:
+    """Return the package's reader, but that it refuses lists that would take it minutes and gigabytes."""
+    from gguf import GGUFReader, GGUFValueType
+
+    class Limited(GGUFReader):  # type: ignore[misc]
+        entries = 0
+
+        def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
+            if raw_type == GGUFValueType.ARRAY:
+                self.entries += int(self._get(orig_offs + 4, np.uint64)[0])
+                if self.entries > MOST_ENTRIES:
+                    raise ValueError(f"its metadata has lists of {self.entries} entries")
+            return super()._get_field_parts(orig_offs, raw_type)
+
+    return Limited
 
 
 def _is_short(field: Any) -> bool:

@@ -15,6 +15,7 @@ from generators.checkpoint.sources.gguf_files import STORED
 
 ARCHITECTURE = "general.architecture"
 ROPE_FACTORS = "rope_freqs.weight"
+MOST_FACTORS = 4096  # pairs of channels that a head turns
 OUTPUT = "output.weight"
 AGAIN = "Convert the original again: llama.cpp's convert_hf_to_gguf.py with --outtype f16, bf16 or q8_0."
 
@@ -113,11 +114,14 @@ def of_gguf(
     config = {kind.keys[key]: value for key, value in ours.items() if key in kind.keys}
     unread = {key: value for key, value in ours.items() if key not in (*kind.keys, *TURNED, *SAID_TWICE)}
     config |= {**unread, "model_type": name, "tie_word_embeddings": OUTPUT not in headers}
-    if "token_embd.weight" in headers:
+    if "token_embd.weight" in headers and headers["token_embd.weight"].shape:
         config.setdefault("vocab_size", headers["token_embd.weight"].shape[0])
     if not kind.rotary:
         return Dialect("llama.cpp", config, kind.modules, ((r"attn_(qkv|output)\.weight$|ffn_.*\.weight$", LINEAR),))
-    config |= _rotation(ours, read(ROPE_FACTORS) if ROPE_FACTORS in headers else None, place)
+    factors = headers.get(ROPE_FACTORS)
+    if factors is not None and not (len(factors.shape) == 1 and 0 < factors.shape[0] <= MOST_FACTORS):
+        raise InputError(f"{place} is a GGUF file whose {ROPE_FACTORS} is no short row of numbers.")
+    config |= _rotation(ours, None if factors is None else read(ROPE_FACTORS), place)
     if name == "qwen2":
         return Dialect("llama.cpp", config, kind.modules)
     config["attention_bias"] = "blk.0.attn_q.bias" in headers
@@ -154,6 +158,11 @@ def _rotation(said: Mapping[str, Any], factors: Array | None, place: str) -> dic
     if said.get("rope.dimension_count", head) != head or said.get("attention.value_length", head) != head:
         raise InputError(f"{place} is a GGUF file whose heads are turned in part; name the original.")
     kind, factor = said.get("rope.scaling.type", "none"), said.get("rope.scaling.factor")
+    for key in ("rope.scaling.factor", "rope.freq_base"):
+        if not _is_positive(said.get(key, 1.0)) and said.get(key):
+            raise InputError(
+                f"{place} is a GGUF file that gives {str(said[key])[:40]!r} as {key}, no number above 0."
+            )
     if factors is not None:
         return {"rope_scaling": _stretched(factors, said.get("rope.freq_base", 10000.0), place)}
     if kind == "linear" and factor:
@@ -161,6 +170,10 @@ def _rotation(said: Mapping[str, Any], factors: Array | None, place: str) -> dic
     if kind not in ("none", "linear"):
         raise InputError(f"{place} is a GGUF file whose rotations are scaled by {kind!r}; name the original.")
     return {}
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
 
 
 def _stretched(factors: Array, base: float, place: str) -> dict[str, Any]:

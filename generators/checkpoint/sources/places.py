@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
@@ -89,9 +90,13 @@ def _open_here(source: PackageSource | FolderSource, *, of_series: bool) -> File
     """Return a source's files. A missing folder is a mistake, unless it is that of a series' untrained model."""
     if isinstance(source, PackageSource):
         return in_package(source)
-    if source.folder.is_file():
+    try:
+        is_file, is_folder = source.folder.is_file(), source.folder.is_dir()
+    except OSError as error:  # a name that is too long
+        raise InputError(f"The folder {source.folder} can't be read: {error.strerror}.") from error
+    if is_file:
         return of_file(source.folder)
-    if not source.folder.is_dir():
+    if not is_folder:
         raise (WeightsUnavailableError if of_series else InputError)(f"There is no folder {source.folder}.")
     return in_folder(source.folder)
 
@@ -133,7 +138,9 @@ def _of_sentence_transformers(folder: Path) -> Path | None:
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
     named = (folder / path for path in paths if path and Path(path).name == path)
-    return next((inner for inner in named if (inner / CONFIG).is_file()), None)
+    with suppress(OSError, ValueError):  # a name that is too long
+        return next((inner for inner in named if (inner / CONFIG).is_file()), None)
+    return None
 
 
 def in_package(source: PackageSource) -> Files:
