@@ -185,6 +185,7 @@ def no_models(place):
 @pytest.mark.parametrize(
     "entry",
     ["title: !!bool maybe", "name: " + ":".join(["59"] * 3000), "sources: [{folder: " + "a" * 5000 + "}]"],
+    ids=["truth", "number", "folder"],
 )
 def test_odd_yaml_in_the_registry_is_a_sentence(tmp_path, atlas, entry):
     whole = {"name": "tiny", "title": "Tiny", "sources": "[{folder: tiny}]", "frequency": "counts"}

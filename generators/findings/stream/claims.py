@@ -12,7 +12,7 @@ RELIABLE = 0.9  # correlation of the curve from one half of the windows with tha
 SHARE = {"holds": 0.05, "partly": 0.02}
 # Share of the variance of a long random walk in many channels in its first three components, 6 / (pi k)^2 each.
 WALK = float(sum(6 / (np.pi * k) ** 2 for k in (1, 2, 3)))
-FEW_ONES = 0.5  # of what a typical direction has
+FEW_ONES = 0.25  # of what a typical direction has
 NEEDS = {"holds": 2.0, "partly": 1.5}
 LOW = {"holds": 0.9, "partly": round(WALK, 2)}
 
