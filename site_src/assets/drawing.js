@@ -350,7 +350,7 @@ export function axes(pen, style, { left, top, right, bottom }, x, y) {
   );
   if (y.title) {
     const middle = (top + bottom) / 2;
-    const size = Math.max(SMALLEST, SIZE * Math.min(1, (2 * middle) / wide(y.title))); // the picture's edge is at 0
+    const size = Math.max(SMALLEST, SIZE * Math.min(1, (2 * middle) / wide(String(y.title)))); // the picture's edge is at 0
     const place = { fill: colour, size, align: "center", baseline: "bottom", angle: -Math.PI / 2 };
     pen.text(y.title, left - widest - 12, middle, place);
   }
