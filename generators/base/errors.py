@@ -5,12 +5,6 @@ class AtlasError(Exception):
     """What went wrong, in one sentence that the user can act on."""
 
 
-def raise_unless_panic(error: BaseException) -> None:
-    """Raise an error again unless it is an Exception or a panic of a library in Rust, which isn't one."""
-    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-        raise error
-
-
 class InputError(AtlasError):
     """The input can't be used: a bad name, a damaged checkpoint, weights of the wrong shape."""
 

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from generators.base.errors import InputError, raise_unless_panic
+from generators.base.errors import InputError
+from generators.base.panics import raise_unless_panic
 from generators.checkpoint.sources import Files, check_size
 from generators.tokens.readable import readable_form
 from generators.tokens.vocabulary import ModelVocabulary, Token, assemble
