@@ -278,8 +278,8 @@ def test_alt_texts_tell_the_numbers(n):
     m, image = result.metrics, result.arrays["overlaps"].astype(float)
     alt = {figure.name: caption("subspaces", figure.name, result).alt for figure in SUBSPACES.figures(result)}
     head, tail = share(m["capture_head"]), share(m["capture_tail"])
-    captured = f"capture {head} of a direction of E on average over the strongest tenth and {tail} over the weakest"
-    assert f"P's top {m['k']} directions {captured}; chance is {share(m['k'] / D)}." in alt["capture"]
+    captured = f"capture {head} of a direction in the strongest tenth of E's, and {tail} of one in the weakest tenth"
+    assert f"On average, P's top {m['k']} directions {captured}; chance is {share(m['k'] / D)}." in alt["capture"]
     of_P, of_E = (m[f"singular_values_{name}"][m["k"] - 1] / m[f"singular_values_{name}"][0] for name in "PE")
     assert alt["spectra"].endswith(f"th singular value is {share(of_P)} of the first for P and {share(of_E)} for E.")
     rows, columns = (ceil(size / 10) for size in image.shape)

@@ -305,7 +305,7 @@ def test_the_pairs_that_are_shown_are_the_first_in_the_picture():
         pairs = pairs_to_draw(result.arrays)
         assert len(pairs) == MOST_PAIRS
         first = ", ".join(f"{u} returns {v}" for u, v in pairs[:4])
-        expected = f"{len(pairs)} of the {result.metrics['exceptions']} exceptions by name: {first}, and so on."
+        expected = f"The first 4 of {len(pairs)} exceptions shown, of {result.metrics['exceptions']} in all: {first}."
         assert alts(result)["zero-layer-pairs"] == expected
 
 
@@ -318,13 +318,14 @@ def test_plain_pairs_are_not_drawn():
         *((f"w{u}x", "averyverylongname…") for u in ABSORBED),
     }
     assert shown["zero-layer-pairs"].startswith(
-        "5 of the 7 exceptions by name: w5x returns averyverylongname…, w500x"
+        "The first 4 of 5 exceptions shown, of 7 in all: w5x returns averyverylongname…, w500x"
     )
     assert (
         shown["zero-layer-groups"]
         == "Exceptions by group: leading space 1, byte or unprintable 1, plural 1, other 4."
     )
-    assert shown["zero-layer-hubs"] == "1 tokens absorb more than one other; averyverylongname… absorbs the most: 4."
+    said = "One token is returned by more than one other; averyverylongname… is returned by the most: 4 tokens."
+    assert shown["zero-layer-hubs"] == said
     assert shown["zero-layer-norms"].endswith("in 7 of these cases, the returned one has the larger norm.")
 
 

@@ -102,7 +102,7 @@ def test_tokens_that_look_untrained_stand_beside_the_prompts(clump, prompted):
         shown.measured["outliers"] = {**shown.measured["outliers"], "clump": None}
     assert rows(shown)[-1] == "Tokens that look untrained"
     text = beside(shown)
-    assert ("No tokens cluster" in text) != clump
+    assert ("no tokens cluster" in text) != clump
     assert "600 of these never reach a probability of 1\u00a0%, and 7 of 500 other tokens." in text
     asked = prompted is not None and prompted["candidates"] is not None
     assert ("brings back 10\u00a0% of them, 50\u00a0% of equally rare controls and 90\u00a0%" in text) == asked
