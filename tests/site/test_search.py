@@ -11,6 +11,7 @@ from tests.site.conftest import Visit
 from tests.site.test_browser import WIDE
 
 SCHEME, USE = "/findings/position_scheme/", "/findings/position_use/"
+TRAJECTORY = "series/stdlib-gpt2-trajectory/"
 ANSWERED = {
     "RoPE": SCHEME,
     "rotary": "/findings/rotary_use/",
@@ -66,7 +67,16 @@ def test_answers_are_pages_that_there_are():
     for place in answers():
         page, finding = place.partition("#")[0], place.removeprefix("findings/").rstrip("/")
         there = place.startswith("findings/") and finding in {one.name for one in FINDINGS}
-        assert there or page in ("models/", "learned/", "about/", "data/", "methods/", "add-a-model/"), place
+        assert there or page in (
+            "models/",
+            "learned/",
+            "about/",
+            "data/",
+            "methods/",
+            "add-a-model/",
+            "compare/",
+            TRAJECTORY,
+        ), place
 
 
 @pytest.mark.browser
