@@ -19,7 +19,7 @@ LITTLE = 0.001  # minutes: the fewest windows there are
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory, gpt2_weights):
     folder = tmp_path_factory.mktemp("hub") / "made-up"
-    return write_gpt2_shaped(folder, gpt2_weights, n_layer=2, d_model=64, n_ctx=32)
+    return write_gpt2_shaped(folder, gpt2_weights, n_layer=2, d_model=64, n_ctx=64)
 
 
 def test_all_that_runs_is_computed_from_its_folder(atlas, tmp_path, checkpoint):

@@ -347,18 +347,26 @@ def test_the_folder_goes_while_the_lock_is_held(store, monkeypatch):
     from generators.compute import results
 
     held = []
-    remove = results.shutil.rmtree
+    clear = results._clear
 
-    def watched(folder, **options):
+    def watched(folder):
         with pytest.raises(Timeout):
             FileLock(folder / ".lock", timeout=0).acquire()
         held.append(folder)
-        remove(folder, **options)
+        clear(folder)
+        assert not folder.exists()
 
-    monkeypatch.setattr(results.shutil, "rmtree", watched)
+    monkeypatch.setattr(results, "_clear", watched)
     with store.locked("tiny"):
         pass
     assert held == [store.root / "tiny"]
+
+
+def test_what_the_store_did_not_write_stays(store):
+    with store.locked("tiny"):
+        (store.root / "tiny" / "notes.txt").write_text("mine")
+        (store.root / "tiny" / "gains.json").write_text("{}")
+    assert [path.name for path in (store.root / "tiny").iterdir()] == ["notes.txt"]
 
 
 # JSON
