@@ -16,14 +16,14 @@ from numpy import ndarray as Array
 from threadpoolctl import threadpool_limits
 
 from generators import findings as all_findings
-from generators.base import notices
+from generators.base import code, notices
 from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
 from generators.base.panics import raise_unless_panic
 from generators.base.plain import plain
 from generators.base.progress import Progress, Report, TimeLeft
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Places
-from generators.compute import code, memory
+from generators.compute import memory
 from generators.compute.plan import Opened, Plan, Prepared, inputs, open_model, prepare
 from generators.compute.records import StoredFinding, table_records
 from generators.compute.running import CUT_TO, GIB, RunSettings

@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from generators.base import code
 from generators.base.errors import InputError
 from generators.checkpoint.registry import ON_OWN_SAMPLES
-from generators.compute import code
 from generators.compute.records import (
     FindingRecord,
     ModelFindings,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from numpy import ndarray as Array
 
+from generators.base import code
 from generators.base.architecture import Architecture
 from generators.base.plain import content_digest
 from generators.base.progress import Report, silent
@@ -20,7 +21,7 @@ from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.families import has_table
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Files, Places, locate
-from generators.compute import code, running
+from generators.compute import running
 from generators.compute.records import ModelRecord, SourceRecord, Status, TensorEntry, TrafficRecord
 from generators.findings.contract import Finding, roles
 from generators.findings.inputs import CAPABILITIES, FREQUENCIES, RUN, TOKENS, Inputs

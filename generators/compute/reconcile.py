@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from generators import findings as all_findings
-from generators.base import digests
+from generators.base import code, digests
 from generators.base.errors import AtlasError, InputError
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import LARGEST_TEXT, Files, Origin
-from generators.compute import code, memory
+from generators.compute import memory
 from generators.compute.records import ModelRecord, StoredFinding
 from generators.compute.results import Store
 from generators.compute.running import GIB, LIBRARIES, ROOM, RunSettings, has_time_for_more

@@ -14,26 +14,23 @@ got to, the JSON that is there finds its arrays.
 
 import filecmp
 import hashlib
-import io
 import json
 import os
 import re
 import shutil
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from math import prod
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 from filelock import FileLock, Timeout
 from numpy import ndarray as Array
 from pydantic import ValidationError
 
 from generators.base.errors import AtlasError, InputError
 from generators.base.files import read_limited, replace_file, sweep
+from generators.base.npz import from_npz, to_npz
 from generators.base.plain import as_json, content_digest
 from generators.base.progress import Report, printable, silent
 from generators.checkpoint.config import CONFIG
@@ -48,7 +45,6 @@ HOLDER = ".holder"  # beside the lock: which process has it, for others to say
 LONGEST_HOLDER = 80  # characters
 UNKNOWN = "which one isn't known"
 LARGEST_JSON, LARGEST_ARRAYS = 2**26, 2**28  # bytes of a file
-LARGEST_UNPACKED = 2**29  # bytes of all arrays in one
 KEY_LENGTH = 16  # hex digits of a key in the name of its arrays
 OURS = re.compile(rf"\..*|\w+\.json|\w+\.[0-9a-f]{{0,{KEY_LENGTH}}}\.npz")  # names of files in a folder of results
 T = TypeVar("T", bound=Record)
@@ -148,7 +144,7 @@ class Store:
         if hashlib.sha256(data).hexdigest() != record.arrays_sha256:
             raise InputError(f"The stored arrays {path} are damaged: their digest is another one.")
         try:
-            return _from_npz(data)
+            return from_npz(data)
         except Exception as error:  # whatever a file that only its digest vouches for makes of NumPy
             why = " ".join(str(error).split()) or type(error).__name__
             raise InputError(f"The stored arrays {path} are damaged: {why}.") from error
@@ -198,7 +194,7 @@ class Store:
         """
         folder = self._folder(name)
         if arrays:
-            data = _as_npz(arrays)
+            data = to_npz(arrays)
             record = record.model_copy(update={"arrays_sha256": hashlib.sha256(data).hexdigest()})
             with _writing(folder):
                 replace_file(folder / _arrays_file(record), data)
@@ -438,32 +434,6 @@ def _no_number(constant: str) -> None:
 
 def _arrays_file(record: StoredFinding) -> str:
     return f"{record.finding}.{(record.key or '')[:KEY_LENGTH]}.npz"
-
-
-def _as_npz(arrays: Mapping[str, Array]) -> bytes:
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **{name: arrays[name] for name in sorted(arrays)})
-    return buffer.getvalue()
-
-
-def _from_npz(data: bytes) -> dict[str, Array]:
-    """Return the arrays in a file. Raises ValueError, or what NumPy and zipfile do: it isn't what `_as_npz` makes."""
-    with zipfile.ZipFile(io.BytesIO(data)) as file:
-        members = file.infolist()
-        if sum(member.file_size for member in members) > LARGEST_UNPACKED:
-            raise ValueError(f"unpacked they have more than {LARGEST_UNPACKED >> 20} MiB")
-        return {member.filename.removesuffix(".npy"): _array(file, member) for member in members}
-
-
-def _array(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
-    with file.open(member) as opened:
-        version = np.lib.format.read_magic(opened)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(opened)
-        if prod(shape) * max(1, dtype.itemsize) > member.file_size:
-            raise ValueError(f"{member.filename} says that it has the shape {shape}, and is too short for that")
-    with file.open(member) as opened:
-        return np.asarray(np.lib.format.read_array(opened, allow_pickle=False))
 
 
 @contextmanager

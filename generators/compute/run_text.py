@@ -6,9 +6,13 @@ Without any file, transformers makes a tokenizer with an empty vocabulary, which
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
+
+from generators.base.panics import raise_unless_panic
 from generators.checkpoint.sources import Files
 from generators.runner import CannotRunError
 from generators.runner.texts import HELD_OUT, TokenizedText, encode, shipped_text
+from generators.tokens.tokenizer_files import check_ids
 
 TOKENIZER = "tokenizer.json"  # where it is there, no other file of a vocabulary is read
 SENTENCEPIECE = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model")
@@ -63,24 +67,31 @@ def libraries(files: Files) -> tuple[str, ...]:
     return tuple(package for module, package in NEEDED_BY_SENTENCEPIECE.items() if _is_installed(module))
 
 
-def checked_text(folder: Path) -> TokenizedText | None:
+def checked_text(folder: Path, vocab_size: int) -> TokenizedText | None:
     """Return the shipped text in the tokens of the model in `folder`: a text, and not mostly unknown tokens.
 
     None if the checkpoint carries a text, which is in its own tokens already.
 
     Raises:
-        CannotRunError: there are too many unknown tokens, or too few different ones.
+        CannotRunError: there are too many unknown tokens, or too few different ones, or one that the model of
+            `vocab_size` tokens doesn't have; what the checkpoint carries is no array.
     """
     if (folder / HELD_OUT).is_file():
+        _check_array(folder / HELD_OUT)
         return None
     try:
+        if (folder / TOKENIZER).is_file():
+            check_ids(folder / TOKENIZER, vocab_size)
         text, rare = shipped_text(folder), encode(folder, RARE)
     except CannotRunError:
         raise
-    except Exception as error:  # the tokenizers library raises nothing more exact
+    except BaseException as error:  # the tokenizers library raises nothing more exact, and panics
+        raise_unless_panic(error)
         raise CannotRunError(
             f"The model can't be run: its tokenizer fails ({' '.join(str(error).split())})."
         ) from error
+    if max((*text.before, *text.after), default=0) >= vocab_size:
+        raise CannotRunError(f"The text {text.name} has token ids beyond the vocabulary of {vocab_size}.")
     # The letter becomes the unknown token, or bytes, the last of which hardly occurs in English.
     share = float((text.ids == rare[-1]).mean()) if rare and len(text.ids) else 0.0
     if share > MOST_UNKNOWN:
@@ -93,6 +104,15 @@ def checked_text(folder: Path) -> TokenizedText | None:
             f"The model can't be run: its tokenizer makes the text into only {different} different tokens."
         )
     return text
+
+
+def _check_array(path: Path) -> None:
+    """Refuse a file that NumPy can't map; one of pickled objects or of several arrays is none that it can."""
+    try:
+        np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # NumPy raises whatever it meets in a damaged header
+        line = " ".join(str(error).split())
+        raise CannotRunError(f"The model can't be run: {path.name} can't be read ({line}).") from error
 
 
 def _is_installed(module: str) -> bool:

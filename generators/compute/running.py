@@ -10,12 +10,13 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from generators.base import code
 from generators.base.errors import InputError
 from generators.base.plain import content_digest
 from generators.checkpoint.checkpoint import Checkpoint
 from generators.checkpoint.sources import CONFIG, Files
 from generators.checkpoint.sources.tensor_cache import TensorCache, default_folder
-from generators.compute import code, run_text
+from generators.compute import run_text
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed, chosen_device
 from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
@@ -152,7 +153,7 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
     lost = [name for name in run_text.tokenizer_files(files) if name not in fetched]
     if lost:
         raise CannotRunError(f"The model can't be run: {lost[0]}, which its tokenizer needs, {NOT_NOW}")
-    text = run_text.checked_text(Path(config).parent)
+    text = run_text.checked_text(Path(config).parent, checkpoint.architecture.vocab_size or 0)
     slot = checkpoint.layout("position_embedding") if "position_embedding" in checkpoint else None
     stored = slot is not None and not slot["formula"]
     return open_model(

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from generators.base import code
 from generators.base.errors import InputError
-from generators.compute import code
 from generators.compute.records import ModelRecord, StoredFinding
 from generators.compute.results import Store
 from generators.findings import FINDINGS

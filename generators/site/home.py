@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from generators.compute import code
+from generators.base import code
 from generators.drawing import small_multiples
 from generators.drawing.small_multiples import NamedCurve
 from generators.findings import FINDINGS

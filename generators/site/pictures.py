@@ -7,9 +7,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from generators.base import code
 from generators.base.cache import key
 from generators.base.plain import as_compact_json
-from generators.compute import code
 from generators.compute.judged import JudgedFinding
 from generators.drawing import svg
 from generators.drawing.head_grid import HeadGrid

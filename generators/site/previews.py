@@ -9,11 +9,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from generators.base import digests
+from generators.base import code, digests
 from generators.base.cache import Cache, key
 from generators.base.plain import as_json, canonical_json
 from generators.base.sentences import many
-from generators.compute import code
 from generators.compute.records import by_verdict
 from generators.drawing import card as cards
 from generators.drawing.card import Bar, Card

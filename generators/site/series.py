@@ -8,8 +8,8 @@ from typing import Any
 
 import jinja2
 
+from generators.base import code
 from generators.checkpoint.registry import Model, Place, Registry, Series
-from generators.compute import code
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
 from generators.drawing import along

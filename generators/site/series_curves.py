@@ -10,10 +10,10 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from scipy.linalg import orthogonal_procrustes
 
+from generators.base import code
 from generators.base.plain import as_compact_json
 from generators.base.text import number
 from generators.checkpoint.registry import Place
-from generators.compute import code
 from generators.drawing import small_multiples
 from generators.drawing.interactive import Curve, Rows
 from generators.drawing.small_multiples import NamedCurve

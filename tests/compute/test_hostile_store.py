@@ -9,11 +9,11 @@ import zipfile
 import numpy as np
 import pytest
 
+from generators.base import npz as npz_files
 from generators.base.errors import AtlasError, InputError
 from generators.base.files import read_limited
 from generators.base.plain import as_json, content_digest
 from generators.checkpoint.registry import load_registry
-from generators.compute import results
 from generators.compute.results import Store
 from generators.compute.verify import verify
 from generators.site import quality_reports
@@ -81,7 +81,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("how", HOSTILE)
 def test_arrays_that_only_their_digest_vouches_for_are_a_sentence(stored, how, monkeypatch):
-    monkeypatch.setattr(results, "LARGEST_UNPACKED", 2**21)
+    monkeypatch.setattr(npz_files, "LARGEST_UNPACKED", 2**21)
     forged_arrays(stored, HOSTILE[how]())
     with pytest.raises(InputError, match="damaged"):
         stored.whole("tiny", "toy")

@@ -355,7 +355,7 @@ def test_the_key_changes_with_the_table_that_says_how_a_tensor_is_read(tmp_path,
 
 
 def test_the_key_changes_with_the_code_that_measures(tmp_path, store, monkeypatch):
-    from generators.compute import code
+    from generators.base import code
 
     before = key_of(tmp_path, store)
     monkeypatch.setattr(code, "digest", lambda module: "0" * 64)

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from generators.checkpoint.checkpoint import open_checkpoint
@@ -18,7 +19,7 @@ from generators.findings.inputs import RUN
 from generators.runner import CannotRunError, texts
 from generators.runner import run as runs
 from generators.runner.own_samples import NAME as OWN_SAMPLES
-from generators.runner.texts import encode, read_language_reference
+from generators.runner.texts import HELD_OUT, encode, read_language_reference
 from tests.checkpoint.fake_hub import at_hub, serving
 from tests.checkpoint.oracle.cases import CASES, OracleCase
 from tests.checkpoints import SMALL, write_checkpoint
@@ -154,7 +155,59 @@ def test_text_that_is_known_is_not(tmp_path, write):
     if write is not write_pairs:
         continued = [f"##{letter}" for letter in LETTERS]
         write_words(tmp_path, [*LETTERS, *continued])
-    assert len(run_text.checked_text(tmp_path).ids) > 10_000
+    assert len(run_text.checked_text(tmp_path, 10_000).ids) > 10_000
+
+
+def write_object(path: Path) -> None:
+    with path.open("wb") as file:
+        np.save(file, np.array([{}], object), allow_pickle=True)
+
+
+def write_several(path: Path) -> None:
+    with path.open("wb") as file:
+        np.savez(file, a=np.arange(4, dtype=np.uint16))
+
+
+def npy(header: str) -> bytes:
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+
+
+BEGINS = "{'descr': '<u2', 'fortran_order': False, 'shape': "
+DAMAGED = {
+    "objects": write_object,
+    "several": write_several,
+    "empty": lambda path: path.write_bytes(b""),
+    "too many": lambda path: path.write_bytes(npy(BEGINS + "(99999999999999,)}")),
+    "deep": lambda path: path.write_bytes(npy(BEGINS + "(" * 900)),
+}
+
+
+@pytest.mark.parametrize("write", DAMAGED.values(), ids=DAMAGED)
+def test_a_carried_text_that_is_no_array_is_a_sentence(tmp_path, write):
+    small(tmp_path)
+    write(tmp_path / HELD_OUT)
+    assert re.fullmatch(rf"The model can't be run: {HELD_OUT} can't be read \(.+\)\.", refused(tmp_path))
+
+
+@pytest.mark.parametrize(("around", "said"), [(2**31 + 5, "the id 2147483653"), (300, "beyond the vocabulary of")])
+def test_tokens_around_the_text_that_the_model_lacks_are_a_sentence(tmp_path, around, said):
+    pytest.importorskip("tokenizers", reason="tokenizers isn't installed here")
+    small(tmp_path)
+    write_tokenizer(tmp_path, KINDS["gpt2"])
+    path = tmp_path / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["added_tokens"].append(
+        {"id": around, "content": "<begin>", "special": True}
+        | dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    )
+    content["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "<begin>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {"<begin>": {"id": "<begin>", "ids": [around], "tokens": ["<begin>"]}},
+    }
+    path.write_text(json.dumps(content))
+    assert re.search(said, refused(tmp_path))
 
 
 def test_the_text_is_tokenized_once(tmp_path, monkeypatch):

@@ -250,7 +250,7 @@ def test_where_anything_changed_it_is_opened(remembered, store, monkeypatch, cha
         reconcile._code_for_hub.cache_clear()
         digest = reconcile.code.digest
         place, other = {
-            "code": ("generators.compute.code.digest", lambda name: f"{digest(name)}, changed"),
+            "code": ("generators.base.code.digest", lambda name: f"{digest(name)}, changed"),
             "library": ("generators.compute.reconcile._version", lambda name: "0"),
             "memory": ("generators.compute.memory.of_machine", lambda: 1 << 40),
         }[change]

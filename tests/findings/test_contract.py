@@ -14,8 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import get_type_hints, is_typeddict
 
 from generators.base.architecture import Architecture, Buckets, Rotary
+from generators.base.code import PACKAGE, modules_in
 from generators.base.plain import plain
-from generators.compute.code import PACKAGE, modules_in
 from generators.compute.judged import read_metrics
 from generators.findings import FINDINGS, plantings
 from generators.findings.contract import Finding, roles

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generators.compute.code import PACKAGE, digest, digest_in, modules_in, said
+from generators.base.code import PACKAGE, digest, digest_in, modules_in, said
 from generators.findings import FINDINGS
 from tests import toy_findings
 
@@ -191,7 +191,7 @@ def test_the_same_code_elsewhere_has_the_same_digest(tmp_path):
     shutil.copytree(PACKAGE, tmp_path / "generators", ignore=shutil.ignore_patterns("__pycache__"))
     program = (
         "import sys\n"
-        "from generators.compute.code import PACKAGE, digest\n"
+        "from generators.base.code import PACKAGE, digest\n"
         "print(PACKAGE)\n"
         "print(digest('generators.findings.gains.measure'))\n"
         "print('generators.findings' in sys.modules, 'numpy' in sys.modules)\n"
