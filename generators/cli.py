@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 2
 SOME_FAILED = 1
+EXPECTED = (  # of what the system may refuse, without a bug here
+    errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE
+)  # fmt: skip
 
 app = typer.Typer(
     cls=terminal.Commands,
@@ -360,7 +363,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(SOME_FAILED)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT, errno.ENAMETOOLONG):
+        if error.errno not in EXPECTED:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         place = str(error.filename)[:80] if error.filename else "The output"

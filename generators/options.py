@@ -21,10 +21,19 @@ ModelsDir = Annotated[
         "Default: $ATLAS_MODELS, separated as in $PATH.",
     ),
 ]
+
+
+def _named_folder(text: str) -> Path:
+    if not text:
+        raise typer.BadParameter("it is empty; name a folder.")
+    return Path(text)
+
+
 Results = Annotated[
     Path | None,
     typer.Option(
         "--results",
+        parser=_named_folder,
         metavar="DIR",
         envvar="ATLAS_RESULTS",
         help="Where results are stored. Default: results/local/, which takes precedence over results/.",

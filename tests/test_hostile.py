@@ -175,6 +175,61 @@ def test_a_report_does_not_replace_a_web_site(tmp_path, atlas):
     assert photo.read_text() == "mine"
 
 
+def test_a_site_does_not_replace_a_folder_of_something_else(tmp_path, atlas, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    photo = tmp_path / "site" / "photos" / "1.jpg"
+    photo.parent.mkdir(parents=True)
+    photo.write_text("mine")
+    run = atlas("render", "--registry", no_models(tmp_path))
+    assert (run.code, photo.read_text()) == (2, "mine")
+    assert "site/ holds something that is no site of MkDocs" in run.err
+
+
+def test_a_folder_of_results_has_a_name(tmp_path, atlas):
+    run = atlas("models", "--results", "", "--registry", no_models(tmp_path))
+    assert run.code == 2
+    assert "it is empty" in run.err
+
+
+def test_a_sentence_of_megabytes_is_cut(tmp_path, atlas):
+    folder = write_checkpoint(tmp_path / "m1")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "x" * 10**6}))
+    run = atlas("compute", folder, "--registry", no_models(tmp_path))
+    assert run.code != 0
+    assert 0 < len(run.err) < 10_000
+
+
+@pytest.mark.parametrize(("limit", "code"), [(39, 2), (40, 0)])
+def test_too_few_open_files_are_a_sentence(tmp_path, limit, code):
+    resource = pytest.importorskip("resource", reason="it is Unix's")
+    folder, few = write_checkpoint(tmp_path / "m1"), (limit, limit)
+    command = ["-m", "generators.cli", "compute", folder, "--skip-runs", "--jobs", "2", "--results", tmp_path / "r"]
+    run = subprocess.run(
+        [sys.executable, *command, "--registry", no_models(tmp_path)],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, few),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == code, run.stderr
+    assert ("ulimit -n 40" in run.stderr) == (code == 2)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["a: &a {x: 1}\nb: &b {<<: *a}\n", "- [" + "1," * 2**19 + "]\n", "- " * 300_000 + "\n"],
+    ids=["merge", "long", "deep"],
+)
+def test_a_registry_that_multiplies_itself_is_not_read(tmp_path, atlas, content):
+    path = tmp_path / "models.yml"
+    path.write_text(content)
+    start = time.process_time()
+    run = atlas("models", "--registry", path)
+    assert (run.code, len(run.err) < 1000) == (2, True)
+    assert time.process_time() - start < 5
+
+
 def no_models(place):
     """Return a registry without models."""
     path = place / "models.yml"

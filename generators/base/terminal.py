@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from generators.base.progress import printable
 from generators.base.text import SYMBOLS
 
+LONGEST = 4000  # characters of a sentence: a checkpoint's config may put a megabyte into one
 INTERRUPTED = 130  # the exit code after Ctrl-C
 # Red is for errors: that a claim fails is a result.
 COLOURS = {"holds": "green", "partly": "yellow", "fails": "magenta"}
@@ -27,7 +28,11 @@ def note(text: str) -> None:
 
 def sentence(error: object) -> None:
     """Print what went wrong, where errors go."""
-    typer.echo(typer.style("atlas: ", fg="red") + printable(str(error)), err=True)
+    typer.echo(typer.style("atlas: ", fg="red") + printable(_cut(str(error))), err=True)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
 
 
 def verdict(kind: str, statement: str, answer: str) -> None:

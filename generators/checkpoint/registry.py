@@ -17,7 +17,7 @@ from generators.base.progress import all_shown
 SLUG = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w-]*(\.[\w-]+)*/[A-Za-z0-9][\w-]*(\.[\w-]+)*")
 LONGEST_NAME = 96
-LARGEST = 2**24  # bytes of a registry
+LARGEST = 2**20  # bytes of a registry
 SERIES = "series.yml"
 MERGE = "tag:yaml.org,2002:merge"
 ON_OWN_SAMPLES = "--own-samples"  # ends the name under which a model's runs on its own samples are stored
@@ -276,7 +276,20 @@ def load_registry(path: Path) -> Registry:
 
 
 class _Distinct(yaml.SafeLoader):
-    """YAML in which no mapping has a key twice: of two entries written as one, the first would vanish."""
+    """YAML in which no mapping has a key twice: of two entries written as one, the first would vanish.
+
+    Nothing in it stands for something else in it (`*name`): nine such lines could stand for gigabytes.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Return what comes next. Raises yaml.YAMLError: it stands for something written elsewhere."""
+        if self.check_event(yaml.AliasEvent):
+            alias = self.peek_event()
+            raise yaml.MarkedYAMLError(
+                problem=f"*{alias.anchor} stands for what is written elsewhere; write it out",
+                problem_mark=alias.start_mark,
+            )
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping. Raises yaml.YAMLError: a key is in it twice."""

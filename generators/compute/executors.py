@@ -7,6 +7,7 @@ worker's next job can be of the model that it has open. Results are the same who
 import ctypes
 import os
 import re
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -30,6 +31,7 @@ from generators.compute.jobs import Answer, Died, Failed, Job, WorkerContext
 
 GB = 1_000_000_000
 SPARED = 0.9  # of the memory that is free: the share that jobs may take
+FILES, FILES_OF_A_PROCESS = 24, 8  # that are open at once; with fewer, loky breaks
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 ENDED = "its process ended"
 
@@ -60,6 +62,8 @@ def chosen(jobs: int, scheduler: str | None, memory_gb: float | None) -> Choice:
         raise InputError("--scheduler goes with neither --jobs nor --memory: the cluster's workers have their own.")
     if memory_gb is not None and not 0 < memory_gb < float("inf"):
         raise InputError(f"--memory is a number of gigabytes above 0, not {memory_gb:g}.")
+    if jobs > 1 and (allowed := open_files()) < (needed := FILES + FILES_OF_A_PROCESS * jobs):
+        raise InputError(f"--jobs {jobs} takes {needed} open files, and {allowed} are allowed: ulimit -n {needed}.")
     return Choice(jobs, scheduler, None if memory_gb is None else int(memory_gb * GB))
 
 
@@ -229,6 +233,16 @@ def free_memory() -> int:
     import psutil
 
     return int(SPARED * psutil.virtual_memory().available)
+
+
+def open_files() -> int:
+    """Return how many files a process may have open here."""
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
+    except ImportError:  # Windows
+        return sys.maxsize
+    soft, _ = getrlimit(RLIMIT_NOFILE)
+    return sys.maxsize if soft == RLIM_INFINITY else soft
 
 
 def threads_of(jobs: int, cores: int) -> int:

@@ -3,11 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from generators.base.errors import InputError
 from generators.base.progress import progress
 from generators.checkpoint.registry import Registry
 from generators.compute.results import Store
 from generators.site import build_cache
 from generators.site.locations import packaged
+
+MADE_BY = b'content="mkdocs-'
 
 
 def make_site(
@@ -23,10 +26,11 @@ def make_site(
         unavailable: why weights couldn't be had, by model.
 
     Raises:
-        InputError: the registry is wrong, or something isn't installed.
+        InputError: the registry is wrong, something isn't installed, or `site/` is no site that MkDocs made.
         AtlasError: another run is making the site, or it can't be written.
     """
     workshop, sentences = build_cache.Workshop(source=source), list[str]()
+    _check_site(workshop.site)
     with build_cache.alone(workshop):
         folders = [layer.root for layer in store.layers]
         given = build_cache.inputs(registry, folders, workshop, packaged("templates"), unavailable)
@@ -42,3 +46,16 @@ def make_site(
             if not sentences:
                 build_cache.remember(workshop, inputs=given, pages=pages)
     return workshop.site, sentences
+
+
+def _check_site(folder: Path) -> None:
+    """Refuse a folder that MkDocs didn't make: it would be replaced whole.
+
+    Raises InputError: it didn't.
+    """
+    try:
+        made = not folder.exists() or not any(folder.iterdir()) or MADE_BY in (folder / "404.html").read_bytes()
+    except OSError:
+        made = False
+    if not made:
+        raise InputError(f"{folder}/ holds something that is no site of MkDocs. Move it: the site is written there.")
