@@ -218,8 +218,13 @@ def test_too_few_open_files_are_a_sentence(tmp_path, limit, code):
 
 @pytest.mark.parametrize(
     "content",
-    ["a: &a {x: 1}\nb: &b {<<: *a}\n", "- [" + "1," * 2**19 + "]\n", "- " * 300_000 + "\n"],
-    ids=["merge", "long", "deep"],
+    [
+        "a: &a {x: 1}\nb: &b {<<: *a}\n",
+        "a: &a {x: 1}\nb: [" + "*a, " * 201 + "1]\n",
+        "- [" + "1," * 2**19 + "]\n",
+        "- " * 300_000 + "\n",
+    ],
+    ids=["merge", "aliases", "long", "deep"],
 )
 def test_a_registry_that_multiplies_itself_is_not_read(tmp_path, atlas, content):
     path = tmp_path / "models.yml"

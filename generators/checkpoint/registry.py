@@ -17,7 +17,7 @@ from generators.base.progress import all_shown
 SLUG = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w-]*(\.[\w-]+)*/[A-Za-z0-9][\w-]*(\.[\w-]+)*")
 LONGEST_NAME = 96
-LARGEST = 2**20  # bytes of a registry
+LARGEST, MOST_ALIASES = 2**20, 200  # of a registry: bytes, and names that stand for something in it
 SERIES = "series.yml"
 MERGE = "tag:yaml.org,2002:merge"
 ON_OWN_SAMPLES = "--own-samples"  # ends the name under which a model's runs on its own samples are stored
@@ -278,18 +278,27 @@ def load_registry(path: Path) -> Registry:
 class _Distinct(yaml.SafeLoader):
     """YAML in which no mapping has a key twice: of two entries written as one, the first would vanish.
 
-    Nothing in it stands for something else in it (`*name`): nine such lines could stand for gigabytes.
+    What an alias (`*name`) stands for contains none itself: nine lines could come to gigabytes.
     """
 
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._named, self._aliases = 0, 0  # how many nodes around this one have a name; how many aliases there were
+
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Return what comes next. Raises yaml.YAMLError: it stands for something written elsewhere."""
-        if self.check_event(yaml.AliasEvent):
-            alias = self.peek_event()
-            raise yaml.MarkedYAMLError(
-                problem=f"*{alias.anchor} stands for what is written elsewhere; write it out",
-                problem_mark=alias.start_mark,
-            )
-        return super().compose_node(parent, index)
+        """Return what comes next. Raises yaml.YAMLError: aliases in it could multiply."""
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            self._aliases += 1
+            if self._named or self._aliases > MOST_ALIASES:
+                why = "is part of what has a name itself" if self._named else f"is one of over {MOST_ALIASES} aliases"
+                raise yaml.YAMLError(f"*{event.anchor} {why}")
+            return super().compose_node(parent, index)
+        named = getattr(event, "anchor", None) is not None
+        self._named += named
+        node = super().compose_node(parent, index)
+        self._named -= named
+        return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """Return a mapping. Raises yaml.YAMLError: a key is in it twice."""

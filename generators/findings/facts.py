@@ -58,11 +58,15 @@ class EntityLines:
 
 @dataclass(frozen=True)
 class EntityNote:
-    """A sentence on one entity; `named` says whether pages list the entity for it."""
+    """A sentence on one entity; `named` says whether pages list the entity for it.
+
+    `role` names what the entity is where a model has one such at most: panels lead from one model's to the others'.
+    """
 
     index: int
     says: str
     named: bool = True
+    role: str = ""
 
 
 @dataclass(frozen=True)

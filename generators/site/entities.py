@@ -5,7 +5,7 @@ which each is a member or not. Everything says which finding it is from, in the 
 a reader asks for an entity.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, get_args
@@ -26,9 +26,11 @@ from generators.findings.facts import (
 )
 from generators.findings.judging import NotMeasuredError
 from generators.site.addresses import query, query_of_head
+from generators.site.staging import Staging
 from generators.site.view import ModelPage
 
 LISTED: tuple[EntityKind, ...] = ("channel", "head", "token")  # of which those that results name are listed on pages
+LIKE = "data/like.json"
 DIGITS = 4  # significant ones, of a number
 LINE_DIGITS = 3  # of a point of a line: a model has a hundred thousand gains
 
@@ -37,7 +39,7 @@ LINE_DIGITS = 3  # of a point of a line: a model has a hundred thousand gains
 class Notable:
     """An entity that results name: where its panel opens, relative to its model's page, and what is said of it.
 
-    `name` is what a head or a token is called beside its index.
+    `name` is what a head or a token is called beside its index, `roles` what it is and no other of the model.
     """
 
     kind: str
@@ -45,6 +47,7 @@ class Notable:
     name: str | None
     address: str
     says: str
+    roles: tuple[str, ...] = ()
 
     @property
     def called(self) -> str:
@@ -123,7 +126,7 @@ class Entities:
             "id_lists": lists,
             "lines": [_line(finding, line) for finding, line in self.lines],
             "notes": {
-                str(i): [{"says": note.says, "finding": finding, "named": note.named} for finding, note in notes]
+                str(i): [_given({**vars(note), "index": None, "finding": finding}) for finding, note in notes]
                 for i, notes in sorted(self.notes.items())
             },
             "groups": [{**vars(group), "finding": finding} for finding, group in self.groups],
@@ -164,6 +167,16 @@ def entity_files(page: ModelPage) -> tuple[dict[str, str], list[Notable]]:
     return {f"data/{page.name}/{file}.json": as_compact_json(content) for file, content in files.items()}, named
 
 
+def write_like(pages: Sequence[ModelPage], named: Mapping[str, list[Notable]], staging: Staging) -> None:
+    """Write which entity has a role in each model, by role: panels lead from one model's to the others'."""
+    like: dict[str, list[dict[str, Any]]] = {}
+    for page in pages:
+        for one in named.get(page.name, ()):
+            for role in one.roles:
+                like.setdefault(role, []).append({"model": page.name, "title": page.title, "index": one.index})
+    staging.write(LIKE, as_compact_json(like))
+
+
 def _named_in_tables(page: ModelPage) -> Iterator[tuple[int, str]]:
     """Yield the tokens that findings' tables name."""
     for section in page.sections:
@@ -194,7 +207,8 @@ def _notable(kind: EntityKind, found: Entities, n_head: int) -> Iterator[Notable
         says = [note.says for _, note in notes if note.named]
         if says:
             address = query_of_head(*divmod(index, n_head)) if kind == "head" else query(kind, index)
-            yield Notable(kind, index, found.names.get(index), address, " ".join(says))
+            roles = tuple(note.role for _, note in notes if note.role)
+            yield Notable(kind, index, found.names.get(index), address, " ".join(says), roles)
 
 
 def _column(column: EntityColumn, lists: list[list[int]]) -> dict[str, Any]:

@@ -24,13 +24,17 @@ LEFT_ALONE = frozenset(
 
 @dataclass(frozen=True)
 class Term:
-    """A word, its other spellings, what it means, and the words `akin` to it by which readers may look for it."""
+    """A word, its other spellings, what it means, and the words `akin` to it by which readers may look for it.
+
+    `at` is the address in the site that shows all that the word names, where there is one.
+    """
 
     term: str
     says: str
     also: tuple[str, ...] = ()
     pattern: str | None = None
     akin: tuple[str, ...] = ()
+    at: str = ""
 
     @property
     def id(self) -> str:
@@ -57,6 +61,7 @@ def glossary() -> tuple[Term, ...]:
             tuple(one.get("also", ())),
             one.get("pattern"),
             tuple(one.get("akin", ())),
+            one.get("at", ""),
         )
         for one in entries
     ]

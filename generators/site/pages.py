@@ -22,7 +22,7 @@ from generators.site import citing, data, notebooks, quality_reports
 from generators.site.alike import FEWEST, alike
 from generators.site.api import write_api
 from generators.site.by_scheme import askable, scheme_finding
-from generators.site.entities import Notable
+from generators.site.entities import Notable, write_like
 from generators.site.family import family_lessons, what_readers_asked
 from generators.site.feed import write_entries
 from generators.site.generality import generality
@@ -97,6 +97,7 @@ def render(
     data.write([*rendered.pages, *rendered.in_series], staging)
     if whole:
         write_search([*rendered.pages, *rendered.in_series], rendered.absent, rendered.entities, staging)
+        write_like(rendered.pages, rendered.entities, staging)
         write_api(rendered.pages, rendered.in_series, staging)
         write_table(rendered.pages, rendered.in_series, staging)
         write_entries(rendered.pages, staging)

@@ -240,19 +240,22 @@ def _losses(one: SeriesPage, staging: Staging) -> DrawnFile | None:
 
 def _emergence(one: SeriesPage, staging: Staging) -> DrawnFile | None:
     """Draw all verdicts along a training, below its loss."""
-    lines = [line for line in map(_line, one.rows) if line is not None] if one.series.along == "step" else []
-    if not lines or not one.ends:
+    if one.series.along != "step" or not one.ends:
+        return None
+    named = [_line(row, finding) for finding in one.shown for row in one.claims(finding) if row.tested]
+    lines = [line for line in named if line is not None]
+    if not lines:
         return None
     fall = [(row.place, row.loss.mean) for row in one.losses.rows] if one.losses else []
     unit = one.losses.unit if one.losses else ""
     return _drawn(one, "emergence", along.draw_emergence, (lines, fall, unit), staging)
 
 
-def _line(row: Along) -> VerdictLine | None:
+def _line(row: Along, finding: Finding[Any]) -> VerdictLine | None:
     if row.final_verdict is None or not isinstance(row.final_verdict.place, int):
         return None
     verdicts = tuple((member.place, claim.verdict) for member, claim in row.tested if isinstance(member.place, int))
-    return VerdictLine(row.rule.statement.rstrip("."), row.final_verdict.place, verdicts)
+    return VerdictLine(f"{finding.title}: {row.rule.short}", row.final_verdict.place, verdicts)
 
 
 def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], staging: Staging) -> DrawnFile:

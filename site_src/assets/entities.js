@@ -60,11 +60,23 @@ function leading(kind, index, entities) {
 /** Return a token's name so that it can't reorder what stands around it. */
 const fenced = (name) => element("bdi", {}, element("code", { textContent: name }));
 
-function notes(known, entities, index) {
+/** Return links to the entities that are in other models what this one is here; null where there are none. */
+function others(kind, known, role, like) {
+  const there = (like[role ?? ""] ?? []).filter((one) => one.model !== known.model.name);
+  if (!there.length) return null;
+  const links = there.flatMap((one, i) => {
+    const href = new URL(`models/${one.model}/?${kind}=${one.index}`, root()).href;
+    return [i ? " · " : "", element("a", { href, textContent: `${one.title}: ${kind} ${one.index}` })];
+  });
+  return element("div", { className: "entity-others" }, "The same in other models: ", ...links);
+}
+
+function notes(kind, known, entities, index, like) {
   const said = (entities.notes[index] ?? []).map((note) => [note.says, note]);
   for (const group of entities.groups) said.push([group.ids.includes(index) ? group.says : group.otherwise, group]);
   if (!said.length) return null;
-  return element("ul", {}, ...said.map(([says, from]) => element("li", {}, `${says} `, more(from, known))));
+  const listed = said.map(([says, from]) => element("li", {}, `${says} `, more(from, known), others(kind, known, from.role, like)));
+  return element("ul", {}, ...listed);
 }
 
 /* The panel. */
@@ -76,23 +88,23 @@ async function fill(made, model, kind, asked) {
   content.replaceChildren(element("p", { textContent: "Fetching what is known of it…" }));
   const say = (text) => content.replaceChildren(element("p", { textContent: text }));
   try {
-    const known = await data(model, "things");
+    const [known, like] = await Promise.all([data(model, "things"), json(new URL("data/like.json", root())).catch(() => ({}))]);
     const entities = kind === "token" ? (await data(model, "things-tokens")).token : known[kind];
     if (made !== panel || made.dataset.asked !== `${kind}=${asked}`) return; // another one was asked for meanwhile
     const index = indexOf(kind, asked, entities, known.model);
     const name = kind === "token" ? nameOf(entities, index) : null;
     heading.replaceChildren(titleOf(kind, index, known.model), ...(name === null ? [] : [" ", fenced(name)]), ` of ${known.model.title}`);
-    content.replaceChildren(...contentOf(known, entities, kind, index));
+    content.replaceChildren(...contentOf(known, entities, kind, index, like));
   } catch (error) {
     if (made !== panel) return;
     say(error instanceof RangeError ? error.message : "What is known of it could not be fetched; is there a connection?");
   }
 }
 
-function contentOf(known, entities, kind, index) {
+function contentOf(known, entities, kind, index, like) {
   const said = kind === "channel" ? inShort(entities, index) : "";
   const short = said ? element("p", { className: "entity-short", textContent: said }) : null;
-  const parts = [short, notes(known, entities, index), table(known, entities, index), ...drawings(entities.lines, index, (line) => more(line, known))];
+  const parts = [short, notes(kind, known, entities, index, like), table(known, entities, index), ...drawings(entities.lines, index, (line) => more(line, known))];
   const there = parts.filter((part) => part !== null);
   if (!there.length) there.push(element("p", { textContent: `No stored result mentions this ${kind}.` }));
   else if (kind === "token" && !entities.columns.some((column) => valueOf(column, entities, index) !== undefined))

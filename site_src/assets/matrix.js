@@ -128,6 +128,8 @@ function makeFilterable(matrix) {
   const about = param("about");
   if ([...select.options].some((option) => option.value === about)) select.value = about;
   input.value = enough ? param("models") : "";
+  const asked = [...buttons.map((button) => button.dataset.show === show), input.value, select.value !== EVERYTHING].some(Boolean);
+  if (asked && !location.hash) matrix.scrollIntoView();
   update();
 }
 

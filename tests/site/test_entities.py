@@ -12,7 +12,7 @@ from generators.findings import FINDINGS
 from generators.findings.facts import EntityKind
 from generators.findings.measured import Measurements, Table
 from generators.site.addresses import linked
-from generators.site.entities import Entities, Notable, entities, entity_files
+from generators.site.entities import Entities, Notable, entities, entity_files, write_like
 from generators.site.search import ENTRIES, INDEX, add_entries, entries_of_glossary, entries_of_model, write_search
 from generators.site.staging import Staging
 from generators.site.words import environment
@@ -249,6 +249,17 @@ def test_entities_that_results_name_are_listed_with_their_addresses():
     assert written["names"][written["ids"].index(5)] == HOSTILE
     ids = written["id_lists"][next(c["ids"] for c in written["columns"] if c["says"].startswith("norm of its"))]
     assert ids == [0, 4, 7]
+
+
+def test_an_entity_with_a_role_leads_to_those_of_other_models(tmp_path):
+    pages = [page(), page()]
+    for name, one in zip(("a", "b"), pages, strict=True):
+        one.name = name
+    staging = Staging(tmp_path, tmp_path / "cache")
+    write_like(pages, {one.name: entity_files(one)[1] for one in pages}, staging)
+    like = json.loads((tmp_path / "data/like.json").read_text())
+    assert [(one["model"], one["index"]) for one in like["ln2"]] == [("a", 2), ("b", 2)]
+    assert [one["index"] for one in like["positions"]] == [1, 1]
 
 
 def test_what_is_written_of_gpt2_is_what_is_stored():

@@ -29,7 +29,7 @@ def channels(found: Measurements[ChannelsMetrics], count: int | None) -> Iterato
         says = f"A position channel{others}: P varies in it far more than in other channels."
         yield EntityNote(channel, says, named=place < NAMED)
     most = int(np.argmax(std))
-    yield EntityNote(most, f"Positions vary most in this channel: std {two(std[most])}.")
+    yield EntityNote(most, f"Positions vary most in this channel: std {two(std[most])}.", role="positions")
 
 
 FACTS = Facts(

@@ -41,8 +41,10 @@ def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterat
         yield EntityNumbers(f"rank correlation with the tokens' {what}", values, figure, "strongest", name=name)
     closest = f"{called(found).capitalize()}: of all channels, it correlates most strongly with token frequency"
     ordinary = "An ordinary channel, with the median correlation with frequency"
-    for channel, says, named in ((m["frequency_channel"], closest, True), (m["contrast_channel"], ordinary, False)):
-        yield EntityNote(channel["channel"], f"{says} (rank correlation {two(channel['rho'])}).", named=named)
+    one, other = m["frequency_channel"], m["contrast_channel"]
+    for channel, says, role in ((one, closest, "frequency"), (other, ordinary, "")):
+        said = f"{says} (rank correlation {two(channel['rho'])})."
+        yield EntityNote(channel["channel"], said, named=bool(role), role=role)
 
 
 def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:
