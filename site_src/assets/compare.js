@@ -5,15 +5,17 @@ import { describe, spoken } from "./controls.js";
 import { HOW_TO_TURN, scaled, turnable } from "./curve.js";
 import { element, find, json, onEveryPage, onScheme, part, reason, scrolling, verdict } from "./dom.js";
 import { liveMenu } from "./figure-menu.js";
-import { asInTables as number } from "./numbers.js";
+import { asInTables as number, partOf } from "./numbers.js";
 
 const signed = (value) => (value > 0 ? `+${number(value)}` : number(value));
 
 function judged(claim, model, root) {
   if (!claim) return element("td", { textContent: "not judged" });
   const link = element("a", { href: `${root}models/${model.name}/#claim-${claim.id}`, title: claim.answer }, verdict(claim.verdict));
-  const unit = element("span", { className: "unit", textContent: claim.unit ? ` ${claim.unit}` : "" });
-  return element("td", {}, link, ...(claim.value === null ? [] : [` ${number(claim.value)}`, unit]));
+  if (claim.value === null) return element("td", {}, link);
+  const whole = partOf(claim.unit);
+  const [value, words] = whole === null ? [number(claim.value), claim.unit] : [`${number(100 * claim.value)} %`, whole];
+  return element("td", {}, link, ` ${value}`, element("span", { className: "unit", textContent: words ? ` ${words}` : "" }));
 }
 
 // Counts of what one model has more of than another: their difference says nothing.
@@ -21,45 +23,50 @@ const COUNTS = ["layers", "rank of the channel", "tokens", "channels"];
 
 function difference(one, other) {
   if (one?.value == null || other?.value == null || COUNTS.includes(one.unit)) return "–";
-  return signed(other.value - one.value);
+  const more = other.value - one.value;
+  return partOf(one.unit) === null ? signed(more) : `${signed(100 * more)} points`;
 }
 
-function claimsTable(sides, findings, only, root) {
+/** Return what is said of the claims: how many verdicts differ, a table of these, and the others folded. */
+function claimsOf(sides, findings, root) {
   const [a, b] = sides.map(({ results }) => new Map(results.claims.map((claim) => [claim.id, claim])));
   const titles = sides.map(({ model }) => model.title);
-  const head = element("thead", {}, element("tr"));
-  for (const title of ["Claim", titles[0], titles[1], "Second minus first"]) {
-    head.rows[0].append(element("th", { scope: "col", textContent: title }));
-  }
-  const table = element("table", { className: "compare-claims" });
-  table.append(element("caption", { textContent: `Claims in ${titles[0]} and in ${titles[1]}` }), head);
-  let differing = 0;
-  let together = 0;
   const isTested = (claim) => claim !== undefined && claim.verdict !== "untested";
-  for (const finding of findings) {
-    const body = element("tbody");
-    const heading = element("th", { scope: "rowgroup", colSpan: 4 });
-    heading.append(element("a", { href: `${root}findings/${finding.name}/`, textContent: finding.title }));
-    body.append(element("tr", {}, heading));
-    for (const { id, statement } of finding.claims) {
-      const both = isTested(a.get(id)) && isTested(b.get(id));
-      const differs = both && a.get(id).verdict !== b.get(id).verdict;
-      together += Number(both);
-      differing += Number(differs);
-      if (only && !differs) continue;
-      const row = element("tr", { className: differs ? "differs" : "" });
-      row.append(element("th", { scope: "row", textContent: statement }));
-      row.append(judged(a.get(id), sides[0].model, root), judged(b.get(id), sides[1].model, root));
-      row.append(element("td", { className: "n", textContent: difference(a.get(id), b.get(id)) }));
-      body.append(row);
+  const isTogether = ({ id }) => isTested(a.get(id)) && isTested(b.get(id));
+  const differs = (claim) => isTogether(claim) && a.get(claim.id).verdict !== b.get(claim.id).verdict;
+
+  const row = ({ id, statement }) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row", textContent: statement }),
+      judged(a.get(id), sides[0].model, root),
+      judged(b.get(id), sides[1].model, root),
+      element("td", { className: "n", textContent: difference(a.get(id), b.get(id)) }),
+    );
+  const tableOf = (title, isShown) => {
+    const heads = ["Claim", titles[0], titles[1], "Second minus first"].map((text) => element("th", { scope: "col", textContent: text }));
+    const table = element("table", { className: "compare-claims" }, element("caption", { textContent: title }), element("thead", {}, element("tr", {}, ...heads)));
+    for (const finding of findings) {
+      const shown = finding.claims.filter(isShown);
+      if (!shown.length) continue;
+      const link = element("a", { href: `${root}findings/${finding.name}/`, textContent: finding.title });
+      table.append(element("tbody", {}, element("tr", {}, element("th", { scope: "rowgroup", colSpan: 4 }, link)), ...shown.map(row)));
     }
-    if (body.rows.length > 1) table.append(body);
-  }
-  const scroll = scrolling(table, "Claims of both models", "atlas-scroll compare-scroll");
-  const total = findings.reduce((sum, finding) => sum + finding.claims.length, 0);
-  const apart = `; ${total - together} of ${total} are not tested in both`;
-  const said = `The verdicts differ in ${differing} of the ${together} claims tested in both${together < total ? apart : ""}.`;
-  return [element("p", { textContent: said }), scroll];
+    return scrolling(table, title, "atlas-scroll compare-scroll");
+  };
+
+  const claims = findings.flatMap((finding) => finding.claims);
+  const [together, differing] = [claims.filter(isTogether).length, claims.filter(differs).length];
+  const apart = together < claims.length ? `; ${claims.length - together} of ${claims.length} are not tested in both` : "";
+  const said = element("p", { textContent: `The verdicts differ in ${differing} of the ${together} claims tested in both${apart}.` });
+  const rest = element(
+    "details",
+    { className: "more-of compare-rest", open: !differing },
+    element("summary", { textContent: `The other ${claims.length - differing} claims` }),
+    tableOf("Claims with one verdict, or not tested in both", (claim) => !differs(claim)),
+  );
+  return [said, ...(differing ? [tableOf("Claims whose verdicts differ", differs)] : []), ...(differing < claims.length ? [rest] : [])];
 }
 
 /** Return a figure of both curves in one frame, and how it is drawn; null where one model has none.
@@ -125,9 +132,9 @@ function picture(model, finding, root) {
 
 function figuresOf(sides, findings, root) {
   const shown = findings.filter(({ name }) => sides.some(({ model }) => model.pictures[name]));
-  return shown.flatMap((finding) => {
+  return shown.map((finding) => {
     const pair = element("div", { className: "compare-pair" }, ...sides.map(({ model }) => picture(model, finding, root)));
-    return [element("h3", { id: `compare-${finding.name}`, textContent: finding.title }), pair];
+    return element("section", {}, element("h3", { id: `compare-${finding.name}`, textContent: finding.title }), pair);
   });
 }
 
@@ -156,13 +163,15 @@ async function show(page, models, findings) {
     );
     if (mine !== drawing) return;
     const together = element("div");
+    const [first, ...others] = figuresOf(sides, findings, root);
     result.replaceChildren(
+      ...(first ? [first] : []),
       element("h2", { id: "claims", textContent: "Claims" }),
-      ...claimsTable(sides, findings, form.elements.only.checked, root),
+      ...claimsOf(sides, findings, root),
       element("h2", { id: "helices", textContent: "Their position curves in one frame" }),
       together,
-      element("h2", { id: "figures", textContent: "Main figures" }),
-      ...figuresOf(sides, findings, root),
+      element("h2", { id: "figures", textContent: "Other figures" }),
+      ...others,
     );
     status.textContent = `${sides[0].model.title} beside ${sides[1].model.title}.`;
     document.dispatchEvent(new CustomEvent("atlas:pictures"));

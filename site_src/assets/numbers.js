@@ -34,6 +34,14 @@ export function asInTables(value) {
   return value.toExponential(3).replaceAll("-", "−");
 }
 
+/** Return of what a value in this unit is a part, which is written in percent; null where it is none.
+ * @param {string} unit
+ */
+export function partOf(unit) {
+  const found = /^(?:share )?of (.+)$|^share$/.exec(unit);
+  return found && (found[1] ? `of ${found[1]}` : "");
+}
+
 /** @param {number} value */
 export const count = (value) => value.toLocaleString("en");
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from generators.base.text import PARTS
 from generators.findings import FINDINGS
 from generators.findings.inputs import RUN
 from tests.site.conftest import NOISE, SERIES_MEMBERS, Visit
@@ -37,7 +38,7 @@ def test_members_of_series_are_compared_and_marked_as_such(visit: Visit, address
 
 def compared(visit: Visit, address: str, query: str = "", **context: object) -> Page:
     page = visit(f"{address}compare/{query}", **{"viewport": WIDE, **context})
-    page.locator("table.compare-claims").wait_for()
+    page.locator("table.compare-claims").first.wait_for()
     return page
 
 
@@ -47,7 +48,7 @@ def claims(site: Path, name: str) -> dict[str, dict]:
 
 
 def row(page: Page, statement: str) -> list[str]:
-    return page.locator("table.compare-claims tr", has_text=statement).first.locator("td").all_inner_texts()
+    return page.locator("table.compare-claims tr", has_text=statement).first.locator("td").all_text_contents()
 
 
 def test_two_models_stand_side_by_side_with_their_differences(visit: Visit, address: str, built_site: Path) -> None:
@@ -63,22 +64,30 @@ def test_two_models_stand_side_by_side_with_their_differences(visit: Visit, addr
         if None in values or claim["unit"] in ("layers", "rank of the channel", "tokens", "channels"):
             assert difference == "–"
         else:
-            shown = float(difference.replace("−", "-").replace("+", ""))
+            points = difference.endswith(" points")
+            assert points == bool(PARTS.match(claim["unit"]))
+            shown = float(difference.removesuffix(" points").replace("−", "-").replace("+", "")) / (
+                100 if points else 1
+            )
             assert shown == pytest.approx(values[1] - values[0], rel=1e-3, abs=1e-12)
     both = [(c["verdict"], other[claim_id]["verdict"]) for claim_id, c in one.items()]
     both = [pair for pair in both if "untested" not in pair]
     differing = sum(a != b for a, b in both)
     said = f"The verdicts differ in {differing} of the {len(both)} claims tested in both"
     assert said in page.locator("#compare-result").inner_text()
-    page.get_by_label("only verdicts that differ").check()
-    until(page, "n => document.querySelectorAll('.compare-claims th[scope=row]').length === n", arg=differing)
+    assert page.locator(".compare-claims").first.locator("th[scope=row]").count() == differing
+    rest = page.locator(".compare-rest")
+    assert rest.locator("th[scope=row]").count() == len(one) - differing
+    assert not rest.locator("th[scope=row]").first.is_visible()
+    rest.locator("summary").click()
+    assert rest.locator("th[scope=row]").first.is_visible()
 
 
 def test_the_choice_is_kept_in_the_address_and_comes_back(visit: Visit, address: str) -> None:
     page = compared(visit, address, reloaded=True)
     page.get_by_label("Second").select_option(NOISE)
     page.wait_for_url(f"**/compare/?a=*&b={NOISE}")
-    page.locator("th[scope=col]", has_text=NOISE).wait_for()
+    page.locator("th[scope=col]", has_text=NOISE).first.wait_for()
     page.get_by_role("button", name="Swap").click()
     page.wait_for_url(f"**/compare/?a={NOISE}&b=*")
     until(page, "n => document.querySelector('.compare-claims th:nth-child(2)')?.textContent === n", arg=NOISE)
@@ -87,7 +96,7 @@ def test_the_choice_is_kept_in_the_address_and_comes_back(visit: Visit, address:
     until(page, "n => document.querySelector('.compare-claims th:nth-child(3)')?.textContent === n", arg=NOISE)
     page.wait_for_load_state("networkidle")
     page.reload()
-    page.locator("th[scope=col]", has_text=NOISE).wait_for()
+    page.locator("th[scope=col]", has_text=NOISE).first.wait_for()
     assert page.get_by_label("Second").input_value() == NOISE
 
 
@@ -115,7 +124,7 @@ def test_a_cell_leads_to_the_claim(visit: Visit, address: str) -> None:
     page.locator(".compare-claims tbody td a").first.click()
     page.wait_for_url("**/models/gpt2/#claim-three-components")
     page.go_back()
-    page.locator("table.compare-claims").wait_for()
+    page.locator("table.compare-claims").first.wait_for()
     assert "a=gpt2" in page.url
 
 
