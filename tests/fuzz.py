@@ -18,6 +18,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -339,15 +340,28 @@ def tried(kinds: list[str], seeds: range) -> dict[str, Counter[str]]:
     return found
 
 
+def tried_by(jobs: int, kinds: list[str], seeds: range) -> dict[str, Counter[str]]:
+    """Return the same, tried by several processes. Libraries and templates are read once, before they are started."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = base(Path(folder))
+        store = Store(place / "results")
+        compute_model(_model(place), Places(), store, settings=RunSettings(skip=True))
+        _look_at_page(_model(place), store, place)
+    with ThreadPoolExecutor(jobs) as pool:
+        parts = list(pool.map(lambda first: in_fork(lambda: tried(kinds, seeds[first::jobs]))[0], range(jobs)))
+    return {kind: sum((Counter(part[kind]) for part in parts), Counter()) for kind in kinds}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mutants", type=int, default=MUTANTS, help="of each kind")
     parser.add_argument("--from", type=int, default=0, dest="first", metavar="SEED")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--kind", action="append", choices=sorted(KINDS))
     parser.add_argument("--write", action="store_true", help="keep the figures in results/fuzz.json")
     chosen = parser.parse_args()
     began = time.monotonic()
-    found = tried(chosen.kind or list(KINDS), range(chosen.first, chosen.first + chosen.mutants))
+    found = tried_by(chosen.jobs, chosen.kind or list(KINDS), range(chosen.first, chosen.first + chosen.mutants))
     if chosen.write:
         outcomes = ("result", "sentence", "broke")
         kinds = {kind: {what: count[what] for what in outcomes} for kind, count in found.items()}
