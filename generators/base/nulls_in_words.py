@@ -8,7 +8,7 @@ IN_WORDS = {
     "featureless curves as smooth as P in channels as loud as its own": "random curves matched in smoothness and "
     "channel scale",
     "featureless curves as smooth as P": "random curves as smooth as P",
-    "curves that begin P's waves at other times": "P's waves started at random times",
+    "curves that begin P's waves at other times": "P's own waves with random phases",
     "reorderings of P's rows": "P's rows in random order",
     "streams turned at random": "random rotations of the residual stream",
     "offsets shuffled within every query": "offsets shuffled within each query",

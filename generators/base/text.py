@@ -80,8 +80,8 @@ def in_unit(value: float, unit: str, *beside: float) -> str:
 def with_unit(value: float, unit: str) -> str:
     """Return an effect for prose with its unit.
 
-    >>> with_unit(0.93, "share of variance"), with_unit(2.1, "median distances"), with_unit(1, "layers")
-    ('93\xa0% of the variance', '2.1 median distances', '1 layer')
+    >>> with_unit(0.93, "share of variance"), with_unit(2.1, "times the norm"), with_unit(1, "layers")
+    ('93\xa0% of the variance', '2.1 times the norm', '1 layer')
     """
     words = unit
     if PARTS.match(unit):

@@ -165,11 +165,13 @@ def _best(
     found = [head for head in heads if head["previous_token_head"]]
     best = heads[best_of(heads)]
     who = {0: "No head attends", 1: "One head attends"}.get(len(found), f"{len(found)} heads attend")
-    limit = "" if null is None else f"; random keys get {share(null.median)} (99th percentile {share(null.limit)})"
+    limit = ""
+    if null is not None:
+        limit = f"; random keys would get {share(null.median)} (99th percentile {share(null.limit)})"
     return Tested(
         best["weight_at_1"],
         f"{who} mainly to the previous token {how}. L{best['layer']}H{best['head']} gives it the most, "
-        f"{share(best['weight_at_1'])}{limit}.{_beyond_layer_0(found)}{_elsewhere(best)}",
+        f"{share(best['weight_at_1'])}{by_chance or ''}.{_beyond_layer_0(found)}{_elsewhere(best)}",
         form=share,
         chance=null,
         interval=interval,
@@ -252,7 +254,7 @@ RULES = (
     Rule(
         id="previous-token-with-tokens",
         short="previous token, with E",
-        statement="Some head attends mainly to the previous token with tokens added to positions.",
+        statement="With tokens added to positions, some head attends mainly to the previous token.",
         value="best mean weight at offset 1 of any head, with random tokens added to positions",
         holds=SMALLEST_WEIGHT,
         unit="attention weight",

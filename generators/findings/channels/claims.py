@@ -45,7 +45,7 @@ def _tokens_avoid(measured: Measurements[ChannelsMetrics]) -> Tested | Untested:
     return Tested(
         overlap,
         f"{overlap} of the {k} position channels are among the {k} channels in which tokens vary least; {k} random "
-        f"channels share {two(by_chance)}, random rotations {two(turned['median'])} (99th percentile "
+        f"channels would share {two(by_chance)}, and after random rotations {two(turned['median'])} (99th percentile "
         f"{two(turned['limit'])}).",
         form=two,
         chance=chance(turned),
@@ -62,7 +62,7 @@ def _quiet_where_loud(measured: Measurements[ChannelsMetrics]) -> Tested | Untes
         return Untested("All channels have the same std, so none varies more than another.")
     how = (
         f"Over channels, the stds of positions and tokens have a rank correlation of {rho:+.2f}; after random "
-        f"rotations of both, it is {turned['median']:+.2f} (1st percentile {turned['limit']:+.2f})"
+        f"rotations of both, it would be {turned['median']:+.2f} (1st percentile {turned['limit']:+.2f})"
     )
     errors = -ERRORS / sqrt(metrics["n_channels"] - 1)
     return Tested(

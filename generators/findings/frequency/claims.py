@@ -58,7 +58,7 @@ def _of_the_channel(m: FrequencyMetrics, axes: StoredChance, drift: StoredChance
     channel, rho = m["frequency_channel"]["channel"], m["frequency_channel"]["rho"]
     said = (
         f"Channel {channel} correlates with log-frequency at ρ = {rho:+.2f}, the most of {m['n_channels']} channels; "
-        f"the best of random axes {axes['median']:.2f} (99th percentile {axes['limit']:.2f})"
+        f"the best of as many random axes would reach {axes['median']:.2f} (99th percentile {axes['limit']:.2f})"
     )
     if abs(rho) <= axes["limit"]:
         return f"{said}: {_spread(m)}."
@@ -149,7 +149,7 @@ def _of_the_norm(rho: float, limit: float) -> str:
     beyond = f"drift along the token ids reaches {abs(limit):.2f}"
     if rho > 0:
         return f"{how}; {beyond}. Frequent tokens have larger norms, not smaller."
-    return f"{how}; {beyond}. Frequent tokens are shorter."
+    return f"{how}; {beyond}. Frequent tokens have shorter embeddings."
 
 
 RULES = (
@@ -178,7 +178,7 @@ RULES = (
     Rule(
         id="frequent-shorter",
         short="frequent shorter",
-        statement="Frequent tokens are shorter.",
+        statement="Frequent tokens have shorter embeddings.",
         value="rank correlation of embedding length with log frequency",
         sense="at most",
         holds=SHORTER,

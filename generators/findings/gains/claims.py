@@ -28,7 +28,9 @@ def _dials_down(measured: Measurements[GainsMetrics]) -> Tested | Untested:
         alike = row["top_channels"] is None
         return Untested(SAME if alike else WITHOUT)
     null = chance(measured.metrics["chance"]["dials_down"])
-    limit = "" if null is None else f"; {null.null} {null.median:+z.2f} (1st percentile {null.limit:+z.2f})"
+    limit = (
+        "" if null is None else f"; {null.null} would give {null.median:+z.2f} (1st percentile {null.limit:+z.2f})"
+    )
     how = f"Layer 0's gains correlate with the position std of their channels at r = {value:+.2f}{limit}"
     return Tested(
         value,
@@ -76,7 +78,7 @@ def _by_chance(null: Chance | None) -> str:
     return (
         ""
         if null is None
-        else f" {null.null.capitalize()}: {two(null.median)} layers (99th percentile {two(null.limit)})."
+        else f" {null.null.capitalize()} would give {two(null.median)} layers (99th percentile {two(null.limit)})."
     )
 
 

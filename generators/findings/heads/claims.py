@@ -79,8 +79,8 @@ def _foretold(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     return Tested(
         found["rho"],
         "Over heads, the weights on the previous token by positions alone and on text have a rank correlation of "
-        f"{found['rho']:+.2f}; heads shuffled within layers {found['chance_median']:+.2f} (99th percentile "
-        f"{found['chance_limit']:+.2f}).",
+        f"{found['rho']:+.2f}; heads shuffled within layers would give {found['chance_median']:+.2f} (99th "
+        f"percentile {found['chance_limit']:+.2f}).",
         form="{:+.2f}",
         chance=Chance(
             "shufflings of heads within layers", found["chance_median"], found["chance_limit"], found["draws"]

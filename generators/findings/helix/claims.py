@@ -92,7 +92,7 @@ def _winding(measured: Measurements[HelixMetrics]) -> Tested:
     said = (
         f"The curve turns {two(plane['turns'])} times over positions {first} to {last} in its strongest plane. Its "
         f"winding score (turns × {share(plane['share'])} of the variance × steadiness {two(plane['steadiness'])}) is "
-        f"{plane['winding']:.2f}; {null.null} reach {two(null.median)} (99th percentile {two(null.limit)})"
+        f"{plane['winding']:.2f}; {null.null} would reach {two(null.median)} (99th percentile {two(null.limit)})"
     )
     fails = f"{said}."
     if not steady:
@@ -144,8 +144,8 @@ def _fraying(measured: Measurements[HelixMetrics]) -> Tested | Untested:
         return Untested("Three components hold all of the curve, so nothing can fray.")
     said = (
         f"Leaving out the first {LATE} positions instead of the last {LATE} changes the share of the variance in "
-        f"three components by {100 * value:+.{2 if abs(value) < 0.1 else 1}f} percentage points; with {null.null}, "
-        f"by {_points(null.median)} (99th percentile {_points(null.limit)})"
+        f"three components by {100 * value:+.{2 if abs(value) < 0.1 else 1}f} percentage points; {null.null} would "
+        f"change it by {_points(null.median)} (99th percentile {_points(null.limit)})"
     )
     lag_one = measured.metrics["smoothness"]["lag_one"]
     why = f"; neighbors correlate at only {two(lag_one)}, so there is no smooth curve" if lag_one < SMOOTH else ""
@@ -185,7 +185,7 @@ def _constant_norms(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     if null is None or value <= EXACTLY_EVEN or (metrics["sines"] and value <= ROUNDED_EVEN):
         return Tested(value, f"All later positions have the same norm.{_formula(metrics)}")
     said = f"The norms of later positions vary by {share(value, EVEN, EVEN_PARTLY)} of their mean"
-    by_chance = f"{null.null} {share(null.median)} (1st percentile {share(null.limit)})"
+    by_chance = f"those of {null.null} would vary by {share(null.median)} (1st percentile {share(null.limit)})"
     return Tested(
         value,
         f"{said}; {by_chance}.",
@@ -211,8 +211,8 @@ def _look_back(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     said = (
         f"A rotation fitted on half of the positions removes {share(value, GAIN, GAIN_PARTLY)} of the error of "
         f"predicting no movement on the other half ({gains} at {offsets} {'token' if offsets == '1' else 'tokens'} "
-        f"back); {null.null} {share(null.median)} (99th percentile {share(null.limit)}), a translation "
-        f"{'nothing' if most < NOTHING else f'at most {share(most)}'}"
+        f"back). On {null.null} it would remove {share(null.median)} (99th percentile {share(null.limit)}); a "
+        f"translation removes {'nothing' if most < NOTHING else f'at most {share(most)}'}"
     )
     return Tested(
         value,
@@ -281,7 +281,7 @@ RULES = (
         statement="The first position stands apart.",
         value="distance of row 0 to row 1, in median neighbor distances",
         holds=OUTLIER_FACTOR,
-        unit="median distances",
+        unit="times the median distance",
         test=_first_position,
     ),
     Rule(

@@ -74,8 +74,8 @@ def _turned(measured: Measurements[PositionReadingMetrics]) -> Tested:
     value, found = metrics["effects"]["turned"], Chance(**metrics["chance"]["turned"])
     return Tested(
         value,
-        f"{share(value)} of what is read in the main plane compares rows a quarter turn apart, and "
-        f"{share(metrics['rotation'])} of it is a rotation{_where(metrics)}; {_chance(found, share)}.",
+        f"{share(metrics['rotation'])} of what is read in the main plane is a rotation{_where(metrics)}. "
+        f"{share(value)} compares rows a quarter turn apart; {_chance(found, share)}.",
         form=share,
         chance=found,
         interval=pair(metrics["intervals"]["turned"]),
@@ -95,7 +95,7 @@ def _where(metrics: PositionReadingMetrics) -> str:
 
 def _chance(found: Chance, how: Callable[[float], str]) -> str:
     """Return what chance gives in words."""
-    return f"{found.null} {how(found.median)} (99th percentile {how(found.limit)})"
+    return f"{found.null} would give {how(found.median)} (99th percentile {how(found.limit)})"
 
 
 RULES = (

@@ -36,7 +36,7 @@ def _tested(
     beside = ""
     if by_chance is not None:
         median, limit = share(by_chance["median"]), share(by_chance["limit"])
-        beside = f"; with random pairs, it is {median} (1st percentile {limit})"
+        beside = f"; with random pairs, it would be {median} (1st percentile {limit})"
     return Tested(
         found["damage"],
         f"{what} costs {share(found['damage'])} of what stopping all {metrics['pairs']} pairs costs{beside}.",
@@ -73,7 +73,7 @@ def _fast_heads(measured: Measurements[RotaryUseMetrics]) -> Tested | Untested:
         found["rho"],
         f"Over {len(rows)} heads, attention to the previous token and the share of scores from the faster half of "
         f"the pairs have a rank correlation of {found['rho']:+.2f}; heads shuffled within layers "
-        f"{found['by_chance']['median']:+.2f} (99th percentile {found['by_chance']['limit']:+.2f}). "
+        f"would give {found['by_chance']['median']:+.2f} (99th percentile {found['by_chance']['limit']:+.2f}). "
         f"L{best['layer']}H{best['head']} attends most to the previous token and gets {share(best['fast_share'])} of "
         "its scores from these pairs.",
         form="{:+.2f}",

@@ -20,7 +20,7 @@ def _both(nulls: SubspaceNulls) -> tuple[StoredChance, StoredChance]:
 def _keep_apart(measured: Measurements[SubspacesMetrics]) -> Tested | Untested:
     rivalry = measured.metrics["rivalry"]
     null = strictest(_both(measured.metrics["chance"]["rivalry"]), "at most")
-    limit = "" if null is None else f"; {null.null} {two(null.median)} (1st percentile {two(null.limit)})"
+    limit = "" if null is None else f"; {null.null} would give {two(null.median)} (1st percentile {two(null.limit)})"
     return Tested(
         rivalry,
         f"Tokens and positions overlap {two(rivalry)} times as much as unrelated ones would{limit}.",
@@ -39,7 +39,7 @@ def _in_tail(measured: Measurements[SubspacesMetrics], of: Literal["position", "
     return Tested(
         metrics[name],
         f"The tenth of directions where {others} vary least holds {share(metrics[name])} of the {of}s' energy; "
-        f"chance {share(metrics['chance_in_tail'])}{limit}.",
+        f"by chance it would be {share(metrics['chance_in_tail'])}{limit}.",
         form=share,
         chance=null,
         interval=pair(metrics["intervals"][name]),
