@@ -45,7 +45,7 @@ COMMANDS = {
         ("report", f"./{MODEL}", "--skip-runs", "--output", "out/report"),
         "out",
         (("old", "out/report/.results"),),
-        ("out/report/.results", "out/.report.old/.results", "out/report"),
+        ("out/report/.results", "out/.report.old/.results"),
     ),
     "render": Command(("render", "--results", "new"), ".", (), ("new",)),
 }

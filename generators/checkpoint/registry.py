@@ -294,7 +294,7 @@ class _Distinct(yaml.SafeLoader):
                 why = "is part of what has a name itself" if self._named else f"is one of over {MOST_ALIASES} aliases"
                 raise yaml.YAMLError(f"*{event.anchor} {why}")
             return super().compose_node(parent, index)
-        named = getattr(event, "anchor", None) is not None
+        named = isinstance(event, yaml.NodeEvent) and event.anchor is not None
         self._named += named
         node = super().compose_node(parent, index)
         self._named -= named

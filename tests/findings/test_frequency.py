@@ -89,7 +89,7 @@ def test_the_sign_of_norm_and_frequency_is_shown(sign, verdict):
     claim = {c.id: c for c in FREQUENCY.claims(compute(E, frequencies(log_frequency)))}["frequent-shorter"]
     assert claim.verdict == verdict
     assert (
-        "Frequent tokens are shorter." if sign < 0 else "Frequent tokens have larger norms, not smaller."
+        "Frequent tokens have shorter embeddings." if sign < 0 else "Frequent tokens have larger norms, not smaller."
     ) in claim.answer
 
 
@@ -343,7 +343,7 @@ def test_frequency_is_ln2_claim(metrics, place, rho, axes, verdict):
 @pytest.mark.parametrize(
     ("rho", "drift", "verdict", "end"),
     [
-        (-0.31, -0.1, "holds", "Frequent tokens are shorter."),
+        (-0.31, -0.1, "holds", "Frequent tokens have shorter embeddings."),
         (
             -0.29,
             -0.1,
@@ -351,7 +351,7 @@ def test_frequency_is_ln2_claim(metrics, place, rho, axes, verdict):
             "neither much smaller nor much larger norms. At most −0.30 is allowed.",
         ),
         (-0.45, -0.44, "fails", "this may be drift. At most −0.46 is allowed."),
-        (-0.47, -0.44, "holds", "Frequent tokens are shorter."),
+        (-0.47, -0.44, "holds", "Frequent tokens have shorter embeddings."),
         (0.45, -0.44, "fails", "this may be drift. At most −0.46 is allowed."),
         (0.82, -0.44, "fails", "Frequent tokens have larger norms, not smaller. At most −0.46 is allowed."),
     ],

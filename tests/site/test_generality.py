@@ -208,7 +208,7 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
     found = learned(GPT2, OTHER, in_series=[member])
     assert said("sentence", found["winding"]) == "Holds in both models we could test"
     own = found["makes-its-own-positions"]
-    assert said("sentence", own) == "Tested in one model of our series alone, where it holds"
+    assert said("sentence", own) == "Only one model can test it, one of our series, and there it holds"
     module = environment().get_template("macros.j2").make_module({"root": "../", "whole": True})
     assert '<a href="../models/member/#claim-makes-its-own-positions">' in module.of_series(own, "../")
     assert not str(module.of_series(found["winding"], "../")).strip()

@@ -94,14 +94,14 @@ def along(kind, *verdicts, seeds=()):
             "step",
             "fails 0.1, holds 3, untested",
             (
-                "Holds only at the last step that can test it, 1 (effect 0.1 at step 0, 3 at step 1). "
+                "Holds only at the last step at which it can be tested, 1 (effect 0.1 at step 0, 3 at step 1). "
                 "Untested in 1 of 3 models."
             ),
         ),
         (
             "step",
             "fails 0.1, holds 3, holds 4, untested",
-            "Holds from step 1 on until 2, the last that can test it (effect",
+            "Holds from step 1 on until 2, the last at which it can be tested (effect",
         ),
         (
             "step",
@@ -113,7 +113,7 @@ def along(kind, *verdicts, seeds=()):
             "step",
             "untested, holds 2, holds 3",
             (
-                "Holds at every step that can test it, 1 to 2 (effect 2 at step 1, 3 at step 2). Untested "
+                "Holds at every step at which it can be tested, 1 to 2 (effect 2 at step 1, 3 at step 2). Untested "
                 "in 1 of 3 models."
             ),
         ),
@@ -121,7 +121,7 @@ def along(kind, *verdicts, seeds=()):
         (
             "step",
             "untested, holds 2",
-            "Holds at step 1, the only one that can test it (2). Untested in 1 of 2 models.",
+            "Holds at step 1, the only one at which it can be tested (2). Untested in 1 of 2 models.",
         ),
         ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (2 to 3)."),
         ("seed", "holds 2, fails 0.5, holds 2.5", "Seeds disagree: it holds in 2, fails in 1 of 3 (0.5 to 2.5)."),
@@ -148,10 +148,10 @@ def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
 @pytest.mark.parametrize(
     ("seeds", "said"),
     [
-        ((2.0, 2.5, 3.0), " The 3 seeds differ by up to 1. Larger changes: c (−1.5)."),
+        ((2.0, 2.5, 3.0), " The 3 seeds differ by up to 1. Changes beyond that: c (−1.5)."),
         (
             (2.0, 2.1),
-            " The 2 seeds differ by up to 0.1. Larger changes: b (+1) and c (",
+            " The 2 seeds differ by up to 0.1. Changes beyond that: b (+1) and c (",
         ),
         ((0.0, 2.0), " The 2 seeds differ by up to 2. No change exceeds that."),
     ],
@@ -191,7 +191,7 @@ def test_what_nobody_tests_never_settles():
 def test_what_is_judged_by_quite_another_threshold_is_not_compared():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.1, 0.2), seeds=(2.0, 2.1))
     assert [place for place, _ in row.differences()] == ["b"]
-    assert "Larger changes: b (+1)." in sentence(row)
+    assert "Changes beyond that: b (+1)." in sentence(row)
     assert sentence(row).endswith("Effects can't be compared for c (threshold 0.2 instead of 1).")
 
 

@@ -171,7 +171,7 @@ def _best(
     return Tested(
         best["weight_at_1"],
         f"{who} mainly to the previous token {how}. L{best['layer']}H{best['head']} gives it the most, "
-        f"{share(best['weight_at_1'])}{by_chance or ''}.{_beyond_layer_0(found)}{_elsewhere(best)}",
+        f"{share(best['weight_at_1'])}{limit}.{_beyond_layer_0(found)}{_elsewhere(best)}",
         form=share,
         chance=null,
         interval=interval,

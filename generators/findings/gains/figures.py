@@ -37,7 +37,7 @@ def figures(measured: Measurements[GainsMetrics]) -> list[Figure]:
 def _position_std(arrays: dict[str, Array]) -> Array | None:
     """Return how much each channel of the position embeddings varies; None where none does, or there are none."""
     std = arrays.get("position_std")
-    return None if std is None or not std.any() else std
+    return None if std is None or not (std > 0).any() else std  # of one position it is not a number
 
 
 def draw_gains(arrays: dict[str, Array], norm: Norm, found: ConsistentChannel | None) -> Any:
