@@ -37,5 +37,13 @@ FACTS: Facts[AnchorMetrics] = Facts(
         "over_elsewhere": "channel / elsewhere",
         "over_median": "largest / median",
     },
-    search=("attention sink", "massive activations", "first token", "position 0", "BOS"),
+    search=(
+        "attention sink",
+        "attention sinks in GPT-2",
+        "attention sinks in Llama",
+        "massive activations",
+        "first token",
+        "position 0",
+        "BOS",
+    ),
 )

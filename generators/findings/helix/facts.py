@@ -32,7 +32,16 @@ def by_chance(metrics: HelixMetrics) -> Float[Array, "n 3"]:
 
 
 FACTS = Facts(
-    search=("position embedding helix", "PCA", "Fourier", "spiral", "circle", "circular", "effective rank"),
+    search=(
+        "position embedding helix",
+        "PCA",
+        "Fourier",
+        "spiral",
+        "circle",
+        "circular",
+        "effective rank",
+        "measured",
+    ),
     entities={"position": positions},
     columns={
         "explained_variance_3d": "share of variance in three components",
