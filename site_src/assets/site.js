@@ -6,12 +6,14 @@ import { startFigures } from "./figures.js";
 import { startGlossary } from "./glossary.js";
 import { startMatrix } from "./matrix.js";
 import { startKeepingPlace } from "./place.js";
+import { startPrinting } from "./print.js";
 import { startScheme } from "./scheme.js";
 import { startTables } from "./tables.js";
 import { startTrial } from "./try-it.js";
 
 startScheme(); // before what is drawn in its colours
 startTables();
+startPrinting();
 startMatrix();
 startKeepingPlace();
 startFigures();

@@ -1,5 +1,6 @@
 /* Tables people can use: sort by any column, filter by words. Without this script a table stays as it is. */
 
+import { ask } from "./print.js";
 import { all, around, element, named, onEveryPage } from "./dom.js";
 
 const FEWEST_TO_FILTER = 9; // rows; fewer are seen at a glance
@@ -94,7 +95,10 @@ function unfold() {
   const folded = [];
   for (let around = place?.closest("details"); around; around = around.parentElement?.closest("details")) folded.push(around);
   const closed = folded.filter((each) => !each.open);
-  for (const each of closed) each.open = true;
+  for (const each of closed) {
+    each.open = true;
+    ask(each);
+  }
   if (closed.length) place?.scrollIntoView();
 }
 function enhancePlain(table) {

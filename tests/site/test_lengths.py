@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 MOST_WORDS = {"models": 2500, "findings": 1200, "series": 1500, "learned": 1200}
 FEWEST_FIGURES = 3  # of What we learned
 SCREEN = {"width": 1440, "height": 900}
-MOST_SCREENS = 10  # of a model's page
+MOST_SCREENS, MOST_SHEETS = 10, 12  # of a model's page
 MEASURED_WHOLE = ("stdlib-gpt2", "all-minilm-l6-v2")  # two models in which nearly everything is measured
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 UNSEEN = {"script", "style", "template", "nav", "svg", "math", "noscript", "select"}
@@ -100,6 +100,20 @@ def test_a_models_page_is_at_most_ten_screens_long(browser: Browser, address: st
     height = page.evaluate("document.documentElement.scrollHeight")
     page.context.close()
     assert height <= MOST_SCREENS * SCREEN["height"]
+
+
+@pytest.mark.parametrize("name", ["stdlib-gpt2", "gpt2"])
+def test_a_models_page_is_at_most_twelve_sheets(browser: Browser, address: str, name: str) -> None:
+    page = browser.new_context(viewport=SCREEN, reduced_motion="reduce").new_page()
+    page.goto(f"{address}models/{name}/", wait_until="networkidle")
+    printed = page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= MOST_SHEETS
+    page.locator("details.more-of > summary").first.click()
+    page.wait_for_selector("details.more-of[data-asked]")
+    page.emulate_media(media="print")
+    seen = page.locator("details.more-of").evaluate_all("all => all.map(one => one.checkVisibility())")
+    assert [seen[0], any(seen[1:])] == [True, False], "what the reader opened is printed, and nothing else"
+    page.context.close()
 
 
 def captions(site: Path, model: str) -> dict[str, str]:
