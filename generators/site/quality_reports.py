@@ -147,6 +147,7 @@ class Tried(QualityReport):
     """What came of everything that was tried, by kind and outcome."""
 
     kinds: dict[str, dict[str, int]]
+    renewed: dict[str, str] = {}  # kind -> the commit at which it was tried anew
 
     @property
     def count(self) -> int:
