@@ -96,7 +96,7 @@ function enhanceAll(inView) {
   });
   all("a.tone:not([data-watched])").forEach((link) => {
     link.dataset.watched = "";
-    link.addEventListener("click", openLarge);
+    if (link instanceof HTMLAnchorElement && link.pathname.endsWith(".svg")) link.addEventListener("click", openLarge);
   });
   redraw();
 }
