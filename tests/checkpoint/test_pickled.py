@@ -102,6 +102,7 @@ def test_parameters_of_a_module_are_read_as_tensors(torch, tmp_path):
 NO_NUMBERS = {
     "sparse": lambda torch: torch.eye(50, 24).to_sparse(),
     "meta device": lambda torch: torch.empty(50, 24, device="meta"),
+    "nested": lambda torch: torch.nested.nested_tensor([torch.zeros(50, 24), torch.zeros(3, 24)]),
     "repeats": lambda torch: torch.zeros(1).expand(50, 10**9),
     "is opened|not opened|reads": lambda torch: torch.quantize_per_tensor(torch.zeros(50, 24), 1.0, 0, torch.qint8),
 }

@@ -79,6 +79,8 @@ def _no_numbers(tensor: Any) -> str | None:
     """Return why a tensor isn't stored number by number, None where it is."""
     import torch
 
+    if tensor.is_nested:
+        return "is nested, rows of several lengths; the atlas reads tensors of one shape"
     if tensor.layout is not torch.strided:
         return "is sparse; the atlas reads dense tensors"
     if tensor.device.type == "meta":

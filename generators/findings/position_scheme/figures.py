@@ -40,7 +40,7 @@ def draw_rotations(metrics: PositionSchemeMetrics, arrays: dict[str, Array]) -> 
         periods = arrays[f"periods_{index}"]
         limit = rotation["window"] or metrics["n_ctx"] or np.inf
         colour = style.COLOURS[index % len(style.COLOURS)]
-        ax.plot(periods, lw=1, color=colour, alpha=0.6)
+        ax.plot(periods, lw=1.2, color=colour, alpha=0.9)
         for turns, face in ((periods <= limit, colour), (periods > limit, "none")):
             ax.plot(np.flatnonzero(turns), periods[turns], "os^v"[index % 4], ms=4, mfc=face, mec=colour)
         ax.plot([], [], "os^v"[index % 4], ms=4, color=colour, label=_named(rotation, metrics["n_layers"]))
