@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from generators.base import code
 from generators.base.cache import key
+from generators.base.errors import AtlasError
 from generators.base.plain import as_compact_json
 from generators.compute.judged import JudgedFinding
 from generators.drawing import svg
@@ -47,7 +48,10 @@ class DrawnFile(NamedTuple):
     height: int
 
 
-def interactive_figures(findings: Iterable[JudgedFinding]) -> dict[str, Any]:
+Lost = Callable[[str, Exception], None]  # is told of which finding figures can't be drawn, and why
+
+
+def interactive_figures(findings: Iterable[JudgedFinding], lost: Lost | None = None) -> dict[str, Any]:
     """Return what the interactive figures of one model are made from, by name.
 
     One of heads takes in the lines of the other that it names: findings know nothing of each other's results.
@@ -55,12 +59,25 @@ def interactive_figures(findings: Iterable[JudgedFinding]) -> dict[str, Any]:
     measured = [(judged.finding, judged.measured) for judged in findings if judged.measured is not None]
     made = {}
     for finding, found in measured:
-        with suppress(NotMeasuredError):
+        with suppress(NotMeasuredError), costing_its_figures(finding.name, lost):
             for figure in finding.figures(found):
                 with suppress(NotMeasuredError):
                     if figure.interactive is not None:
                         made[figure.name] = figure.interactive()
     return {name: _beside(drawn, made) for name, drawn in made.items()}
+
+
+@contextmanager
+def costing_its_figures(finding: str, lost: Lost | None) -> Iterator[None]:
+    """Let arrays for which only their digest vouches cost a finding its figures, and no other's."""
+    try:
+        yield
+    except (AtlasError, NotMeasuredError):
+        raise
+    except Exception as error:  # whatever arrays of other shapes make of the drawing
+        if lost is None:
+            raise
+        lost(finding, error)
 
 
 def _beside(drawn: Any, made: Mapping[str, Any]) -> Any:
@@ -69,7 +86,9 @@ def _beside(drawn: Any, made: Mapping[str, Any]) -> Any:
     return drawn
 
 
-def pictures(judged: JudgedFinding, interactive: Mapping[str, Any], model: str, staging: Staging) -> list[Picture]:
+def pictures(
+    judged: JudgedFinding, interactive: Mapping[str, Any], model: str, staging: Staging, lost: Lost | None = None
+) -> list[Picture]:
     """Draw every figure of one finding of one model, but those that need numbers which were not measured yet.
 
     `interactive` is what the interactive ones are made from.
@@ -77,7 +96,7 @@ def pictures(judged: JudgedFinding, interactive: Mapping[str, Any], model: str, 
     made: list[Picture] = []
     if judged.measured is None:
         return made
-    with suppress(NotMeasuredError):
+    with suppress(NotMeasuredError), costing_its_figures(judged.finding.name, lost):
         for figure in judged.finding.figures(judged.measured):
             with suppress(NotMeasuredError):
                 made.append(_picture(judged, figure, interactive.get(figure.name), model, staging))

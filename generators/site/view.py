@@ -1,5 +1,6 @@
 """What pages are made from: a model with its findings, judged and drawn; a model that has none."""
 
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from generators.findings.facts import EntityKind
 from generators.findings.growing import NotMeasured, lacking
 from generators.findings.inputs import RUN
 from generators.findings.measured import Measurements
-from generators.site.pictures import Picture, interactive_figures, pictures
+from generators.site.pictures import Lost, Picture, interactive_figures, pictures
 from generators.site.staging import Staging
 
 PROBLEMS = {
@@ -261,9 +262,16 @@ def model_page(model: Model, store: Store, staging: Staging, report: Report) -> 
         return None
     report(f"{model.name}: drawing")
     published = judged.published()
-    interactive = interactive_figures(judged.findings)
-    sections = [_section(each, interactive, published, staging) for each in judged.findings]
-    return titled(published, model, sections, judged.damaged)
+    damaged = [*judged.damaged]
+
+    def lost(finding: str, error: Exception) -> None:
+        report(f"{model.name}: figures of {finding}\n{''.join(traceback.format_exception(error))}")
+        why = f"({type(error).__name__})"
+        damaged.append(f"{model.name}: the figures of {finding} can't be drawn from the stored arrays {why}.")
+
+    interactive = interactive_figures(judged.findings, lost)
+    sections = [_section(each, interactive, published, staging, lost) for each in judged.findings]
+    return titled(published, model, sections, list(dict.fromkeys(damaged)))
 
 
 def claims_about(finding: str, published: ModelFindings) -> list[ClaimRecord]:
@@ -272,8 +280,8 @@ def claims_about(finding: str, published: ModelFindings) -> list[ClaimRecord]:
 
 
 def _section(
-    judged: JudgedFinding, interactive: Mapping[str, Any], published: ModelFindings, staging: Staging
+    judged: JudgedFinding, interactive: Mapping[str, Any], published: ModelFindings, staging: Staging, lost: Lost
 ) -> Section:
-    finding, drawn = judged.finding, pictures(judged, interactive, published.model.name, staging)
+    finding, drawn = judged.finding, pictures(judged, interactive, published.model.name, staging, lost)
     claims = claims_about(finding.name, published)
     return Section(finding, judged.record, claims, drawn, judged.stored is not None, judged.measured)

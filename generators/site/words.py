@@ -10,7 +10,7 @@ import jinja2
 import yaml
 from markupsafe import Markup, escape
 
-from generators.base.progress import in_bytes
+from generators.base.progress import in_bytes, printable
 from generators.base.sentences import listed
 from generators.base.text import (
     NO_BREAK,
@@ -132,7 +132,8 @@ def caption(finding: str, figure: str, measured: Measurements[Any]) -> Caption:
     words, name = _words(finding), figure.replace("-", "_")
     how_to_read = getattr(words, f"caption_{name}")(measured.metrics, measured.arrays)
     alt = getattr(words, f"alt_{name}")(measured.metrics, measured.arrays)
-    return Caption(Markup(typeset(" ".join(how_to_read.split()))), typeset(" ".join(Markup(alt).unescape().split())))
+    how_to_read, alt = (printable(" ".join(str(said).split())) for said in (how_to_read, Markup(alt).unescape()))
+    return Caption(Markup(typeset(how_to_read)), typeset(alt))
 
 
 def as_far_as_measured(words: Callable[..., Markup], *given: Any) -> Markup:
