@@ -344,16 +344,20 @@ def tried(kinds: list[str], seeds: range) -> dict[str, Counter[str]]:
     return found
 
 
-def tried_by(jobs: int, kinds: list[str], seeds: range) -> dict[str, Counter[str]]:
-    """Return the same, tried by several processes. Libraries and templates are read once, before they are started."""
+def warm() -> None:
+    """Read libraries and templates once, before processes are started that need them."""
     with tempfile.TemporaryDirectory() as folder:
         place = base(Path(folder))
         store = Store(place / "results")
         compute_model(_model(place), Places(), store, settings=RunSettings(skip=True))
         _look_at_page(_model(place), store, place)
+
+
+def tried_by(jobs: int, kind: str, seeds: range) -> Counter[str]:
+    """Return how often each outcome came of a kind, tried by several processes."""
     with ThreadPoolExecutor(jobs) as pool:
-        parts = list(pool.map(lambda first: in_fork(lambda: tried(kinds, seeds[first::jobs]))[0], range(jobs)))
-    return {kind: sum((Counter(part[kind]) for part in parts), Counter()) for kind in kinds}
+        parts = list(pool.map(lambda first: in_fork(lambda: tried([kind], seeds[first::jobs]))[0], range(jobs)))
+    return sum((Counter(part[kind]) for part in parts), Counter())
 
 
 def with_others(record: dict[str, Any]) -> dict[str, Any]:
@@ -369,17 +373,19 @@ def main() -> None:
     parser.add_argument("--from", type=int, default=0, dest="first", metavar="SEED")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--kind", action="append", choices=sorted(KINDS))
-    parser.add_argument("--write", action="store_true", help="keep the figures in results/fuzz.json")
+    parser.add_argument("--write", action="store_true", help="keep the figures in results/fuzz.json, kind by kind")
     chosen = parser.parse_args()
     began = time.monotonic()
-    found = tried_by(chosen.jobs, chosen.kind or list(KINDS), range(chosen.first, chosen.first + chosen.mutants))
-    if chosen.write:
-        outcomes = ("result", "sentence", "broke")
-        kinds = {kind: {what: count[what] for what in outcomes} for kind, count in found.items()}
-        record = {**today(), "limits": {"seconds": SECONDS, "bytes": BYTES}, "kinds": kinds}
-        write_record(RESULTS, with_others(record) if chosen.kind else record)
-    print(f"{sum(sum(count.values()) for count in found.values())} mutants in {time.monotonic() - began:.0f} s")
-    sys.exit(1 if any(count["broke"] for count in found.values()) else 0)
+    record: dict[str, Any] = {**today(), "limits": {"seconds": SECONDS, "bytes": BYTES}, "kinds": {}}
+    warm()
+    for kind in chosen.kind or KINDS:
+        count = tried_by(chosen.jobs, kind, range(chosen.first, chosen.first + chosen.mutants))
+        record["kinds"][kind] = {what: count[what] for what in ("result", "sentence", "broke")}
+        if chosen.write:
+            write_record(RESULTS, with_others(record) if chosen.kind else record)
+    counts = record["kinds"].values()
+    print(f"{sum(sum(count.values()) for count in counts)} mutants in {time.monotonic() - began:.0f} s")
+    sys.exit(1 if any(count["broke"] for count in counts) else 0)
 
 
 if __name__ == "__main__":
