@@ -95,9 +95,9 @@ def render(
     _write_pages(rendered, registry, staging, templates, listed, store.layers[-1].root, series or ())
     write_navigation(staging, rendered.pages, listed, series, rendered.in_series, whole=whole)
     data.write([*rendered.pages, *rendered.in_series], staging)
+    write_like(rendered.pages, rendered.entities, staging)
     if whole:
         write_search([*rendered.pages, *rendered.in_series], rendered.absent, rendered.entities, staging)
-        write_like(rendered.pages, rendered.entities, staging)
         write_api(rendered.pages, rendered.in_series, staging)
         write_table(rendered.pages, rendered.in_series, staging)
         write_entries(rendered.pages, staging)

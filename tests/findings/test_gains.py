@@ -8,6 +8,7 @@ from generators.drawing.svg import svg
 from generators.findings import plantings
 from generators.findings.gains import FINDING as GAINS
 from generators.findings.gains.claims import SAME, WITHOUT
+from generators.findings.gains.figures import _position_std
 from generators.findings.gains.measure import log_correlation
 from tests import synthetic
 
@@ -225,3 +226,9 @@ def test_a_single_gain_that_is_not_0_has_no_ratio():
     found = result.metrics["consistent_channel"]["ln2"]
     assert (found["channel"], found["layers_topped"], found["ratios"]) == (PLANTED, 4, [])
     json.dumps(result.metrics, allow_nan=False)
+
+
+def test_of_one_position_no_channel_varies():
+    assert _position_std({"position_std": np.full(4, np.nan)}) is None
+    assert _position_std({"position_std": np.zeros(4)}) is None
+    assert _position_std({"position_std": np.array([0.0, 0.5])}) is not None

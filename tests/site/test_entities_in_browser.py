@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from generators.site.entities import entity_files
+from generators.site.entities import entity_files, write_like
 from generators.site.staging import Staging
 from generators.site.words import environment
 from tests.site.conftest import Visit, served_section
@@ -33,6 +33,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def serving(site: Path, model: Any) -> AbstractContextManager[str]:
     files, named = entity_files(model)
+    write_like([model], {model.name: named}, Staging(site, site / "cache"))
     for path, content in files.items():
         Staging(site, site / "cache").write(path, content)
     return served_section(site, environment().from_string(SECTION).render(page=model, entities=named, root="../../"))

@@ -214,7 +214,7 @@ def test_a_damaged_finding_costs_its_model_no_other(computed, site, make, tmp_pa
     assert {claim["verdict"] for claim in claims if claim["finding"] == "gains"} != {"untested"}
 
 
-def test_a_figure_that_can_not_be_drawn_costs_only_its_model(site, make, findings):
+def test_a_figure_that_can_not_be_drawn_costs_only_its_finding_figures(site, make, findings):
     def broken(measured):
         if broken.calls:
             return HELIX.figures(measured)
@@ -225,10 +225,10 @@ def test_a_figure_that_can_not_be_drawn_costs_only_its_model(site, make, finding
     findings(replace(HELIX, figures=broken))
     lines: list[str] = []
     rendered = make(report=lines.append)
-    assert rendered.damaged == ["plain: No page can be made from its results (ValueError)."]
-    assert names(rendered) == (["hostile"], ["plain", "absent"])
-    assert (site.folder / "models/hostile.md").is_file()
-    assert any("no page can be made" in line for line in lines)
+    assert rendered.damaged == ["plain: the figures of helix can't be drawn from the stored arrays (ValueError)."]
+    assert names(rendered)[0] == ["plain", "hostile"]
+    assert (site.folder / "models/plain.md").read_text().count("<figure") > 5
+    assert any("no such colour" in line for line in lines)
 
 
 def test_results_of_older_code_are_said_to_be_so_and_judged_by_todays_rules(computed, site, make, findings):
