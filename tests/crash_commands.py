@@ -25,12 +25,16 @@ PATIENCE_S = 20  # for these to end
 
 @dataclass(frozen=True)
 class Command:
-    """A command: in which folder its steps count, what is there before, and where results may be afterwards."""
+    """A command: in which folder its steps count, what is there before, and where results may be afterwards.
+
+    `few` findings are enough for it, unless it makes the pages of all.
+    """
 
     argv: tuple[str, ...]
     folder: str
     before: tuple[tuple[str, str], ...]  # copies: from, to
     stored: tuple[str, ...]
+    few: bool = True
 
 
 COMMANDS = {
@@ -47,7 +51,7 @@ COMMANDS = {
         (("old", "out/report/.results"),),
         ("out/report/.results", "out/.report.old/.results"),
     ),
-    "render": Command(("render", "--results", "new"), ".", (), ("new",)),
+    "render": Command(("render", "--results", "new"), ".", (), ("new",), few=False),
 }
 
 
@@ -75,23 +79,25 @@ def start(world: World, command: Command) -> None:
 
 
 def ran(world: World, command: Command, at: int = 0, fault: str | None = None) -> Ended:
-    """Run a command with a fault at one step, or none, with few findings unless it makes pages of all.
+    """Run a command with a fault at one step, or none, with few findings where these are enough.
+
+    What it started must end with it.
 
     Raises AssertionError: a process of it is left.
     """
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
 
-    def few() -> None:
+    def prepare() -> None:
         os.environ[MARK] = mark
+        if not command.few:
+            return
         every = all_findings.FINDINGS
         chosen = tuple(finding for finding in every if finding.name in NAMES)
         for module in list(sys.modules.values()):
             if getattr(module, "FINDINGS", None) is every:
                 module.FINDINGS = chosen  # type: ignore[attr-defined]
 
-    ended = run_of(
-        world.project, command.argv, command.folder, at, fault, few if command.folder != "." else lambda: None
-    )
+    ended = run_of(world.project, command.argv, command.folder, at, fault, prepare)
     _, left = psutil.wait_procs(_marked(mark), timeout=PATIENCE_S)
     for process in left:
         process.kill()

@@ -330,17 +330,14 @@ def in_child(kind: str, seed: int) -> tuple[str, str]:
     return what, why
 
 
-def tried(kinds: list[str], seeds: range) -> dict[str, Counter[str]]:
-    """Return how often each outcome came of each kind; what broke is printed."""
-    found: dict[str, Counter[str]] = {}
-    for kind in kinds:
-        found[kind] = Counter()
-        for seed in seeds:
-            what, why = in_child(kind, seed)
-            found[kind][what] += 1
-            if what == "broke":
-                print(f"--- {kind}, seed {seed}\n{why}", flush=True)
-        print(f"{kind}: {dict(found[kind])}", flush=True)
+def tried(kind: str, seeds: range) -> Counter[str]:
+    """Return how often each outcome came of a kind; what broke is printed."""
+    found: Counter[str] = Counter()
+    for seed in seeds:
+        what, why = in_child(kind, seed)
+        found[what] += 1
+        if what == "broke":
+            print(f"--- {kind}, seed {seed}\n{why}", flush=True)
     return found
 
 
@@ -354,10 +351,10 @@ def warm() -> None:
 
 
 def tried_by(jobs: int, kind: str, seeds: range) -> Counter[str]:
-    """Return how often each outcome came of a kind, tried by several processes."""
+    """Return the same, tried by several processes."""
     with ThreadPoolExecutor(jobs) as pool:
-        parts = list(pool.map(lambda first: in_fork(lambda: tried([kind], seeds[first::jobs]))[0], range(jobs)))
-    return sum((Counter(part[kind]) for part in parts), Counter())
+        parts = pool.map(lambda first: in_fork(lambda: tried(kind, seeds[first::jobs]))[0], range(jobs))
+        return sum(map(Counter, parts), Counter())
 
 
 def with_others(record: dict[str, Any]) -> dict[str, Any]:
@@ -381,6 +378,7 @@ def main() -> None:
     for kind in chosen.kind or KINDS:
         count = tried_by(chosen.jobs, kind, range(chosen.first, chosen.first + chosen.mutants))
         record["kinds"][kind] = {what: count[what] for what in ("result", "sentence", "broke")}
+        print(f"{kind}: {record['kinds'][kind]}", flush=True)
         if chosen.write:
             write_record(RESULTS, with_others(record) if chosen.kind else record)
     counts = record["kinds"].values()

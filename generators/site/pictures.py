@@ -59,7 +59,7 @@ def interactive_figures(findings: Iterable[JudgedFinding], lost: Lost | None = N
     measured = [(judged.finding, judged.measured) for judged in findings if judged.measured is not None]
     made = {}
     for finding, found in measured:
-        with suppress(NotMeasuredError), costing_its_figures(finding.name, lost):
+        with _costing_its_figures(finding.name, lost):
             for figure in finding.figures(found):
                 with suppress(NotMeasuredError):
                     if figure.interactive is not None:
@@ -68,11 +68,13 @@ def interactive_figures(findings: Iterable[JudgedFinding], lost: Lost | None = N
 
 
 @contextmanager
-def costing_its_figures(finding: str, lost: Lost | None) -> Iterator[None]:
-    """Let arrays for which only their digest vouches cost a finding its figures, and no other's."""
+def _costing_its_figures(finding: str, lost: Lost | None) -> Iterator[None]:
+    """Let numbers that aren't measured yet, or arrays that fit no figure, cost a finding its figures alone."""
     try:
         yield
-    except (AtlasError, NotMeasuredError):
+    except NotMeasuredError:
+        return
+    except AtlasError:
         raise
     except Exception as error:  # whatever arrays of other shapes make of the drawing
         if lost is None:
@@ -96,7 +98,7 @@ def pictures(
     made: list[Picture] = []
     if judged.measured is None:
         return made
-    with suppress(NotMeasuredError), costing_its_figures(judged.finding.name, lost):
+    with _costing_its_figures(judged.finding.name, lost):
         for figure in judged.finding.figures(judged.measured):
             with suppress(NotMeasuredError):
                 made.append(_picture(judged, figure, interactive.get(figure.name), model, staging))

@@ -6,6 +6,7 @@ import { HOW_TO_TURN, scaled, turnable } from "./curve.js";
 import { element, find, json, onEveryPage, onScheme, part, reason, scrolling, verdict } from "./dom.js";
 import { liveMenu } from "./figure-menu.js";
 import { asInTables as number, partOf } from "./numbers.js";
+import { ask } from "./print.js";
 
 const signed = (value) => (value > 0 ? `+${number(value)}` : number(value));
 
@@ -66,6 +67,7 @@ function claimsOf(sides, findings, root) {
     element("summary", { textContent: `The other ${claims.length - differing} claims` }),
     tableOf("Claims with one verdict, or not tested in both", (claim) => !differs(claim)),
   );
+  ask(rest);
   return [said, ...(differing ? [tableOf("Claims whose verdicts differ", differs)] : []), ...(differing < claims.length ? [rest] : [])];
 }
 

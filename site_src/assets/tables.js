@@ -1,7 +1,7 @@
 /* Tables people can use: sort by any column, filter by words. Without this script a table stays as it is. */
 
-import { ask } from "./print.js";
 import { all, around, element, named, onEveryPage } from "./dom.js";
+import { ask } from "./print.js";
 
 const FEWEST_TO_FILTER = 9; // rows; fewer are seen at a glance
 let collator; // made when a table is first sorted by words: it takes longer than all else here
