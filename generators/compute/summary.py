@@ -98,9 +98,10 @@ class Summary:
         """Return the counts; what failed, and why, is said after it."""
         failed = {*self.failed, *self.bad_input}
         away = {*self.unavailable} - failed
-        parts = [f"{len(failed)} with failures"] * bool(failed) + [f"{len(away)} unavailable now"] * bool(away)
-        said = f"{self._findings} findings of {self._models} models are stored"
-        return f"{said}; models: {', '.join(parts)}" if parts else said
+        parts = [f"{len(failed)} failed"] * bool(failed) + [f"{len(away)} are unavailable now"] * bool(away)
+        if not parts:
+            return f"{self._findings} findings of {self._models} models are stored"
+        return f"{self._findings} findings are stored; of {self._models} models, {' and '.join(parts)}"
 
     def as_json(self) -> str:
         """Return which models were skipped and why, and which failed, for programs."""

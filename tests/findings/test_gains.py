@@ -8,7 +8,7 @@ from generators.drawing.svg import svg
 from generators.findings import plantings
 from generators.findings.gains import FINDING as GAINS
 from generators.findings.gains.claims import SAME, WITHOUT
-from generators.findings.gains.figures import _position_std
+from generators.findings.gains.figures import _position_std, layers_drawn
 from generators.findings.gains.measure import log_correlation
 from tests import synthetic
 
@@ -114,6 +114,15 @@ def test_where_positions_are_all_alike_gains_are_drawn_without_them():
     assert list(figures) == ["gains-ln1", "gains-ln2"]
     for figure in figures.values():
         svg(figure.draw())
+
+
+@pytest.mark.parametrize("layers", [1, 12, 24, 25, 300])
+def test_deep_models_have_a_panel_for_layers_evenly_spaced(layers):
+    drawn = layers_drawn(layers)
+    assert len(drawn) == min(layers, 24)
+    assert (drawn[0], drawn[-1]) == (0, layers - 1)
+    assert len(set(np.diff(drawn))) <= 2
+    assert (np.diff(drawn) > 0).all()
 
 
 def test_without_a_norm_before_the_first_attention():

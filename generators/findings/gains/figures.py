@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 from numpy import ndarray as Array
 
 from generators.drawing import style
@@ -13,6 +14,7 @@ from generators.findings.measured import Measurements
 from generators.maths.channels import ConsistentChannel
 
 COLUMNS = 4
+MOST_PANELS = 24  # of deeper models, layers evenly spaced are drawn
 BEFORE = {"ln1": "attention", "ln2": "the MLP"}
 
 
@@ -40,11 +42,18 @@ def _position_std(arrays: dict[str, Array]) -> Array | None:
     return None if std is None or not (std > 0).any() else std  # of one position it is not a number
 
 
+def layers_drawn(count: int) -> Int[Array, " drawn"]:
+    """Return which of so many layers get a panel: all, or `MOST_PANELS` evenly spaced with the first and last."""
+    return np.linspace(0, count - 1, min(count, MOST_PANELS)).round().astype(int)
+
+
 def draw_gains(arrays: dict[str, Array], norm: Norm, found: ConsistentChannel | None) -> Any:
-    """Draw one scatter panel per layer; the consistent channel is ringed where there is one."""
+    """Draw one scatter panel per layer that is drawn; the consistent channel is ringed where there is one."""
     from matplotlib.ticker import NullFormatter
 
     gains, layers = arrays[f"{norm}_gain"], arrays[f"{norm}_layers"]
+    drawn = layers_drawn(len(gains))
+    gains, layers = gains[drawn], layers[drawn]
     figure, axes = style.panels(len(gains), COLUMNS, (2.05, 1.8), (0.6, 0.5), sharex=True, sharey=True)
     std = _position_std(arrays)
     x = np.arange(gains.shape[1]) if std is None else np.where(std > 0, std, np.nan)
