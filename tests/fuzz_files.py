@@ -250,7 +250,7 @@ def transformer_lens(place: Path, rng: Random) -> None:
         cfg[str(rng.choice(sorted(cfg)))] = _absurd(rng)
     if rng.random() < 0.5:
         name = str(rng.choice(sorted(state)))
-        state[name] = state[name][: int(rng.integers(0, 3))]
+        state[name] = np.atleast_1d(state[name])[: int(rng.integers(0, 3))]
     save_file({name: np.ascontiguousarray(array) for name, array in state.items()}, folder / WEIGHTS)
     (folder / "cfg.json").write_text(json.dumps(cfg, default=str))
     if rng.random() < 0.4:

@@ -136,7 +136,7 @@ def add_entries(folder: Path, site: Path) -> None:
     added = json.loads(entries.read_text("utf-8"))
     taken, words = {entry["location"] for entry in added}, answers()
     others = [weighed(one, words) for one in content["docs"] if one["location"] not in taken]
-    content["docs"] = [*others, *added]
+    content["docs"] = [*others, *(answering(one, words) for one in added)]
     index.write_text(json.dumps(content, separators=(",", ":")), "utf-8")
 
 
@@ -177,6 +177,12 @@ def weighed(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str, 
         known.append(model[1])
     tags = {"tags": known} if known else {}
     return {**entry, "text": text, **tags, **({} if boost == 1 else {"boost": boost})}
+
+
+def answering(entry: dict[str, Any], words: Mapping[str, list[str]]) -> dict[str, Any]:
+    """Return an entry with the words that it answers, if there are any: then with its full weight."""
+    known = words.get(entry["location"])
+    return {**entry, "tags": known, "boost": 1} if known else entry
 
 
 def letters(name: str) -> str:

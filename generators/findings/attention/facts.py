@@ -52,6 +52,7 @@ def _lines(found: Measurements[AttentionMetrics], says: str, count: int) -> Iter
 
 FACTS = Facts(
     entities={"head": heads},
+    search=("QK", "attention kernel", "query and key", "virtual weights"),
     columns={
         "in_E": "in E's directions",
         "in_E_folded": "in E's directions, gain folded in",

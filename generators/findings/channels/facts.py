@@ -34,5 +34,6 @@ def channels(found: Measurements[ChannelsMetrics], count: int | None) -> Iterato
 
 FACTS = Facts(
     entities={"channel": channels},
+    search=("sparse", "privileged basis", "which channels"),
     columns={"position_mean": "mean over positions", "position_std": "std over positions"},
 )

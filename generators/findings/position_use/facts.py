@@ -10,4 +10,8 @@ def loss(metrics: PositionUseMetrics) -> TextLoss:
     return TextLoss(ran["text"], ran["text_sha256"], metrics["unit"], base["mean"], (base["low"], base["high"]))
 
 
-FACTS = Facts(search=("blur", "blurred", "blurring", "averaged", "averaging"), teaser="exact-positions", loss=loss)
+FACTS = Facts(
+    search=("blur", "blurred", "blurring", "averaged", "averaging", "ablation", "ablate"),
+    teaser="exact-positions",
+    loss=loss,
+)

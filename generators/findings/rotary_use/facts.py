@@ -30,5 +30,5 @@ FACTS: Facts[RotaryUseMetrics] = Facts(
         "turning": "pairs that turn",
         "which": "which",
     },
-    search=("RoPE", "rotary frequencies", "rotary pairs", "rotary position embedding"),
+    search=("RoPE", "rotary frequencies", "rotary pairs", "rotary position embedding", "context extension"),
 )

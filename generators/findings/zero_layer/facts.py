@@ -46,6 +46,7 @@ def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator
 
 FACTS = Facts(
     entities={"token": tokens},
+    search=("bigram", "direct path", "logit lens", "unembedding", "tied weights"),
     columns={
         "absorbed": "share that yields it",
         "absorbs": "tokens that yield it",
