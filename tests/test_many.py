@@ -35,4 +35,5 @@ def test_what_is_stored_is_shown(tmp_path):
     assert "With 2 random models" in said
     assert "12.5 seconds of CPU (7.5 of wall-clock time) from scratch" in said
     assert "6.5 (5.5) with all figures cached" in said
-    assert "1.5 (0.5) when nothing did. MkDocs takes 2.25 of these (2.75)" in said
+    assert "1.5 (0.5) when nothing did. Whenever anything changed" in said
+    assert "MkDocs takes 2.25 of these seconds (2.75 of wall-clock time)." in said

@@ -269,8 +269,9 @@ def _needed(rule: Rule[Any], tested: Tested, holds_at: float | None, verdict: Ve
         return ""
     if verdict == "partly":
         return f" To hold, {what}."
-    to_hold = "" if holds is None or wanted == holds else f" ({_written(tested.form, holds)} to hold)"
-    return f" {what[0].upper()}{what[1:]}{to_hold}."
+    if holds is None or wanted == holds:
+        return f" {what[0].upper()}{what[1:]}."
+    return f" To hold partly, {what}; to hold, {_written(tested.form, holds)}."
 
 
 def _misses(rule: Rule[Any], tested: Tested, cutoff: float, limit: float | None) -> str:
@@ -283,7 +284,9 @@ def _misses(rule: Rule[Any], tested: Tested, cutoff: float, limit: float | None)
     if not by_chance:
         return f"at least {written} is needed" if least else f"at most {written} is allowed"
     of = "median" if tested.chance and limit == tested.chance.median else f"{'99th' if least else '1st'} percentile"
-    return f"{'more' if least else 'less'} than {written}, the {of} of chance, is needed"
+    if least:
+        return f"more than {written}, the {of} of chance, is needed"
+    return f"the value must be less than {written}, the {of} of chance"
 
 
 def _written(form: Form, value: float, *beside: float) -> str:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from generators.base.sentences import listed
 from generators.base.text import with_unit
 from generators.compute.records import ClaimRecord
 from generators.findings.judging import VERDICTS, Rule
@@ -49,7 +48,7 @@ class Recipe:
     def title(self) -> str:
         """Return the models' titles."""
         titles = [case.page.title for case in self.cases]
-        return titles[0] if len(titles) == 1 else f"{listed(titles)} (one recipe)"
+        return titles[0] if len(titles) == 1 else f"{' + '.join(titles)} (one recipe)"
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@
 # %% [markdown]
 # # Add a model
 #
-# The atlas reads a folder with two files: `config.json` says how large the model is, `model.safetensors` holds its
-# tensors. Here such a folder is written for a model that is small and random but for one thing: its position
-# embedding winds through three dimensions. The atlas should find that, and nothing else.
+# The atlas reads a folder with two files: `config.json` gives the size of the model, and `model.safetensors` holds
+# its tensors. Here we write such a folder for a small random model. Only its position embedding is not random: it
+# winds through three dimensions. The atlas should find that, and nothing else.
 
 # %%
 import json
@@ -33,7 +33,7 @@ folder.mkdir()
 # %% [markdown]
 # ## The sizes
 #
-# The keys are those of GPT-2's own `config.json`; `model_type` tells the family, and with it how tensors are named.
+# The keys are those of GPT-2's own `config.json`; `model_type` gives the family, which determines the tensor names.
 
 # %%
 n_layer, n_head, d, n, vocabulary = 2, 2, 48, 256, 400
@@ -109,7 +109,7 @@ print(f"\nPlanted: {turns} turns in three dimensions. Found: {plane['turns']:.2f
 print(f"and three components that hold {measured:.1%} of the variance.")
 
 # %% [markdown]
-# What stands here besides the helix's own claims follows from it or is an accident of noise; chance baselines say how
+# The other claims that hold here follow from the helix or are accidents of the noise. The chance baselines show how
 # surprising each value is. To get a page for a model of your own, build the site with its folder:
 # `atlas build ./my-model`.
 

@@ -9,10 +9,10 @@
 # %% [markdown]
 # # Average the positions
 #
-# Does a language model need to know exactly at which position a token stands? Adam Yedidia asked in 2023 what happens
-# to GPT-2 if its position embeddings are averaged in groups of ten, so that ten neighbours are given the same one.
-# Here that is done by hand to `stdlib-gpt2`, a small GPT-2 whose weights are in the atlas's repository, and its loss
-# is looked at, on text that it was not trained on.
+# Does a language model need to know the exact position of a token? In 2023, Adam Yedidia asked what happens to GPT-2
+# if its position embeddings are averaged in groups of ten, so that ten neighboring positions share one embedding.
+# Here we do that by hand to `stdlib-gpt2`, a small GPT-2 whose weights are in the atlas's repository. Then we measure
+# its loss on text that it was not trained on.
 #
 # It runs in the folder `site_src/notebooks` of a copy of the repository; `make site` installs what it needs.
 
@@ -34,8 +34,8 @@ texts = ids[: len(ids) // n * n].reshape(-1, n)[:16]  # pieces as long as the mo
 # %% [markdown]
 # ## Ten lines
 #
-# The rows of P are replaced by the means of their groups, and the model is asked for its loss: how many nats the next
-# token costs it on average. A group of all rows leaves no positions at all.
+# We replace the rows of P by the means of their groups and compute the model's loss, in nats per token, averaged over
+# the text. A group of all rows leaves no positions at all.
 
 
 # %%
@@ -55,7 +55,7 @@ for size, loss in losses.items():
 # %% [markdown]
 # ## What it costs
 #
-# What averaging costs means little by itself; beside what it costs to have no positions, it does.
+# The cost of averaging means little on its own, so we compare it with the cost of having no positions.
 
 # %% shows="What averaging positions costs as a share of removing them, by the size of the groups: a rising line"
 removed = losses[n] - losses[1]
@@ -72,5 +72,5 @@ print(f"Without positions a token costs {removed:.2f} nats more.")
 print(f"Averaging them in groups of ten costs {damage[10]:.1%} of that.")
 
 # %% [markdown]
-# The atlas measures the same, on more text and with intervals, and also with positions smoothed, projected, and
-# shuffled, for every model that it can run; the page *Use of positions* says what comes out.
+# The atlas measures the same for every model that it can run, on more text and with intervals. It also tests
+# positions that are smoothed, projected, or shuffled. The page *Use of positions* has the results.

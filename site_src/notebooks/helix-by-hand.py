@@ -8,9 +8,9 @@
 # %% [markdown]
 # # The helix by hand
 #
-# A GPT-2 adds a vector to every token that says at which position it stands. These vectors are the rows of one
-# matrix, P. Adam Yedidia saw in 2023 that in GPT-2 they lie on a helix. Here the same look is taken, in a dozen
-# lines, at P of `stdlib-gpt2`, a small GPT-2 whose weights are in the atlas's repository.
+# A GPT-2 adds a vector to every token. The vector encodes the token's position. These vectors are the rows of one
+# matrix, P. In 2023, Adam Yedidia saw that the position vectors of GPT-2 lie on a helix. Here we look at P of
+# `stdlib-gpt2` in the same way, in a dozen lines. It is a small GPT-2 whose weights are in the atlas's repository.
 #
 # It runs in the folder `site_src/notebooks` of a copy of the repository; `make site` installs what it needs.
 
@@ -28,9 +28,9 @@ print(f"P has {n} rows, one per position, of {d} numbers each.")
 # %% [markdown]
 # ## Three directions
 #
-# The first position is left out: in many GPT-2s it lies far away from all the others, and would bend every direction
-# towards itself. The mean row is subtracted, and a singular value decomposition finds the directions in which the
-# rows differ most, the principal components. If the rows were noise, all components would hold about as much.
+# The first position is left out. In many GPT-2s it lies far away from all the others and would pull every direction
+# toward itself. The mean row is subtracted, and a singular value decomposition finds the directions in which the rows
+# differ most, the principal components. If the rows were noise, all components would hold about as much.
 
 # %%
 rows = P[1:]
@@ -50,8 +50,8 @@ print(f"Of Gaussian noise of the same shape they hold {by_chance[:3].sum() / by_
 # %% [markdown]
 # ## The curve
 #
-# Every dot below is one position, at the place that the three components give it. Where neighbours in the text are
-# neighbours here, the dots join into a curve; a curve that winds about an axis is a helix.
+# Every dot below is one position, at the place that the three components give it. Where neighbors in the text are
+# also neighbors in this plot, the dots join into a curve. A curve that winds around an axis is a helix.
 
 # %% shows="The rows of P in three dimensions: one dot per position, coloured by position, joined by a line"
 figure = plt.figure(figsize=(6, 5))
@@ -87,8 +87,8 @@ axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.22), ncols=3, columnspaci
 plt.show()
 
 # %% [markdown]
-# How often each of them goes round is a question to its spectrum: the whole number of cycles, over all positions,
-# that holds most of its variance.
+# The spectrum of each component shows how often it goes round: we take the whole number of cycles, over all
+# positions, that holds most of its variance.
 
 # %%
 for i in range(3):

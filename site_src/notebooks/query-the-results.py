@@ -9,8 +9,8 @@
 # # Query the results
 #
 # All results of the atlas are published as one table with a row for each claim of each model: verdict, effect size,
-# threshold, chance baseline. The page *Data*, beside *About*, says what every column
-# means. `data/<model>/findings.json` holds all that was measured of one model.
+# threshold, chance baseline. The page *Data*, next to *About*, explains every column.
+# `data/<model>/findings.json` holds everything measured for one model.
 #
 # The file can be read from a built copy of the atlas, or straight from the web: set `DATA` to the address of a
 # published atlas, followed by `/data`.
@@ -32,9 +32,8 @@ print(", ".join(f"{count} x {verdict}" for verdict, count in claims.verdict.valu
 # %% [markdown]
 # ## Verdicts and values
 #
-# One row per claim, two columns per model. A value is the claim's effect size in the unit of its row; NaN stands
-# where there is no such number: the claim could not be tested, or there was nothing to count. The table scrolls
-# sideways.
+# One row per claim, two columns per model. A value is the claim's effect size, in the unit of its row. It is NaN if
+# the claim could not be tested, or if there was nothing to count. The table scrolls sideways.
 
 # %% shows="Claims by models: unit, verdict and value of every claim in every model"
 order = claims.claim.unique()
@@ -46,8 +45,8 @@ table.reindex(order, level="claim")
 # %% [markdown]
 # ## One claim in all models
 #
-# Which claim is drawn is chosen in the first line; any id of the table can stand there. A bar is the model's value,
-# the cross is what chance gives, and the dotted line is the threshold from which the claim holds.
+# Choose the claim to draw in the first line; any id of the table works. A bar is the model's value, the cross is what
+# chance gives, and the dotted line is the threshold from which the claim holds.
 
 # %% shows="The claim's effect size: a bar per model, a cross at its chance baseline, a dotted line at the threshold"
 chosen = claims[claims.claim == "three-components"].dropna(subset=["value"])
@@ -70,7 +69,7 @@ for row in chosen.itertuples():
 # %% [markdown]
 # ## Where models differ
 #
-# The claims on which tested models disagree say most about what a finding depends on.
+# The claims on which tested models disagree show best what a finding depends on.
 
 # %% shows="Claims on which tested models disagree, with every model's verdict"
 tested = claims[claims.verdict != "untested"]

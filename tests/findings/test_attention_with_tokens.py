@@ -287,7 +287,7 @@ def test_of_heads_beyond_layer_0_it_is_said_that_their_input_is_another():
     assert said((1, 0)).endswith(" It is beyond layer 0, where the input is no longer P.")
     several = said((0, 1), (1, 0), (2, 1))
     assert several.startswith("3 heads attend mainly to the previous token with tokens added to positions.")
-    assert several.endswith(" 2 of them are beyond layer 0, where the input is no longer P.")
+    assert several.endswith(" 2 of these 3 heads are beyond layer 0, where the input is no longer P.")
 
 
 def judged(heads, limit, stored):

@@ -327,12 +327,12 @@ def test_what_keeps_apart_in_other_axes_is_not_quiet_where_loud(seed):
     (-0.30, -0.1, 0, 768, "holds", "tokens vary less where positions vary more."),
     (-0.29, -0.1, 0, 768, "partly", " To hold, at most −0.30 is allowed."),
     (-0.15, -0.1, 0, 768, "partly", " To hold, at most −0.30 is allowed."),
-    (-0.14, -0.1, 0, 768, "fails", " At most −0.15 is allowed (−0.30 to hold)."),
-    (-0.30, -0.3, 0, 768, "fails", " Less than −0.30, the 1st percentile of chance, is needed."),
+    (-0.14, -0.1, 0, 768, "fails", " To hold partly, at most −0.15 is allowed; to hold, −0.30."),
+    (-0.30, -0.3, 0, 768, "fails", " The value must be less than −0.30, the 1st percentile of chance."),
     (-0.31, -0.3, 0, 768, "holds", "tokens vary less where positions vary more."),
-    (-0.20, -0.3, 0, 768, "fails", " Less than −0.30, the 1st percentile of chance, is needed."),
-    (0.02, -0.3, 0, 768, "fails", " Less than −0.30, the 1st percentile of chance, is needed."),
-    (0.02, 0.1, 0, 768, "fails", " At most −0.15 is allowed (−0.30 to hold)."),
+    (-0.20, -0.3, 0, 768, "fails", " The value must be less than −0.30, the 1st percentile of chance."),
+    (0.02, -0.3, 0, 768, "fails", " The value must be less than −0.30, the 1st percentile of chance."),
+    (0.02, 0.1, 0, 768, "fails", " To hold partly, at most −0.15 is allowed; to hold, −0.30."),
     (-0.41, -0.1, 0, 64, "fails", ""),  # of 64 unrelated channels one in a hundred is at -0.3
     (-0.42, -0.1, 0, 64, "holds", ""),
     (-0.9, -0.6, -0.4, 768, "untested", "Chance passes the threshold here"),
@@ -380,7 +380,7 @@ def test_what_is_said_of_pictures_is_what_numpy_says(d):
     striped = int(np.sum(np.abs(m["token_mean"]) > m["token_std"]))
     said = caption("channels", "embedding-chunk", result).alt
     assert f"in {striped} of the {d} channels shown" in said
-    assert f"in {striped} of all {d};" in said
+    assert f"in {striped} of all {d} channels;" in said
 
 
 # What can't be computed, and what is hostile

@@ -237,7 +237,7 @@ def test_where_several_channels_top_as_many_layers_none_is_singled_out():
     assert result.metrics["ln2_tied"] == [PLANTED, PLANTED + 1]
     claim = claim_of(result, "frequency-is-ln2")
     assert claim.verdict == "untested"
-    assert f"{PLANTED}, {PLANTED + 1} top as many layers" in claim.answer
+    assert f"{PLANTED}, {PLANTED + 1} each have the largest gain in equally many layers." in claim.answer
 
 
 def test_the_place_of_a_channel_has_an_interval():
@@ -374,7 +374,7 @@ def test_what_the_pictures_show_is_told():
         f"Channel {PLANTED} correlates with log-frequency at ρ = {rho:+.2f}; channel {contrast['channel']}, the "
         f"median one, at {contrast['rho']:+.2f}.".replace("-0", "−0")
     )
-    assert "from planted counts; 100\u00a0% of the tokens are covered." in said["frequency-channel"].how_to_read
+    assert "source: planted counts; 100\u00a0% of the tokens are covered." in said["frequency-channel"].how_to_read
     assert said["frequency-candidates"].alt.startswith(
         f"Rank correlations with log-frequency: frequency channel {rho:+.2f} ({row['low']:+.2f} to "
         f"{row['high']:+.2f}); norm "

@@ -139,9 +139,10 @@ def test_partly_may_have_a_limit_of_chance_of_its_own(value, verdict):
 
 @pytest.mark.parametrize(("value", "sense", "end"), [
     (3.0, "at least", ""), (1.5, "at least", " To hold, at least 2.0 is needed."),
-    (0.5, "at least", " At least 1.0 is needed (2.0 to hold)."),
-    (0.996, "at least", " At least 1.000 is needed (2.0 to hold)."),
-    (2.5, "at most", " At most 2.0 is allowed (1.0 to hold)."), (1.5, "at most", " To hold, at most 1.0 is allowed."),
+    (0.5, "at least", " To hold partly, at least 1.0 is needed; to hold, 2.0."),
+    (0.996, "at least", " To hold partly, at least 1.000 is needed; to hold, 2.0."),
+    (2.5, "at most", " To hold partly, at most 2.0 is allowed; to hold, 1.0."),
+    (1.5, "at most", " To hold, at most 1.0 is allowed."),
 ])  # fmt: skip
 def test_an_answer_ends_with_the_cutoff_that_its_value_misses(value, sense, end):
     holds, partly = (2.0, 1.0) if sense == "at least" else (1.0, 2.0)
@@ -153,14 +154,16 @@ def test_an_answer_ends_with_the_cutoff_that_its_value_misses(value, sense, end)
 def test_a_cutoff_that_chance_sets_is_named_so():
     chance = Chance("turned", median=0.5, limit=1.5, draws=100)
     found = Found(1.2, "So.", chance=chance, form="{:.1f}")
-    assert judged(found).answer == "So. More than 1.5, the 99th percentile of chance, is needed (2.0 to hold)."
+    assert judged(found).answer == (
+        "So. To hold partly, more than 1.5, the 99th percentile of chance, is needed; to hold, 2.0."
+    )
     assert judged(found, partly=None).answer == "So. At least 2.0 is needed."
     assert judged(replace(found, partly_limit=0.5)).answer == "So. To hold, at least 2.0 is needed."
     beyond = replace(found, value=2.5, chance=replace(chance, limit=3.0))
     assert judged(beyond, partly=None).answer == "So. More than 3.0, the 99th percentile of chance, is needed."
     at_most = replace(found, value=0.9, chance=replace(chance, median=0.8, limit=0.6), partly_limit=0.8)
     assert judged(at_most, sense="at most", holds=0.7, partly=1.0).answer == (
-        "So. Less than 0.8, the median of chance, is needed (0.6 to hold)."
+        "So. To hold partly, the value must be less than 0.8, the median of chance; to hold, 0.6."
     )
 
 

@@ -244,7 +244,7 @@ def test_the_page_tells_what_is_known_from_what_is_inferred(counted_too):
         assert "<em>Inferred</em> from where they lie: none, since all tokens were counted." in said
     else:
         assert "<em>Known:</em> 20, named as unused; 20 of them are in the cluster." in said
-        assert 'the other 40 of <a href="#outliers-members">the cluster</a>' in said
+        assert 'the other 40 tokens of <a href="#outliers-members">the cluster</a>' in said
     assert "<em>Known:</em> none, since there are no token counts" in told(compute(E))
 
 

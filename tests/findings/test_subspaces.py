@@ -263,7 +263,7 @@ def test_where_the_strongest_direction_is_captured_details_say_what_the_mean_has
     assert first["without_mean"] < 0.1
     value, of_mean, without = (plain_share(first[name]) for name in ("value", "of_mean", "without_mean"))
     said = synthetic.told(SUBSPACES, result)
-    assert f"They capture {value} of E's strongest direction" in said
+    assert f"P's top directions capture {value} of E's strongest direction." in said
     assert f"squared cosine of {two(first['mean_in_first'])} with the tokens' mean" in said
     assert f"P's directions hold {of_mean} of the mean's energy" in said
     assert f"Without the mean, {without} of the strongest direction is captured." in said
@@ -278,8 +278,8 @@ def test_alt_texts_tell_the_numbers(n):
     m, image = result.metrics, result.arrays["overlaps"].astype(float)
     alt = {figure.name: caption("subspaces", figure.name, result).alt for figure in SUBSPACES.figures(result)}
     head, tail = share(m["capture_head"]), share(m["capture_tail"])
-    captured = f"capture {head} of a direction in the strongest tenth of E's, and {tail} of one in the weakest tenth"
-    assert f"On average, P's top {m['k']} directions {captured}; chance is {share(m['k'] / D)}." in alt["capture"]
+    captured = f"{head} of each direction in the strongest tenth of E's directions, and {tail} of each in the weakest"
+    assert alt["capture"].startswith(f"P's top {m['k']} directions capture on average {captured} tenth; chance is ")
     of_P, of_E = (m[f"singular_values_{name}"][m["k"] - 1] / m[f"singular_values_{name}"][0] for name in "PE")
     assert alt["spectra"].endswith(f"th singular value is {share(of_P)} of the first for P and {share(of_E)} for E.")
     rows, columns = (ceil(size / 10) for size in image.shape)

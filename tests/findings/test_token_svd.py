@@ -189,7 +189,7 @@ def test_tokens_scaled_as_a_whole_are_more_extreme_than_length_implies():
     found = compute(E).metrics["extremes"]
     assert found["count"] == 40
     assert found["longest"]["value"] > found["longest"]["high"] + 0.5
-    assert "both are more extreme." in told(compute(E))
+    assert "Both observed values are more extreme." in told(compute(E))
 
 
 def test_long_tokens_on_the_other_side_are_shown():
@@ -197,7 +197,7 @@ def test_long_tokens_on_the_other_side_are_shown():
     along = 1 + 0.3 * rng.standard_normal(4000)
     E = rng.standard_normal((4000, D)) * np.exp(-2 * (along - 1))[:, None]
     E[:, 0] = 8 * along
-    assert "the longest are on the opposite side of the mean" in synthetic.told(TOKEN_SVD, compute(E))
+    assert "The longest are on the opposite side of the mean" in synthetic.told(TOKEN_SVD, compute(E))
 
 
 # The first direction and positions

@@ -305,8 +305,8 @@ def test_the_pairs_that_are_shown_are_the_first_in_the_picture():
         pairs = pairs_to_draw(result.arrays)
         assert len(pairs) == MOST_PAIRS
         first = ", ".join(f"{u} returns {v}" for u, v in pairs[:4])
-        expected = f"The first 4 of {len(pairs)} exceptions shown, of {result.metrics['exceptions']} in all: {first}."
-        assert alts(result)["zero-layer-pairs"] == expected
+        count = f"The first 4 of the {len(pairs)} exceptions shown (there are {result.metrics['exceptions']} in all)"
+        assert alts(result)["zero-layer-pairs"] == f"{count}: {first}."
 
 
 def test_plain_pairs_are_not_drawn():
@@ -318,7 +318,7 @@ def test_plain_pairs_are_not_drawn():
         *((f"w{u}x", "averyverylongname…") for u in ABSORBED),
     }
     assert shown["zero-layer-pairs"].startswith(
-        "The first 4 of 5 exceptions shown, of 7 in all: w5x returns averyverylongname…, w500x"
+        "The first 4 of the 5 exceptions shown (there are 7 in all): w5x returns averyverylongname…, w500x"
     )
     assert (
         shown["zero-layer-groups"]

@@ -88,7 +88,7 @@ def test_two_channels_of_gpt1_tie(gpt1):
     assert found["tied"] == [266, 380]
     assert (found["layers_topped"], found["n_layers"]) == (5, 12)
     assert [len(topped(gpt1, channel)[0]) for channel in (266, 380)] == [5, 5]
-    assert "Channels 266, 380 each have the largest |gain| of ln2 in 5 of 12 layers" in (
+    assert "Channels 266 and 380 each have the largest |gain| of ln2 in 5 of 12 layers" in (
         gpt1["gains"].claims["ln2-one-channel"].answer
     )
 

@@ -41,8 +41,7 @@ def test_each_row_tells_both_sides_and_where_they_are_from():
         row for row in shown.measured["position_use"]["damages"] if row["kind"] == "components" and row["amount"] == 3
     )
     assert (
-        f"costs {share(three['share'])} of what removing all positions but the first costs (95\u00a0% interval"
-        in text
+        f"costs {share(three['share'])} as much as removing all positions but the first (95\u00a0% interval" in text
     )
     assert f"hold {share(shown.measured['helix']['explained_variance_3d']['no_first'])} of the variance" in text
 
@@ -103,9 +102,9 @@ def test_tokens_that_look_untrained_stand_beside_the_prompts(clump, prompted):
     assert rows(shown)[-1] == "Tokens that look untrained"
     text = beside(shown)
     assert ("no tokens cluster" in text) != clump
-    assert "600 of these never reach a probability of 1\u00a0%, and 7 of 500 other tokens." in text
+    assert "600 of these candidates never reach a probability of 1\u00a0%; the same is true of 7 of 500 " in text
     asked = prompted is not None and prompted["candidates"] is not None
-    assert ("brings back 10\u00a0% of them, 50\u00a0% of equally rare controls and 90\u00a0%" in text) == asked
+    assert ("brings back 10\u00a0% of the candidates, 50\u00a0% of equally rare controls and 90" in text) == asked
 
 
 def test_heads_on_text_take_in_the_kernels_of_the_weights():

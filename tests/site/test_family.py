@@ -69,9 +69,8 @@ def test_what_holds_with_learned_positions_alone_needs_them():
     rotary = member("stdlib-rotary", "rotations", winding="untested", clump="fails", low_rank="untested")
     found = answers(family(LEARNED, none, rotary))[NEED]
     assert found.answer == (
-        "3 claims hold with learned positions. With no positions and rotations instead, 1 still "
-        "holds with at least one "
-        "of them, 1 holds with none of them and 1 can't be tested."
+        "3 claims hold with learned positions. With no positions or rotations instead (one model each), 1 still "
+        "holds in at least one of these models, 1 holds in none and 1 can't be tested."
     )
     assert {part.words: ids(part) for part in found.parts} == {
         "Hold only with learned positions": ["low-rank"],
@@ -137,8 +136,8 @@ def test_what_a_change_costs_is_shown_and_what_it_makes_hold_by_design():
     losses = Losses(rows, "held-out text", "nats per token")
     found = answers(page("stdlib-family", "change", plain, three, losses=losses))[RANK]
     assert found.answer.endswith(
-        "Loss on held-out text is 0.01 nats higher (95 % interval of the difference −0.002 to 0.022, so "
-        "possibly none)."
+        "Loss on held-out text is 0.01 nats higher (95 % interval of the difference −0.002 to 0.022, which "
+        "includes zero)."
     )
     assert {part.words: ids(part) for part in found.parts} == {
         "No longer hold": ["winding"],
@@ -159,7 +158,7 @@ def test_what_a_change_costs_is_shown_and_what_it_makes_hold_by_design():
         "nats",
     )
     seeds = page("stdlib-seeds", "seed", one, two, losses=by_seed)
-    assert answers(dear, seeds)[RANK].answer.endswith("0.19 to 0.21); another seed alone changes it by 0.02.")
+    assert answers(dear, seeds)[RANK].answer.endswith("0.19 to 0.21); another seed alone changes the loss by 0.02.")
 
 
 def test_what_cant_be_tested_after_a_change_is_no_loss():
@@ -210,7 +209,7 @@ def test_when_claims_appear_is_shown_beside_the_loss():
     assert found.answer == (
         "The loss has fallen half way by step 2 of 3. Of the 2 claims that come to hold during "
         "training, 1 does so before "
-        "that step and 1 at it or later."
+        "that step and 1 at that step or later."
     )
     assert [ids(part) for part in found.parts] == [["winding"], ["clump"]]
     held = [SimpleNamespace(**{**vars(one), "place": i}) for i, one in enumerate(steps[1:])]

@@ -125,7 +125,7 @@ def test_models_of_one_recipe_count_once_and_hold_only_together():
     assert found["makes-its-own-positions"].counts == (1, 0, 0, 1)
     assert general(GPT2, OTHER, TWIN).everywhere == []
     assert ids(general(GPT2, OTHER, TWIN, THIRD).everywhere) == ["winding"]
-    assert found["winding"].titles["holds"] == ["gpt2's title", "other's title and twin's title (one recipe)"]
+    assert found["winding"].titles["holds"] == ["gpt2's title", "other's title + twin's title (one recipe)"]
     assert said("sentence", found["winding"]) == "Holds in both models we could test"
     assert said("sentence", found["clump"]) == "Partly holds in the one model we could test"
     assert found["winding"].by_family == [("gpt2", 2, 2)]
@@ -208,7 +208,7 @@ def test_models_of_a_series_count_only_where_no_other_can_tell():
     found = learned(GPT2, OTHER, in_series=[member])
     assert said("sentence", found["winding"]) == "Holds in both models we could test"
     own = found["makes-its-own-positions"]
-    assert said("sentence", own) == "Only one model can test it, one of our series, and there it holds"
+    assert said("sentence", own) == "Tested only in one model of our series, where it holds"
     module = environment().get_template("macros.j2").make_module({"root": "../", "whole": True})
     assert '<a href="../models/member/#claim-makes-its-own-positions">' in module.of_series(own, "../")
     assert not str(module.of_series(found["winding"], "../")).strip()

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from generators.checkpoint.registry import load_registry
 from generators.findings import FINDINGS
-from generators.site.search import ASKED_AGAIN, BEGUN, WORKERS, answers, mend_lunr, weighed
-from tests.site.conftest import Visit
+from generators.site.search import ASKED_AGAIN, BEGUN, WORKERS, answering, answers, mend_lunr, weighed
+from tests.site.conftest import ROOT, Visit
 from tests.site.test_browser import WIDE
 
 SCHEME, USE = "/findings/position_scheme/", "/findings/position_use/"
@@ -15,8 +16,11 @@ TRAJECTORY = "series/stdlib-gpt2-trajectory/"
 ANSWERED = {
     "RoPE": SCHEME,
     "rotary": "/findings/rotary_use/",
-    "Llama": SCHEME,
-    "ALiBi": SCHEME,
+    "Llama": "/models/stories260k/",
+    "ALiBi": "/models/stdlib-alibi/",
+    "NoPE": "/models/stdlib-none/",
+    "checkpoints": "/" + TRAJECTORY,
+    "p-value": "/methods/",
     "blur": USE,
     "blurred": USE,
     "blurring": USE,
@@ -64,19 +68,21 @@ def test_lunr_in_another_version_is_looked_at_again(tmp_path):
 
 
 def test_answers_are_pages_that_there_are():
+    registry = load_registry(ROOT / "models.yml")
+    models = {model.name for model in registry.known()}
+    pages = {f"models/{name}/" for name in models} | {f"models/#absent-{name}" for name in models}
+    pages |= {f"findings/{finding.name}/" for finding in FINDINGS}
+    pages |= {f"series/{series.name}/" for series in registry.series}
+    pages |= {f"notebooks/{path.stem}/" for path in (ROOT / "site_src/notebooks").glob("*.py")}
+    pages |= {f"{path.name.partition('.')[0]}/" for path in (ROOT / "templates").glob("*.md.j2")} | {"add-a-model/"}
     for place in answers():
-        page, finding = place.partition("#")[0], place.removeprefix("findings/").rstrip("/")
-        there = place.startswith("findings/") and finding in {one.name for one in FINDINGS}
-        assert there or page in (
-            "models/",
-            "learned/",
-            "about/",
-            "data/",
-            "methods/",
-            "add-a-model/",
-            "compare/",
-            TRAJECTORY,
-        ), place
+        assert place in pages or (place.partition("#")[0] in pages and "absent" not in place), place
+
+
+def test_entries_of_series_members_and_absent_models_answer_words_too():
+    entry = {"location": "models/one/", "title": "One", "text": "All.", "boost": 0.3}
+    assert answering(entry, {"models/one/": ["NoPE"]}) == {**entry, "tags": ["NoPE"], "boost": 1}
+    assert answering(entry, {}) == entry
 
 
 @pytest.mark.browser

@@ -113,7 +113,7 @@ def along(kind, *verdicts, seeds=()):
             "step",
             "untested, holds 2, holds 3",
             (
-                "Holds at every step at which it can be tested, 1 to 2 (effect 2 at step 1, 3 at step 2). Untested "
+                "Holds at every step that can test it, from 1 to 2 (effect 2 at step 1, 3 at step 2). Untested "
                 "in 1 of 3 models."
             ),
         ),
@@ -121,16 +121,20 @@ def along(kind, *verdicts, seeds=()):
         (
             "step",
             "untested, holds 2",
-            "Holds at step 1, the only one at which it can be tested (2). Untested in 1 of 2 models.",
+            "Holds at step 1, the only one at which it can be tested (effect 2). Untested in 1 of 2 models.",
         ),
-        ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (2 to 3)."),
-        ("seed", "holds 2, fails 0.5, holds 2.5", "Seeds disagree: it holds in 2, fails in 1 of 3 (0.5 to 2.5)."),
-        ("seed", "untested, fails 0.5", "The only seed tested fails (0.5). Untested in 1 of 2 models."),
+        ("seed", "holds 2, holds 3, holds 2.5", "All 3 seeds agree: it holds (effects 2 to 3)."),
+        (
+            "seed",
+            "holds 2, fails 0.5, holds 2.5",
+            "Seeds disagree: it holds in 2 and fails in 1 of 3 (effects 0.5 to 2.5).",
+        ),
+        ("seed", "untested, fails 0.5", "Fails in the only seed tested (effect 0.5). Untested in 1 of 2 models."),
         ("seed", "untested, untested", "No model in this series can test it."),
         ("change", "holds 2, holds 3, fails 0.5", "Holds with a and b; fails with c."),
         ("change", "holds 2, fails 0.2, partly 0.5", "Holds with a; fails with b; partly holds with c."),
         ("change", "untested, fails 0.2, fails 0.5", "Fails with b and c. Untested in 1 of 3 models."),
-        ("change", "holds 2, holds 0.2, holds 0.5", "Holds with a, b and c."),
+        ("change", "holds 2, holds 0.2, holds 0.5", "Holds: a, b, c."),
     ],
 )
 def test_what_is_said_along_a_series(along_what, verdicts, said):
@@ -148,12 +152,12 @@ def test_a_reference_without_results_is_not_replaced_by_the_model_after_it():
 @pytest.mark.parametrize(
     ("seeds", "said"),
     [
-        ((2.0, 2.5, 3.0), " The 3 seeds differ by up to 1. Changes beyond that: c (−1.5)."),
+        ((2.0, 2.5, 3.0), " The 3 seeds differ by up to 1. Larger differences: c (−1.5)."),
         (
             (2.0, 2.1),
-            " The 2 seeds differ by up to 0.1. Changes beyond that: b (+1) and c (",
+            " The 2 seeds differ by up to 0.1. Larger differences: b (+1) and c (",
         ),
-        ((0.0, 2.0), " The 2 seeds differ by up to 2. No change exceeds that."),
+        ((0.0, 2.0), " The 2 seeds differ by up to 2. No change makes a larger difference."),
     ],
 )
 def test_a_change_smaller_than_the_seeds_spread_is_said_to_be(seeds, said):
@@ -191,8 +195,8 @@ def test_what_nobody_tests_never_settles():
 def test_what_is_judged_by_quite_another_threshold_is_not_compared():
     row = along("change", ("holds", 2.0), ("holds", 3.0), ("fails", 0.1, 0.2), seeds=(2.0, 2.1))
     assert [place for place, _ in row.differences()] == ["b"]
-    assert "Changes beyond that: b (+1)." in sentence(row)
-    assert sentence(row).endswith("Effects can't be compared for c (threshold 0.2 instead of 1).")
+    assert "Larger differences: b (+1)." in sentence(row)
+    assert sentence(row).endswith("Not comparable: c (threshold 0.2 instead of 1).")
 
 
 def test_where_the_effect_reaches_the_threshold_something_else_decides():
@@ -219,7 +223,7 @@ def test_another_seed_alone_is_set_beside_the_changes():
     assert [(each.place, each.count, each.compared) for each in page.beyond_seeds] == [("b", 1, 1), ("c", 1, 1)]
     assert 0.28 < page.expected_beyond < 0.31
     text = environment().get_template("series_macros.j2").make_module({"root": "", "symbols": {}}).changes(page, "#")
-    assert "Changes that move no more than a seed does: b (1 of 1), c (1 of 1)." in text
+    assert "Changes that don't: b (1 of 1), c (1 of 1)." in text
     assert text.count('<th scope="row">another seed') == 2
 
 
@@ -395,7 +399,7 @@ def test_until_the_last_step_has_results_nothing_is_said_of_when_verdicts_settle
 @pytest.mark.parametrize(
     ("losses", "said"),
     [
-        ([10, 8, 4, 2], "By then the loss had fallen 75 % of the way."),
+        ([10, 8, 4, 2], "By then, 75 % of the fall in loss had happened."),
         ([10, 11, 12, 2], ""),  # it had risen
         ([], ""),
     ],

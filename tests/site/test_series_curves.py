@@ -149,7 +149,7 @@ def test_missing_models_are_named_and_not_drawn(tmp_path):
     write_series(known, store, staging, environment(), [])
     text = (tmp_path / "pages/series/course.md").read_text()
     assert "1 of 4 models has no results yet: 2." in text
-    assert "computed for each model separately. No such curve with 0." in text
+    assert "computed for each model separately. Without such a curve: 0." in text
     assert "Untested in 1 of 3 models." in text
 
 

@@ -38,9 +38,9 @@ def _massive(measured: Measurements[AnchorMetrics]) -> Tested:
     row = massive(measured.metrics["stages"])
     return Tested(
         row["over_median"],
-        f"At layer {row['layer']}, channel {row['channel']} is {two(row['over_median'])} times as large at the first "
-        f"token as the median activation, and {two(row['over_elsewhere'])} times as large as at other positions"
-        f"{_as_elsewhere(row)}. At other positions the largest channel is {two(row['others_median'])} times the "
+        f"At layer {row['layer']}, channel {row['channel']} at the first token is {two(row['over_median'])} times "
+        f"the median activation. That is {two(row['over_elsewhere'])} times its size at other positions"
+        f"{_as_elsewhere(row)}. At other positions, the largest channel is {two(row['others_median'])} times the "
         "median.",
         form="{:.0f} times",
         chance=chance(measured.metrics["massive_by_chance"]),
@@ -51,7 +51,7 @@ def _massive(measured: Measurements[AnchorMetrics]) -> Tested:
 def _as_elsewhere(row: AnchorStageRow) -> str:
     """Return what a channel that is large enough misses by being nearly as large elsewhere."""
     few = row["over_median"] >= MASSIVE and row["over_elsewhere"] < ELSEWHERE
-    return f", of which at least {ELSEWHERE:g} times is needed" if few else ""
+    return f", and at least {ELSEWHERE:g} times is needed" if few else ""
 
 
 def _needed(measured: Measurements[AnchorMetrics]) -> Tested | Untested:
@@ -64,8 +64,8 @@ def _needed(measured: Measurements[AnchorMetrics]) -> Tested | Untested:
     return Tested(
         rows["share"],
         f"Replacing row 0 of P by the mean row costs {two(rows['first_by_mean']['mean'])} {in_units(rows['unit'])}, "
-        f"{share(rows['share'])} of the cost of replacing all rows. On fewer windows it costs "
-        f"{two(rows['few_first'])}, and the most costly of {len(rows['others'])} other rows costs "
+        f"{share(rows['share'])} of the cost of replacing all rows. On the windows where {len(rows['others'])} other "
+        f"rows were replaced too, row 0 costs {two(rows['few_first'])}, and the most costly of the others costs "
         f"{two(most, rows['few_first'])}{'' if rows['few_first'] > most else '; row 0 must cost more'}.",
         form=share,
         interval=(rows["share_low"], rows["share_high"]),

@@ -65,8 +65,8 @@ def _reads_positions(measured: Measurements[AttentionMetrics]) -> Tested:
     value, null = _beyond(min(q, k), by_chance), _null_beyond(metrics["chance"]["top5"], by_chance, CORNER)
     return Tested(
         value,
-        f"P's top five directions hold {share(q)} and {share(k)} of the five leading directions of layer-0 Q and K"
-        f"{_raw_beside(*sides)}; chance {share(by_chance)}. {_scaled('the smaller', value, null)}",
+        f"P's top five directions capture {share(q)} and {share(k)} of the five leading directions of layer-0 Q and K"
+        f"{_raw_beside(*sides)}; chance is {share(by_chance)}. {_scaled('the smaller share', value, null)}",
         form=two,
         chance=null,
     )
@@ -75,7 +75,7 @@ def _reads_positions(measured: Measurements[AttentionMetrics]) -> Tested:
 def _scaled(what: str, value: float, null: Chance | None) -> str:
     """Return how far beyond chance a value lies, and how far chance reaches."""
     limit = "" if null is None else f"; the 99th percentile of chance is {two(null.limit)}"
-    return f"Beyond chance, {what} is {two(value)} on a scale from 0 to 1{limit}."
+    return f"Scaled so that chance is 0 and the maximum 1, {what} is {two(value)}{limit}."
 
 
 def _share(measured: Measurements[AttentionMetrics], source: Source, matrix: Matrix) -> LayerShare | None:
@@ -122,7 +122,7 @@ def _shares(
     return Tested(
         value,
         f"{whose} top {metrics['k']} directions hold {each} of the energy of {of}{_raw_beside(*found)}; chance "
-        f"{share(by_chance)}. {_scaled('that' if len(found) == 1 else 'the smallest', value, drawn)}",
+        f"is {share(by_chance)}. {_scaled('this share' if len(found) == 1 else 'the smallest share', value, drawn)}",
         form=two,
         chance=drawn,
     )
@@ -137,7 +137,7 @@ def _mlp_ignores(measured: Measurements[AttentionMetrics]) -> Tested | Untested:
     return Tested(
         value,
         f"P's top {metrics['k']} directions hold {share(value)} of the energy of the layer-0 MLP's input"
-        f"{_raw_beside(found)}; chance {share(by_chance)}.",
+        f"{_raw_beside(found)}; chance is {share(by_chance)}.",
         form=share,
         chance=chance(metrics["chance"]["mlp_reads_positions"]),
         holds_at=IGNORES_AT_MOST * by_chance,
@@ -190,7 +190,8 @@ def _beyond_layer_0(heads: Sequence[Head | TokenHead]) -> str:
     deeper = sum(head["layer"] > 0 for head in heads)
     if not deeper:
         return ""
-    are = "It is" if len(heads) == 1 else f"{deeper} of them {'is' if deeper == 1 else 'are'}"
+    some = f"{deeper} of these {len(heads)} heads {'is' if deeper == 1 else 'are'}"
+    are = "It is" if len(heads) == 1 else f"All {deeper} heads are" if deeper == len(heads) else some
     return f" {are} beyond layer 0, where the input is no longer P."
 
 
@@ -201,7 +202,7 @@ RULES = (
         statement="Layer-0 queries and keys read P's top directions more than expected by chance.",
         value="smaller share of Q's and K's five leading directions in P's, gain folded in, beyond chance 5/d",
         holds=BEYOND_CHANCE,
-        unit="beyond chance",
+        unit="excess over chance",
         test=_reads_positions,
     ),
     Rule(
@@ -210,7 +211,7 @@ RULES = (
         statement="Layer-0 queries, keys and values read the tokens' top directions more than expected by chance.",
         value="smallest share of Q, K and V in the top k directions of E, gain folded in, beyond chance k/d",
         holds=BEYOND_CHANCE,
-        unit="beyond chance",
+        unit="excess over chance",
         test=_reads_tokens,
     ),
     Rule(
@@ -219,7 +220,7 @@ RULES = (
         statement="Layer-0 attention writes into the positions' directions more than expected by chance.",
         value="layer-0 O share in the top k directions of P, beyond chance k/d",
         holds=BEYOND_CHANCE,
-        unit="beyond chance",
+        unit="excess over chance",
         test=_writes_positions,
     ),
     Rule(
@@ -228,7 +229,7 @@ RULES = (
         statement="The layer-0 MLP reads the tokens' top directions more than expected by chance.",
         value="layer-0 MLP-in share in the top k directions of E, gain folded in, beyond chance k/d",
         holds=BEYOND_CHANCE,
-        unit="beyond chance",
+        unit="excess over chance",
         test=_mlp_reads_tokens,
     ),
     Rule(

@@ -44,7 +44,9 @@ def _leans(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
         return Untested("Neither frequency nor the gains of ln2 single out a channel of this model.")
     rank, count = rank_of(metrics, row["channel"])
     if 1 / count > RANK["holds"]:
-        return Untested(f"With {count} channels, a random one ranks first 1 time in {count}: too often to count.")
+        return Untested(
+            f"With {count} channels, a random one ranks first 1 time in {count}. That is too often to be evidence."
+        )
     unit = in_units(metrics["unit"])
     median = float(np.median([other["cost"] for other in _swept(metrics, row["channel"])[1]]))
     return Tested(

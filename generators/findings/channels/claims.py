@@ -20,8 +20,8 @@ def _few_channels(measured: Measurements[ChannelsMetrics]) -> Tested:
     d, needed, turned = metrics["n_channels"], metrics["channels_for_90"], metrics["chance"]["channels_for_90"]
     return Tested(
         needed / d,
-        f"{needed} of {d} channels ({share(needed / d)}) hold 90 % of P's variance; after random rotations it takes "
-        f"{share(turned['median'])} (1st percentile {share(turned['limit'])}).",
+        f"{needed} of {d} channels ({share(needed / d)}) hold 90 % of P's variance; after random rotations, "
+        f"{share(turned['median'])} of the channels do (1st percentile {share(turned['limit'])}).",
         form=share,
         chance=chance(turned),
         interval=pair(metrics["intervals"]["channels_for_90"]),
@@ -37,7 +37,7 @@ def _tokens_avoid(measured: Measurements[ChannelsMetrics]) -> Tested | Untested:
     turned = metrics["chance"]["low_variance_overlap"]
     if overlap is None or by_chance is None or turned is None:
         return Untested(
-            "There are no position channels to avoid: no gap separates channels that hold half of P's variance."
+            "There are no position channels to avoid: no clear gap sets apart a few that hold half of P's variance."
         )
     half = SMALLEST_OVERLAP * k
     # What is strong shows in turned axes, too.

@@ -18,7 +18,7 @@ MOST_NAMED = 4  # of channels that tie
 PROBE_READS = 0.5  # what the probe must reach for frequency to be called spread
 
 NO_FREQUENCIES = Untested("No token frequencies are known for this model; the token index is only a proxy.")
-TOO_FEW = Untested(f"Frequencies are known of fewer than {FEWEST_TOKENS} tokens.")
+TOO_FEW = Untested(f"Frequencies are known for fewer than {FEWEST_TOKENS} tokens.")
 
 
 def _judgeable(m: FrequencyMetrics) -> tuple[FrequencyChances, FrequencyIntervals] | Untested:
@@ -57,11 +57,11 @@ def _beyond_drift(strength: float, drift: StoredChance) -> bool:
 def _of_the_channel(m: FrequencyMetrics, axes: StoredChance, drift: StoredChance) -> str:
     channel, rho = m["frequency_channel"]["channel"], m["frequency_channel"]["rho"]
     said = (
-        f"Channel {channel} correlates with log-frequency at ρ = {rho:+.2f}, the most of {m['n_channels']} channels; "
-        f"the best of as many random axes would reach {axes['median']:.2f} (99th percentile {axes['limit']:.2f})"
+        f"Channel {channel} correlates with log-frequency at ρ = {rho:+.2f}, the most of {m['n_channels']} channels. "
+        f"The best of as many random axes would reach {axes['median']:.2f} (99th percentile {axes['limit']:.2f})"
     )
     if abs(rho) <= axes["limit"]:
-        return f"{said}: {_spread(m)}."
+        return f"{said}. So {_spread(m)}."
     if not _beyond_drift(abs(rho), drift):
         return f"{said}; {_only_drift(drift['limit'])}."
     return f"{said}, drift along the ids {drift['limit']:.2f}."
@@ -73,7 +73,7 @@ def _spread(m: FrequencyMetrics) -> str:
     if probe is None or probe["rho"] < PROBE_READS:
         reached = "" if probe is None else f", and a linear probe on all channels reaches only {probe['rho']:.2f}"
         return f"no channel exceeds random axes{reached}"
-    return f"frequency is spread over the channels, and a linear probe on all of them reads it at {probe['rho']:.2f}"
+    return f"frequency is spread over the channels: a linear probe on all of them reads it at {probe['rho']:.2f}"
 
 
 def _only_drift(limit: float) -> str:
@@ -93,9 +93,11 @@ def _is_ln2(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
     if channel is None or rho is None or place is None:
         return Untested("The gains of ln2 are equal in all channels, or missing from this checkpoint.")
     if m["n_channels"] < FEWEST_TO_PICK_FROM:
-        return Untested(f"With only {m['n_channels']} channels, a random channel is the frequency channel too often.")
+        only = f"With only {m['n_channels']} channels"
+        return Untested(f"{only}, a random channel would be the frequency channel too often.")
     if len(m["ln2_tied"]) > 1:
-        return Untested(f"ln2 singles out no single channel: {first(m['ln2_tied'], MOST_NAMED)} top as many layers.")
+        tied = first(m["ln2_tied"], MOST_NAMED)
+        return Untested(f"ln2 singles out no channel: {tied} each have the largest gain in equally many layers.")
     axes = nulls["frequency_channel"]
     stands_out = abs(rho) > axes["limit"] and _beyond_drift(abs(rho), nulls["drift"])
     said = (
@@ -103,7 +105,7 @@ def _is_ln2(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
         f"correlation with frequency (ρ = {rho:+.2f})"
     )
     if place != 1:
-        why = f"{said}; rank 1 is needed, and channel {m['frequency_channel']['channel']} has it."
+        why = f"{said}; rank 1 is needed, but channel {m['frequency_channel']['channel']} ranks first."
     elif abs(rho) < SMALLEST_RHO:
         why = f"{said}, but its |ρ| is below the {SMALLEST_RHO:g} needed."
     else:

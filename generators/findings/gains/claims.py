@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from generators.base.sentences import first
+from generators.base.sentences import first, listed
 from generators.base.text import two
 from generators.findings.gains.measure import SMALLEST_RATIO, GainsMetrics
 from generators.findings.judging import Rule, Tested, Untested
@@ -68,18 +68,18 @@ def _who_tops(found: ConsistentChannel, median: float | None) -> str:
     layers, topped = found["n_layers"], found["layers_topped"]
     in_layers = f"in {topped} of {layers} layers"
     if len(found["tied"]) > 1:
-        each = f"Channels {first(found['tied'], MOST_NAMED)} each have the largest |gain| of ln2 {in_layers}"
-        return f"{each}, so none is singled out."
+        tied = found["tied"]
+        named = first(tied, MOST_NAMED) if len(tied) > MOST_NAMED else listed([str(channel) for channel in tied])
+        return f"Channels {named} each have the largest |gain| of ln2 {in_layers}, so none is singled out."
     ratio = "" if median is None else f", with a median of {median:.2f} times the runner-up"
     return f"Channel {found['channel']} has the largest |gain| of ln2 {in_layers}{ratio}."
 
 
 def _by_chance(null: Chance | None) -> str:
-    return (
-        ""
-        if null is None
-        else f" {null.null.capitalize()} would give {two(null.median)} layers (99th percentile {two(null.limit)})."
-    )
+    if null is None:
+        return ""
+    layers = f"{two(null.median)} {'layer' if null.median == 1 else 'layers'}"
+    return f" Random axes would lead by as much in {layers} (99th percentile {two(null.limit)})."
 
 
 def _too_little(median: float | None) -> str:

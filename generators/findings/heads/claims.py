@@ -60,8 +60,9 @@ def _inexact(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
     which = first([name(rows[i]) for i in heads], 4)
     return Tested(
         retained,
-        f"With positions in groups of ten, {which} keep{'s' if len(heads) == 1 else ''} {share(retained)} of the "
-        f"attention given to the previous token; without positions, {share(without)}.",
+        f"With positions in groups of ten, {which} keep{'s' if len(heads) == 1 else ''} {share(retained)} of "
+        f"{'its' if len(heads) == 1 else 'their'} attention to the previous token; without positions, "
+        f"{share(without)} remains.",
         form=share,
         baseline=without,
         interval=(low, high),
@@ -74,7 +75,7 @@ def _foretold(measured: Measurements[HeadsMetrics]) -> Tested | Untested:
         return Untested("There is no position embedding, so no kernel by positions alone.")
     if max(row["on_text"] for row in measured.metrics["heads"]) < ATTENDS:
         return Untested(
-            f"No head gives the previous token {ATTENDS:.0%} of its attention, so there is none to predict."
+            f"No head gives the previous token {ATTENDS:.0%} of its attention, so there is nothing to predict."
         )
     return Tested(
         found["rho"],

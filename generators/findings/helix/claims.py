@@ -90,7 +90,7 @@ def _winding(measured: Measurements[HelixMetrics]) -> Tested:
     first, last = metrics["rows_without_outliers"]
     plane, steady = planes[0], _steady(planes[0])
     said = (
-        f"The curve turns {two(plane['turns'])} times over positions {first} to {last} in its strongest plane. Its "
+        f"The curve turns {_times(plane)} over positions {first} to {last} in its strongest plane. Its "
         f"winding score (turns × {share(plane['share'])} of the variance × steadiness {two(plane['steadiness'])}) is "
         f"{plane['winding']:.2f}; {null.null} would reach {two(null.median)} (99th percentile {two(null.limit)})"
     )
@@ -117,8 +117,13 @@ def _others(metrics: HelixMetrics) -> str:
     others = winding_planes(metrics)[1:]
     if not others:
         return "No other plane winds more than chance."
-    each = [f"{two(plane['turns'])} times in a plane with {share(plane['share'])}" for plane in others]
+    each = [f"{_times(plane)} in a plane with {share(plane['share'])} of the variance" for plane in others]
     return f"It also turns {listed(each)}."
+
+
+def _times(plane: StoredPlane) -> str:
+    turns = two(plane["turns"])
+    return f"{turns} {'time' if turns == '1' else 'times'}"
 
 
 def _formula(metrics: HelixMetrics) -> str:
@@ -130,9 +135,9 @@ def _many_circles(table: Sines) -> str:
     series = " in a geometric series" if table["geometric"] else ""
     return (
         f"P is a table of sines, not learned: {table['circles']} circles with periods from "
-        f"{two(table['shortest_period'])} to {two(table['longest_period'])} positions{series}. None holds more than "
-        f"{share(table['largest_share'])} of the variance; together they make {two(table['turns'])} turns of the "
-        "whole, by construction."
+        f"{two(table['shortest_period'])} to {two(table['longest_period'])} positions{series}. No circle holds more "
+        f"than {share(table['largest_share'])} of the variance. Their combined winding score is "
+        f"{two(table['turns'])}, by construction."
     )
 
 
@@ -142,10 +147,11 @@ def _fraying(measured: Measurements[HelixMetrics]) -> Tested | Untested:
         return Untested(f"With fewer than {FEWEST_FOR_START} positions, there is no start to leave out.")
     if measured.metrics["explained_variance_3d"]["no_first"] >= ALL:
         return Untested("Three components hold all of the curve, so nothing can fray.")
+    points = f"{100 * abs(value):.{2 if abs(value) < 0.1 else 1}f} percentage points"
     said = (
-        f"Leaving out the first {LATE} positions instead of the last {LATE} changes the share of the variance in "
-        f"three components by {100 * value:+.{2 if abs(value) < 0.1 else 1}f} percentage points; {null.null} would "
-        f"change it by {_points(null.median)} (99th percentile {_points(null.limit)})"
+        f"Three components hold {points} {'more' if value >= 0 else 'less'} of the variance without the first {LATE} "
+        f"positions than without the last {LATE}; for {null.null}, the difference would be {_points(null.median)} "
+        f"(99th percentile {_points(null.limit)})"
     )
     lag_one = measured.metrics["smoothness"]["lag_one"]
     why = f"; neighbors correlate at only {two(lag_one)}, so there is no smooth curve" if lag_one < SMOOTH else ""
@@ -166,7 +172,8 @@ def _points(value: float) -> str:
 def _first_position(measured: Measurements[HelixMetrics]) -> Tested:
     metrics = measured.metrics
     value, null = metrics["first_position_distance"], strictest(metrics["chance"]["first_position_distance"].values())
-    said = f"Position 0 is {two(value, OUTLIER_FACTOR)} times as far from position 1 as neighbors typically are"
+    far = two(value, OUTLIER_FACTOR)
+    said = f"The distance from position 0 to position 1 is {far} times the typical distance between neighbors"
     others = "" if null is None else f"; for other positions, the 99th percentile is {two(null.limit)}"
     return Tested(
         value,
@@ -206,13 +213,14 @@ def _look_back(measured: Measurements[HelixMetrics]) -> Tested | Untested:
             f"Positions {first} to {last}, the longest run without an outlier, are too few to test looking back."
         )
     judged = [look for look in metrics["look_back"] if look["k"] in JUDGED_OFFSETS]
-    offsets, gains = listed([str(look["k"]) for look in judged]), listed([share(look["gain"]) for look in judged])
+    offsets, gains = listed([str(look["k"]) for look in judged]), _at_each([look["gain"] for look in judged], value)
     most = max(look["translation_gain"] for look in judged)
+    changes = f"removes {share(value, GAIN, GAIN_PARTLY)} of" if value >= 0 else f"adds {share(-value)} to"
     said = (
-        f"A rotation fitted on half of the positions removes {share(value, GAIN, GAIN_PARTLY)} of the error of "
-        f"predicting no movement on the other half ({gains} at {offsets} {'token' if offsets == '1' else 'tokens'} "
-        f"back). On {null.null} it would remove {share(null.median)} (99th percentile {share(null.limit)}); a "
-        f"translation removes {'nothing' if most < NOTHING else f'at most {share(most)}'}"
+        f"A rotation fitted on half of the positions {changes} the error of predicting no movement on the other half "
+        f"({gains} at {offsets} {'token' if offsets == '1' else 'tokens'} back). On {null.null}, it would "
+        f"{_removed_by_chance(null)}; a translation removes "
+        f"{'nothing' if most < NOTHING else f'at most {share(most)}'}"
     )
     return Tested(
         value,
@@ -223,6 +231,21 @@ def _look_back(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     )
 
 
+def _at_each(gains: list[float], like: float) -> str:
+    """Return gains without a sign where all have that of `like`, else how the error changes."""
+    if all((gain >= 0) == (like >= 0) for gain in gains):
+        return listed([share(abs(gain)) for gain in gains])
+    return "error " + listed([("−" if gain >= 0 else "+") + share(abs(gain)) for gain in gains])
+
+
+def _removed_by_chance(null: Chance) -> str:
+    """Return how much of the error a rotation would remove from chance's curves, or add to it."""
+    median, limit = share(abs(null.median)), share(abs(null.limit))
+    if null.median >= 0:
+        return f"remove {median} (99th percentile {limit})"
+    return f"add {median} (at the 99th percentile, {'remove' if null.limit >= 0 else 'add'} {limit})"
+
+
 def _low_rank(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     metrics = measured.metrics
     value, null = metrics["energy_top30"], strictest(metrics["chance"]["energy_top30"].values())
@@ -230,7 +253,8 @@ def _low_rank(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     said = f"P's top {TOP_ENERGY} directions hold {share(value, LOW_RANK, LOW_RANK_PARTLY)} of its energy; "
     said += _by_chance(null, share).removesuffix(", ")
     if least > 1:
-        return Untested(f"{said}, so no table can have {LOW_RANK_FACTOR:g} times as much.")
+        needed = f"{LOW_RANK_FACTOR:g} times the share of Gaussian rows"
+        return Untested(f"{said}. To pass, P would need {needed}, which is more than 100 %.")
     said = f"{said}, random curves as smooth as P {share(smooth)}"
     holds, partly = max(LOW_RANK, least), max(LOW_RANK_PARTLY, least)
     return Tested(
@@ -261,7 +285,7 @@ RULES = (
         statement="Positions wind.",
         value="turns in the strongest plane × its share of the variance × steadiness",
         holds=FEWEST_TURNS,
-        unit="turns of the whole",
+        unit="winding score",
         also="and with a steadiness of a third or more; partly where it exceeds chance",
         test=_winding,
     ),

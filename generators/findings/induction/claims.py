@@ -55,9 +55,9 @@ def _needed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
     return Tested(
         found["lost"],
         f"The second half is predicted better by {two(benefit['mean'])} nats per token. Silencing "
-        f"L{row['layer']}H{row['head']} removes {share(found['lost'])} of that; silencing one of "
-        f"{len(found['others'])} other heads, {share(others)} in the median and {share(max(found['others']))} at "
-        f"most.{no_more}",
+        f"L{row['layer']}H{row['head']} removes {share(found['lost'])} of that benefit; silencing one of "
+        f"{len(found['others'])} other heads removes {share(others)} in the median and at most "
+        f"{share(max(found['others']))}.{no_more}",
         form=share,
         baseline=others,
         interval=(found["low"], found["high"]),
@@ -77,7 +77,7 @@ def _fed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
     no_more = " It must exceed all of these."
     return Tested(
         found["drop"],
-        f"Silencing {names}, the previous-token head{'' if len(found['heads']) == 1 else 's'} in earlier layers, "
+        f"Silencing the previous-token head{'' if len(found['heads']) == 1 else 's'} in earlier layers ({names}) "
         f"removes {share(found['drop'])} of the copying attention of L{row['layer']}H{row['head']}; silencing as "
         f"many other earlier heads removes {share(float(np.median(found['others'])))} in the median and at most "
         f"{share(max(found['others']))} ({many(len(found['others']), 'set')} of heads)."

@@ -50,9 +50,11 @@ def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
     m = measured.metrics
     clump, null = m["clump"], chance(m["chance"]["clump"])
     if clump is None:
+        crowded = many(m["crowded"], "token") if m["crowded"] else "no token"
         answer = (
-            f"No {FEWEST_MEMBERS} tokens form a cluster: {m['crowded']} tokens have nine others within "
-            f"{two(m['typical_distance'] / 2)}, half the typical distance from a token to its nearest neighbor."
+            f"No {FEWEST_MEMBERS} tokens form a cluster: {crowded} {'have' if m['crowded'] > 1 else 'has'} nine "
+            f"others within {two(m['typical_distance'] / 2)}, which is half the typical distance from a token to its "
+            f"nearest neighbor."
         )
         return Tested(None, answer, chance=null)
     sure = known(m, clump)
@@ -84,7 +86,7 @@ def _what_is_known(size: int, sure: Known | None) -> str:
     if not rest:
         return f"{found}, and no other"
     if sure.most_often is not None:
-        occur = f"the other {rest} occur at most" if rest > 1 else "the other one occurs"
+        occur = f"the other {rest} occur at most" if rest > 1 else "the one other member occurs"
         return f"{found}; {occur} {many(sure.most_often, 'time')}{' each' if rest > 1 else ''}"
     return f"{found}; their location suggests that the other {rest} were hardly trained either"
 

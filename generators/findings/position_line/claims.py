@@ -92,9 +92,9 @@ def _needed(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
     unit = in_units(cost["unit"])
     return Tested(
         cost["swept"],
-        f"Fixing channel {cost['channel']} at its mean costs {two(held['mean'])} {unit}, and {two(cost['swept'])} on "
-        f"the windows on which {len(others)} others were fixed; {dearer or 'none'} of these "
-        f"cost{'s' if dearer < 2 else ''} more, and their median is {two(found['median'])}.",
+        f"Fixing channel {cost['channel']} at its mean costs {two(held['mean'])} {unit}. On the windows where "
+        f"{len(others)} other channels were fixed too, it costs {two(cost['swept'])}; {dearer or 'none'} of the "
+        f"others cost{'s' if dearer < 2 else ''} more, and their median is {two(found['median'])}.",
         form=two,
         chance=chance(found),
         holds_at=found["limit"],

@@ -37,7 +37,7 @@ def _position_heads(measured: Measurements[PositionReadingMetrics]) -> Tested | 
         return Untested("Most heads of the first layer don't read positions at all.")
     strong = strong_heads(metrics["heads"])
     top = max(metrics["heads"], key=lambda head: head["times_median"] or 0)
-    named = ", ".join(f"L0H{head['head']} {two(head['times_median'] or 0)}" for head in strong[1:MOST_NAMED])
+    named = ", ".join(f"L0H{head['head']}: {two(head['times_median'] or 0)}" for head in strong[1:MOST_NAMED])
     others = f" ({named})" if named else ""
     needed = needed_strength(found.median)
     return Tested(
@@ -60,8 +60,8 @@ def _reads_main_plane(measured: Measurements[PositionReadingMetrics]) -> Tested 
     needed = found.median + OF_REST * (1 - found.median)
     return Tested(
         value,
-        f"{share(value)} of what the first layer reads of positions lies in the main plane, which holds "
-        f"{share(whole)} of the variance of P between outliers; {_chance(found, share)}.",
+        f"{share(value)} of the first layer's reading of positions lies in the main plane (which holds "
+        f"{share(whole)} of the variance of P without outlier positions); {_chance(found, share)}.",
         form=share,
         chance=found,
         interval=pair(metrics["intervals"]["in_plane"]),
@@ -74,8 +74,8 @@ def _turned(measured: Measurements[PositionReadingMetrics]) -> Tested:
     value, found = metrics["effects"]["turned"], Chance(**metrics["chance"]["turned"])
     return Tested(
         value,
-        f"{share(metrics['rotation'])} of what is read in the main plane is a rotation{_where(metrics)}. "
-        f"{share(value)} compares rows a quarter turn apart; {_chance(found, share)}.",
+        f"A rotation accounts for {share(metrics['rotation'])} of the reading in the main plane{_where(metrics)}. "
+        f"{share(value)} of that reading compares rows a quarter turn apart; {_chance(found, share)}.",
         form=share,
         chance=found,
         interval=pair(metrics["intervals"]["turned"]),

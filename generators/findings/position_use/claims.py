@@ -35,11 +35,11 @@ def _tested(
     cost = f"costs {two(found['cost'])} {metrics['unit']}"
     if metrics["unit"] == "1 - cosine":
         cost = f"raises 1 − cosine by {two(found['cost'])}"
-    how = f"{what} {cost}, {share(found['share'])} of the cost of removing {whole}"
+    how = f"{what} {cost}. That is {share(found['share'])} of the cost of removing {whole}"
     if beside is not None:
         how += f" ({share(beside['share'])} with {chance})"
     if table:
-        how += f", and {share(found['damage'])} of the cost of removing all positions"
+        how += f" and {share(found['damage'])} of the cost of removing all positions"
     return Tested(
         found["share"],
         f"{how}.",
@@ -52,7 +52,7 @@ def _tested(
 def _exact_positions(measured: Measurements[PositionUseMetrics]) -> Tested | Untested:
     what = f"Averaging positions in groups of {GROUP}"
     if measured.metrics["positions"] != "table":
-        what = f"Taking every position from the middle of its group of {GROUP}"
+        what = f"Replacing every position by the middle of its group of {GROUP}"
     return _tested(measured.metrics, "groups", GROUP, "random groups", what)
 
 

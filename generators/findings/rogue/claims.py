@@ -28,8 +28,8 @@ def _third(measured: Measurements[RogueMetrics]) -> Tested | Untested:
     return Tested(
         row["share"],
         f"At layer {row['layer']}, channel {row['channel']} accounts for {share(row['share'])} of the mean cosine of "
-        f"{two(row['mean_cosine'])}, which is {two(row['without_1'])} without it. After random rotations of the "
-        f"stream, the strongest channel accounts for {share(by_chance['median'])}.",
+        f"{two(row['mean_cosine'])}; without it, the mean cosine is {two(row['without_1'])}. After random rotations "
+        f"of the stream, the strongest channel accounts for {share(by_chance['median'])}.",
         form=share,
         chance=chance(by_chance),
         interval=(row["low"], row["high"]),
@@ -51,13 +51,15 @@ def _ranked(
     if found is None:
         return Untested(absent)
     if found["channels"] < FEWEST_CHANNELS:
-        return Untested(f"With {found['channels']} channels, even rank 1 is not rare.")
+        return Untested(
+            f"With only {found['channels']} channels, a random one ranks first too often for that to be evidence."
+        )
     first = "" if found["rank"] == 1 else f" Channel {found['first']} ranks first."
     return Tested(
         found["rank"] / found["channels"],
-        f"Channel {row['channel']}, which accounts for most of the mean cosine at layer {row['layer']}, ranks "
-        f"{ordinal(found['rank'])} of {found['channels']} by {what} ({two(found['size'])}).{first} Rank 1 with at "
-        f"least {least:g} is needed.",
+        f"Channel {row['channel']} accounts for the largest share of the mean cosine at layer {row['layer']}. By "
+        f"{what}, it ranks {ordinal(found['rank'])} of {found['channels']} channels, with a value of "
+        f"{two(found['size'])}.{first} Channel {row['channel']} must rank first, with a value of at least {least:g}.",
         baseline=0.5,
         also=found["rank"] == 1 and found["size"] >= least,
     )
@@ -65,13 +67,13 @@ def _ranked(
 
 def _ln2(measured: Measurements[RogueMetrics]) -> Tested | Untested:
     metrics = measured.metrics
-    what = "its gain in ln2 over the median gain"
+    what = "gain in ln2 relative to the median gain"
     return _ranked(metrics, metrics["ln2"], GAIN, what, "No norm before the MLP singles out a channel.")
 
 
 def _frequency(measured: Measurements[RogueMetrics]) -> Tested | Untested:
     metrics = measured.metrics
-    what = "|rank correlation| with the frequency of tokens"
+    what = "|rank correlation| with token frequency"
     absent = "Token frequencies or token embeddings are unknown."
     return _ranked(metrics, metrics["frequency"], CORRELATION, what, absent)
 

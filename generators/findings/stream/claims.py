@@ -30,8 +30,8 @@ def _last(measured: Measurements[StreamMetrics]) -> Tested:
     row = _middle(measured.metrics)
     return Tested(
         row["share"],
-        f"At the middle layer, {row['layer']}, position explains {share(row['share'])} of the variance of hidden "
-        f"states{_halves(row)}.",
+        f"At the middle layer (layer {row['layer']}), position explains {share(row['share'])} of the variance of "
+        f"hidden states{_halves(row)}.",
         form=share,
         baseline=0.0,
         interval=(row["share_low"], row["share_high"]),
@@ -66,9 +66,9 @@ def _apart(measured: Measurements[StreamMetrics]) -> Tested | Untested:
         return Untested("At the middle layer, the two halves of the text don't agree on a curve of positions.")
     return Tested(
         row["incoherence"],
-        f"At the middle layer, {row['layer']}, the largest |cosine| between the mean of a position and that of a "
-        f"window is {two(row['incoherence'])}; with one side rotated at random it is {two(chance['median'])} in the "
-        "median.",
+        f"At the middle layer (layer {row['layer']}), the largest |cosine| between the mean of a position and that "
+        f"of a window is {two(row['incoherence'])}; with one side rotated at random, it is {two(chance['median'])} "
+        "in the median.",
         form=two,
         chance=Chance("means of positions turned at random", chance["median"], chance["limit"], chance["draws"]),
         holds_at=chance["limit"] - MARGIN * (chance["median"] - chance["limit"]),
@@ -100,8 +100,9 @@ def _all_ones(measured: Measurements[StreamMetrics]) -> Tested:
     layer = measured.metrics["middle"]
     return Tested(
         found["value"],
-        f"At the middle layer, {layer}, hidden states have {two(found['value'])} times as much in the all-ones "
-        f"direction as in a typical one; 99 % of random directions have more than {two(by_chance['limit'])} times.",
+        f"At the middle layer (layer {layer}), the mean squared cosine of hidden states with the all-ones direction "
+        f"is {two(found['value'])} times that with a typical direction; for 99 % of random directions, it is more "
+        f"than {two(by_chance['limit'])} times.",
         form=two,
         baseline=1.0,
         chance=chance(by_chance),
@@ -117,8 +118,9 @@ def _mean(measured: Measurements[StreamMetrics]) -> Tested | Untested:
         return Untested("Shifts of that length in random directions cost the model nothing.")
     return Tested(
         found["times"],
-        f"Taking away the mean of what layer 0 reads costs {two(found['cost'])} {unit}, {two(found['times'])} times "
-        f"as much as the costliest of {found['shifts']} random shifts of the same length ({two(found['random'])}).",
+        f"Removing the mean of what layer 0 reads costs {two(found['cost'])} {unit}. That is {two(found['times'])} "
+        f"times as much as the costliest of {found['shifts']} random shifts of the same length "
+        f"({two(found['random'])}).",
         form=two,
         baseline=1.0,
         interval=(found["times_low"], found["times_high"]),

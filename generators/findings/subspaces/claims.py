@@ -23,7 +23,7 @@ def _keep_apart(measured: Measurements[SubspacesMetrics]) -> Tested | Untested:
     limit = "" if null is None else f"; {null.null} would give {two(null.median)} (1st percentile {two(null.limit)})"
     return Tested(
         rivalry,
-        f"Tokens and positions overlap {two(rivalry)} times as much as unrelated ones would{limit}.",
+        f"Tokens and positions overlap {two(rivalry)} times as much as if they were unrelated{limit}.",
         form=two,
         chance=null,
         interval=pair(measured.metrics["intervals"]["rivalry"]),
@@ -35,7 +35,7 @@ def _in_tail(measured: Measurements[SubspacesMetrics], of: Literal["position", "
     name: Literal["position_energy_in_tail", "token_energy_in_tail"]
     name = "position_energy_in_tail" if of == "position" else "token_energy_in_tail"
     null = strictest(_both(metrics["chance"][name]))
-    limit = "" if null is None else f" (99th percentile of {null.null} {share(null.limit)})"
+    limit = "" if null is None else f" ({null.null}: 99th percentile {share(null.limit)})"
     return Tested(
         metrics[name],
         f"The tenth of directions where {others} vary least holds {share(metrics[name])} of the {of}s' energy; "

@@ -15,16 +15,17 @@ def _first_is_mean(measured: Measurements[TokenSvdMetrics]) -> Tested:
     m = measured.metrics
     cosine, times = m["cosine_first_mean"], m["mean_energy"]
     turned = m["chance"]["turned_mean"]["median"]
+    alone = two(turned)
     how = (
-        f"The first right singular vector and the mean embedding have cosine {two(cosine, FIRST)}; the mean has "
-        f"{two(times, LONG)} times the mean variance in a direction"
+        f"The first right singular vector and the mean embedding have cosine {two(cosine, FIRST)}. The mean's "
+        f"squared length is {two(times, LONG)} times the average variance per direction"
     )
     return Tested(
         abs(cosine),
         {
-            "holds": f"{how}. So long a mean would be the first direction wherever it pointed (cosine {two(turned)})."
+            "holds": f"{how}. A mean this long would be the first direction wherever it pointed (cosine {alone})."
             if turned >= FIRST
-            else f"{how}. In a random direction its cosine would be {two(turned)}.",
+            else f"{how}. In a random direction its cosine would be {alone}.",
             "fails": f"{how}. {_why_not(abs(cosine), times)}.",
         },
         chance=chance(m["chance"]["cosine_first_mean"]),
@@ -49,10 +50,10 @@ def _space_plane(measured: Measurements[TokenSvdMetrics]) -> Tested | Untested:
         return Untested("It is unknown which tokens begin a word, or nearly all or none do.")
     return Tested(
         areas["plane"],
-        f"In the plane of the second and third directions, tokens with a leading space are told from the rest with "
-        f"an AUC of {areas['plane']:.2f} (second alone {areas['second']:.2f}, third {areas['third']:.2f}). Random "
-        f"planes reach {planes['median']:.2f} (99th percentile {planes['limit']:.2f}); all channels together reach "
-        f"{areas['held_out_all_channels']:.2f} on held-out tokens.",
+        f"In the plane of the second and third directions, tokens with a leading space are separated from the rest "
+        f"with an AUC of {areas['plane']:.2f} (second direction alone {areas['second']:.2f}, third "
+        f"{areas['third']:.2f}). Random planes reach {planes['median']:.2f} (99th percentile {planes['limit']:.2f}); "
+        f"all channels together reach {areas['held_out_all_channels']:.2f} on held-out tokens.",
         form="{:.2f}",
         chance=chance(planes),
         interval=pair(m["intervals"]["plane"]),
@@ -68,7 +69,7 @@ RULES = (
         value="|cosine| of the first direction with the mean embedding",
         holds=FIRST,
         unit="cosine",
-        also=f"and the mean's energy is at least {LONG} times the tokens' mean variance in a direction",
+        also=f"and the mean's squared length is at least {LONG} times the tokens' average variance per direction",
         test=_first_is_mean,
     ),
     Rule(

@@ -17,8 +17,8 @@ def _unspeakable(measured: Measurements[UndertrainedMetrics]) -> Tested:
     limit = float(binom.ppf(0.99, m["candidates"], expected)) / m["candidates"]
     return Tested(
         m["unspeakable"] / m["candidates"],
-        f"{m['unspeakable']} of {m['candidates']} candidates never reach a probability of {SPEAKABLE:.0%}, and "
-        f"{m['others_unspeakable']} of {m['others']} random other tokens.",
+        f"{m['unspeakable']} of {m['candidates']} candidates never reach a probability of {SPEAKABLE:.0%}; the "
+        f"same is true of {m['others_unspeakable']} of {m['others']} random other tokens.",
         form=share,
         chance=Chance("other tokens in place of candidates (binomial)", expected, limit, m["others"]),
         interval=(float(found.low), float(found.high)),
