@@ -48,8 +48,8 @@ def test_what_is_planted_where_the_other_side_is_quiet_is_found_there(side, clai
         assert m["token_energy_in_tail"] == pytest.approx(1 / 9, abs=0.01)  # spread over all that P leaves
         assert m["rivalry"] < 0.02
     else:
-        held = f"where positions vary least holds {share(found.value)} of the tokens' energy"
-        assert f"The tenth of directions {held}" in found.answer
+        held = f"in which positions vary least hold {share(found.value)} of the tokens' energy"
+        assert f"The 10 % of directions {held}" in found.answer
 
 
 def test_each_in_the_tail_of_the_other():

@@ -304,8 +304,8 @@ def test_the_pairs_that_are_shown_are_the_first_in_the_picture():
         result = compute(E, known=known)
         pairs = pairs_to_draw(result.arrays)
         assert len(pairs) == MOST_PAIRS
-        first = ", ".join(f"{u} returns {v}" for u, v in pairs[:4])
-        count = f"The first 4 of the {len(pairs)} exceptions shown (there are {result.metrics['exceptions']} in all)"
+        first = ", ".join(f"“{u}” returns “{v}”" for u, v in pairs[:4])
+        count = f"There are {result.metrics['exceptions']:,} exceptions; {len(pairs)} are shown. The first four"
         assert alts(result)["zero-layer-pairs"] == f"{count}: {first}."
 
 
@@ -318,7 +318,7 @@ def test_plain_pairs_are_not_drawn():
         *((f"w{u}x", "averyverylongname…") for u in ABSORBED),
     }
     assert shown["zero-layer-pairs"].startswith(
-        "The first 4 of the 5 exceptions shown (there are 7 in all): w5x returns averyverylongname…, w500x"
+        "There are 7 exceptions; 5 are shown. The first four: “w5x” returns “averyverylongname…”, “w500x”"
     )
     assert (
         shown["zero-layer-groups"]

@@ -52,7 +52,7 @@ def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
     if clump is None:
         crowded = many(m["crowded"], "token") if m["crowded"] else "no token"
         answer = (
-            f"No {FEWEST_MEMBERS} tokens form a cluster: {crowded} {'have' if m['crowded'] > 1 else 'has'} nine "
+            f"There is no cluster of {FEWEST_MEMBERS} tokens: {crowded} {'have' if m['crowded'] > 1 else 'has'} nine "
             f"others within {two(m['typical_distance'] / 2)}, which is half the typical distance from a token to its "
             f"nearest neighbor."
         )

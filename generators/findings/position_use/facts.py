@@ -11,7 +11,7 @@ def loss(metrics: PositionUseMetrics) -> TextLoss:
 
 
 FACTS = Facts(
-    search=("blur", "blurred", "blurring", "averaged", "averaging", "ablation", "ablate"),
+    search=("blur", "blurred", "blurring", "averaged", "averaging", "ablation", "ablate", "shuffle", "shuffled"),
     teaser="exact-positions",
     loss=loss,
 )

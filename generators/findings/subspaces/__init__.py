@@ -5,6 +5,7 @@ Observed by James Simon, "Insights into GPT-2's positional encodings" (capture, 
 """
 
 from generators.findings.contract import Finding
+from generators.findings.facts import Facts
 from generators.findings.subspaces import claims, figures, measure
 
 FINDING = Finding(
@@ -16,5 +17,6 @@ FINDING = Finding(
     measure=measure.measure,
     rules=claims.RULES,
     figures=figures.figures,
+    facts=Facts(search=("orthogonal", "orthogonal subspaces")),
     signature="capture",
 )

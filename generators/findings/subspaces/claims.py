@@ -38,8 +38,8 @@ def _in_tail(measured: Measurements[SubspacesMetrics], of: Literal["position", "
     limit = "" if null is None else f" ({null.null}: 99th percentile {share(null.limit)})"
     return Tested(
         metrics[name],
-        f"The tenth of directions where {others} vary least holds {share(metrics[name])} of the {of}s' energy; "
-        f"by chance it would be {share(metrics['chance_in_tail'])}{limit}.",
+        f"The 10 % of directions in which {others} vary least hold {share(metrics[name])} of the {of}s' energy; "
+        f"by chance they would hold {share(metrics['chance_in_tail'])}{limit}.",
         form=share,
         chance=null,
         interval=pair(metrics["intervals"][name]),
