@@ -61,12 +61,14 @@ class EntityNote:
     """A sentence on one entity; `named` says whether pages list the entity for it.
 
     `role` names what the entity is where a model has one such at most: panels lead from one model's to the others'.
+    `claim` is the claim that there is such an entity.
     """
 
     index: int
     says: str
     named: bool = True
     role: str = ""
+    claim: str = ""
 
 
 @dataclass(frozen=True)

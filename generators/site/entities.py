@@ -39,7 +39,8 @@ LINE_DIGITS = 3  # of a point of a line: a model has a hundred thousand gains
 class Notable:
     """An entity that results name: where its panel opens, relative to its model's page, and what is said of it.
 
-    `name` is what a head or a token is called beside its index, `roles` what it is and no other of the model.
+    `name` is what a head or a token is called beside its index, `roles` what it is and no other of the model, each with
+    the claim that there is such an entity, or with none.
     """
 
     kind: str
@@ -47,7 +48,7 @@ class Notable:
     name: str | None
     address: str
     says: str
-    roles: tuple[str, ...] = ()
+    roles: tuple[tuple[str, str], ...] = ()
 
     @property
     def called(self) -> str:
@@ -172,8 +173,10 @@ def write_like(pages: Sequence[ModelPage], named: Mapping[str, list[Notable]], s
     like: dict[str, list[dict[str, Any]]] = {}
     for page in pages:
         for one in named.get(page.name, ()):
-            for role in one.roles:
-                like.setdefault(role, []).append({"model": page.name, "title": page.title, "index": one.index})
+            for role, claim in one.roles:
+                verdict = {"verdict": page.claims[claim].verdict} if claim in page.claims else {}
+                there = {"model": page.name, "title": page.title, "index": one.index, **verdict}
+                like.setdefault(role, []).append(there)
     staging.write(LIKE, as_compact_json(like))
 
 
@@ -207,7 +210,7 @@ def _notable(kind: EntityKind, found: Entities, n_head: int) -> Iterator[Notable
         says = [note.says for _, note in notes if note.named]
         if says:
             address = query_of_head(*divmod(index, n_head)) if kind == "head" else query(kind, index)
-            roles = tuple(note.role for _, note in notes if note.role)
+            roles = tuple((note.role, note.claim) for _, note in notes if note.role)
             yield Notable(kind, index, found.names.get(index), address, " ".join(says), roles)
 
 

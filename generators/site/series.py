@@ -160,9 +160,11 @@ class SeriesPage:
 
     @property
     def emergence(self) -> "Emergence":
-        """Return since when the claims hold that hold at the last step."""
-        found: dict[str, list[Along]] = {kind: [] for kind in ("always", "late", "before", "after", "unknown")}
+        """Return since when the claims hold that hold at the last step, and which hold at no step."""
+        found: dict[str, list[Along]] = {kind: [] for kind in ("always", "late", "before", "after", "unknown", "never")}
         for row in self.rows:
+            if row.tested and not row.holding:
+                found["never"].append(row)
             if row.final_verdict is not None and row.final_verdict.verdict == "holds" and row.final_verdict.at_end:
                 found[self._since(row.final_verdict)].append(row)
         return Emergence(**{kind: tuple(rows) for kind, rows in found.items()})
@@ -186,7 +188,8 @@ class Emergence:
     """Claims that hold at the last step, by since when they have done so without interruption.
 
     `always` from the first step on; `late` at every step that can test them, which the first can't; the others since
-    `before` the step by which half of the loss's fall is done, or since that or `after`.
+    `before` the step by which half of the loss's fall is done, or since that or `after`. And those that hold at no
+    step that can test them, `never`.
     """
 
     always: tuple[Along, ...]
@@ -194,6 +197,7 @@ class Emergence:
     before: tuple[Along, ...]
     after: tuple[Along, ...]
     unknown: tuple[Along, ...]
+    never: tuple[Along, ...]
 
 
 def write_series(

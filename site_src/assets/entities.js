@@ -66,9 +66,11 @@ function others(kind, known, role, like) {
   if (!there.length) return null;
   const links = there.flatMap((one, i) => {
     const href = new URL(`models/${one.model}/?${kind}=${one.index}`, root()).href;
-    return [i ? " · " : "", element("a", { href, textContent: `${one.title}: ${kind} ${one.index}` })];
+    return [i ? " · " : "", element("a", { href, textContent: `${one.title}: ${kind} ${one.index}` }), one.verdict ? ` (${one.verdict})` : ""];
   });
-  return element("div", { className: "entity-others" }, "The same in other models: ", ...links);
+  const judged = there.some((one) => one.verdict);
+  const lead = `Counterparts in other models${judged ? ", and whether the claim holds there" : ""}: `;
+  return element("div", { className: "entity-others" }, lead, ...links);
 }
 
 function notes(kind, known, entities, index, like) {

@@ -120,7 +120,7 @@ async function asPng(link) {
 let menus = 0;
 
 function bare() {
-  const summary = element("summary", { className: "md-button", textContent: LABEL });
+  const summary = element("summary", { className: "md-button", title: LABEL, textContent: LABEL });
   return element("details", { className: "figure-menu" }, summary, element("div", { className: "figure-menu-list" }));
 }
 

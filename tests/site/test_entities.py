@@ -260,6 +260,11 @@ def test_an_entity_with_a_role_leads_to_those_of_other_models(tmp_path):
     like = json.loads((tmp_path / "data/like.json").read_text())
     assert [(one["model"], one["index"]) for one in like["ln2"]] == [("a", 2), ("b", 2)]
     assert [one["index"] for one in like["positions"]] == [1, 1]
+    assert not any("verdict" in one for one in like["ln2"])
+    pages[1].claims = {"ln2-one-channel": SimpleNamespace(verdict="fails")}
+    write_like(pages, {one.name: entity_files(one)[1] for one in pages}, staging)
+    like = json.loads((tmp_path / "data/like.json").read_text())
+    assert [one.get("verdict") for one in like["ln2"]] == [None, "fails"]
 
 
 def test_what_is_written_of_gpt2_is_what_is_stored():

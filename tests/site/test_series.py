@@ -22,7 +22,7 @@ from tests.site.stand_ins import claim
 
 HELIX = next(finding for finding in FINDINGS if finding.name == "helix")
 RULE = next(rule for rule in HELIX.rules if rule.id == "winding")
-KINDS = ("always", "late", "before", "after", "unknown")
+KINDS = ("always", "late", "before", "after", "unknown")  # of claims that hold in the end
 MODELS = """
 - {name: gpt2, title: GPT-2, sources: [{folder: a}]}
 - {name: openai-gpt, title: GPT-1, sources: [{folder: b}]}
@@ -383,6 +383,16 @@ def test_what_holds_throughout_did_not_come_to_hold():
 def test_what_some_step_cant_test_is_not_said_to_hold_there(verdicts, kinds):
     found = course([(verdict, 1.0) for verdict in verdicts], [10, 5, 3, 2]).emergence
     assert [name for name in KINDS if getattr(found, name)] == kinds
+
+
+def test_what_holds_at_no_step_is_named():
+    never = course([("fails", 0.1), ("partly", 0.2), ("fails", 0.1)], [10, 5, 2])
+    assert [row.rule.id for row in never.emergence.never] == ["winding"]
+    macros = environment().get_template("series_macros.j2").make_module({"root": ""})
+    assert "Never, at any step that can test it (1): " in macros.emergence(never, "#")
+    assert "<td>never held</td>" in macros.summary(never, never.rows[0])
+    assert not course([("fails", 0.1), ("holds", 2.0), ("fails", 0.1)], [10, 5, 2]).emergence.never
+    assert not course([("untested", 0.1)] * 3, [10, 5, 2]).emergence.never
 
 
 def test_until_the_last_step_has_results_nothing_is_said_of_when_verdicts_settle():

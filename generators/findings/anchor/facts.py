@@ -22,6 +22,7 @@ def channels(found: Measurements[AnchorMetrics], count: int | None) -> Iterator[
         row["channel"],
         f"At the first token it reaches {row['over_median']:.0f} times the median activation (layer {row['layer']}).",
         role="first token",
+        claim="massive-at-first",
     )
 
 

@@ -44,7 +44,7 @@ def channels(found: Measurements[FrequencyMetrics], count: int | None) -> Iterat
     one, other = m["frequency_channel"], m["contrast_channel"]
     for channel, says, role in ((one, closest, "frequency"), (other, ordinary, "")):
         said = f"{says} (rank correlation {two(channel['rho'])})."
-        yield EntityNote(channel["channel"], said, named=bool(role), role=role)
+        yield EntityNote(channel["channel"], said, named=bool(role), role=role, claim=TRACKS.id if role else "")
 
 
 def tokens(found: Measurements[FrequencyMetrics], count: int | None) -> Iterator[Fact]:

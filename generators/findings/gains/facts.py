@@ -32,7 +32,7 @@ def channels(found: Measurements[GainsMetrics], count: int | None) -> Iterator[F
         top = found.metrics["consistent_channel"][norm]
         if top is not None:
             says = f"{norm} gives it the largest gain in {top['layers_topped']} of {top['n_layers']} layers."
-            yield EntityNote(top["channel"], says, role=norm)
+            yield EntityNote(top["channel"], says, role=norm, claim="ln2-one-channel" if norm == "ln2" else "")
 
 
 FACTS = Facts(

@@ -21,6 +21,7 @@ def channels(found: Measurements[RogueMetrics], count: int | None) -> Iterator[F
             f"It accounts for {share(row['share'])} of the mean cosine of states at layer {row['layer']}, more than "
             "any other channel at any layer.",
             role="rogue",
+            claim="rogue-channel",
         )
 
 
