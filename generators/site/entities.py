@@ -39,8 +39,8 @@ LINE_DIGITS = 3  # of a point of a line: a model has a hundred thousand gains
 class Notable:
     """An entity that results name: where its panel opens, relative to its model's page, and what is said of it.
 
-    `name` is what a head or a token is called beside its index, `roles` what it is and no other of the model, each with
-    the claim that there is such an entity, or with none.
+    `name` is what a head or a token is called beside its index, `roles` what it is and no other of the model, each
+    with the claim that there is such an entity, or with none.
     """
 
     kind: str

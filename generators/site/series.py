@@ -161,7 +161,9 @@ class SeriesPage:
     @property
     def emergence(self) -> "Emergence":
         """Return since when the claims hold that hold at the last step, and which hold at no step."""
-        found: dict[str, list[Along]] = {kind: [] for kind in ("always", "late", "before", "after", "unknown", "never")}
+        found: dict[str, list[Along]] = {
+            kind: [] for kind in ("always", "late", "before", "after", "unknown", "never")
+        }
         for row in self.rows:
             if row.tested and not row.holding:
                 found["never"].append(row)

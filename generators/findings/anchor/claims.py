@@ -64,9 +64,9 @@ def _needed(measured: Measurements[AnchorMetrics]) -> Tested | Untested:
     return Tested(
         rows["share"],
         f"Replacing row 0 of P by the mean row costs {two(rows['first_by_mean']['mean'])} {in_units(rows['unit'])}, "
-        f"{share(rows['share'])} of the cost of replacing all rows. On the windows where {len(rows['others'])} other "
-        f"rows were replaced too, row 0 costs {two(rows['few_first'])}, and the most costly of the others costs "
-        f"{two(most, rows['few_first'])}{'' if rows['few_first'] > most else '; row 0 must cost more'}.",
+        f"{share(rows['share'])} of the cost of replacing all rows. We also replaced {len(rows['others'])} other "
+        f"rows, one at a time. On those windows, row 0 costs {two(rows['few_first'])}, and the most costly of the "
+        f"others {two(most, rows['few_first'])}{'' if rows['few_first'] > most else '; row 0 must cost more'}.",
         form=share,
         interval=(rows["share_low"], rows["share_high"]),
         also=rows["few_first"] > most,

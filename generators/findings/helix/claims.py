@@ -219,7 +219,7 @@ def _look_back(measured: Measurements[HelixMetrics]) -> Tested | Untested:
     said = (
         f"A rotation fitted on half of the positions {changes} the error of predicting no movement on the other half "
         f"({gains} at {offsets} {'token' if offsets == '1' else 'tokens'} back). On {null.null}, it would "
-        f"{_removed_by_chance(null)}; a translation removes "
+        f"{_removed_by_chance(null)}. A translation removes "
         f"{'nothing' if most < NOTHING else f'at most {share(most)}'}"
     )
     return Tested(
@@ -243,7 +243,9 @@ def _removed_by_chance(null: Chance) -> str:
     median, limit = share(abs(null.median)), share(abs(null.limit))
     if null.median >= 0:
         return f"remove {median} (99th percentile {limit})"
-    return f"add {median} (at the 99th percentile, {'remove' if null.limit >= 0 else 'add'} {limit})"
+    if null.limit < 0:
+        return f"add {median} (in the best 1 %, add less than {limit})"
+    return f"add {median}, and remove more than {limit} in 1 % of cases"
 
 
 def _low_rank(measured: Measurements[HelixMetrics]) -> Tested | Untested:

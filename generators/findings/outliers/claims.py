@@ -86,8 +86,10 @@ def _what_is_known(size: int, sure: Known | None) -> str:
     if not rest:
         return f"{found}, and no other"
     if sure.most_often is not None:
-        occur = f"the other {rest} occur at most" if rest > 1 else "the one other member occurs"
-        return f"{found}; {occur} {many(sure.most_often, 'time')}{' each' if rest > 1 else ''}"
+        times = "once" if sure.most_often == 1 else many(sure.most_often, "time")
+        if rest == 1:
+            return f"{found}; the one other member occurs {times}"
+        return f"{found}; the other {rest} occur {'' if times == 'once' else 'at most '}{times} each"
     return f"{found}; their location suggests that the other {rest} were hardly trained either"
 
 
