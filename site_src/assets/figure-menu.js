@@ -137,12 +137,16 @@ function fill(menu, figure, drawn) {
   const notice = element("output");
   notice.setAttribute("aria-live", "polite");
   const text = element("textarea", { readOnly: true, rows: 3, hidden: true, id: `figure-menu-${++menus}` });
-  text.setAttribute("aria-label", "What was copied");
+  const show = (words, label) => {
+    text.value = words;
+    text.setAttribute("aria-label", label);
+    text.hidden = false;
+  };
+  const cite = () => menu.open && text.hidden && show(citation(figure, turned()), "Citation");
 
   const title = () => `${figure.querySelector("figcaption strong")?.textContent ?? file} ${modelOf(figure)}`;
   async function copy(words, what) {
-    text.value = words;
-    text.hidden = false;
+    show(words, "What was copied");
     try {
       await navigator.clipboard.writeText(words);
       notice.textContent = `Copied: ${what}.`;
@@ -166,6 +170,8 @@ function fill(menu, figure, drawn) {
     list.append(button);
   }
   list.append(notice, text);
+  menu.addEventListener("toggle", cite);
+  cite();
   if (menu.dataset.watched === undefined) menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;
     menu.open = false;

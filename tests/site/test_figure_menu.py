@@ -8,7 +8,7 @@ from urllib.parse import urlparse
 from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from generators.site import citing
 from tests.site.conftest import Visit
@@ -95,6 +95,7 @@ def test_a_picture_is_taken_away_and_cited_by_its_number(visit: Visit, address: 
     figure.scroll_into_view_if_needed()
     menu = figure.locator("details.figure-menu")
     menu.locator("summary").click()
+    expect(menu.get_by_label("Citation")).to_have_value(re.compile(re.escape(citing.in_words())))
     name, number = figure.get_attribute("id") or "", figure.locator(".figure-number").inner_text()
     with page.expect_download() as waiting:
         menu.get_by_role("link", name="SVG").click()
