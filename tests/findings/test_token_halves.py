@@ -236,7 +236,7 @@ def test_alt_texts_tell_the_numbers(striped):
     share = striped["helix"].metrics["token_share"]["tokens"]
     assert percent(share) in caption("helix", "tokens-and-positions", striped["helix"]).alt
     about_the_chunk = caption("channels", "embedding-chunk", striped["channels"]).alt
-    assert "in 6 of the 64 channels shown (12 to 75) and in 6 of all 96" in about_the_chunk
+    assert "in 6 of the 64 channels shown (channels 12 to 75) and in 6 of all 96" in about_the_chunk
 
 
 def test_the_caption_says_so_where_there_are_no_position_channels():

@@ -75,7 +75,7 @@ def _reads_positions(measured: Measurements[AttentionMetrics]) -> Tested:
 def _scaled(what: str, value: float, null: Chance | None) -> str:
     """Return how far beyond chance a value lies, and how far chance reaches."""
     limit = "" if null is None else f"; the 99th percentile of chance is {two(null.limit)}"
-    return f"Scaled so that chance is 0 and the maximum 1, {what} is {two(value)}{limit}."
+    return f"On a scale from chance (0) to 1, {what} is {two(value)}{limit}."
 
 
 def _share(measured: Measurements[AttentionMetrics], source: Source, matrix: Matrix) -> LayerShare | None:
