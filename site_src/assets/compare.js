@@ -134,9 +134,10 @@ function picture(model, finding, root) {
 
 function figuresOf(sides, findings, root) {
   const shown = findings.filter(({ name }) => sides.some(({ model }) => model.pictures[name]));
-  return shown.map((finding) => {
+  return shown.map((finding, place) => {
+    const level = place ? "h3" : "h2"; // the first stands above all other headings
     const pair = element("div", { className: "compare-pair" }, ...sides.map(({ model }) => picture(model, finding, root)));
-    return element("section", {}, element("h3", { id: `compare-${finding.name}`, textContent: finding.title }), pair);
+    return element("section", {}, element(level, { id: `compare-${finding.name}`, textContent: finding.title }), pair);
   });
 }
 
