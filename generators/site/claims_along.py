@@ -83,6 +83,11 @@ class Along:
         return sum(claim.verdict == "holds" for _, claim in self.tested)
 
     @property
+    def never_holds(self) -> bool:
+        """Return whether it can be tested and holds in no model that can test it."""
+        return bool(self.tested) and not self.holding
+
+    @property
     def close_calls(self) -> int:
         """Return in how many models its verdict is a close call."""
         return sum(claim.close for _, claim in self.tested)

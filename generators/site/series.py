@@ -165,7 +165,7 @@ class SeriesPage:
             kind: [] for kind in ("always", "late", "before", "after", "unknown", "never")
         }
         for row in self.rows:
-            if row.tested and not row.holding:
+            if row.never_holds:
                 found["never"].append(row)
             if row.final_verdict is not None and row.final_verdict.verdict == "holds" and row.final_verdict.at_end:
                 found[self._since(row.final_verdict)].append(row)

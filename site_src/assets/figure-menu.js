@@ -142,7 +142,10 @@ function fill(menu, figure, drawn) {
     text.setAttribute("aria-label", label);
     text.hidden = false;
   };
-  const cite = () => menu.open && text.hidden && show(citation(figure, turned()), "Citation");
+  const cite = () => {
+    if (!menu.open) text.hidden = true; // what is seen may be another view when it opens again
+    else if (text.hidden) show(citation(figure, turned()), "Citation");
+  };
 
   const title = () => `${figure.querySelector("figcaption strong")?.textContent ?? file} ${modelOf(figure)}`;
   async function copy(words, what) {
@@ -170,7 +173,7 @@ function fill(menu, figure, drawn) {
     list.append(button);
   }
   list.append(notice, text);
-  menu.addEventListener("toggle", cite);
+  menu.ontoggle = cite; // of the last filling alone
   cite();
   if (menu.dataset.watched === undefined) menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;

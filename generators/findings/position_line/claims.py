@@ -92,8 +92,8 @@ def _needed(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
     unit = in_units(cost["unit"])
     return Tested(
         cost["swept"],
-        f"Fixing channel {cost['channel']} at its mean costs {two(held['mean'])} {unit}. On the windows where "
-        f"{len(others)} other channels were fixed too, it costs {two(cost['swept'])}; {dearer or 'none'} of the "
+        f"Fixing channel {cost['channel']} at its mean costs {two(held['mean'])} {unit}. We also fixed {len(others)} "
+        f"other channels, one at a time. On those windows, it costs {two(cost['swept'])}; {dearer or 'none'} of the "
         f"others cost{'s' if dearer < 2 else ''} more, and their median is {two(found['median'])}.",
         form=two,
         chance=chance(found),
