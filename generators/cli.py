@@ -182,6 +182,7 @@ def report(
     skip_runs: options.SkipRuns = False,
     family: options.Family = None,
     offline: options.Offline = False,
+    jobs: options.Jobs = options.DEFAULT_REPORT_JOBS,
 ) -> None:
     """Write a site of one model, with its findings and data, that opens without a server.
 
@@ -194,7 +195,8 @@ def report(
     by_default = not skip_runs and budget == options.DEFAULT_REPORT_BUDGET
     note = f"Running the model may take up to {budget:g} min; --budget 10 reads more text, --skip-runs skips it."
     places = asked.places(models_dir, offline)
-    sentences = write_report(chosen, places, output, settings, note if by_default else None)
+    choice = asked.executors(jobs, None, None)
+    sentences = write_report(chosen, places, output, settings, choice, note if by_default else None)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
     _exit(0, sentences)
 

@@ -8,13 +8,13 @@ changes, the result is computed again; nothing else makes it so.
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from numpy import ndarray as Array
 
 from generators.base import code
 from generators.base.architecture import Architecture
+from generators.base.once import once
 from generators.base.plain import content_digest
 from generators.base.progress import Report, silent
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
@@ -62,13 +62,13 @@ class Opened:
             self._readings[finding.name] = _reading(finding, self.checkpoint)
         return self._readings[finding.name]
 
-    @cached_property
+    @once
     def vocabulary(self) -> ModelVocabulary | None:
         """Return the model's tokens, None where it has none, or no tokenizer."""
         size = self.checkpoint.architecture.vocab_size
         return None if size is None else load_vocabulary(self.files, size)
 
-    @cached_property
+    @once
     def frequencies(self) -> tuple[TokenFrequency, ...]:
         """Return what is known of how often its tokens occur, best source first."""
         size = self.checkpoint.architecture.vocab_size
@@ -76,7 +76,7 @@ class Opened:
             return ()
         return token_frequencies(self.files, self.model.frequency, self.vocabulary, size, self.model.counts)
 
-    @cached_property
+    @once
     def run(self) -> "OpenedModel":
         """Return the model itself, ready to be run. Raises CannotRunError: it can't be run here; says why."""
         run = running.opened_model(self.files, self.checkpoint, self.settings.device)
@@ -84,7 +84,7 @@ class Opened:
             run.text = run.own_samples
         return run
 
-    @cached_property
+    @once
     def why_no_run(self) -> str | None:
         """Return why it isn't run here, as far as that can be said without opening it."""
         if self.settings.skip:
@@ -99,7 +99,7 @@ class Opened:
             return [_digest_of_frequency(frequency) for frequency in self.frequencies]
         return None if self.why_no_run else self._run_depends_on
 
-    @cached_property
+    @once
     def _run_depends_on(self) -> dict[str, Any]:
         forced = {"text": running.OWN_SAMPLES} if self.settings.own_samples else {}
         return running.depends_on(self.files, self.checkpoint) | forced

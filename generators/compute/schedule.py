@@ -21,7 +21,7 @@ from generators.base.progress import silent
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Origin, Places, locate, locate_here
 from generators.compute import reconcile
-from generators.compute.executors import Choice, Inline, Workers
+from generators.compute.executors import Choice, Workers
 from generators.compute.jobs import (
     Answer,
     Died,
@@ -315,7 +315,7 @@ class Scheduler:
             here = unfinished if self._workers.writes_here else None
             run.ready.append(Measure(run.request, planned, run.needs.to_measure[name], here))
         alone = len(self._workers.names()) == 1
-        run.ready = deque(sorted(run.ready, key=lambda job: (_runs(job) == alone, -job.need)))
+        run.ready = deque(sorted(run.ready, key=lambda job: (_runs(job) == alone, -_passes(job), -job.need)))
         self._expect(run, [planned.finding for planned in known.left if planned.key is not None])
 
     def _expect(self, run: ModelRun, left: Findings) -> None:
@@ -380,6 +380,11 @@ def _runs(job: Job) -> bool:
     return isinstance(job, Measure) and RUN in job.planned.finding.needs
 
 
+def _passes(job: Job) -> float:
+    """Return by how much a job runs the model, that none who could help is left idle when the longest comes last."""
+    return job.planned.finding.passes if isinstance(job, Measure) else 0
+
+
 def compute_models(
     models: Sequence[Model],
     places: Places,
@@ -414,15 +419,16 @@ def compute_model(
     shown: Display | None = None,
     findings: Findings | None = None,
     settings: RunSettings = AS_USUAL,
+    choice: Choice = HERE,
 ) -> Outcome:
-    """Compute every finding of one model that is not stored yet, in this process.
+    """Compute every finding of one model that is not stored yet; whatever fails is raised.
 
     Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be downloaded. AtlasError:
     results can't be written. Stopped: by Ctrl-C.
     """
     ends: list[End] = []
     shown = shown or Display(silent)
-    scheduler = Scheduler(places, store, Inline(shown), shown, settings)
+    scheduler = Scheduler(places, store, choice.workers(shown), shown, settings)
     chosen = all_findings.FINDINGS if findings is None else findings  # by name, it is opened even if up to date
     scheduler.compute([model], chosen, lambda _, end: ends.append(end))
     [end] = ends

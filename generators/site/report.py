@@ -12,9 +12,10 @@ from generators.base.interrupts import Stopped
 from generators.base.progress import progress
 from generators.checkpoint.registry import Model, Registry
 from generators.checkpoint.sources import Places
+from generators.compute.executors import Choice
 from generators.compute.results import Store
 from generators.compute.running import AS_USUAL, RunSettings
-from generators.compute.schedule import compute_model
+from generators.compute.schedule import HERE, compute_model
 from generators.site.build import make_pages, run_mkdocs
 from generators.site.build_cache import Workshop
 from generators.site.locations import packaged
@@ -24,7 +25,12 @@ STOPPED = "{}. The report shows them: open {} in a browser. The same command goe
 
 
 def write_report(
-    model: Model, places: Places, output: Path, settings: RunSettings = AS_USUAL, note: str | None = None
+    model: Model,
+    places: Places,
+    output: Path,
+    settings: RunSettings = AS_USUAL,
+    choice: Choice = HERE,
+    note: str | None = None,
 ) -> list[str]:
     """Compute what is not stored of a model, and write the site of it alone; return a sentence for all that failed.
 
@@ -46,7 +52,7 @@ def write_report(
         with display() as shown:
             if note is not None:
                 shown.report(note)
-            done = compute_model(model, places, store, shown, settings=settings)
+            done = compute_model(model, places, store, shown, settings=settings, choice=choice)
         failed = [f"{finding} failed: {reason}" for finding, reason in done.failed.items()]
     except Stopped as stopped:
         if not store.finding_names(model.name):

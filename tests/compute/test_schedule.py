@@ -269,6 +269,22 @@ class ConnectError(Exception):
         self.request = request
 
 
+@pytest.mark.parametrize(
+    ("workers", "order"), [(1, ["weights", "longest", "short"]), (2, ["longest", "short", "weights"])]
+)
+def test_what_runs_the_model_longest_begins_first_where_others_can_be_done_beside_it(
+    models, store, monkeypatch, workers, order
+):
+    monkeypatch.setattr(running, "why_not", lambda files, checkpoint, device: None)
+    monkeypatch.setattr(running, "depends_on", lambda files, checkpoint: {"weights": 1})
+    monkeypatch.setattr(running, "opened_model", lambda files, checkpoint, device: StandIn(ARCH, None))
+    runs = ("position_embedding", RUN)
+    findings = (toy("short", needs=runs, passes=1.0), toy("weights"), toy("longest", needs=runs, passes=9.0))
+    recorded = Recorded(workers)
+    computed(models[:1], store, recorded, findings)
+    assert [name for _, name in recorded.measured()] == order
+
+
 @pytest.mark.parametrize("said", [CannotRunError("The model does not fit into memory."), MemoryError()])
 def test_a_stored_result_stays_where_memory_is_short_now(models, store, monkeypatch, said):
     findings = (toy("weights"), toy("runs", needs=("position_embedding", RUN), passes=1.0))

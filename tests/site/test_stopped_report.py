@@ -1,6 +1,7 @@
 """`atlas report` that was stopped: what it measured is stored in the report, shown, and not measured again."""
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from generators.findings import FINDINGS
 from generators.site import report as module
 from tests.checkpoints import write_checkpoint
 
+REPORT = ("report", "./my-model", "--skip-runs", "--jobs", "1")  # in this process, which the tests watch
 GO_ON = "The same command goes on."
 
 
@@ -55,7 +57,7 @@ def statuses(report: Path) -> dict[str, str]:
 
 def test_a_page_of_what_is_done_and_the_next_call_goes_on(atlas, measured):
     measured.stop_at = 3
-    run = atlas("report", "./my-model", "--skip-runs")
+    run = atlas(*REPORT)
     assert run.code == 130
     assert run.out == ""
     *_, said = run.err.splitlines()
@@ -70,13 +72,13 @@ def test_a_page_of_what_is_done_and_the_next_call_goes_on(atlas, measured):
     assert len(left) > 3 and not {*left} & {*measured[:3]}
     assert "This report isn't finished" in (Path("report") / "models" / "my-model" / "index.html").read_text("utf-8")
     first, measured.stop_at = list(measured), None
-    run = atlas("report", "./my-model", "--skip-runs")
+    run = atlas(*REPORT)
     assert run.code == 0
     assert run.out == "The report is in report/; open report/index.html in a browser.\n"
     assert measured[:3] == first and len(set(measured)) == len(measured)
     assert not_measured(Path("report")) == []
     assert "computed" in statuses(Path("report")).values()
-    assert atlas("report", "./my-model", "--skip-runs").code == 0
+    assert atlas(*REPORT).code == 0
     assert len(set(measured)) == len(measured)
 
 
@@ -85,7 +87,7 @@ def test_stopped_before_anything_was_measured_nothing_is_left(atlas, measured, m
         raise KeyboardInterrupt
 
     monkeypatch.setattr(jobs, "open_model", pressed)
-    run = atlas("report", "./my-model", "--skip-runs")
+    run = atlas(*REPORT)
     assert (run.code, run.err) == (130, "Stopped. Nothing was measured yet.\n")
     assert not Path("report").exists()
 
@@ -97,17 +99,17 @@ def test_stopped_again_while_the_page_is_written_what_is_stored_stays(atlas, mea
     measured.stop_at = 2
     with monkeypatch.context() as patch:
         patch.setattr(module, "make_pages", pressed)
-        assert atlas("report", "./my-model", "--skip-runs").code == 130
+        assert atlas(*REPORT).code == 130
     assert not Path("report/index.html").exists()
     before, measured.stop_at = list(measured), None
-    assert atlas("report", "./my-model", "--skip-runs").code == 0
+    assert atlas(*REPORT).code == 0
     assert measured[:2] == before and len(set(measured)) == len(measured)
 
 
 def test_a_report_of_another_model_takes_its_place(atlas, measured):
     write_checkpoint(Path("other"), seed=5)
-    assert atlas("report", "./my-model", "--skip-runs").code == 0
-    assert atlas("report", "./other", "--skip-runs").code == 0
+    assert atlas(*REPORT).code == 0
+    assert atlas("report", "./other", *REPORT[2:]).code == 0
     assert [path.name for path in Path("report/models").iterdir()] == ["other"]
     assert module.Store(Path("report") / module.KEPT).folders() == ["other"]
 
@@ -115,7 +117,7 @@ def test_a_report_of_another_model_takes_its_place(atlas, measured):
 def test_a_folder_that_is_no_report_stays(atlas, measured):
     Path("report").mkdir()
     Path("report/notes.txt").write_text("mine")
-    run = atlas("report", "./my-model", "--skip-runs")
+    run = atlas(*REPORT)
     assert run.code == 2
     assert run.err.splitlines()[-1] == "atlas: report is there and is no report; name another place with --output."
     assert [path.name for path in Path("report").iterdir()] == ["notes.txt"]
@@ -123,7 +125,7 @@ def test_a_folder_that_is_no_report_stays(atlas, measured):
 
 def test_a_checkpoint_that_cannot_be_used_leaves_no_folder(atlas, measured):
     Path("my-model/config.json").write_text("{")
-    assert atlas("report", "./my-model", "--skip-runs").code == 2
+    assert atlas(*REPORT).code == 2
     assert not Path("report").exists()
 
 
@@ -138,14 +140,14 @@ def test_a_checkpoint_that_cannot_be_used_leaves_no_folder(atlas, measured):
 def test_how_long_the_model_may_run_is_said_with_how_to_change_it(
     atlas, measured, monkeypatch, arguments, budget_s, said
 ):
-    budgets = []
+    asked = []
 
-    def noted(*given, settings):
-        budgets.append(settings.budget_s)
+    def noted(*given, settings, choice):
+        asked.append((settings.budget_s, choice.jobs))
         raise InputError("Enough.")
 
     monkeypatch.setattr(module, "compute_model", noted)
     run = atlas("report", "./my-model", *arguments)
     assert (run.code, run.err.splitlines()) == (2, [*said, "atlas: Enough."])
-    assert budgets == [budget_s]
+    assert asked == [(budget_s, min(2, os.cpu_count()))], "two processes, where there are two cores"
     assert options.DEFAULT_BUDGET == 10.0, "other commands have ten minutes, as before"

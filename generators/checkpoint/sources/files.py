@@ -3,7 +3,6 @@
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from generators.base.errors import InputError
+from generators.base.once import once
 from generators.base.progress import Report, silent
 from generators.checkpoint.config import CONFIG, PICKLED, WEIGHTS, parse_object
 from generators.checkpoint.single_files import what_is_there, what_tensors_say
@@ -98,7 +98,7 @@ class Files:
         """Return how a tensor is laid out, None where it is as transformers stores it."""
         return self.dialect.layout(name)
 
-    @cached_property
+    @once
     def dialect(self) -> Dialect:
         """How the files name and lay out tensors. Raises InputError: damage, or settings that can't be read."""
         names, place = self.names(), f"The checkpoint {self.origin.place}"
@@ -194,7 +194,7 @@ class Files:
         other_file = self.folder is not None and self._weights[0] not in USUAL
         return other_file or bool(self.dialect.software)
 
-    @cached_property
+    @once
     def _weights(self) -> list[str]:
         """The file that was named; the index or file that transformers would read; or any other files of weights."""
         found = self.file or next((name for name in USUAL if self.fetch(name) is not None), None)
@@ -202,7 +202,7 @@ class Files:
             return [found]
         return [] if self.folder is None else other_weights(self.folder)
 
-    @cached_property
+    @once
     def _file_of(self) -> Mapping[str, str]:
         """Which file holds each tensor."""
         if not self._weights:

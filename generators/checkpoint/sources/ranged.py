@@ -5,7 +5,6 @@ import shutil
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from numpy import ndarray as Array
 
 from generators.base import notices
 from generators.base.errors import InputError, WeightsUnavailableError
+from generators.base.once import once
 from generators.base.progress import Report, in_bytes, silent, transfer
 from generators.checkpoint.config import PICKLED, WEIGHTS
 from generators.checkpoint.sources import patience, pickled
@@ -213,7 +213,7 @@ class RangedFiles(Files):
                     self.fetch(file)
             self._whole.add(file)
 
-    @cached_property
+    @once
     def _file_of(self) -> Mapping[str, str]:
         index = self.content(SHARD_INDEX)
         if index is not None:
