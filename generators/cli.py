@@ -192,11 +192,8 @@ def report(
 
     known = asked.registry(registry, named=True)
     chosen, settings = asked.named_models([model], known, family)[0], asked.run_settings(budget, device, skip_runs)
-    by_default = not skip_runs and budget == options.DEFAULT_REPORT_BUDGET
-    note = f"Running the model may take up to {budget:g} min; --budget 10 reads more text, --skip-runs skips it."
-    places = asked.places(models_dir, offline)
-    choice = asked.executors(jobs, None, None)
-    sentences = write_report(chosen, places, output, settings, choice, note if by_default else None)
+    places, choice = asked.places(models_dir, offline), asked.executors(jobs, None, None)
+    sentences = write_report(chosen, places, output, settings, choice)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
     _exit(0, sentences)
 

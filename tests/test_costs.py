@@ -1,22 +1,33 @@
 """What a model takes is known before any weight comes, and is what then comes."""
 
 import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from generators import costs
 from generators.base.display import Display
 from generators.base.errors import WeightsUnavailableError
-from generators.checkpoint.registry import HubSource, Model
+from generators.checkpoint.registry import FolderSource, HubSource, Model
 from generators.checkpoint.sources import Hub, Places, ranged
+from generators.compute import jobs
 from generators.compute.results import Store
 from generators.compute.running import RunSettings
 from generators.compute.schedule import compute_model
+from generators.findings import FINDINGS
+from generators.findings.inputs import RUN
+from generators.runner.run import OpenedModel
+from generators.runner.texts import window_length
 from tests.checkpoint.fake_hub import HubFault, at_hub, serving
 from tests.checkpoints import write_checkpoint
 from tests.runner.models import KINDS, write_tokenizer
 
 SKIPPED = RunSettings(skip=True)
+MODELS = Path(__file__).parents[1] / "models"
+RUNNING = tuple(finding for finding in FINDINGS if RUN in finding.needs)
+NOT_THERE = {"third-party/stories260k": set(), "stdlib-family/learned": {"rotary_use"}}
+OF_MANY_CHANNELS = 168  # windows that `channel_use` runs of a model with more than 256
 
 
 @pytest.fixture
@@ -51,6 +62,40 @@ def test_memory_and_time_are_more_where_the_model_is_run(published):
     run, skipped = (costs.cost_of(published, Places(), settings) for settings in (RunSettings(), SKIPPED))
     assert run.memory > skipped.memory
     assert run.seconds > skipped.seconds
+
+
+def test_a_short_budget_is_said_to_end_no_sooner_than_what_is_run_in_any_case(published):
+    least, little, usual = (
+        costs.cost_of(published, Places(), RunSettings(budget_s)).seconds for budget_s in (1e-9, 1e-6, 600)
+    )
+    assert least == little < usual
+
+
+def counted_runs(monkeypatch) -> dict[str, float]:
+    """Return how many windows findings run, by name, as they are run."""
+    runs, now, measure, batches = Counter(), [], jobs.measure, OpenedModel._batches
+
+    def measured(planned, *given):
+        now.append(planned.finding.name)
+        return measure(planned, *given)
+
+    def counted(self, ids, window_bytes):
+        runs[now[-1]] += ids.size / window_length(self.architecture.n_ctx)
+        return batches(self, ids, window_bytes)
+
+    monkeypatch.setattr(jobs, "measure", measured)
+    monkeypatch.setattr(OpenedModel, "_batches", counted)
+    return runs
+
+
+@pytest.mark.parametrize("place", NOT_THERE)
+def test_what_is_run_in_any_case_is_what_times_are_reckoned_with(place, tmp_path, monkeypatch):
+    runs = counted_runs(monkeypatch)
+    model = Model(name="model", title="Model", sources=(FolderSource(folder=MODELS / place),))
+    compute_model(model, Places(), Store(tmp_path), settings=RunSettings(budget_s=1e-3), findings=RUNNING)
+    runs["channel_use"] = min(runs["channel_use"], OF_MANY_CHANNELS)  # few channels are held one by one, in no time
+    assert set(runs) == {finding.name for finding in RUNNING} - NOT_THERE[place]
+    assert 0.4 * costs.FEWEST_RUNS < sum(runs.values()) < 1.2 * costs.FEWEST_RUNS
 
 
 def test_a_gated_model_is_named_as_such(fake, published):

@@ -5,6 +5,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from generators import costs
 from generators.base.display import display
 from generators.base.errors import AtlasError, InputError
 from generators.base.files import recover_folder, swap_folder
@@ -30,12 +31,11 @@ def write_report(
     output: Path,
     settings: RunSettings = AS_USUAL,
     choice: Choice = HERE,
-    note: str | None = None,
 ) -> list[str]:
     """Compute what is not stored of a model, and write the site of it alone; return a sentence for all that failed.
 
     What is measured is stored inside the report. After Ctrl-C the report of what is stored is written all the same.
-    `note` is said before anything is computed.
+    How long it will take is said first.
 
     Raises:
         InputError: the checkpoint can't be used, or `output` is a file or holds something that is no report.
@@ -50,8 +50,8 @@ def write_report(
     failed, stop = list[str](), None
     try:
         with display() as shown:
-            if note is not None:
-                shown.report(note)
+            for line in costs.of_report(model, places, settings):
+                shown.report(line)
             done = compute_model(model, places, store, shown, settings=settings, choice=choice)
         failed = [f"{finding} failed: {reason}" for finding, reason in done.failed.items()]
     except Stopped as stopped:
