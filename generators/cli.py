@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 2
 SOME_FAILED = 1
+FEW_JOBS = min(2, os.cpu_count() or 1)  # that compute one model soon: its longest finding beside all others
 EXPECTED = (  # of what the system may refuse, without a bug here
     errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE
 )  # fmt: skip
@@ -182,18 +184,21 @@ def report(
     skip_runs: options.SkipRuns = False,
     family: options.Family = None,
     offline: options.Offline = False,
-    jobs: options.Jobs = options.DEFAULT_REPORT_JOBS,
+    jobs: options.ReportJobs = None,
 ) -> None:
     """Write a site of one model, with its findings and data, that opens without a server.
 
     Measurements are stored inside the report: after Ctrl-C, or with a larger --budget, the same command continues.
     """
+    from generators import costs
     from generators.site.report import write_report
 
     known = asked.registry(registry, named=True)
     chosen, settings = asked.named_models([model], known, family)[0], asked.run_settings(budget, device, skip_runs)
-    places, choice = asked.places(models_dir, offline), asked.executors(jobs, None, None)
-    sentences = write_report(chosen, places, output, settings, choice)
+    usual = FEW_JOBS if settings.device == "cpu" else 1  # processes would each put the model on the GPU
+    places, choice = asked.places(models_dir, offline), asked.executors(jobs or usual, None, None)
+    how_long = partial(costs.of_report, chosen, places, settings)
+    sentences = write_report(chosen, places, output, settings, choice, how_long)
     terminal.line(f"The report is in {output}/; open {output / 'index.html'} in a browser.")
     _exit(0, sentences)
 

@@ -2,7 +2,7 @@
 
 All of it is known from config.json and from the headers of files of weights; of older files, which have no headers to
 be read by themselves, only their size. Memory is what the scheduler counts on (`compute/memory.py`). The time is a
-guess from how fast this machine multiplies matrices.
+guess: of one thread, which runs a model as fast as this machine multiplies matrices.
 """
 
 import timeit
@@ -31,17 +31,17 @@ from generators.compute import memory
 from generators.compute.plan import Opened, to_read
 from generators.compute.running import THREADS, RunSettings
 from generators.findings.inputs import RUN
-from generators.runner.budget import MINUTE, assumed_speed
+from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed
 from generators.runner.opening import FLOAT_BYTES
 
 AT_ONCE = 16  # models that the hub is asked about
 # Seconds of one thread that measuring weights takes: neighbors of tokens go with V^2 d, spectra and random rotations
 # of each block with d^3. Fitted to GPT-2's shape (50 s), of which the neighbors take 30 s.
 BASE_S, TOKENS_S, BLOCKS_S = 5.0, 1.5e-11, 3e-9
-# Windows that any model is run on, however short the budget, each as often as it is: GPT-2 on 930, models that rotate
-# on up to 1,300. They are run at this share of the speed at which two matrices are multiplied, measured so often.
-FEWEST_RUNS = 1100
-SIDE, TRIES, SHARE = 1024, 5, 0.6
+# Windows that any model is run on, however short the budget, each as often as it is: a model that rotates on more, as
+# random sets of its pairs are held. They are run at this share of the speed at which two matrices are multiplied.
+FEWEST_RUNS, FEWEST_ROTATING = 900, 2500
+SIDE, TRIES, SHARE = 1024, 5, 0.6  # of the matrices; how often they are multiplied to know the speed
 HOURLY = "%Y-%m-%d %H"  # when a hub that did not answer is asked again
 HOUR_S, LONG_S = 3600.0, 2 * 3600.0
 FINDINGS = all_findings.FINDINGS
@@ -51,19 +51,22 @@ FINDINGS = all_findings.FINDINGS
 class Cost:
     """What computing one model takes: bytes to download, bytes of memory, seconds; None where that isn't known.
 
-    `gated` says that the owner grants access, `trouble` why nothing more is known.
+    `runs` says whether the model will be run, `gated` that the owner grants access, `trouble` why no more is known.
     """
 
     model: Model
     download: int | None = None
     memory: int | None = None
     seconds: float | None = None
+    runs: bool = False
     gated: bool = False
     trouble: str | None = None
 
 
 def costs(models: Sequence[Model], places: Places, settings: RunSettings) -> Iterator[Cost]:
     """Yield what each model takes, in order; the hub is asked about several at a time."""
+    if not settings.skip:
+        _speed(settings.device)  # measured before threads disturb one another
     with ThreadPoolExecutor(AT_ONCE) as pool:
         try:
             yield from pool.map(lambda model: cost_of(model, places, settings), models)
@@ -89,7 +92,7 @@ def _by_size(cost: Cost, files: Files, settings: RunSettings) -> Cost:
     size, config = files.to_come((), whole=True), files.config()
     a = read_architecture(config, choose_family(config, cost.model.family, files.stack))
     seconds = _of_weights(a) + (0 if settings.skip else _of_runs(a, size // FLOAT_BYTES, settings))
-    return replace(cost, download=size, seconds=seconds)
+    return replace(cost, download=size, seconds=seconds, runs=not settings.skip)
 
 
 def _by_headers(cost: Cost, opened: Opened) -> Cost:
@@ -103,6 +106,7 @@ def _by_headers(cost: Cost, opened: Opened) -> Cost:
         download=checkpoint.to_come(wanted, whole=whole),
         memory=max([memory.to_plan(FINDINGS, opened), *each]),
         seconds=_of_weights(a) + (_of_runs(a, _numbers(opened.files), opened.settings) if runs else 0),
+        runs=runs,
     )
 
 
@@ -112,15 +116,16 @@ def _of_weights(a: Architecture) -> float:
 
 def _of_runs(a: Architecture, numbers: int, settings: RunSettings) -> float:
     """Return the seconds of all runs: as many as the budget has time for, but no fewer than findings need."""
-    operations = 2 * min(memory.WINDOW, a.n_ctx or memory.WINDOW) * numbers  # for a window
+    operations = 2 * min(memory.WINDOW, a.n_ctx or memory.WINDOW) * max(1, numbers)  # for a window
     affordable = settings.budget_s * assumed_speed(settings.device, THREADS) / operations
-    windows = min(sum(finding.passes for finding in FINDINGS), max(FEWEST_RUNS, affordable))
+    fewest = FEWEST_ROTATING if any(a.rotary) else FEWEST_RUNS
+    windows = min(sum(finding.passes for finding in FINDINGS), max(fewest, affordable))
     return windows * operations / _speed(settings.device)
 
 
 @cache
 def _speed(device: str) -> float:
-    """Return about how many floating point operations a second running a model comes to: here, on a processor."""
+    """Return about how many floating point operations a second running a model comes to, on one thread or a GPU."""
     if device != "cpu":
         return assumed_speed(device, THREADS)
     matrix = np.ones((SIDE, SIDE), np.float32)
@@ -158,7 +163,7 @@ def in_total(found: Sequence[Cost]) -> str:
     others = len(found) - len(known) - closed
     parts = [f"{closed} gated"] * bool(closed) + [f"{others} that can't be downloaded"] * bool(others)
     apart = " and ".join(parts)
-    if not known:
+    if found and not known:
         return apart
     return f"{said}, not counting {apart}" if parts else said
 
@@ -197,18 +202,18 @@ def what_is_left(found: Sequence[Cost], unreachable: str | None = None) -> str:
 
 
 def of_report(model: Model, places: Places, settings: RunSettings) -> list[str]:
-    """Return how long a report takes, where that is known, and what makes it longer or shorter."""
+    """Return in words how long a report takes at most, and what makes it longer or shorter; nothing if unknown."""
     cost = cost_of(model, places, settings)
     if cost.seconds is None:
         return []
-    said = f"The report takes {in_hours(cost.seconds)}."
-    if settings.skip:
-        return [said]
-    minutes = f"{settings.budget_s / MINUTE:g} min"
-    return [
-        f"{said} It runs the model for {minutes}, or as long as findings need: --budget 10 reads more text, "
-        "--skip-runs runs nothing."
-    ]
+    said = [f"The report takes up to {in_hours(max(cost.seconds, MINUTE))}."]
+    if cost.runs:
+        more = "--budget 10 reads more text, " if settings.budget_s < DEFAULT_BUDGET_S else ""
+        said.append(
+            f"Running the model has a budget of {settings.budget_s / MINUTE:g} min, which findings exceed if they "
+            f"must: {more}--skip-runs runs nothing."
+        )
+    return said
 
 
 def in_hours(seconds: float) -> str:

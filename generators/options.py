@@ -1,6 +1,5 @@
 """Arguments and options that several commands of `atlas` share."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -81,6 +80,10 @@ OwnSamples = Annotated[
 Jobs = Annotated[
     int, typer.Option("--jobs", "-j", metavar="N", min=1, help="Number of processes; results don't depend on it.")
 ]
+ReportJobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", metavar="N", min=1, help="Number of processes; default: 2, or 1 with a GPU."),
+]
 Scheduler = Annotated[
     str | None,
     typer.Option(
@@ -132,7 +135,6 @@ HubToo = Annotated[
 ]
 
 DEFAULT_BUDGET = 10.0  # minutes, the runner's own (a test sees to it), which can't be imported without NumPy
-DEFAULT_REPORT_JOBS = min(2, os.cpu_count() or 1)  # its longest finding takes as long as all others together
 DEFAULT_REPORT_BUDGET = 1.0  # minutes: a report is soon there, and says how to have more text read
 DEFAULT_DEVICE = "cpu"
 RESULTS = Path("results")  # as git tracks them

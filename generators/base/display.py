@@ -75,16 +75,18 @@ class Display:
     def __init__(self, report: Report, clock: Callable[[], float] = time.monotonic) -> None:
         self.report = report
         self.rows: dict[str, Row] = {}
-        self._clock, self._waiting, self._last = clock, set[str](), ""
+        self._clock, self._waiting, self._reported, self._last = clock, set[str](), set[str](), ""
 
     def begin(self, worker: str, tally: Tally, what: str, *, measures: bool = True) -> None:
         """A worker begins with something of a model: it measures a finding, or opens or reads files."""
         self.rows[worker] = Row(tally, what, self._clock(), measures)
 
     def say(self, worker: str, line: str) -> None:
-        """A worker says what it does; a line with its end, or more than one, is reported at once."""
+        """A worker says what it does; a line with its end, or more than one, is reported: at once, and once."""
         if "\n" in line:
-            self.report(line.rstrip("\n"))
+            if line not in self._reported:  # another worker, which opened the same model, may have said it
+                self._reported.add(line)
+                self.report(line.rstrip("\n"))
         elif worker in self.rows:
             self.rows[worker].said = line
 

@@ -20,6 +20,7 @@ from generators.compute import run_text
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed, chosen_device
 from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
+from generators.runner.usual import in_usual_form
 
 if TYPE_CHECKING:
     from generators.runner.own_samples import TextChoice
@@ -156,7 +157,7 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
     text = run_text.checked_text(Path(config).parent, checkpoint.architecture.vocab_size or 0)
     slot = checkpoint.layout("position_embedding") if "position_embedding" in checkpoint else None
     stored = slot is not None and not slot["formula"]
-    return open_model(
+    opened = open_model(
         Path(config).parent,
         checkpoint.architecture,
         position_tensor=checkpoint.record("position_embedding").name if stored else None,
@@ -166,6 +167,8 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
         text=text,
         remember=partial(_remembered, files, checkpoint),
     )
+    in_usual_form(opened._model)
+    return opened
 
 
 def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextChoice]") -> "TextChoice":

@@ -291,8 +291,9 @@ class Scheduler:
     def _plan(self, run: ModelRun) -> None:
         """Make a job of each finding that isn't stored.
 
-        Those that run the model take longest. They come first where others can be done beside them; where one worker
-        does all, they come last, so that a run that is stopped soon has something to show.
+        Those that run the model take longest. They come first where others can be done beside them, the longest at
+        the very front, so that nobody is idle while it ends; where one worker does all, they come last, the longest
+        at the very end, so that a run that is stopped soon has something to show.
         """
         assert run.prepared is not None and run.known is not None and run.needs is not None
         if self._store.state(run.name) != run.known.state:  # another run has written since
@@ -315,7 +316,8 @@ class Scheduler:
             here = unfinished if self._workers.writes_here else None
             run.ready.append(Measure(run.request, planned, run.needs.to_measure[name], here))
         alone = len(self._workers.names()) == 1
-        run.ready = deque(sorted(run.ready, key=lambda job: (_runs(job) == alone, -_passes(job), -job.need)))
+        first = 1 if alone else -1
+        run.ready = deque(sorted(run.ready, key=lambda job: (_runs(job) == alone, first * _passes(job), -job.need)))
         self._expect(run, [planned.finding for planned in known.left if planned.key is not None])
 
     def _expect(self, run: ModelRun, left: Findings) -> None:
@@ -381,7 +383,7 @@ def _runs(job: Job) -> bool:
 
 
 def _passes(job: Job) -> float:
-    """Return by how much a job runs the model, that none who could help is left idle when the longest comes last."""
+    """Return by how much a job runs the model."""
     return job.planned.finding.passes if isinstance(job, Measure) else 0
 
 
@@ -421,7 +423,7 @@ def compute_model(
     settings: RunSettings = AS_USUAL,
     choice: Choice = HERE,
 ) -> Outcome:
-    """Compute every finding of one model that is not stored yet; whatever fails is raised.
+    """Compute every finding of one model that is not stored yet.
 
     Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be downloaded. AtlasError:
     results can't be written. Stopped: by Ctrl-C.

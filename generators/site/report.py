@@ -2,15 +2,16 @@
 
 import shutil
 import tempfile
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from generators import costs
+from generators.base import notices
 from generators.base.display import display
 from generators.base.errors import AtlasError, InputError
 from generators.base.files import recover_folder, swap_folder
 from generators.base.interrupts import Stopped
-from generators.base.progress import progress
+from generators.base.progress import Report, progress, silent
 from generators.checkpoint.registry import Model, Registry
 from generators.checkpoint.sources import Places
 from generators.compute.executors import Choice
@@ -31,11 +32,13 @@ def write_report(
     output: Path,
     settings: RunSettings = AS_USUAL,
     choice: Choice = HERE,
+    before: Callable[[], Sequence[str]] = tuple,
 ) -> list[str]:
     """Compute what is not stored of a model, and write the site of it alone; return a sentence for all that failed.
 
     What is measured is stored inside the report. After Ctrl-C the report of what is stored is written all the same.
-    How long it will take is said first.
+    `before` returns what is said first, such as how long it will take; nothing is where this goes on with an earlier
+    call.
 
     Raises:
         InputError: the checkpoint can't be used, or `output` is a file or holds something that is no report.
@@ -50,8 +53,8 @@ def write_report(
     failed, stop = list[str](), None
     try:
         with display() as shown:
-            for line in costs.of_report(model, places, settings):
-                shown.report(line)
+            if not store.finding_names(model.name):
+                _say_beforehand(before, shown.report)
             done = compute_model(model, places, store, shown, settings=settings, choice=choice)
         failed = [f"{finding} failed: {reason}" for finding, reason in done.failed.items()]
     except Stopped as stopped:
@@ -64,6 +67,18 @@ def write_report(
     if stop is not None:
         raise Stopped(STOPPED.format(stop, output / "index.html"))
     return [*failed, *sentences]
+
+
+def _say_beforehand(before: Callable[[], Sequence[str]], report: Report) -> None:
+    """Report what `before` returns, and no notices, which come up when it is computed. Raises Stopped: by Ctrl-C."""
+    try:
+        with notices.heard_by(silent):
+            lines = before()
+    except KeyboardInterrupt:
+        raise Stopped from None
+    notices.forget()
+    for line in lines:
+        report(line)
 
 
 def _write_pages(model: Model, store: Store, output: Path, *, stopped: bool) -> list[str]:

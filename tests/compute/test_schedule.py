@@ -270,9 +270,9 @@ class ConnectError(Exception):
 
 
 @pytest.mark.parametrize(
-    ("workers", "order"), [(1, ["weights", "longest", "short"]), (2, ["longest", "short", "weights"])]
+    ("workers", "order"), [(1, ["weights", "short", "longest"]), (2, ["longest", "short", "weights"])]
 )
-def test_what_runs_the_model_longest_begins_first_where_others_can_be_done_beside_it(
+def test_what_runs_the_model_longest_begins_first_beside_others_and_last_where_it_would_keep_them_waiting(
     models, store, monkeypatch, workers, order
 ):
     monkeypatch.setattr(running, "why_not", lambda files, checkpoint, device: None)

@@ -147,15 +147,6 @@ def test_weights_that_do_not_give_the_attention_leave_heads_unknown():
     assert FINDING.measure(Inputs(weights, ARCH, run=run)).metrics["heads"] is None
 
 
-@pytest.mark.parametrize(("affords", "read"), [(1000, [32, 4]), (16, [16, 2]), (7, [7, 1])])
-def test_random_pairs_turn_on_fewer_windows_too_where_there_is_no_time_for_all(affords, read):
-    run, lengths = StandIn(ARCH, None, kind="rotary", length=N, affords=affords, pairs=np.ones(PAIRS)), []
-    loss = run.loss
-    run.loss = lambda windows: lengths.append(len(windows.ids)) or loss(windows)
-    FINDING.measure(Inputs(weights_of([]), ARCH, run=run))
-    assert lengths == read
-
-
 def test_models_that_do_not_rotate_are_refused():
     with pytest.raises(NotApplicableError):
         FINDING.measure(Inputs({}, synthetic.architecture(), run=StandIn(synthetic.architecture(), None, kind=None)))

@@ -3,11 +3,12 @@
 import json
 import os
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from generators import options
+from generators import costs, options
 from generators.base.errors import InputError
 from generators.compute import jobs
 from generators.findings import FINDINGS
@@ -90,6 +91,10 @@ def test_stopped_before_anything_was_measured_nothing_is_left(atlas, measured, m
     run = atlas(*REPORT)
     assert (run.code, run.err.splitlines()[1:]) == (130, ["Stopped. Nothing was measured yet."])
     assert not Path("report").exists()
+    monkeypatch.setattr(costs, "cost_of", pressed)
+    run = atlas(*REPORT)
+    assert (run.code, run.err) == (130, "Stopped. Nothing was measured yet.\n")
+    assert not Path("report").exists()
 
 
 def test_stopped_again_while_the_page_is_written_what_is_stored_stays(atlas, measured, monkeypatch):
@@ -132,9 +137,9 @@ def test_a_checkpoint_that_cannot_be_used_leaves_no_folder(atlas, measured):
 @pytest.mark.parametrize(
     ("arguments", "budget_s", "said"),
     [
-        ([], 60.0, "It runs the model for 1 min, or as long as findings need: --budget 10 reads more text, "),
-        (["--budget", "2.5"], 150.0, "It runs the model for 2.5 min, or as long as findings need: "),
-        (["--skip-runs"], 60.0, ""),
+        ([], 60.0, "1 min, which findings exceed if they must: --budget 10 reads more text, --skip-runs"),
+        (["--budget", "10"], 600.0, "10 min, which findings exceed if they must: --skip-runs"),
+        (["--skip-runs"], 60.0, None),
     ],
 )
 def test_how_long_it_takes_is_said_with_how_to_change_it(atlas, measured, monkeypatch, arguments, budget_s, said):
@@ -145,9 +150,14 @@ def test_how_long_it_takes_is_said_with_how_to_change_it(atlas, measured, monkey
         raise InputError("Enough.")
 
     monkeypatch.setattr(module, "compute_model", noted)
+    cost = partial(costs.Cost, seconds=20.0, runs=said is not None)
+    monkeypatch.setattr(costs, "cost_of", lambda model, *_: cost(model))
     run = atlas("report", "./my-model", *arguments)
-    first, last = run.err.splitlines()
-    assert (run.code, last) == (2, "atlas: Enough.")
-    assert first.startswith(f"The report takes less than a minute. {said}".strip())
+    assert run.code == 2
+    assert run.err.splitlines() == [
+        "The report takes up to about 1 min.",
+        *([] if said is None else [f"Running the model has a budget of {said} runs nothing."]),
+        "atlas: Enough.",
+    ]
     assert asked == [(budget_s, min(2, os.cpu_count()))], "two processes, where there are two cores"
     assert options.DEFAULT_BUDGET == 10.0, "other commands have ten minutes, as before"

@@ -28,7 +28,7 @@ from generators.maths.resampling import interval, resample_items, spearman_of
 
 Which = Literal["fastest", "slowest", "random"]
 WINDOWS = 32
-FEW_WINDOWS = 4  # of them, for random pairs, whose costs are compared with one another
+FEW_WINDOWS = 4  # for random pairs, whose costs are compared with one another
 STEPS = 8  # of the number of pairs
 SETS, CLAIM_SETS = 5, 199  # random sets of each size, and of the sizes that claims are about
 FEWEST_SETS = 400  # that differ; of fewer, most would be drawn
@@ -122,8 +122,7 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
     if len(order) < 2:
         raise NotApplicableError("A single pair of channels turns: there are none to choose from.")
     windows = run.windows(WINDOWS, SEED, PASSES / WINDOWS)
-    count = max(1, FEW_WINDOWS * len(windows.ids) // WINDOWS)  # fewer, too, where there is no time for all windows
-    many, few = _Turning(run, windows), _Turning(run, first_windows(windows, count))
+    many, few = _Turning(run, windows), _Turning(run, first_windows(windows, FEW_WINDOWS))
     steps = sorted({round(len(order) * step / STEPS) for step in range(1, STEPS)} - {0, len(order)})
     claimed = {three_quarters(len(order)), len(order) // 2}
     rows, chances = [], {}

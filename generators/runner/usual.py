@@ -1,0 +1,58 @@
+"""Models that transformers builds in ways of their own, put into the form in which the runner follows all others.
+
+What they compute stays the same. This stands apart from `opening`, whose code is in the key of every result: for the
+models that are in that form anyway, nothing has to be measured again.
+"""
+
+from typing import Any
+
+from generators.runner import modules
+
+LONG = "longrope"
+
+
+def in_usual_form(model: Any) -> None:
+    """Change a model of transformers in place, where it needs that."""
+    _end_in_the_stream(model)
+    _return_tuples(model)
+    _make_long_rotations(model)
+
+
+def _end_in_the_stream(model: Any) -> None:
+    """Make what comes after the stream a part of the head.
+
+    OPT-350m multiplies its last hidden states by `project_out`: they are 512 wide then, and 1,024 everywhere before.
+    """
+    from torch.nn import Sequential
+
+    if model.config.model_type != "opt":
+        return
+    ending = next(part for part in model.modules() if hasattr(part, "project_out"))
+    projection, ending.project_out = ending.project_out, None
+    head = model.get_output_embeddings()
+    if projection is not None and head is not None:
+        model.set_output_embeddings(Sequential(projection, head))
+
+
+def _return_tuples(model: Any) -> None:
+    """Have blocks return what is beside the stream in a tuple: those of GPT return a list."""
+    if model.config.model_type == "openai-gpt":
+        for block in modules.find_blocks(model, model.config.n_layer):
+            block.register_forward_hook(lambda _, args, output: tuple(output))
+
+
+def _make_long_rotations(model: Any) -> None:
+    """Have frequencies for long texts (LongRoPE) made now.
+
+    transformers makes them when the model is first run; in inference mode, they could not be changed later.
+    """
+    import torch
+
+    for rotation in modules.find_rotations(model):
+        kinds = getattr(rotation, "rope_type", None)
+        layers = [[layer] for layer, kind in kinds.items() if kind == LONG] if isinstance(kinds, dict) else [[]]
+        if LONG not in (kinds.values() if isinstance(kinds, dict) else [kinds]):
+            continue
+        states, first = torch.zeros((1, 1, 1), device=model.device), torch.zeros((1, 1), device=model.device)
+        for layer in layers:
+            rotation(states, first.long(), *layer)
