@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
-from math import prod
+from math import ceil, prod
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -206,7 +206,7 @@ def of_report(model: Model, places: Places, settings: RunSettings) -> list[str]:
     cost = cost_of(model, places, settings)
     if cost.seconds is None:
         return []
-    said = [f"The report takes up to {in_hours(max(cost.seconds, MINUTE))}."]
+    said = [f"The report takes up to {in_hours(MINUTE * ceil(cost.seconds / MINUTE))}."]
     if cost.runs:
         more = "--budget 10 reads more text, " if settings.budget_s < DEFAULT_BUDGET_S else ""
         said.append(
