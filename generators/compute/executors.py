@@ -34,6 +34,7 @@ SPARED = 0.9  # of the memory that is free: the share that jobs may take
 FILES, FILES_OF_A_PROCESS = 24, 8  # that are open at once; with fewer, loky breaks
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 ENDED = "its process ended"
+SENDING_S = 1.0  # how long it is waited at most until a job has been sent to its process
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,7 @@ class Processes(Workers):
         threads = threads_of(count, os.cpu_count() or 1)
         self._environment = {name: str(threads) for name in THREADS if name not in os.environ}
         self._here: dict[str, tuple[Executor, Connection]] = {}
+        self._given: dict[str, Future[Answer]] = {}  # by worker: what it was given last
 
     def names(self) -> Sequence[str]:
         """Return all; one that has ended is started anew."""
@@ -193,7 +195,9 @@ class Processes(Workers):
         """Have a process do a job."""
         if worker not in self._here:
             self._start(worker)
-        return self._here[worker][0].submit(_perform, job)
+        with ctrl_c_deferred():  # so that it is known to `close`
+            future = self._given[worker] = self._here[worker][0].submit(_perform, job)
+        return future
 
     def _start(self, worker: str) -> None:
         from joblib.externals.loky import ProcessPoolExecutor
@@ -221,7 +225,11 @@ class Processes(Workers):
         listening.close()
 
     def close(self) -> None:
-        """Kill all processes."""
+        """Kill all processes. loky stumbles over a job that no process has been sent yet, so that is waited for."""
+        for future in self._given.values():
+            until = time.monotonic() + SENDING_S
+            while not (future.running() or future.done()) and time.monotonic() < until:
+                time.sleep(SENDING_S / 100)
         for executor, listening in self._here.values():
             executor.shutdown(wait=True, kill_workers=True)  # type: ignore[call-arg]  # loky's own
             listening.close()

@@ -5,8 +5,9 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -94,14 +95,14 @@ def long_place(tmp_path_factory):
 def test_ctrl_c_ends_at_once_and_what_is_stored_is_whole(long_place):
     place, results = long_place, "interrupted"
     process, workers, rest = interrupted(place, results)
-    assert process.returncode == 130
+    assert process.returncode == 130, rest
     *others, said = rest.splitlines()
     assert re.fullmatch(
         r"Stopped\. (\d of 3 findings of model-\d+( and )?){1,2} are stored; the same command goes on\. "
         r"`make render` builds the site from what is stored\.",
         said,
     )
-    assert all(re.match(r"model-\d+[: ]", line) for line in others), others
+    assert all(re.match(r"model-\d+[: ]", line) for line in others), rest
     _, alive = psutil.wait_procs(workers, timeout=10)
     assert alive == []
     store = Store(place / results)
@@ -222,3 +223,23 @@ def test_bad_options_are_a_sentence(atlas, tmp_path, monkeypatch, options, sente
     run = atlas("compute", *options)
     assert run.code == 2
     assert sentence in run.err
+
+
+class Late(Executor):
+    """One that sends a job to its process a while after it was given."""
+
+    def submit(self, *given):
+        self.given = Future()
+        threading.Timer(0.2, self.given.set_running_or_notify_cancel).start()
+        return self.given
+
+    def shutdown(self, **options):
+        self.had_sent = self.given.running()
+
+
+def test_a_job_that_was_not_sent_yet_is_waited_for_before_all_is_killed():
+    workers, late = Processes(Display(silent), 1), Late()
+    workers._here["1"] = late, SimpleNamespace(close=lambda: None)
+    workers.submit("1", None)
+    workers.close()
+    assert late.had_sent

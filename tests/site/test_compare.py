@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from generators.base.text import PARTS
 from generators.findings import FINDINGS
@@ -78,7 +78,7 @@ def test_two_models_stand_side_by_side_with_their_differences(visit: Visit, addr
     assert page.locator(".compare-claims").first.locator("th[scope=row]").count() == differing
     rest = page.locator(".compare-rest")
     assert rest.locator("th[scope=row]").count() == len(one) - differing
-    assert not rest.locator("th[scope=row]").first.is_visible()
+    expect(rest.locator("th[scope=row]").first).to_be_hidden()
     rest.locator("summary").click()
     assert rest.locator("th[scope=row]").first.is_visible()
 
