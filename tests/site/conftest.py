@@ -116,6 +116,9 @@ def browser() -> Iterator[Browser]:
         yield chromium
 
 
+BROKEN_OFF = "net::ERR_ABORTED"  # by the page, which was left or loaded anew while it waited
+
+
 def opened(browser: Browser, url: str, **context: object) -> tuple[Page, list[str]]:
     """Open a page; return it and all that went wrong on the way. Nothing turns by itself unless asked to."""
     page = browser.new_context(**{"reduced_motion": "reduce", **context}).new_page()
@@ -123,7 +126,7 @@ def opened(browser: Browser, url: str, **context: object) -> tuple[Page, list[st
     host = urlparse(url).netloc
     page.on("console", lambda m: wrong.append(f"console: {m.text}") if m.type == "error" else None)
     page.on("pageerror", lambda e: wrong.append(f"script: {e}"))
-    page.on("requestfailed", lambda r: wrong.append(f"failed: {r.url}"))
+    page.on("requestfailed", lambda r: wrong.append(f"failed: {r.url}") if r.failure != BROKEN_OFF else None)
     page.on(
         "request",
         lambda r: wrong.append(f"elsewhere: {r.url}") if urlparse(r.url).netloc not in (host, "") else None,
@@ -136,20 +139,17 @@ def opened(browser: Browser, url: str, **context: object) -> tuple[Page, list[st
 
 @pytest.fixture
 def visit(browser: Browser) -> Iterator[Visit]:
-    """Return a function that opens a page. When the test ends nothing may have gone wrong on it, if it is `sound`.
+    """Return a function that opens a page. When the test ends nothing may have gone wrong on it, if it is `sound`."""
+    visited: list[tuple[Page, list[str]]] = []
 
-    A page that is loaded anew, `reloaded`, breaks off what is under way: what failed then is no trouble.
-    """
-    visited: list[tuple[Page, list[str], bool]] = []
-
-    def visit(url: str, *, sound: bool = True, reloaded: bool = False, **context: object) -> Page:
+    def visit(url: str, *, sound: bool = True, **context: object) -> Page:
         page, wrong = opened(browser, url, **context)
-        visited.append((page, wrong if sound else [], reloaded))
+        visited.append((page, wrong if sound else []))
         return page
 
     yield visit
-    found = [what for _, wrong, reloaded in visited for what in wrong if not (reloaded and what.startswith("failed"))]
-    for page, *_ in visited:
+    found = [what for _, wrong in visited for what in wrong]
+    for page, _ in visited:
         page.context.close()
     assert found == []
 

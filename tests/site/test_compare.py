@@ -84,7 +84,7 @@ def test_two_models_stand_side_by_side_with_their_differences(visit: Visit, addr
 
 
 def test_the_choice_is_kept_in_the_address_and_comes_back(visit: Visit, address: str) -> None:
-    page = compared(visit, address, reloaded=True)
+    page = compared(visit, address)
     page.get_by_label("Second").select_option(NOISE)
     page.wait_for_url(f"**/compare/?a=*&b={NOISE}")
     page.locator("th[scope=col]", has_text=NOISE).first.wait_for()
@@ -178,7 +178,7 @@ def test_every_claim_is_in_view_at_1280_pixels_and_on_a_phone(visit: Visit, addr
 
 
 def test_the_matrix_is_filtered_and_the_address_says_how(visit: Visit, address: str, built_site: Path) -> None:
-    page = visit(address, viewport=WIDE, reloaded=True)
+    page = visit(address, viewport=WIDE)
     until(page, "document.querySelector('.claims-matrix[data-enhanced]')")
     everything = heads(page)
     page.get_by_role("button", name="Fails").click()
