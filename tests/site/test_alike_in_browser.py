@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.site.conftest import Visit
 from tests.site.test_browser import PHONE, WIDE, until, violations
@@ -90,6 +90,6 @@ def test_it_fits_a_phone_and_is_accessible_with_its_menu_open(visit: Visit, addr
 
 def test_without_scripts_the_table_of_the_first_pair_stands(visit: Visit, address: str) -> None:
     page = visit(f"{address}alike/", viewport=WIDE, java_script_enabled=False, sound=False)
-    assert page.locator("#alike-plain").is_visible()
-    assert not page.locator("#alike").is_visible()
+    expect(page.locator("#alike-plain")).to_be_visible()
+    expect(page.locator("#alike")).to_be_hidden()
     assert page.locator("#alike-numbers tbody tr").count() > 1

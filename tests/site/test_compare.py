@@ -80,7 +80,7 @@ def test_two_models_stand_side_by_side_with_their_differences(visit: Visit, addr
     assert rest.locator("th[scope=row]").count() == len(one) - differing
     expect(rest.locator("th[scope=row]").first).to_be_hidden()
     rest.locator("summary").click()
-    assert rest.locator("th[scope=row]").first.is_visible()
+    expect(rest.locator("th[scope=row]").first).to_be_visible()
 
 
 def test_the_choice_is_kept_in_the_address_and_comes_back(visit: Visit, address: str) -> None:
@@ -136,8 +136,8 @@ def test_an_unknown_model_is_named_as_such(visit: Visit, address: str) -> None:
 
 def test_without_scripts_the_compare_page_says_where_to_look(visit: Visit, address: str) -> None:
     page = visit(f"{address}compare/", java_script_enabled=False, sound=False)
-    assert page.get_by_text("Choosing two models needs JavaScript.").is_visible()
-    assert not page.locator("form.compare-form").is_visible()
+    expect(page.get_by_text("Choosing two models needs JavaScript.")).to_be_visible()
+    expect(page.locator("form.compare-form")).to_be_hidden()
 
 
 def heads(page: Page) -> list[str]:

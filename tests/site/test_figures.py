@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page, Route
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from generators.drawing.svg import svg
 from tests.drawing.test_svg import INK, INK_DARK, drawn
@@ -260,15 +260,15 @@ def test_the_curve_that_opens_what_we_learned_turns_unless_motion_is_unwanted(vi
         page = visit(f"{address}learned/", viewport=SMALL, reduced_motion=motion)
         figure = alive(page, "helix")
         assert moved(page, figure, eye(figure)) == turns
-        assert figure.get_by_role("button", name="Stop turning" if turns else "Turn", exact=True).is_visible()
+        expect(figure.get_by_role("button", name="Stop turning" if turns else "Turn", exact=True)).to_be_visible()
 
 
 def test_in_print_there_are_the_pictures(visit: Visit, address: str) -> None:
     page, figure = figure_of(visit, address, "helix")
-    assert not figure.locator(".tone--light").is_visible()
+    expect(figure.locator(".tone--light")).to_be_hidden()
     page.emulate_media(media="print")
-    assert figure.locator(".tone--light").is_visible()
-    assert not figure.locator(".figure-plot").is_visible()
+    expect(figure.locator(".tone--light")).to_be_visible()
+    expect(figure.locator(".figure-plot")).to_be_hidden()
 
 
 def test_without_a_canvas_the_picture_stays(browser: Browser, address: str) -> None:
@@ -278,7 +278,7 @@ def test_without_a_canvas_the_picture_stays(browser: Browser, address: str) -> N
     figure = page.locator('figure[data-interactive$="helix.json"]')
     figure.scroll_into_view_if_needed()
     page.wait_for_load_state("networkidle")
-    assert figure.locator(".tone--light").is_visible()
+    expect(figure.locator(".tone--light")).to_be_visible()
     assert figure.locator(".figure-plot").count() == 0
     page.context.close()
 
@@ -297,7 +297,7 @@ def test_where_something_can_not_be_had_the_picture_stays(browser: Browser, addr
     else:
         figure.scroll_into_view_if_needed()
         page.wait_for_load_state("networkidle")
-    assert figure.locator(".tone--light").is_visible()
+    expect(figure.locator(".tone--light")).to_be_visible()
     assert figure.locator(".figure-plot").count() == 0
     assert problems == []
     page.context.close()

@@ -130,7 +130,7 @@ def test_every_page_opens_from_the_disk_without_an_error(visit, report):
     for path in pages(report):
         page.goto(path.as_uri())
         load_pictures(page)
-        assert page.locator("h1").first.is_visible()
+        expect(page.locator("h1").first).to_be_visible()
 
 
 @pytest.mark.browser
@@ -142,10 +142,10 @@ def test_its_figures_are_seen(visit, report, scheme, tone, other):
     drawn = len(list((report / "figures" / MODEL).glob("*.svg")))
     assert pictures.count() == drawn >= 15
     for picture in pictures.all():
-        assert picture.is_visible()
+        expect(picture).to_be_visible()
         assert picture.evaluate("i => i.naturalWidth > 100 && i.getBoundingClientRect().width > 100")
         assert picture.get_attribute("alt")
-    assert not page.locator(f"figure .tone--{other}").first.is_visible()
+    expect(page.locator(f"figure .tone--{other}").first).to_be_hidden()
 
 
 @pytest.mark.browser
@@ -163,7 +163,7 @@ def test_its_claims_are_told_and_a_reader_gets_around(visit, report):
     page.evaluate(UNFOLD)
     page.get_by_role("link", name="Helix: method, and all models").click()
     assert page.url == (report / "findings" / "helix" / "index.html").as_uri()
-    assert page.get_by_role("heading", name="What was observed").is_visible()
+    expect(page.get_by_role("heading", name="What was observed")).to_be_visible()
 
 
 @pytest.mark.browser

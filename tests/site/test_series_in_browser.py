@@ -40,5 +40,5 @@ def test_without_scripts_every_curve_is_there_and_nothing_is_too_wide(visit: Vis
     picture = page.locator('figure[data-interactive$="curve.json"] .tone--light img').first
     assert "learned positions, learned positions of rank three" in (picture.get_attribute("alt") or "")
     picture.scroll_into_view_if_needed()
-    assert picture.is_visible()
+    expect(picture).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

@@ -271,9 +271,9 @@ def test_open_tables_are_sound(visit: Visit, address: str, viewport: dict, schem
 def test_a_link_to_a_folded_table_opens_it(visit: Visit, address: str) -> None:
     page = visit(f"{address}models/all-minilm-l6-v2/#outliers-members", viewport=WIDE, sound=False)
     table = page.locator("details#outliers-members table")
-    assert table.is_visible()
+    expect(table).to_be_visible()
     page.goto(f"{address}models/all-minilm-l6-v2/")
-    assert not table.is_visible()
+    expect(table).to_be_hidden()
     page.evaluate(UNFOLD)
     page.get_by_role("link", name="the cluster", exact=True).click()
     table.wait_for()
