@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.site.conftest import SERIES_MEMBERS, Visit
 from tests.site.test_browser import PHONE, WIDE, until
