@@ -49,10 +49,8 @@ def _make_long_rotations(model: Any) -> None:
     import torch
 
     for rotation in modules.find_rotations(model):
-        kinds = getattr(rotation, "rope_type", None)
-        layers = [[layer] for layer, kind in kinds.items() if kind == LONG] if isinstance(kinds, dict) else [[]]
-        if LONG not in (kinds.values() if isinstance(kinds, dict) else [kinds]):
-            continue
-        states, first = torch.zeros((1, 1, 1), device=model.device), torch.zeros((1, 1), device=model.device)
-        for layer in layers:
-            rotation(states, first.long(), *layer)
+        kinds = getattr(rotation, "rope_type", None)  # one, or one for each type of layer
+        for layer, kind in kinds.items() if isinstance(kinds, dict) else [(None, kinds)]:
+            if kind == LONG:
+                first = torch.zeros((1, 1), dtype=torch.int64, device=model.device)
+                rotation(first.float(), first, *([] if layer is None else [layer]))

@@ -38,25 +38,25 @@ OTHERS = (
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    """Return a function that builds the model of a case and writes it with a text of its own."""
+    """Return a function that builds the model of a case, writes it with a text of its own and returns the folder."""
     from tests.checkpoint.oracle.model import build
 
     monkeypatch.setitem(cases.SMALL, "vocab_size", VOCABULARY)
 
-    def make(name: str) -> tuple[object, Path]:
-        model, folder = build(next(case for case in CASES if case.name == name)), tmp_path / "model"
-        model.save_pretrained(folder)
+    def make(name: str) -> Path:
+        folder = tmp_path / "model"
+        build(next(case for case in CASES if case.name == name)).save_pretrained(folder)
         write_tokenizer(folder, KINDS["gpt2"])
         text = np.random.default_rng(1).integers(4, VOCABULARY - 10, 20_000)
         np.save(folder / "held_out_tokens.npy", text.astype(np.uint16))
-        return model, folder
+        return folder
 
     return make
 
 
 @pytest.mark.parametrize("name", [*OF_THEIR_OWN, *OTHERS])
 def test_every_finding_that_runs_a_model_gives_a_result_or_a_sentence(made, tmp_path, name):
-    _, folder = made(name)
+    folder = made(name)
     model = Model(name="model", title="Model", sources=(FolderSource(folder=folder),))
     done = compute_model(model, Places(), Store(tmp_path / "results"), settings=SHORT, findings=RUNNING)
     assert done.failed == {}
@@ -67,8 +67,7 @@ def test_every_finding_that_runs_a_model_gives_a_result_or_a_sentence(made, tmp_
 def test_what_such_a_model_computes_stays_the_same(made, name):
     from generators.runner.usual import in_usual_form
 
-    _, folder = made(name)
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    model = transformers.AutoModelForCausalLM.from_pretrained(made(name)).eval()
     ids = torch.as_tensor(np.random.default_rng(2).integers(0, VOCABULARY, (2, 20)))
     with torch.inference_mode():
         before = model(ids).logits
@@ -80,8 +79,7 @@ def test_what_such_a_model_computes_stays_the_same(made, name):
 def test_frequencies_for_long_texts_can_be_changed_after_a_run(made):
     from generators.runner.usual import in_usual_form
 
-    _, folder = made("phi3 (LongRoPE)")
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    model = transformers.AutoModelForCausalLM.from_pretrained(made("phi3 (LongRoPE)")).eval()
     in_usual_form(model)
     with torch.inference_mode():
         model(torch.zeros((1, 8), dtype=torch.int64))
