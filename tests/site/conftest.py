@@ -30,8 +30,8 @@ AROUND = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Pl
 <meta name="viewport" content="width=device-width"><link rel="stylesheet" href="../../assets/entities.css">
 <script src="../../assets/site.js" defer></script></head>
 <body class="md-typeset" data-md-color-scheme="default"><main>{section}</main></body></html>"""
-# What a model's page has folded below each finding: most tests look at what is in there. Compare is drawn by a script,
-# before this or after it, so what is folded there is left alone.
+# What a model's page has folded below each finding: most tests look at what is in there. Compare is drawn
+# by a script, before this or after it, so what is folded there is left alone.
 UNFOLD = "document.querySelectorAll('details.more-of:not(.compare-rest)').forEach(each => { each.open = true; })"
 SERIES_MEMBERS = ("stdlib-learned", "stdlib-rank-three")  # of a series that has a page, then
 
