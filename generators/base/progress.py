@@ -46,19 +46,26 @@ class Progress:
 
 
 class TimeLeft:
-    """Tells now and then how far something has come, from the share of it that is done."""
+    """Tells now and then how far something has come, from the share of it that is done.
+
+    What comes before the first share, such as making a text, says nothing of the rest, and isn't counted.
+    """
 
     def __init__(self, tell: Callable[[Progress], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._tell, self._clock = tell, clock
-        self._begun = self._last = clock()
+        self._first: tuple[float, float] | None = None  # share, and when
+        self._last = 0.0
 
     def __call__(self, share: float) -> None:
         """Tell, given the share that is done, unless that was told just now."""
         now = self._clock()
-        if not 0 < share < 1 or now - self._last < REPORT_EVERY:
+        if self._first is None:
+            self._first, self._last = (share, now), now
+        at_first, begun = self._first
+        if not at_first < share < 1 or now - self._last < REPORT_EVERY:
             return
         self._last = now
-        self._tell(Progress(share, (now - self._begun) * (1 - share) / share))
+        self._tell(Progress(share, (now - begun) * (1 - share) / (share - at_first)))
 
 
 def in_minutes(seconds: float) -> str:

@@ -7,7 +7,8 @@ then measured, one finding a job. A process keeps the model open that it had las
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from generators.base.progress import Progress, Report, TimeLeft
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Places
 from generators.compute import memory
+from generators.compute.helping import EnoughError, as_helper
 from generators.compute.plan import Opened, Plan, Prepared, inputs, open_model, prepare
 from generators.compute.records import StoredFinding, table_records
 from generators.compute.running import CUT_TO, GIB, RunSettings
@@ -83,7 +85,12 @@ class Died:
     how: str
 
 
-Answer = MemoryNeeds | Prepared | Measured | AtlasError | Failed | Died
+@dataclass(frozen=True)
+class Helped:
+    """A finding was helped with; what came of it is stored."""
+
+
+Answer = MemoryNeeds | Prepared | Measured | Helped | AtlasError | Failed | Died
 
 
 # Jobs
@@ -147,10 +154,7 @@ class Measure:
     def perform(self, opened: Opened, report: Report, watch: Watch) -> Measured:
         """Measure it, of exactly the weights and by exactly the code that it was planned for."""
         finding = self.planned.finding
-        if code.digest(finding.measure.__module__) != self.planned.code:
-            raise AtlasError(
-                f"{finding.name} can't be measured there: that process has another version of the atlas."
-            )
+        _check_code(self.planned)
         with tempfile.TemporaryDirectory() as elsewhere:
             measured = measure(self.planned, opened, self.unfinished or Path(elsewhere), watch)
         planned = {tensor.name: tensor.sha256 for tensor in self.planned.tensors.values()}
@@ -160,7 +164,47 @@ class Measure:
         return measured
 
 
-Job = Look | Prepare | Measure
+@dataclass(frozen=True, eq=False)
+class Help:
+    """Take half of the losses of a finding that another worker measures, which finds them stored."""
+
+    beside: Measure
+
+    @property
+    def request(self) -> Request:
+        """Return what all jobs of the model have in common."""
+        return self.beside.request
+
+    @property
+    def need(self) -> int:
+        """Return how many bytes of memory it takes: those of measuring."""
+        return self.beside.need
+
+    @property
+    def what(self) -> str:
+        """Return what it does, in a few words."""
+        return f"{self.beside.what} (other half)"
+
+    def perform(self, opened: Opened, report: Report, watch: Watch) -> Helped:
+        """Measure until the finding is done. What the finding comes to here means nothing."""
+        planned = self.beside.planned
+        _check_code(planned)
+        given = _inputs(planned.finding, opened)
+        assert given.run is not None and self.beside.unfinished is not None
+        _begin(planned.finding, opened, self.beside.unfinished, watch)
+        with threadpool_limits(MEASURING_THREADS), suppress(EnoughError):
+            planned.finding.measure(replace(given, run=as_helper(given.run)))
+        return Helped()
+
+
+Job = Look | Prepare | Measure | Help
+
+
+def _check_code(planned: Plan) -> None:
+    """Raises AtlasError: this process has other code than a finding was planned with."""
+    name, module = planned.finding.name, planned.finding.measure.__module__
+    if code.digest(module) != planned.code:
+        raise AtlasError(f"{name} can't be measured there: that process has another version of the atlas.")
 
 
 class WorkerContext:

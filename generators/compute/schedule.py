@@ -26,6 +26,7 @@ from generators.compute.jobs import (
     Answer,
     Died,
     Failed,
+    Help,
     Job,
     Look,
     Measure,
@@ -46,6 +47,7 @@ from generators.findings.inputs import RUN
 TRIES = 2  # of a job whose worker ends
 PATIENCE_S = 0.2  # after which what workers say is shown, and locks that others held are tried again
 HERE = Choice()
+HELPED_AFTER_S = 10.0  # a finding that takes that long mostly takes much longer
 WITHOUT_RUN_S = 3.0  # what a finding that doesn't run the model is taken to last until one is done
 AND_NOW = "{} same command goes on. `make render` builds the site from what is stored."
 Findings = Sequence[Finding[Any]]
@@ -101,6 +103,8 @@ class Scheduler:
         self._held: list[ModelRun] = []  # prepared; they go on once no other run writes their results
         self._at_work: dict[str, tuple[ModelRun, Job]] = {}  # by worker
         self._last: dict[str, ModelRun] = {}  # whose files a worker has open
+        self._begun: dict[Job, float] = {}
+        self._helped: set[Measure] = set()
 
     def compute(
         self, models: Sequence[Model], findings: Findings | None, ended: Callable[[Model, End], None]
@@ -181,7 +185,7 @@ class Scheduler:
         return [finding for finding in wanted if not (RUN in finding.needs and finding.name in stored)]
 
     def _open_to(self, worker: str) -> Iterator[tuple[ModelRun, Job]]:
-        """Yield jobs that a worker may do now: of the model it has open, then of new models, then of all others.
+        """Yield jobs that a worker may do now: of the model it has open, of new models, of all others; then to help.
 
         A model that nobody has open comes before one on which somebody is busy: its files are read once that way.
         """
@@ -190,13 +194,26 @@ class Scheduler:
         new = [self._waiting[0]] if self._waiting else []
         for run in (*mine, *new, *self._under_way):
             yield from ((run, job) for job in run.ready if self._workers.admits(worker, job.need))
+        for run, job in self._at_work.values():
+            if isinstance(job, Measure) and self._can_be_helped(job) and self._workers.admits(worker, job.need):
+                yield run, Help(job)
+
+    def _can_be_helped(self, job: Measure) -> bool:
+        """Return whether half of the losses of a finding that is being measured can be taken: once, if it is long."""
+        if not job.planned.finding.splits or job.unfinished is None or job in self._helped:
+            return False
+        return time.monotonic() - self._begun[job] > HELPED_AFTER_S and job.unfinished.is_dir()
 
     def _begin(self, worker: str, run: ModelRun, job: Job) -> None:
-        run.ready.remove(job)
+        if isinstance(job, Help):
+            self._helped.add(job.beside)
+        else:
+            run.ready.remove(job)
         if self._waiting and run is self._waiting[0]:
             self._under_way.append(self._waiting.popleft())
         run.at_work += 1
         self._at_work[worker], self._last[worker] = (run, job), run
+        self._begun[job] = time.monotonic()
         self._display.begin(worker, run.tally, job.what, measures=isinstance(job, Measure))
         self._workers.begin(worker, job)
 
@@ -204,10 +221,14 @@ class Scheduler:
 
     def _answered(self, worker: str, answer: Answer) -> None:
         run, job = self._at_work.pop(worker)
+        del self._begun[job]
         run.at_work -= 1
         self._display.end(worker)
         if isinstance(answer, Died):
             self._last.pop(worker, None)
+        if isinstance(job, Help):
+            self._has_helped(run, job, answer)
+        elif isinstance(answer, Died):
             self._died(run, job, answer)
         elif isinstance(answer, Failed):
             self._failed(run, job, answer)
@@ -218,9 +239,16 @@ class Scheduler:
             run.ready.append(Prepare(run.request, run.findings, answer.to_plan))
         elif isinstance(answer, Prepared):
             self._prepared(run, answer)
-        else:
+        elif isinstance(answer, Measured):
             self._measured(run, job.what, answer)
         self._ended_perhaps(run)
+
+    def _has_helped(self, run: ModelRun, job: Help, answer: Answer) -> None:
+        """Go on without a helper, which costs nothing, whatever became of it."""
+        if isinstance(answer, Failed):
+            self._report(f"{run.name}: {job.what} failed\n{answer.where}")
+        if job.beside.what in run.done:  # the helper may have stored a last loss since
+            self._store.drop_unfinished(run.name, job.beside.what)
 
     def _died(self, run: ModelRun, job: Job, answer: Died) -> None:
         """Do a job once more whose worker ended; not a third time, as it may be what kills."""
@@ -291,9 +319,10 @@ class Scheduler:
     def _plan(self, run: ModelRun) -> None:
         """Make a job of each finding that isn't stored.
 
-        Those that run the model take longest. They come first where others can be done beside them, the longest at
-        the very front, so that nobody is idle while it ends; where one worker does all, they come last, the longest
-        at the very end, so that a run that is stopped soon has something to show.
+        Those that run the model take longest. Where others can be done beside it, the longest is at the very front,
+        so that nobody is idle while it ends; the others come after all that doesn't run the model: by then the text
+        that they read is made. Where one worker does all, they come last, the longest at the very end, so that a run
+        that is stopped soon has something to show.
         """
         assert run.prepared is not None and run.known is not None and run.needs is not None
         if self._store.state(run.name) != run.known.state:  # another run has written since
@@ -317,7 +346,8 @@ class Scheduler:
             run.ready.append(Measure(run.request, planned, run.needs.to_measure[name], here))
         alone = len(self._workers.names()) == 1
         first = 1 if alone else -1
-        run.ready = deque(sorted(run.ready, key=lambda job: (_runs(job) == alone, first * _passes(job), -job.need)))
+        ready = sorted(run.ready, key=lambda job: (_runs(job) == alone, first * _passes(job), -job.need))
+        run.ready = deque(ready if alone else [*ready[:1], *sorted(ready[1:], key=_runs)])
         self._expect(run, [planned.finding for planned in known.left if planned.key is not None])
 
     def _expect(self, run: ModelRun, left: Findings) -> None:

@@ -30,4 +30,5 @@ FINDING = Finding(
     facts=facts.FACTS,
     signature="rotary-damage",
     passes=measure.PASSES,
+    splits=True,
 )
