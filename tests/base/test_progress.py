@@ -106,7 +106,18 @@ def test_the_time_left_is_shown_now_and_then_as_numbers():
         now[0] = 100.0 + second
         left(share)
     assert [done.share for done in reported] == [0.1, 0.5, 0.95]
-    assert [done.seconds_left for done in reported] == pytest.approx([270, 90, 140 / 19])
+    assert [done.seconds_left for done in reported] == pytest.approx(
+        [29 / 0.09 * 0.9, 89 / 0.49 * 0.5, 139 / 0.94 * 0.05]
+    )
+
+
+def test_what_came_before_the_first_share_says_nothing_of_the_time_left():
+    now, reported = [0.0], []
+    left = TimeLeft(reported.append, clock=lambda: now[0])
+    for second, share in ((1000, 0.01), (1010, 0.11)):
+        now[0] = float(second)
+        left(share)
+    assert [done.seconds_left for done in reported] == pytest.approx([89])
 
 
 def test_the_time_left_of_what_is_over_at_once_is_not_shown():

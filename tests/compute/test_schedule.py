@@ -270,7 +270,7 @@ class ConnectError(Exception):
 
 
 @pytest.mark.parametrize(
-    ("workers", "order"), [(1, ["weights", "short", "longest"]), (2, ["longest", "short", "weights"])]
+    ("workers", "order"), [(1, ["weights", "short", "longest"]), (2, ["longest", "weights", "short"])]
 )
 def test_what_runs_the_model_longest_begins_first_beside_others_and_last_where_it_would_keep_them_waiting(
     models, store, monkeypatch, workers, order
