@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test reaches the network
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # several wait for one another wherever other work is going on
 
+for name in ("GITHUB_ACTIONS", "FORCE_COLOR", "PY_COLORS"):  # by each, what is written is colored wherever it goes
+    os.environ.pop(name, None)
 os.environ["ATLAS_RESULTS"] = "results"  # one folder of results, where the test works
 
 ROOT = Path(__file__).parents[1]

@@ -26,7 +26,7 @@ from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Places
 from generators.compute import memory
 from generators.compute.helping import EnoughError, as_helper
-from generators.compute.plan import Opened, Plan, Prepared, inputs, open_model, prepare
+from generators.compute.plan import Opened, Plan, Prepared, inputs, open_model, plan, prepare
 from generators.compute.records import StoredFinding, table_records
 from generators.compute.running import CUT_TO, GIB, RunSettings
 from generators.findings.contract import Finding
@@ -154,7 +154,10 @@ class Measure:
     def perform(self, opened: Opened, report: Report, watch: Watch) -> Measured:
         """Measure it, of exactly the weights and by exactly the code that it was planned for."""
         finding = self.planned.finding
-        _check_code(self.planned)
+        if code.digest(finding.measure.__module__) != self.planned.code:
+            raise AtlasError(
+                f"{finding.name} can't be measured there: that process has another version of the atlas."
+            )
         with tempfile.TemporaryDirectory() as elsewhere:
             measured = measure(self.planned, opened, self.unfinished or Path(elsewhere), watch)
         planned = {tensor.name: tensor.sha256 for tensor in self.planned.tensors.values()}
@@ -187,24 +190,20 @@ class Help:
 
     def perform(self, opened: Opened, report: Report, watch: Watch) -> Helped:
         """Measure until the finding is done. What the finding comes to here means nothing."""
-        planned = self.beside.planned
-        _check_code(planned)
-        given = _inputs(planned.finding, opened)
-        assert given.run is not None and self.beside.unfinished is not None
-        _begin(planned.finding, opened, self.beside.unfinished, watch)
-        with threadpool_limits(MEASURING_THREADS), suppress(EnoughError):
-            planned.finding.measure(replace(given, run=as_helper(given.run)))
+        planned, unfinished = self.beside.planned, self.beside.unfinished
+        assert unfinished is not None
+        # Losses of other weights or by other code would be mixed with those of the other worker.
+        if unfinished.is_dir() and plan(planned.finding, opened).key == planned.key:
+            given = _inputs(planned.finding, opened)
+            assert given.run is not None
+            _begin(planned.finding, opened, unfinished, lambda done: None)
+            # A folder that goes meanwhile says that the finding is done, as `EnoughError` does.
+            with threadpool_limits(MEASURING_THREADS), suppress(EnoughError, FileNotFoundError):
+                planned.finding.measure(replace(given, run=as_helper(given.run)))
         return Helped()
 
 
 Job = Look | Prepare | Measure | Help
-
-
-def _check_code(planned: Plan) -> None:
-    """Raises AtlasError: this process has other code than a finding was planned with."""
-    name, module = planned.finding.name, planned.finding.measure.__module__
-    if code.digest(module) != planned.code:
-        raise AtlasError(f"{name} can't be measured there: that process has another version of the atlas.")
 
 
 class WorkerContext:

@@ -194,6 +194,8 @@ class Scheduler:
         new = [self._waiting[0]] if self._waiting else []
         for run in (*mine, *new, *self._under_way):
             yield from ((run, job) for job in run.ready if self._workers.admits(worker, job.need))
+        if self._waiting or any(run.ready for run in self._under_way):
+            return  # it waits for memory, which a helper would take
         for run, job in self._at_work.values():
             if isinstance(job, Measure) and self._can_be_helped(job) and self._workers.admits(worker, job.need):
                 yield run, Help(job)
@@ -202,6 +204,8 @@ class Scheduler:
         """Return whether half of the losses of a finding that is being measured can be taken: once, if it is long."""
         if not job.planned.finding.splits or job.unfinished is None or job in self._helped:
             return False
+        if job.request.settings.device != "cpu":
+            return False  # a GPU has no room for the model twice, nor anything to do that is left undone
         return time.monotonic() - self._begun[job] > HELPED_AFTER_S and job.unfinished.is_dir()
 
     def _begin(self, worker: str, run: ModelRun, job: Job) -> None:
@@ -364,6 +368,7 @@ class Scheduler:
         for name, record in known.stored.items():
             run.done[name] = record, False
             if not known.is_done:
+                self._store.drop_unfinished(run.name, name)
                 self._store.drop_older_arrays(run.name, record)
         run.tally.done = len(run.done)
 

@@ -101,12 +101,26 @@ def test_who_is_close_behind_is_not_helped(tmp_path):
     loss = as_helper(run).loss(run.windows(4, 0))
     folder = tmp_path / "kept/1"
     folder.mkdir(parents=True)
-    (folder / "1.npy").touch()  # the other is at its second: the fourth is too close, not the sixth
+    (folder / "1.npy").touch()  # the other is at its second: the fourth is too close, the sixth isn't
     for _ in range(6):
         loss.per_window()
-    assert {path.name for path in folder.iterdir()} == {"1.npy", "2.npy", "6.npy"}
+    assert {path.name for path in folder.iterdir()} == {"1.npy", "6.npy"}
     with pytest.raises(EnoughError):
         loss.per_window(lambda *_: None)
+
+
+def test_help_ends_with_the_finding_even_if_the_last_loss_makes_the_folder_anew(tmp_path):
+    run = Storing(tmp_path / "kept")
+    loss = as_helper(run).loss(run.windows(4, 0))
+    folder = tmp_path / "kept/1"
+    folder.mkdir(parents=True)
+    (folder / "1.npy").touch()
+    for _ in range(6):
+        loss.per_window()
+    (folder / "1.npy").unlink()
+    assert folder.is_dir()
+    with pytest.raises(EnoughError):
+        loss.per_window()
 
 
 class TwoAtOnce(Recorded):
