@@ -205,7 +205,7 @@ class Scheduler:
         if not job.planned.finding.splits or job.unfinished is None or job in self._helped:
             return False
         if job.request.settings.device != "cpu":
-            return False  # a GPU has no room for the model twice, nor anything to do that is left undone
+            return False  # a GPU may lack room for the model twice
         return time.monotonic() - self._begun[job] > HELPED_AFTER_S and job.unfinished.is_dir()
 
     def _begin(self, worker: str, run: ModelRun, job: Job) -> None:
