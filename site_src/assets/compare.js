@@ -121,7 +121,7 @@ function picture(model, finding, root) {
   const cell = element("div", { className: "compare-picture" }, element("p", {}, element("strong", { textContent: model.title })));
   const shown = model.pictures[finding.name];
   if (!shown) {
-    cell.append(element("p", { textContent: "No figure: this finding was not computed here." }));
+    cell.append(element("p", { textContent: "This finding has no figure of this model." }));
     return cell;
   }
   for (const tone of ["light", "dark"]) {
