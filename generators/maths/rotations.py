@@ -12,6 +12,8 @@ import scipy.linalg
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
 
+from generators.maths.spectra import eigenbasis
+
 BLOCK = 64  # axes turned among themselves from one rotation to the next
 LARGEST_PLAIN = 256  # channels up to which every rotation is made from scratch
 LEFT_OUT = 1e-3  # share of energy that is spread so thinly that its mean is used instead
@@ -20,18 +22,22 @@ SCREENED = 8  # axes whose ranks are compared, of those that correlate most
 BISECTIONS = 60
 
 
-def rotations(d: int, draws: int, rng: np.random.Generator) -> Iterator[Float[Array, "d d"]]:
-    """Yield rotations in float32, each Haar-distributed.
+def rotations(
+    d: int, draws: int, rng: np.random.Generator, dtype: type[np.floating] = np.float32
+) -> Iterator[Float[Array, "d d"]]:
+    """Yield rotations, each Haar-distributed.
+
+    What compares ranks takes them in float64: in float32, rounding decides between numbers that are nearly equal.
 
     In many dimensions only the first is made from scratch. Each further one turns the rows of the one before in
     random groups of 64, at a tenth of the cost.
     """
     # A Haar-random rotation times a rotation that is independent of it is Haar-random again. So turning groups of
     # rows preserves the distribution; consecutive draws are hardly related, since every row is replaced.
-    rotation = _haar(d, d, rng)
+    rotation = _haar(d, d, rng, dtype)
     for draw in range(draws):
         if draw:
-            rotation = _haar(d, d, rng) if d <= LARGEST_PLAIN else _turned(rotation, rng)
+            rotation = _haar(d, d, rng, dtype) if d <= LARGEST_PLAIN else _turned(rotation, rng)
         yield rotation
 
 
@@ -43,20 +49,21 @@ def frames(d: int, count: int, draws: int, rng: np.random.Generator) -> Iterator
         yield from (_haar(d, count, rng) for _ in range(draws))
 
 
-def _haar(d: int, count: int, rng: np.random.Generator) -> Float[Array, "d count"]:
-    q, r = scipy.linalg.qr(
-        rng.standard_normal((d, count), dtype=np.float32), mode="economic", overwrite_a=True, check_finite=False
-    )
-    return q * np.where(np.diagonal(r) < 0, np.float32(-1), np.float32(1))
+def _haar(
+    d: int, count: int, rng: np.random.Generator, dtype: type[np.floating] = np.float32
+) -> Float[Array, "d count"]:
+    normal = rng.standard_normal((d, count), dtype=np.float32).astype(dtype, copy=False)
+    q, r = scipy.linalg.qr(normal, mode="economic", overwrite_a=True, check_finite=False)
+    return q * np.where(np.diagonal(r) < 0, dtype(-1), dtype(1))
 
 
 def _turned(rotation: Float[Array, "d d"], rng: np.random.Generator) -> Float[Array, "d d"]:
-    d = len(rotation)
+    d, kind = len(rotation), rotation.dtype.type
     order = rng.permutation(d)
     turned = np.empty_like(rotation)
     for start in range(0, d, BLOCK):
         group = order[start : start + BLOCK]
-        turned[start : start + len(group)] = _haar(len(group), len(group), rng) @ rotation[group]
+        turned[start : start + len(group)] = _haar(len(group), len(group), rng, kind) @ rotation[group]
     return turned
 
 
@@ -178,16 +185,15 @@ def both_channel_variances(
 
     A shared rotation preserves how the two sides lie relative to each other, but no preference for channels.
     """
-    variances, vectors = np.linalg.eigh(covariance)
+    variances, vectors = eigenbasis(covariance)
     _, lengths, right = np.linalg.svd(P, full_matrices=False)
     energies = lengths**2
     strong = _strong(energies)
-    axes = (right[:strong] @ vectors).astype(np.float32)
-    axes *= lengths[:strong, None] / np.sqrt(len(P))
+    axes = right[:strong] @ vectors * (lengths[:strong, None] / np.sqrt(len(P)))
     found = np.empty((2, draws, len(variances)))
-    for draw, rotation in enumerate(rotations(len(variances), draws, rng)):
+    for draw, rotation in enumerate(rotations(len(variances), draws, rng, np.float64)):
         found[0, draw] = np.sum((axes @ rotation) ** 2, axis=0)
-        found[1, draw] = variances.astype(np.float32) @ rotation**2
+        found[1, draw] = variances @ rotation**2
     left = float(energies[strong:].sum()) / len(P) / len(variances)
     return found[0] + left, found[1]
 
@@ -225,15 +231,16 @@ def best_axis_correlations(
 
     ranks = rankdata(values) - (len(values) + 1) / 2
     centred = rows - rows.mean(axis=0, dtype=np.float64)
-    variances, vectors = np.linalg.eigh(centred.T @ centred)
-    scores = (centred @ vectors).astype(np.float32)
-    along = (ranks @ scores).astype(np.float32)
-    variances = np.clip(variances, np.finfo(np.float32).tiny, None).astype(np.float32)
+    variances, vectors = eigenbasis(centred.T @ centred)
+    scores = centred @ vectors
+    along = ranks @ scores
+    variances = np.clip(variances, np.finfo(np.float32).tiny, None)
     best = np.empty(draws)
-    for draw, rotation in enumerate(rotations(rows.shape[1], draws, rng)):
+    for draw, rotation in enumerate(rotations(rows.shape[1], draws, rng, np.float64)):
         pearson = np.abs(along @ rotation) / np.sqrt(variances @ rotation**2)
         likely = np.argsort(pearson)[-SCREENED:]
-        best[draw] = np.abs(rank_correlations((scores @ rotation[:, likely]).T, ranks[None])).max()
+        turned = np.argsort(np.argsort((scores @ rotation[:, likely]).T, axis=1), axis=1).astype(np.float64)
+        best[draw] = np.abs(correlations(turned, ranks[None])).max()  # the quantity may tie, turned rows don't
     return best
 
 

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 
 GRAM_BLOCK = 4096  # rows
+EQUAL = 1e-9  # of the largest eigenvalue: how near two of them count as one
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,32 @@ def svd(
     u, s, vt = np.linalg.svd(rows, full_matrices=False)
     signs = np.sign(vt[np.arange(len(vt)), np.abs(vt).argmax(axis=1)])
     return u * signs, s, vt * signs[:, None]
+
+
+def eigenbasis(symmetric: Float[Array, "d d"]) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
+    """Return eigenvalues, smallest first, and eigenvectors as columns, the same on every processor.
+
+    LAPACK leaves signs open, and the order of equal eigenvalues. Whatever is random and applied inside this basis
+    would be another draw wherever these differ.
+    """
+    values, vectors = np.linalg.eigh(symmetric)
+    sides = _sides(vectors.T)
+    gaps = np.diff(values) > EQUAL * np.abs(values).max(initial=0.0)
+    order = np.lexsort((np.abs(sides), np.append(0, np.cumsum(gaps))))
+    return values, (vectors * np.where(sides < 0, -1.0, 1.0))[:, order]
+
+
+def signed(axes: Float[Array, "axes d"]) -> Float[Array, " axes"]:
+    """Return 1 or -1 for each axis: the sign that makes it the same axis on every processor."""
+    return np.where(_sides(axes) < 0, -1.0, 1.0)
+
+
+def _sides(axes: Float[Array, "axes d"]) -> Float[Array, " axes"]:
+    """Return on which side of a fixed hyperplane each axis lies, and how far from it.
+
+    The largest entry would not do: where two are equally large with opposite signs, rounding decides between them.
+    """
+    return axes @ np.cos(np.arange(1, axes.shape[1] + 1) ** 2)
 
 
 def variance_ratio(rows: Float[Array, "rows d"]) -> Float[Array, " components"]:

@@ -118,7 +118,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
         "chance": _chance(P, E, len(chosen)),
         "intervals": _intervals(P, std, None if moments is None else moments[1]),
     }
-    ranking = np.argsort(std)[::-1]
+    ranking = np.argsort(std, kind="stable")[::-1]
     arrays = _arrays(P, right, ranking)
     if E is not None and moments is not None:
         arrays |= excerpts.chunk(E, *moments) | excerpts.pairs(E, P, excerpts.pair_channels(ranking, len(chosen)))
@@ -142,7 +142,7 @@ def position_channels(std: Float[Array, " d"]) -> tuple[Int[Array, " k"], float 
     The gap must leave 2 to d/4 channels above it, be at least 0.1, and those channels must hold at least half of
     P's variance; otherwise there are none. Channels that do not vary at all stand below every gap.
     """
-    ranking = np.argsort(std)[::-1]
+    ranking = np.argsort(std, kind="stable")[::-1]
     most = min(len(std) // 4, len(std) - 1)
     if most < 2:
         return ranking[:0], None
@@ -178,7 +178,7 @@ def _tokens_by_channel(
         }
     mean, token_std = moments
     k, d = len(chosen), len(std)
-    weakest = np.argsort(token_std)[:k]
+    weakest = np.argsort(token_std, kind="stable")[:k]
     return {
         "token_mean": mean.tolist(),
         "token_std": token_std.tolist(),

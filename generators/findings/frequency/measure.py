@@ -93,7 +93,7 @@ def measure(inputs: Inputs) -> Measurements[FrequencyMetrics]:
     sources, log_frequency = _frequencies(inputs.frequencies, len(E))
     tokens = FrequencyTokens(inputs.vocabulary, log_frequency, norms(E))
     rho = _channel_rhos(E, tokens)
-    by_strength = np.argsort(np.abs(rho["frequency"]))
+    by_strength = np.argsort(np.abs(rho["frequency"]), kind="stable")
     channel, contrast = int(by_strength[-1]), int(by_strength[len(by_strength) // 2])
     values = E[:, channel].astype(np.float64)
     first = E @ _first_direction(E)

@@ -74,7 +74,7 @@ def tables(
 
 
 def _strongest(rhos: ChannelRhos) -> list[FrequencyChannelRow]:
-    order = np.argsort(np.abs(rhos["frequency"]))[::-1][:EXTREMES].tolist()
+    order = np.argsort(-np.abs(rhos["frequency"]), kind="stable")[:EXTREMES].tolist()
     return [
         {
             "channel": c,
@@ -87,8 +87,9 @@ def _strongest(rhos: ChannelRhos) -> list[FrequencyChannelRow]:
 
 
 def _extremes(tokens: FrequencyTokens, values: Float[Array, " V"]) -> list[ExtremeRow]:
-    order = np.argsort(values).tolist()
-    ends = [(i, "lowest") for i in order[:EXTREMES]] + [(i, "highest") for i in order[::-1][:EXTREMES]]
+    # Stable: values of half precision tie, and how other sorts order ties depends on the processor.
+    lowest, highest = (np.argsort(side, kind="stable")[:EXTREMES].tolist() for side in (values, -values))
+    ends = [(i, "lowest") for i in lowest] + [(i, "highest") for i in highest]
     return [
         {
             **cells(tokens.vocabulary, i),
@@ -113,5 +114,5 @@ def _against_the_trend(tokens: FrequencyTokens, values: Float[Array, " V"], rho:
             "log_frequency": finite(tokens.log_frequency[i]),
             "rank_residual": float(residual[i]),
         }
-        for i in np.argsort(np.abs(residual))[::-1][: 2 * EXTREMES].tolist()
+        for i in np.argsort(-np.abs(residual), kind="stable")[: 2 * EXTREMES].tolist()
     ]

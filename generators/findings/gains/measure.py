@@ -124,7 +124,7 @@ def _position_std(weights: Weights) -> Float[Array, " d"] | None:
 
 
 def _describe(norm: Norm, layer: int, gain: Float[Array, " d"], std: Float[Array, " d"] | None) -> NormRow:
-    top = np.argsort(gain)[::-1][:TOP]
+    top = np.argsort(gain, kind="stable")[::-1][:TOP]
     return {
         "norm": norm,
         "layer": layer,

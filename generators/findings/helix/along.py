@@ -206,7 +206,7 @@ def wave_shape(rows: Float[Array, "n d"]) -> tuple[WaveShape | None, dict[str, A
     if most <= 2 * LEAST_CYCLES:
         return None, {}
     spreads = rows.std(axis=0)
-    channels = np.argsort(-spreads)[: min(MOST_CHANNELS, rows.shape[1] // 4)]
+    channels = np.argsort(-spreads, kind="stable")[: min(MOST_CHANNELS, rows.shape[1] // 4)]
     channels = channels[spreads[channels] > SQUARE_ROOT_OF_ROUNDING * np.abs(rows).max()]
     if len(channels) < 2:
         return None, {}
