@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -67,16 +68,18 @@ def build(
     """Build the site into `site/`, and compute missing results of models whose weights are on this machine.
 
     Nothing is downloaded unless a MODEL is named. The site is built from stored results first, and again if anything
-    was computed. Exit 1: something failed, and the rest was built; exit 2: an input can't be used.
+    was computed. Results of older versions of a finding are shown; `atlas compute` renews them. Exit 1: something
+    failed, and the rest was built; exit 2: an input can't be used.
     """
     known, settings = asked.registry(registry), asked.run_settings(budget, device, skip_runs)
     choice, store = asked.executors(jobs, scheduler, memory), asked.store(results, wait)
     places = asked.places(models_dir, offline)
     chosen = asked.named_models(models, known, family) if models else asked.models_here(known, places)
     sentences = _make_site(registry, store, site_src) if not models else []
-    summary = _compute(chosen, places, store, settings, choice, named=bool(models))
+    summary = _compute(chosen, places, store, replace(settings, keep_outdated=True), choice, named=bool(models))
     if models or summary.has_news:
         sentences = _make_site(registry, store, site_src, summary.unavailable)
+    _say_what_is_outdated(summary, models, places, settings)
     _say_what_is_left(known, store, places, settings)
     _exit(_code(summary), sentences)
 
@@ -421,6 +424,22 @@ def _say_what_is_left(registry: "Registry", store: "Store", places: "Places", se
     with progress() as tell:
         said = said_of(left, places, settings, Cache(Workshop().cache / "costs"), tell)
     terminal.line(said)
+
+
+def _say_what_is_outdated(
+    summary: "Summary", named: list[str] | None, places: "Places", settings: "RunSettings"
+) -> None:
+    """Say which stored results are of older versions, and how long the command takes that renews them."""
+    if not summary.outdated:
+        return
+    from generators.costs import in_hours, of_findings
+
+    findings = list(dict.fromkeys(name for names in summary.outdated.values() for name in names))
+    seconds = sum(of_findings(model, names, places, settings) for model, names in summary.outdated.items())
+    terminal.line(
+        f"Results of {len(summary.outdated)} models are of an older version of {', '.join(findings)} and are shown "
+        f"until they are computed anew ({in_hours(seconds)}):  atlas compute {' '.join(named or ())}".rstrip()
+    )
 
 
 def _exit(code: int, sentences: Sequence[str] = ()) -> None:

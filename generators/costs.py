@@ -110,6 +110,21 @@ def _by_headers(cost: Cost, opened: Opened) -> Cost:
     )
 
 
+def of_findings(model: Model, names: Sequence[str], places: Places, settings: RunSettings) -> float:
+    """Return the seconds that some findings of a model take, 0 where that isn't known."""
+    try:
+        files = locate(model, places.models_dirs, places.hub)
+        opened = Opened(model, files, open_checkpoint(files, model.family, compare=False), settings)
+    except (InputError, WeightsUnavailableError):
+        return 0.0
+    a, numbers = opened.checkpoint.architecture, _numbers(files)
+    passes = sum(finding.passes for finding in FINDINGS)
+    weights = [finding for finding in FINDINGS if RUN not in finding.needs]
+    each = {finding.name: _of_weights(a) / len(weights) for finding in weights}
+    runs = 0.0 if settings.skip else _of_runs(a, numbers, settings) / passes
+    return sum(each.get(finding.name, runs * finding.passes) for finding in FINDINGS if finding.name in names)
+
+
 def _of_weights(a: Architecture) -> float:
     return BASE_S + TOKENS_S * (a.vocab_size or 0) ** 2 * a.d_model + BLOCKS_S * a.n_layer * a.d_model**3
 

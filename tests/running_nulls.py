@@ -303,7 +303,7 @@ class Recorded:
         self._windows = TextWindows(np.zeros((count, n), np.int32), (0, n), trained().windows.files[:count])
         self.text, self.record = trained().run.text, trained().run.record
 
-    def windows(self, count: int, seed: int, passes: float = 1.0) -> TextWindows:
+    def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> TextWindows:
         return self._windows
 
     def hidden_states(self, ids: Array, see: Callable[[int, int, Array], None]) -> None:

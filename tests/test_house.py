@@ -90,6 +90,18 @@ def test_no_finding_reads_disks_or_templates_or_other_findings():
                 assert where[2] in known, f"{module} imports another finding: {other}"
 
 
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.name)
+def test_measuring_imports_no_page_and_no_drawing(finding):
+    seen, wanted = set(), [finding.measure.__module__]
+    while wanted:
+        module = wanted.pop()
+        if module not in seen:
+            seen.add(module)
+            wanted += imported(MODULES[module])
+    assert {room(module) for module in seen} <= {"base", "maths", "findings"}
+    assert not [module for module in seen if module.endswith((".facts", ".figures", ".claims"))]
+
+
 def test_a_class_name_means_one_thing():
     defined: dict[str, set[str]] = {}
     for module, path in MODULES.items():

@@ -1,7 +1,8 @@
 """The numbers of a model that findings need beside its weights."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 Positions = Literal["learned", "formula", "rotary", "alibi", "relative", "none"]
 Norm = Literal["layer", "rms"]
@@ -63,6 +64,8 @@ class Architecture:
     windows: tuple[int | None, ...] = ()  # one per layer: how many keys a query sees on a side, itself included
     d_embedding: int | None = None  # width of the embeddings where it isn't d_model
     embedding_scale: float = 1.0  # what token embeddings are multiplied by before they are added
+    # The settings of config.json from which rotations, slopes and scales were computed, and the sizes that they use.
+    stated: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def sizes(self) -> dict[str, int]:
         """Return the length of every axis name that `Slot.shape` uses and the architecture fixes."""

@@ -6,6 +6,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 LARGEST = 2**30  # bytes of a file that is read; nothing that pages are made from is as large
@@ -41,6 +42,12 @@ def of_code() -> str:
     """Return the digest of the atlas's own code, and of which versions of what it stands on are installed."""
     installed = Path(sysconfig.get_path("purelib")).glob("*.dist-info")
     return of_words(sys.version, *sorted(path.name for path in installed), of_folder(PACKAGE))
+
+
+@cache
+def of_drawing(*folders: str) -> str:
+    """Return the digest of the code that draws: of what all figures share, and of more folders of the package."""
+    return of_words(*(of_folder(PACKAGE / folder) for folder in ("drawing", "maths", *folders)))
 
 
 def inside(folder: Path) -> Iterator[Path]:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def unusual(record: Any) -> dict[str, Any]:
+    """Return those fields of a dataclass that differ from their defaults: a field that is added changes nothing."""
+    given = {field.name: getattr(record, field.name) for field in fields(record)}
+    defaults = {field.name: field.default for field in fields(record)}
+    return {
+        name: unusual(value) if is_dataclass(value) else value
+        for name, value in given.items()
+        if value is not defaults[name] and value != defaults[name]
+    }
 
 
 def canonical_json(value: object) -> str:

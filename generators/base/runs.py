@@ -103,7 +103,7 @@ class Run(Protocol):
     def text(self) -> Text:
         """Return the text that it is run on."""
 
-    def windows(self, count: int, seed: int, passes: float = 1.0) -> Windows:
+    def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> Windows:
         """Draw windows of text; fewer than `count` where `passes` runs over all of them would take too long."""
 
     def affordable(self, count: int, length: int, passes: float) -> int:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy import ndarray as Array
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
+from generators.base.plain import unusual
 from generators.base.progress import Report, silent
 from generators.checkpoint import lookalikes
 from generators.checkpoint.families import UnknownFamilyError, choose_family, without_a_table
@@ -168,15 +169,21 @@ class Checkpoint(Mapping[str, Array]):
         Raises KeyError: the checkpoint lacks it.
         """
         slot = self._slots[role]
-        layout = asdict(slot)
-        del layout["tensor"]
-        if layout["through"] is None:  # results of others are older than this word
-            del layout["through"]
-        else:
-            del layout["through"]["tensor"]
+        layout = _without_names(unusual(slot))
         if (other := self._other_layout(slot)) is not None:
-            layout["stored"] = asdict(other)
+            layout["stored"] = unusual(other)
         return layout
+
+    def content(self, role: str) -> str | list[int]:
+        """Return what decides a role's numbers, apart from its layout: the SHA-256 of its tensor as stored.
+
+        Of a table by formula its sizes do: the last digits of a formula depend on the processor.
+        Raises KeyError, InputError: as for reading it.
+        """
+        slot = self._slots[role]
+        if slot.formula:
+            return [self._sizes[axis] for axis in slot.shape.split()]
+        return self.record(role).sha256
 
     def lacking(self, role: str) -> str:
         """Return what a partial checkpoint lacks for a role, by the name its family gives the tensor."""
@@ -368,6 +375,12 @@ def _digest(files: Files, name: str, widened: bool) -> str:
 
 def _bytes_of(part: Array) -> memoryview:
     return np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
+
+
+def _without_names(layout: dict[str, Any]) -> dict[str, Any]:
+    """Return the layout of a slot without the names of tensors in it."""
+    found = {key: value for key, value in layout.items() if key != "tensor"}
+    return {**found, "through": _without_names(found["through"])} if "through" in found else found
 
 
 def _product(slot: Slot) -> str:

@@ -86,6 +86,7 @@ class ModelConfig:
         self._defaults = defaults
         self._second_names = second_names
         self._asked: set[str] = set()
+        self.read: dict[str, Any] = {}  # key -> what was taken
 
     def get(self, key: str) -> Any:
         """Return a setting by its dotted key; its default, or None, where the file is silent."""
@@ -93,7 +94,8 @@ class ModelConfig:
         value = _at(self._settings, key)
         if value is SILENT and key in self._second_names:
             value = _at(self._settings, self._second_names[key])
-        return self._defaults.get(key) if value is SILENT else value
+        self.read[key] = self._defaults.get(key) if value is SILENT else value
+        return self.read[key]
 
     def says(self, key: str) -> bool:
         """Return whether the file itself has a setting other than null."""

@@ -5,11 +5,13 @@ from typing import Any
 
 from generators.base.architecture import Architecture
 from generators.base.errors import InputError
+from generators.base.plain import plain
 from generators.checkpoint.config import LARGEST_SIZE, MOST_LAYERS, ModelConfig
 from generators.checkpoint.roles import Family, resolved
 
 NO_SIZES = {"norm_eps", "tied", "d_head", "n_kv_head"}
 DEFAULT_EPS = 1e-5
+COMPUTED_FROM = ("n_layer", "n_head", "n_kv_head", "d_head", "d_model", "n_ctx")  # rotations, slopes and scales are
 
 
 def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture:
@@ -43,7 +45,9 @@ def understood(config: Mapping[str, Any], family: Family, *, strictly: bool = Fa
     }
     fields["d_head"] = _d_head(settings, chosen, sizes)
     if chosen.extra is not None:
+        given, settings.read = {name: fields[name] for name in COMPUTED_FROM}, {}
         fields |= chosen.extra(settings, fields)
+        fields["stated"] = {"family": chosen.name, "sizes": given, "settings": plain(settings.read)}
     settings.ignore(*chosen.ignores)
     settings.refuse_unread(family.name, strictly=strictly)
     if strictly:

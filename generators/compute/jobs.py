@@ -7,8 +7,7 @@ then measured, one finding a job. A process keeps the model open that it had las
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from numpy import ndarray as Array
 from threadpoolctl import threadpool_limits
 
 from generators import findings as all_findings
-from generators.base import code, notices
+from generators.base import notices
 from generators.base.errors import AtlasError, InputError, WeightsUnavailableError
 from generators.base.panics import raise_unless_panic
 from generators.base.plain import plain
@@ -25,8 +24,7 @@ from generators.base.progress import Progress, Report, TimeLeft
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import Places
 from generators.compute import memory
-from generators.compute.helping import EnoughError, as_helper
-from generators.compute.plan import Opened, Plan, Prepared, inputs, open_model, plan, prepare
+from generators.compute.plan import Opened, Plan, Prepared, inputs, open_model, prepare
 from generators.compute.records import StoredFinding, table_records
 from generators.compute.running import CUT_TO, GIB, RunSettings
 from generators.findings.contract import Finding
@@ -85,12 +83,7 @@ class Died:
     how: str
 
 
-@dataclass(frozen=True)
-class Helped:
-    """A finding was helped with; what came of it is stored."""
-
-
-Answer = MemoryNeeds | Prepared | Measured | Helped | AtlasError | Failed | Died
+Answer = MemoryNeeds | Prepared | Measured | AtlasError | Failed | Died
 
 
 # Jobs
@@ -152,9 +145,10 @@ class Measure:
         return self.planned.finding.name
 
     def perform(self, opened: Opened, report: Report, watch: Watch) -> Measured:
-        """Measure it, of exactly the weights and by exactly the code that it was planned for."""
+        """Measure it, of exactly the weights and in exactly the version that it was planned for."""
         finding = self.planned.finding
-        if code.digest(finding.measure.__module__) != self.planned.code:
+        versions = {known.name: known.version for known in all_findings.FINDINGS}
+        if versions.get(finding.name, finding.version) != finding.version:
             raise AtlasError(
                 f"{finding.name} can't be measured there: that process has another version of the atlas."
             )
@@ -167,43 +161,7 @@ class Measure:
         return measured
 
 
-@dataclass(frozen=True, eq=False)
-class Help:
-    """Take half of the losses of a finding that another worker measures, which finds them stored."""
-
-    beside: Measure
-
-    @property
-    def request(self) -> Request:
-        """Return what all jobs of the model have in common."""
-        return self.beside.request
-
-    @property
-    def need(self) -> int:
-        """Return how many bytes of memory it takes: those of measuring."""
-        return self.beside.need
-
-    @property
-    def what(self) -> str:
-        """Return what it does, in a few words."""
-        return f"{self.beside.what} (other half)"
-
-    def perform(self, opened: Opened, report: Report, watch: Watch) -> Helped:
-        """Measure until the finding is done. What the finding comes to here means nothing."""
-        planned, unfinished = self.beside.planned, self.beside.unfinished
-        assert unfinished is not None
-        # Losses of other weights or by other code would be mixed with those of the other worker.
-        if unfinished.is_dir() and plan(planned.finding, opened).key == planned.key:
-            given = _inputs(planned.finding, opened)
-            assert given.run is not None
-            _begin(planned.finding, opened, unfinished, lambda done: None)
-            # A folder that goes meanwhile says that the finding is done, as `EnoughError` does.
-            with threadpool_limits(MEASURING_THREADS), suppress(EnoughError, FileNotFoundError):
-                planned.finding.measure(replace(given, run=as_helper(given.run)))
-        return Helped()
-
-
-Job = Look | Prepare | Measure | Help
+Job = Look | Prepare | Measure
 
 
 class WorkerContext:
@@ -263,7 +221,7 @@ def measure(planned: Plan, opened: Opened, unfinished: Path, watch: Watch) -> Me
         finding=finding.name,
         status="computed",
         key=planned.key,
-        code=planned.code,
+        version=finding.version,
         computed_on=datetime.now(UTC).date().isoformat(),
         tensors=planned.tensors,
     )

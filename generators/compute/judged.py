@@ -1,6 +1,6 @@
 """Stored results as they are shown: every claim judged now, by today's rules.
 
-What can't be shown is said: nothing stored, damaged, measured by older code in another form. Needs no weights.
+What can't be shown is said: nothing stored, damaged, measured by an older version in another form. Needs no weights.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from generators.base import code
 from generators.base.errors import InputError
 from generators.checkpoint.registry import ON_OWN_SAMPLES
 from generators.compute.records import (
@@ -38,7 +37,8 @@ OTHER_FORM = "What is stored was measured by an older version of this finding, i
 class JudgedFinding:
     """One finding of one model: what is stored of it (None: nothing that can be shown), and its claims judged now.
 
-    `older_code` says that it was measured by other code than today's, `damaged` why what is stored can't be trusted.
+    The record's `older_code` says that an older version of the finding measured it, `damaged` why what is stored
+    can't be trusted.
     """
 
     finding: Finding[Any]
@@ -127,7 +127,7 @@ def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFind
         status="computed",
         key=stored.key,
         computed_on=stored.computed_on,
-        older_code=stored.code != code.digest(finding.measure.__module__),
+        older_code=stored.version != finding.version,
         run=stored.run,
         metrics=with_nulls(stored.metrics, absent),
         not_measured=absent,

@@ -1,21 +1,19 @@
 """What a finding of a model would be measured from: its inputs, and the key that they and the code give.
 
 A key says everything that a result depends on: the tensors that are read and how the family's table lays them out,
-the numbers of the config that are used, token facts by their content, and the code that measures. Whatever of these
-changes, the result is computed again; nothing else makes it so.
+the config fields that are used, what tokens and their frequencies are made from, and the finding's version. All of it
+is bytes and integers that files hold: no computed number, whose last digits depend on the processor, and no words.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from numpy import ndarray as Array
 
-from generators.base import code
 from generators.base.architecture import Architecture
 from generators.base.once import once
-from generators.base.plain import content_digest
+from generators.base.plain import content_digest, unusual
 from generators.base.progress import Report, silent
 from generators.checkpoint.checkpoint import Checkpoint, open_checkpoint
 from generators.checkpoint.families import has_table
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
 # Of an architecture: what is published of a model.
 SHOWN = ("family", "n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "causal", "post_norm")
 SAID_BY_TABLE = ("causal", "post_norm")
+COMPUTED = ("rotary", "slopes", "score_scale", "embedding_scale")  # fields that tables compute from config.json
 
 
 @dataclass(frozen=True)
@@ -92,11 +91,11 @@ class Opened:
         return running.why_not(self.files, self.checkpoint, self.settings.device)
 
     def depends_on(self, capability: str) -> Any:
-        """Return digests of what a finding with this capability depends on."""
+        """Return what a finding with this capability depends on."""
         if capability == TOKENS:
-            return None if self.vocabulary is None else _digest_of_vocabulary(self.vocabulary)
+            return None if self.vocabulary is None else self.vocabulary.digest
         if capability == FREQUENCIES:
-            return [_digest_of_frequency(frequency) for frequency in self.frequencies]
+            return [list(frequency.made_from) for frequency in self.frequencies]
         return None if self.why_no_run else self._run_depends_on
 
     @once
@@ -124,7 +123,6 @@ class Plan:
     finding: Finding[Any]
     tensors: dict[str, TensorEntry] = field(default_factory=dict)
     key: str | None = None
-    code: str | None = None
     status: Status = "computed"
     reason: str | None = None
     here: bool = False
@@ -176,15 +174,23 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
         return Plan(finding, status="missing", reason=opened.why_no_run, here=True)
     checkpoint = opened.checkpoint
     tensors = {role: TensorEntry(**asdict(checkpoint.record(role))) for role in read.roles}
-    measured_by, config = code.digest(finding.measure.__module__), asdict(checkpoint.architecture)
     made_of = {
         "finding": finding.name,
-        "code": measured_by,
-        "config": {name: config[name] for name in finding.config},
-        "tensors": {role: [tensors[role].sha256, checkpoint.layout(role)] for role in read.roles},
+        "version": finding.version,
+        "config": _config(finding, checkpoint.architecture),
+        "tensors": {role: [checkpoint.content(role), checkpoint.layout(role)] for role in read.roles},
         **{name: opened.depends_on(name) for name in CAPABILITIES if finding.can_use(name)},
     }
-    return Plan(finding, tensors, content_digest(made_of), measured_by)
+    return Plan(finding, tensors, content_digest(made_of))
+
+
+def _config(finding: Finding[Any], architecture: Architecture) -> dict[str, Any]:
+    """Return the config fields that a finding declares; in place of computed ones, what they were computed from."""
+    given = unusual(architecture)
+    declared = {name: given[name] for name in finding.config if name in given}
+    computed = [name for name in COMPUTED if name in declared]
+    stated = {"computed": computed, **architecture.stated} if computed else {}
+    return {name: value for name, value in declared.items() if name not in computed} | stated
 
 
 def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
@@ -256,23 +262,6 @@ class _Fields:
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"the finding {self._name!r} reads {name!r} of the config without declaring it")
-
-
-def _digest_of_vocabulary(vocabulary: ModelVocabulary) -> str:
-    digest = hashlib.sha256()
-    for text in vocabulary.raw_bytes:
-        digest.update(len(text).to_bytes(4, "little") + text)
-    for words in (vocabulary.readable, vocabulary.groups):
-        digest.update("\0".join(words).encode("utf-8", "surrogatepass") + b"\0\0")
-    for flags in (vocabulary.marks_space, vocabulary.special):
-        digest.update(flags.tobytes())
-    digest.update(vocabulary.merges.astype("<i8").tobytes())
-    return digest.hexdigest()
-
-
-def _digest_of_frequency(frequency: TokenFrequency) -> str:
-    said = f"{frequency.source}\0{frequency.label}\0{frequency.proxy}\0{frequency.coverage!r}\0"
-    return hashlib.sha256(said.encode() + frequency.log_frequency.astype("<f8").tobytes()).hexdigest()
 
 
 def _describe(model: Model, checkpoint: Checkpoint) -> ModelRecord:

@@ -2,28 +2,27 @@
 
 Before any of that, and without a finding being imported: whether a model is as it was when nothing was left to do.
 That is remembered beside its results: a digest of all that they depend on (weights and the other files of the
-checkpoint, what the registry says, settings, the atlas's code, what is installed) and of themselves. Of a model on
-the hub, the repository's commit stands for its files, so that one request says that nothing has to come. Of the code
-only what plans and measures counts there: where anything counts that changed, all weights come again.
+checkpoint, what the registry says, settings, the findings' versions, what is installed) and of themselves. Of a model
+on the hub, the repository's commit stands for its files, so that one request says that nothing has to come.
 """
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from generators import findings as all_findings
-from generators.base import code, digests
+from generators.base import digests
 from generators.base.errors import AtlasError, InputError
 from generators.checkpoint.registry import Model
 from generators.checkpoint.sources import LARGEST_TEXT, Files, Origin
 from generators.compute import memory
 from generators.compute.records import ModelRecord, StoredFinding
 from generators.compute.results import Store
-from generators.compute.running import GIB, LIBRARIES, ROOM, RunSettings, has_time_for_more
+from generators.compute.running import GIB, LIBRARIES, RunSettings, has_time_for_more
 
 if TYPE_CHECKING:
     from generators.compute.plan import Plan, Prepared
@@ -53,7 +52,7 @@ def fingerprint(model: Model, files: Files, store: Store, settings: RunSettings)
         return at_commit(model, files.origin, store, settings)
     try:
         given = digests.of_files(_read(files, files.folder), files.folder)
-        return _fingerprint(model, files.origin, store, settings, _code(), given)
+        return _fingerprint(model, files.origin, store, settings, digests.of_code(), given)
     except (OSError, InputError):
         return None  # what is wrong is said where it is opened
 
@@ -63,13 +62,14 @@ def at_commit(model: Model, origin: Origin, store: Store, settings: RunSettings)
     if origin.kind != "hub" or origin.commit is None:
         return None
     with suppress(OSError):
-        return _fingerprint(model, origin, store, settings, _code_for_hub())
+        return _fingerprint(model, origin, store, settings)
     return None
 
 
 def _fingerprint(model: Model, origin: Origin, store: Store, settings: RunSettings, *made_from: str) -> Fingerprint:
     counts = "" if model.counts is None else digests.of_folder(model.counts)
-    inputs = digests.of_words(*made_from, model.model_dump(), *astuple(settings), *astuple(origin), counts)
+    given = *astuple(replace(settings, keep_outdated=False)), *astuple(origin), counts
+    inputs = digests.of_words(*made_from, *_here(), model.model_dump(), *given)
     return Fingerprint(model.name, inputs, digests.of_folder(store.folder(model.name)))
 
 
@@ -95,19 +95,10 @@ def _read(files: Files, folder: Path) -> Iterator[Path]:
 
 
 @cache
-def _code() -> str:
-    return digests.of_code()
-
-
-@cache
-def _code_for_hub() -> str:
-    """Return the digest of the code that plans and measures, and of what decides whether a model can be run here."""
-    folders = sorted(path.parent for path in FINDINGS.glob("*/measure.py"))
-    declared = [code.said((folder / "__init__.py").read_bytes()) for folder in folders]
-    measured_by = [f"generators.findings.{folder.name}.measure" for folder in folders]
-    digest_of = map(code.digest, ("generators.compute.plan", *measured_by, *ROOM))
-    versions = map(_version, (*LIBRARIES, "wordfreq"))
-    return digests.of_words(*declared, *digest_of, *versions, memory.of_machine() // GIB)
+def _here() -> tuple[str, ...]:
+    """Return a digest of what findings declare, and what decides whether a model can be run on this machine."""
+    declared = digests.of_files(FINDINGS.glob("*/__init__.py"), FINDINGS)  # read, as importing them takes a second
+    return declared, *(str(_version(name)) for name in (*LIBRARIES, "wordfreq")), str(memory.of_machine() // GIB)
 
 
 def _version(name: str) -> str | None:
@@ -124,7 +115,8 @@ class Reconciled:
     """A model's stored results, compared with its plans.
 
     `stored` has the results, by finding, that are what its plan would give; `left` the plans that have none;
-    `damaged` a sentence for each result that can't be trusted; `unknown` findings that the atlas no longer has.
+    `damaged` a sentence for each result that can't be trusted; `unknown` findings that the atlas no longer has;
+    `outdated` findings whose stored results are of an older version and stay.
     `record` is what must be written of the model itself, if anything; `is_done` says that there is nothing to do.
     """
 
@@ -132,6 +124,7 @@ class Reconciled:
     left: "list[Plan]" = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    outdated: list[str] = field(default_factory=list)
     record: ModelRecord | None = None
     is_done: bool = False
     state: object = None  # of the folder when it was asked
@@ -149,8 +142,10 @@ def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reco
             found.damaged.append(f"{name}: {finding} is computed again: {error}")
         if stored is None:
             found.left.append(planned)
-        else:
-            found.stored[finding] = stored
+            continue
+        found.stored[finding] = stored
+        if planned.key is not None and stored.version != planned.finding.version:
+            found.outdated.append(finding)
     others = set(store.finding_names(name)) - {planned.finding.name for planned in prepared.plans}
     found.unknown = sorted(others - {finding.name for finding in all_findings.FINDINGS}) if others else []
     found.record = _wanted(prepared.record, store, anew=bool(found.left))
@@ -166,12 +161,19 @@ def _as_planned(planned: "Plan", settings: RunSettings, name: str, store: Store)
         return None
     if planned.key is None and not (planned.here and stored.status == "computed"):
         return stored if (stored.status, stored.reason) == (planned.status, planned.reason) else None
+    if settings.keep_outdated and _is_outdated(stored, planned):
+        store.arrays(name, stored)
+        return stored
     if planned.key is not None and (stored.key != planned.key or stored.status not in ("computed", "not_applicable")):
         return None
     if planned.key is not None and has_time_for_more(settings, stored.run):
         return None
     store.arrays(name, stored)
     return stored
+
+
+def _is_outdated(stored: StoredFinding, planned: "Plan") -> bool:
+    return planned.key is not None and stored.version not in (None, planned.finding.version)
 
 
 def _wanted(record: ModelRecord, store: Store, *, anew: bool) -> ModelRecord | None:

@@ -99,8 +99,8 @@ class TableRecord(Record):
 class StoredFinding(Record):
     """What was measured of one finding in one model: numbers, tables, what they were measured from. No verdicts.
 
-    `key` is the digest of all that it depends on, `code` of the code that measured; `arrays_sha256` of the file of
-    arrays beside it.
+    `key` is the digest of all that it depends on, `arrays_sha256` that of the file of arrays beside it; `version` is
+    the finding's when it was measured, 0 before findings had versions.
     """
 
     schema_version: Literal[2] = SCHEMA_VERSION
@@ -108,7 +108,7 @@ class StoredFinding(Record):
     status: Status
     reason: Shown | None = None
     key: str | None = Field(default=None, pattern=SHA256)
-    code: str | None = Field(default=None, pattern=SHA256)
+    version: int | None = Field(default=None, ge=0)
     computed_on: str | None = Field(default=None, pattern=r"^\d{4}-\d\d-\d\d$", description="UTC date")
     tensors: dict[str, TensorEntry] = {}
     run: dict[Shown, Shown] | None = Field(default=None, description="how the model was run: libraries, dtype, text")
@@ -128,7 +128,7 @@ class FindingRecord(Record):
     reason: Shown | None = None
     key: str | None = None
     computed_on: str | None = Field(default=None, description="UTC date")
-    older_code: bool = Field(default=False, description="measured by an older version of this finding's code")
+    older_code: bool = Field(default=False, description="measured by an older version of this finding")
     run: dict[Shown, Shown] | None = Field(default=None, description="how the model was run: libraries, dtype, text")
     metrics: dict[str, JsonValue] | None = None
     not_measured: tuple[tuple[str | int, ...], ...] = Field(

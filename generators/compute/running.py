@@ -10,7 +10,6 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from generators.base import code
 from generators.base.errors import InputError
 from generators.base.plain import content_digest
 from generators.checkpoint.checkpoint import Checkpoint
@@ -20,6 +19,7 @@ from generators.compute import run_text
 from generators.runner import CannotRunError, open_model
 from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed, chosen_device
 from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
+from generators.runner.texts import LANGUAGE_REFERENCE_SHA256
 from generators.runner.usual import in_usual_form
 
 if TYPE_CHECKING:
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 LIBRARIES = ("torch", "transformers", "tokenizers")
 # What is read of a checkpoint when it is run, beside the tensors; where it has no tokenizer.json, older files too.
 READ = (CONFIG, run_text.TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "held_out_tokens.npy")
-# The code that runs: findings get a model that is open, so what they import does not name it.
-ROOM = tuple(
-    f"generators.runner.{module}"
-    for module in ("opening", "run", "budget", "losses", "modules", "own_samples", "positions", "texts")
-)
 DEVICES = ("cpu", "cuda", "auto")
 THREADS = 1
 GIB = 1 << 30
@@ -44,6 +39,7 @@ FOR_EVER = "more than this machine has."
 NO_TOKENS = "The model can't be run on text: it has no tokens."
 SKIPPED = "It runs the model, which was left out (--skip-runs)."
 OWN_SAMPLES = "own-samples"  # in the cache
+SAMPLES_VERSION = 1  # raised when a model would be run on another text, or its samples drawn in another way
 CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows for want of time
 
 
@@ -58,6 +54,7 @@ class RunSettings:
     device: str = "cpu"
     skip: bool = False
     own_samples: bool = False  # in place of any other text; the only setting here that is in a key
+    keep_outdated: bool = False  # results of older versions stay and are named
 
     @property
     def operations(self) -> str:
@@ -134,14 +131,12 @@ def may_pass(reason: str | None) -> bool:
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return what every result of running this model depends on: all weights, the files read, versions, the code."""
+    """Return what every result of running this model depends on: all weights, the files read, the text."""
     found = {name: files.content(name) for name in _read(files)}
-    libraries = (*LIBRARIES, *run_text.libraries(files))
     return {
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None},
-        "weights": {role: checkpoint.record(role).sha256 for role in checkpoint},
-        "libraries": {name: metadata.version(name) for name in libraries},
-        "code": [code.digest(module) for module in ROOM],
+        "weights": {role: checkpoint.content(role) for role in checkpoint},
+        "text": LANGUAGE_REFERENCE_SHA256,
     }
 
 
@@ -156,12 +151,12 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
         raise CannotRunError(f"The model can't be run: {lost[0]}, which its tokenizer needs, {NOT_NOW}")
     text = run_text.checked_text(Path(config).parent, checkpoint.architecture.vocab_size or 0)
     slot = checkpoint.layout("position_embedding") if "position_embedding" in checkpoint else None
-    stored = slot is not None and not slot["formula"]
+    stored = slot is not None and "formula" not in slot
     opened = open_model(
         Path(config).parent,
         checkpoint.architecture,
         position_tensor=checkpoint.record("position_embedding").name if stored else None,
-        first_row=slot["skip"] if slot is not None and stored else 0,
+        first_row=slot.get("skip", 0) if slot is not None and stored else 0,
         device=device,
         threads=THREADS,
         text=text,
@@ -172,8 +167,10 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
 
 
 def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextChoice]") -> "TextChoice":
-    """Return what is known of the text for a model; what was made from the same weights, files and code is cached."""
-    cache, place = TensorCache(default_folder()), (OWN_SAMPLES, content_digest(depends_on(files, checkpoint)))
+    """Return what is known of the text for a model; what was made from the same weights and files is cached."""
+    made_by = {name: metadata.version(name) for name in (*LIBRARIES, *run_text.libraries(files))}
+    made_from = {**depends_on(files, checkpoint), "libraries": made_by, "version": SAMPLES_VERSION}
+    cache, place = TensorCache(default_folder()), (OWN_SAMPLES, content_digest(made_from))
     stored = cache.note(*place)
     if stored is not None and stored.get("digest") == content_digest(stored.get("known")):
         return cast("TextChoice", stored["known"])

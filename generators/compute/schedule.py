@@ -26,7 +26,6 @@ from generators.compute.jobs import (
     Answer,
     Died,
     Failed,
-    Help,
     Job,
     Look,
     Measure,
@@ -47,7 +46,6 @@ from generators.findings.inputs import RUN
 TRIES = 2  # of a job whose worker ends
 PATIENCE_S = 0.2  # after which what workers say is shown, and locks that others held are tried again
 HERE = Choice()
-HELPED_AFTER_S = 10.0  # a finding that takes that long mostly takes much longer
 WITHOUT_RUN_S = 3.0  # what a finding that doesn't run the model is taken to last until one is done
 AND_NOW = "{} same command goes on. `make render` builds the site from what is stored."
 Findings = Sequence[Finding[Any]]
@@ -72,7 +70,7 @@ class ModelRun:
     tally: Tally = field(init=False)
     is_complete: bool = True  # as far as is known, nothing will be left to do
     trouble: AtlasError | Failed | None = None
-    number: InitVar[tuple[int, int]] = (1, 1)  # the how manieth of how many
+    number: InitVar[tuple[int, int]] = (1, 1)  # (index, total)
 
     def __post_init__(self, number: tuple[int, int]) -> None:
         """Begin to count."""
@@ -82,6 +80,11 @@ class ModelRun:
     def name(self) -> str:
         """Return the model's name."""
         return self.request.model.name
+
+    @property
+    def outdated(self) -> tuple[str, ...]:
+        """Return the findings whose stored results are of an older version and were not computed anew."""
+        return () if self.known is None else tuple(self.known.outdated)
 
     def records(self) -> list[tuple[StoredFinding, bool]]:
         """Return what is stored of each finding, and whether it was made just now, in the order of the findings."""
@@ -103,8 +106,6 @@ class Scheduler:
         self._held: list[ModelRun] = []  # prepared; they go on once no other run writes their results
         self._at_work: dict[str, tuple[ModelRun, Job]] = {}  # by worker
         self._last: dict[str, ModelRun] = {}  # whose files a worker has open
-        self._begun: dict[Job, float] = {}
-        self._helped: set[Measure] = set()
 
     def compute(
         self, models: Sequence[Model], findings: Findings | None, ended: Callable[[Model, End], None]
@@ -185,7 +186,7 @@ class Scheduler:
         return [finding for finding in wanted if not (RUN in finding.needs and finding.name in stored)]
 
     def _open_to(self, worker: str) -> Iterator[tuple[ModelRun, Job]]:
-        """Yield jobs that a worker may do now: of the model it has open, of new models, of all others; then to help.
+        """Yield jobs that a worker may do now: of the model it has open, of new models, of all others.
 
         A model that nobody has open comes before one on which somebody is busy: its files are read once that way.
         """
@@ -194,30 +195,13 @@ class Scheduler:
         new = [self._waiting[0]] if self._waiting else []
         for run in (*mine, *new, *self._under_way):
             yield from ((run, job) for job in run.ready if self._workers.admits(worker, job.need))
-        if self._waiting or any(run.ready for run in self._under_way):
-            return  # it waits for memory, which a helper would take
-        for run, job in self._at_work.values():
-            if isinstance(job, Measure) and self._can_be_helped(job) and self._workers.admits(worker, job.need):
-                yield run, Help(job)
-
-    def _can_be_helped(self, job: Measure) -> bool:
-        """Return whether half of the losses of a finding that is being measured can be taken: once, if it is long."""
-        if not job.planned.finding.splits or job.unfinished is None or job in self._helped:
-            return False
-        if job.request.settings.device != "cpu":
-            return False  # a GPU may lack room for the model twice
-        return time.monotonic() - self._begun[job] > HELPED_AFTER_S and job.unfinished.is_dir()
 
     def _begin(self, worker: str, run: ModelRun, job: Job) -> None:
-        if isinstance(job, Help):
-            self._helped.add(job.beside)
-        else:
-            run.ready.remove(job)
+        run.ready.remove(job)
         if self._waiting and run is self._waiting[0]:
             self._under_way.append(self._waiting.popleft())
         run.at_work += 1
         self._at_work[worker], self._last[worker] = (run, job), run
-        self._begun[job] = time.monotonic()
         self._display.begin(worker, run.tally, job.what, measures=isinstance(job, Measure))
         self._workers.begin(worker, job)
 
@@ -225,14 +209,10 @@ class Scheduler:
 
     def _answered(self, worker: str, answer: Answer) -> None:
         run, job = self._at_work.pop(worker)
-        del self._begun[job]
         run.at_work -= 1
         self._display.end(worker)
         if isinstance(answer, Died):
             self._last.pop(worker, None)
-        if isinstance(job, Help):
-            self._has_helped(run, job, answer)
-        elif isinstance(answer, Died):
             self._died(run, job, answer)
         elif isinstance(answer, Failed):
             self._failed(run, job, answer)
@@ -246,13 +226,6 @@ class Scheduler:
         elif isinstance(answer, Measured):
             self._measured(run, job.what, answer)
         self._ended_perhaps(run)
-
-    def _has_helped(self, run: ModelRun, job: Help, answer: Answer) -> None:
-        """Go on without a helper, which costs nothing, whatever became of it."""
-        if isinstance(answer, Failed):
-            self._report(f"{run.name}: {job.what} failed\n{answer.where}")
-        if job.beside.what in run.done:  # the helper may have stored a last loss since
-            self._store.drop_unfinished(run.name, job.beside.what)
 
     def _died(self, run: ModelRun, job: Job, answer: Died) -> None:
         """Do a job once more whose worker ended; not a third time, as it may be what kills."""
@@ -400,12 +373,14 @@ class Scheduler:
             self._remember(run)
         run.lock.close()
         self._under_way.remove(run)
-        self._ended(run.request.model, run.trouble or outcome_of(run.name, run.records()))
+        self._ended(run.request.model, run.trouble or outcome_of(run.name, run.records(), run.outdated))
 
     def _remember(self, run: ModelRun) -> None:
         """Remember that nothing is left to do of a model, if that is so; its lock is held where it was written."""
         assert run.known is not None
-        if run.before is None or not run.is_complete or sorted(run.done) != self._store.finding_names(run.name):
+        if run.before is None or not run.is_complete or run.outdated:
+            return
+        if sorted(run.done) != self._store.finding_names(run.name):
             return
         records = [record for record, _ in run.records()]
         if self._store.is_tidy(run.name, records):

@@ -14,12 +14,16 @@ from generators.compute.results import ResultsHeldError, Store
 
 @dataclass(frozen=True)
 class Outcome:
-    """What computing a model came to: findings computed now, found stored, and failed (with why)."""
+    """What computing a model came to: findings computed now, found stored, and failed (with why).
+
+    `outdated` are those of the stored whose results are of an older version.
+    """
 
     name: str
     computed: tuple[str, ...]
     stored: tuple[str, ...]
     failed: dict[str, str]
+    outdated: tuple[str, ...] = ()
 
     def in_words(self) -> str:
         """Return what was computed and what was stored."""
@@ -31,11 +35,12 @@ class Outcome:
 End = Outcome | AtlasError | Failed  # of a model
 
 
-def outcome_of(name: str, records: Sequence[tuple[StoredFinding, bool]]) -> Outcome:
+def outcome_of(name: str, records: Sequence[tuple[StoredFinding, bool]], outdated: tuple[str, ...] = ()) -> Outcome:
     """Return what computing a model came to, from what is stored of each finding and whether it was made just now."""
     computed = tuple(r.finding for r, is_new in records if is_new and r.status == "computed")
     stored = tuple(r.finding for r, is_new in records if not is_new and r.status == "computed")
-    return Outcome(name, computed, stored, {r.finding: r.reason or "" for r, _ in records if r.status == "failed"})
+    failed = {r.finding: r.reason or "" for r, _ in records if r.status == "failed"}
+    return Outcome(name, computed, stored, failed, outdated)
 
 
 class Summary:
@@ -43,7 +48,8 @@ class Summary:
 
     `unavailable` says why a model's weights could not be had or used, by name; `bad_input` and `failed` are names,
     `sentences` what to tell the user about them. `skipped` are those of the unavailable where nothing is wrong here:
-    weights that can't be downloaded, or that no table reads.
+    weights that can't be downloaded, or that no table reads. `outdated` has the findings whose stored results are of
+    an older version and were not computed anew, by model.
 
     Args:
         store: where results are.
@@ -58,6 +64,7 @@ class Summary:
         self.bad_input: list[str] = []
         self.failed: list[str] = []
         self.sentences: list[str] = []
+        self.outdated: dict[Model, tuple[str, ...]] = {}
         self._models, self._findings, self._computed = 0, 0, 0
 
     def add(self, model: Model, end: End) -> None:
@@ -71,6 +78,8 @@ class Summary:
             self._report(f"{model.name}: {end.in_words()}")
             self._computed += len(end.computed) + len(end.failed)
             self._findings += len(end.computed) + len(end.stored)
+            if end.outdated:
+                self.outdated[model] = end.outdated
             for finding, reason in end.failed.items():
                 self._fail(model, f"{finding} failed: {reason}")
         elif isinstance(end, Failed):

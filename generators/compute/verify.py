@@ -1,8 +1,8 @@
 """Is every stored result what was stored, and is the better of two stores' results kept?"""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
-from generators.base import code
 from generators.base.errors import InputError
 from generators.compute.records import ModelRecord, StoredFinding
 from generators.compute.results import Store
@@ -32,12 +32,11 @@ def _verify(store: Store) -> Iterator[tuple[str, str]]:
 def adopt(store: Store, other: Store) -> list[str]:
     """Take over from another store what is better there; return what was taken, as "model/finding".
 
-    Nothing damaged is taken. A result that both stores have is taken only if it was measured by today's code, and the
-    one that is kept was not, or is damaged, or was made from other weights on an earlier day. Where the results of a
-    model are the same in both, it is taken over, too, that nothing is left to do of it.
+    Nothing damaged is taken. A result that both stores have is taken only if it is of today's version, and the one
+    that is kept is not, or is damaged, or was made from other weights on an earlier day. Where the results of a model
+    are the same in both, it is taken over, too, that nothing is left to do of it.
     """
     taken = []
-    measured_by = _measured_by()
     for name in other.names():
         try:
             header = other.model(name)
@@ -48,8 +47,7 @@ def adopt(store: Store, other: Store) -> list[str]:
                 store.save_model(header)
             for finding in other.finding_names(name):
                 theirs, ours = other.sound(name, finding), store.sound(name, finding)
-                today = measured_by.get(finding)
-                if theirs is not None and (ours is None or _is_better(theirs[0], ours[0], today)):
+                if theirs is not None and (ours is None or _is_better(theirs[0], ours[0])):
                     store.save_finding(name, *theirs)
                     taken.append(f"{name}/{finding}")
             if header is not None and _digests(store, name) == _digests(other, name):
@@ -60,9 +58,9 @@ def adopt(store: Store, other: Store) -> list[str]:
 def move(local: Store, into: Store) -> list[str]:
     """Move results computed here to the store that git tracks; return what it got of them, as "model/finding".
 
-    A result gives way only to one that was measured by today's code where it was not. What is damaged stays.
+    A result of today's version gives way to none of an older one. What is damaged stays.
     """
-    moved, measured_by = [], _measured_by()
+    moved = []
     for name in local.names():
         with local.locked(name), into.locked(name):
             header = local.model(name)
@@ -70,8 +68,8 @@ def move(local: Store, into: Store) -> list[str]:
             if header is not None and into.model(name) != header:
                 into.save_model(header)
             for finding, mine in findings.items():
-                theirs, today = into.sound(name, finding), measured_by.get(finding)
-                is_older = mine is not None and theirs is not None and mine[0].code != today == theirs[0].code
+                theirs = into.sound(name, finding)
+                is_older = mine is not None and theirs is not None and not _is_new(mine[0]) and _is_new(theirs[0])
                 if mine is not None and not is_older and (theirs is None or theirs[0] != mine[0]):
                     into.save_finding(name, *mine)
                     moved.append(f"{name}/{finding}")
@@ -79,15 +77,31 @@ def move(local: Store, into: Store) -> list[str]:
     return moved
 
 
-def _measured_by() -> dict[str, str]:
-    return {finding.name: code.digest(finding.measure.__module__) for finding in FINDINGS}
+def outdated(store: Store) -> dict[str, list[str]]:
+    """Return the models whose stored results are of an older version of a finding, by finding."""
+    return {
+        finding.name: models
+        for finding in FINDINGS
+        if (models := [name for name in store.names() if _is_outdated(store, name, finding.name)])
+    }
 
 
-def _is_better(theirs: StoredFinding, ours: StoredFinding, today: str | None) -> bool:
+def _is_outdated(store: Store, name: str, finding: str) -> bool:
+    with suppress(InputError):  # what is damaged is said where it is shown
+        stored = store.finding(name, finding)
+        return stored is not None and stored.status == "computed" and not _is_new(stored)
+    return False
+
+
+def _is_new(stored: StoredFinding) -> bool:
+    return any((finding.name, finding.version) == (stored.finding, stored.version) for finding in FINDINGS)
+
+
+def _is_better(theirs: StoredFinding, ours: StoredFinding) -> bool:
     if theirs.key is None and ours.key is None:
         return theirs != ours  # why nothing was measured, in today's words
     is_later = theirs.key != ours.key and (theirs.computed_on or "") > (ours.computed_on or "")
-    return theirs.code == today and (ours.code != today or is_later)
+    return _is_new(theirs) and (not _is_new(ours) or is_later)
 
 
 def _digests(store: Store, name: str) -> dict[str, str | None]:

@@ -35,8 +35,8 @@ class Finding(Generic[M]):
     `FREQUENCIES`, `RUN`); without what it needs a finding is missing, without what it uses a part of it is None.
     `config` names the fields of `Architecture` that it reads. `metrics` is the type of its metrics, by which stored
     ones are checked. `order` is its place on pages. `passes` is how many windows of text a finding that runs the
-    model would run it on, each as often as it is run: by it findings share the time that a model has. `splits` says
-    that which losses it asks for depends on none of them, so that two workers may take half of them each.
+    model would run it on, each as often as it is run: by it findings share the time that a model has.
+    `version` is raised by hand when its numbers change on purpose; results of older versions are then measured anew.
     `asks_about` names findings from whose folder it may take what it asks about: a finding knows of no other else.
     """
 
@@ -52,7 +52,7 @@ class Finding(Generic[M]):
     uses: tuple[str, ...] = ()
     config: tuple[str, ...] = ()
     passes: float = 0
-    splits: bool = False
+    version: int = 1
     facts: Facts[M] = field(default_factory=Facts)  # what the rest of the site takes from it
     asks_about: tuple[str, ...] = ()
 

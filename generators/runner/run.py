@@ -137,17 +137,18 @@ class OpenedModel:
         """What transformers knows of the model."""
         return self._model.config
 
-    def windows(self, count: int, seed: int, passes: float = 1.0) -> TextWindows:
+    def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> TextWindows:
         """Draw windows of min(n_ctx, 256) tokens; fewer than `count` where `passes` over all would cost too much.
 
-        The first windows of a larger draw with the same seed are those of a smaller one.
+        The first windows of a larger draw with the same seed are those of a smaller one. `fixed` of the runs that
+        `passes` over all windows are do not shrink with the draw: progress counts them whole.
 
         Raises:
             CannotRunError: there is no text in this model's tokens, or less than one window of it.
         """
         length = window_length(self.architecture.n_ctx)
         found = self.text.windows(self.affordable(count, length, passes), length, seed)
-        self._due = len(found.ids) * passes
+        self._due = len(found.ids) * (passes - fixed / count) + fixed
         return found
 
     def affordable(self, count: int, length: int, passes: float) -> int:

@@ -16,6 +16,7 @@ from generators.base.plain import as_compact_json
 from generators.base.progress import Report, silent
 from generators.checkpoint.registry import Model, Registry
 from generators.compute.results import Store
+from generators.compute.verify import outdated
 from generators.findings import FINDINGS
 from generators.findings.contract import Finding
 from generators.site import citing, data, notebooks, quality_reports
@@ -92,7 +93,7 @@ def render(
     if whole and registry.series:
         with_page = [page.name for page in (*rendered.pages, *rendered.in_series)]
         series = write_series(registry, store, staging, templates, with_page)
-    _write_pages(rendered, registry, staging, templates, listed, store.layers[-1].root, series or ())
+    _write_pages(rendered, registry, staging, templates, listed, store, series or ())
     write_navigation(staging, rendered.pages, listed, series, rendered.in_series, whole=whole)
     data.write([*rendered.pages, *rendered.in_series], staging)
     write_like(rendered.pages, rendered.entities, staging)
@@ -200,9 +201,10 @@ def _write_pages(
     staging: Staging,
     templates: jinja2.Environment,
     listed: Sequence[notebooks.Notebook],
-    results: Path,
+    store: Store,
     series: Sequence[SeriesPage],
 ) -> None:
+    results = store.layers[-1].root
     learned = {f.name: list(lessons(f.rules, rendered.pages, rendered.in_series)) for f in FINDINGS}
     everything = [lesson for of_finding in learned.values() for lesson in of_finding]
     shared = {
@@ -235,7 +237,7 @@ def _write_pages(
         writer.write("index.md", "report.md.j2", hero=hero(rendered.pages))
     bibtex = citing.bibtex(os.environ.get("SITE_URL", "").strip() or None)
     writer.write("about.md", "about.md.j2", bibtex=bibtex)
-    writer.write("methods.md", "methods.md.j2", **quality_reports.read_all(results))
+    writer.write("methods.md", "methods.md.j2", outdated=outdated(store), **quality_reports.read_all(results))
     writer.write("glossary.md", "glossary.md.j2", glossary=glossary())
     _write_findings(writer, rendered.pages)
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from generators.base import code
+from generators.base import digests
 from generators.base.cache import key
 from generators.base.errors import AtlasError
 from generators.base.plain import as_compact_json
@@ -131,7 +131,7 @@ def _svg(made_from: Sequence[object], draw: Callable[[], Any], staging: Staging)
         with _nothing_collected():
             return svg.svg(draw())
 
-    return staging.cache.get_or_make(key(*made_from, code.digest(svg.__name__), ending=".svg"), make)
+    return staging.cache.get_or_make(key(*made_from, digests.of_drawing(), ending=".svg"), make)
 
 
 @contextmanager
@@ -150,7 +150,7 @@ def _made_from(judged: JudgedFinding, figure: Figure) -> tuple[str, ...]:
     """Return the digest of what is drawn, which figure it is, and the digest of the code that draws."""
     finding: Any = judged.finding
     measured = judged.stored.digest() if judged.stored else ""
-    return measured, figure.name, code.digest(finding.figures.__module__)
+    return measured, figure.name, digests.of_drawing(f"findings/{finding.name}")
 
 
 def _size(svg: bytes) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from generators.base import code, digests
+from generators.base import digests
 from generators.base.cache import Cache, key
 from generators.base.plain import as_json, canonical_json
 from generators.base.sentences import many
@@ -154,7 +154,7 @@ def _figure(page: ModelPage) -> Figure | None:
 def _drawn(card: Card, cache: Cache, figure: Figure | None = None, shown: Path | None = None) -> bytes:
     """Return a card's picture; `shown` is its figure as the page has it, by which a changed one is known."""
     of_figure = "" if shown is None else digests.of_folder(shown)
-    name = key(canonical_json(asdict(card)), code.digest(cards.__name__), of_figure, ending=".png")
+    name = key(canonical_json(asdict(card)), digests.of_drawing(), of_figure, ending=".png")
     return cache.get_or_make(name, lambda: cards.png(card, None if figure is None else figure.draw))
 
 

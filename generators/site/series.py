@@ -8,7 +8,6 @@ from typing import Any
 
 import jinja2
 
-from generators.base import code
 from generators.checkpoint.registry import Model, Place, Registry, Series
 from generators.compute.judged import judged_model
 from generators.compute.results import Store
@@ -265,7 +264,7 @@ def _line(row: Along, finding: Finding[Any]) -> VerdictLine | None:
 
 
 def _drawn(one: SeriesPage, name: str, draw: Any, drawn_from: tuple[Any, ...], staging: Staging) -> DrawnFile:
-    made_from = name, drawn_from, code.digest(along.__name__)
+    made_from = name, drawn_from
     return drawn(f"figures/series/{one.series.name}/{name}", made_from, partial(draw, *drawn_from), staging)
 
 

@@ -1,5 +1,6 @@
 """Token log-frequencies and where they come from, best source first."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,8 @@ class TokenFrequency:
 
     `log_frequency` is log(count + 1) or a log of relative frequency, NaN for tokens that the source lacks;
     `coverage` is the share of tokens that it has. `label` is how a page names the source. A `proxy` is
-    not a frequency but correlates with it (the token index).
+    not a frequency but correlates with it (the token index). `made_from` is what decides the numbers, as integers and
+    digests: their last digits depend on the processor.
     """
 
     source: str
@@ -29,6 +31,7 @@ class TokenFrequency:
     log_frequency: Float[Array, " V"]
     coverage: float
     proxy: bool
+    made_from: tuple[str | int, ...] = ()
 
     @property
     def training_counts(self) -> Int[Array, " V"] | None:
@@ -96,7 +99,8 @@ def read_counts(path: Path, size: int) -> Int[Array, " V"]:
 
 def _counted(source: str, label: str, path: Path, size: int) -> TokenFrequency:
     counts = read_counts(path, size)
-    return TokenFrequency(source, label, np.log1p(counts.astype(np.float64)), 1.0, False)
+    made_from = (source, hashlib.sha256(counts.astype("<i8").tobytes()).hexdigest())
+    return TokenFrequency(source, label, np.log1p(counts.astype(np.float64)), 1.0, False, made_from)
 
 
 def _of_words(vocabulary: ModelVocabulary) -> TokenFrequency:
@@ -114,7 +118,8 @@ def _of_words(vocabulary: ModelVocabulary) -> TokenFrequency:
     release = version("wordfreq")
     label = f"frequencies of English words (wordfreq {release})"
     coverage = float(np.isfinite(frequencies).mean()) if len(frequencies) else 0.0
-    return TokenFrequency("wordfreq", label, np.log(frequencies), coverage, False)
+    made_from = ("wordfreq", release, vocabulary.digest)
+    return TokenFrequency("wordfreq", label, np.log(frequencies), coverage, False, made_from)
 
 
 def _word(text: bytes, begins_word: bool) -> str:
@@ -126,4 +131,4 @@ def _word(text: bytes, begins_word: bool) -> str:
 def _index(size: int) -> TokenFrequency:
     label = "token index (a proxy: tokenizers tend to number frequent tokens first)"
     falling = np.arange(0, -size, -1, dtype=np.float64)
-    return TokenFrequency("index", label, falling, 1.0, True)
+    return TokenFrequency("index", label, falling, 1.0, True, ("index", size))

@@ -1,5 +1,6 @@
 """The vocabulary of a model: readable, safe forms of its tokens, their groups, and which contain which."""
 
+import hashlib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,10 +12,11 @@ from jaxtyping import Bool, Int
 from numpy import ndarray as Array
 
 # What kind of text a token is, without its leading space; every token is in one of these.
+BYTE, UNASSIGNED = "byte", "unassigned"
 GROUPS = (
     ("special", "none of the text's own: the tokenizer flags it as special"),
-    ("unassigned", "an id with an embedding for which the tokenizer has no token"),
-    ("byte", "not valid UTF-8: a part of a character"),
+    (UNASSIGNED, "an id with an embedding for which the tokenizer has no token"),
+    (BYTE, "not valid UTF-8: a part of a character"),
     ("control", "nothing to see: white space, control or invisible characters only"),
     ("digits", "digits and other numerals only"),
     ("letters", "Latin letters only"),
@@ -47,6 +49,18 @@ class ModelVocabulary:
     special: Bool[Array, " V"]
     merges: Int[Array, "merges 3"] = field(default_factory=lambda: np.zeros((0, 3), np.int64))
 
+    @cached_property
+    def digest(self) -> str:
+        """Return the SHA-256 of what the tokenizer says: readable forms and names of groups are ours."""
+        digest = hashlib.sha256()
+        for text in self.raw_bytes:
+            digest.update(len(text).to_bytes(4, "little") + text)
+        apart = ([group == kind for group in self.groups] for kind in (BYTE, UNASSIGNED))
+        for flags in (self.marks_space, self.special, *apart):
+            digest.update(np.asarray(flags, bool).tobytes())
+        digest.update(self.merges.astype("<i8").tobytes())
+        return digest.hexdigest()
+
     def containing(self, token_id: int, limit: int) -> tuple[int, ...]:
         """Return up to `limit` longer tokens that contain this one, lowest id first.
 
@@ -64,7 +78,7 @@ class ModelVocabulary:
             return "other"
         if self._differ_by_space(u, v):
             return "leading space"
-        if "byte" in (self.groups[u], self.groups[v]):
+        if BYTE in (self.groups[u], self.groups[v]):
             return "byte or unprintable"
         return _word_pair_group(*(self.raw_bytes[i].removeprefix(b" ").decode() for i in (u, v)))
 
@@ -126,7 +140,7 @@ def assemble(
     return ModelVocabulary(
         raw_bytes=tuple(b"" if t is None else t.text for t in rows),
         readable=tuple(_distinct_forms(rows)),
-        groups=tuple("unassigned" if t is None else _group(t) for t in rows),
+        groups=tuple(UNASSIGNED if t is None else _group(t) for t in rows),
         marks_space=np.array([t is not None and t.marks_space for t in rows], bool),
         special=np.array([t is None or t.special for t in rows], bool),
         merges=made,
@@ -155,7 +169,7 @@ def _group(token: Token) -> str:
     if token.special:
         return "special"
     if token.is_byte or not _is_utf8(token.text):
-        return "byte"
+        return BYTE
     kinds = {_kind(c) for c in token.text.removeprefix(b" ").decode()}
     if len(kinds) > 1:
         kinds.discard("mark")

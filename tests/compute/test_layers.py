@@ -17,7 +17,7 @@ from tests.compute.test_results import MEASURED, TINY, record_of, same_arrays
 from tests.toy_findings import toy
 
 OLD, NEW = content_digest("old"), content_digest("new")
-CODE, OLDER_CODE = content_digest("code"), content_digest("older code")
+TODAY, OLDER = 1, 0  # versions of a finding
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def tracked(tmp_path) -> Store:
     store = Store(tmp_path / "results")
     store.save_model(TINY)
     for name in ("toy", "other"):
-        store.save_finding("tiny", record_of(OLD, name, code=CODE), MEASURED.arrays)
+        store.save_finding("tiny", record_of(OLD, name, version=TODAY), MEASURED.arrays)
     return store
 
 
@@ -51,7 +51,7 @@ def test_what_nobody_computed_here_is_read_below(local, tracked):
 def test_what_is_written_leaves_the_tracked_results_alone(local, tracked):
     before = files_of(tracked.root / "tiny")
     with local.locked("tiny"):
-        local.save_finding("tiny", record_of(NEW, code=CODE), {})
+        local.save_finding("tiny", record_of(NEW, version=TODAY), {})
     assert files_of(tracked.root / "tiny") == before
     assert local.finding("tiny", "toy").key == NEW
     assert local.finding("tiny", "other").key == OLD  # copied: a model is read from one folder
@@ -69,13 +69,13 @@ def test_a_copy_that_was_cut_short_counts_as_none(local, tracked):
     shutil.copy(tracked.root / "tiny" / "toy.json", local.root / "tiny")
     assert local.folder("tiny") == tracked.root / "tiny"
     with local.locked("tiny"):
-        local.save_finding("tiny", record_of(NEW, code=CODE), {})
+        local.save_finding("tiny", record_of(NEW, version=TODAY), {})
     assert local.finding("tiny", "other").key == OLD
 
 
 def test_damage_below_is_found_although_it_is_not_shown(local, tracked):
     with local.locked("tiny"):
-        local.save_finding("tiny", record_of(NEW, code=CODE), {})
+        local.save_finding("tiny", record_of(NEW, version=TODAY), {})
     (tracked.root / "tiny" / "other.json").write_text("{}")
     assert [name for name, _ in verify(local)] == ["tiny"]
 
@@ -91,17 +91,16 @@ def test_up_to_date_results_below_are_not_computed_again(tmp_path):
 
 
 @pytest.fixture
-def measured_by_code(monkeypatch):
+def of_version_one(monkeypatch):
     from generators.compute import verify as room
 
     monkeypatch.setattr(room, "FINDINGS", (toy("toy"), toy("other")))
-    monkeypatch.setattr(room.code, "digest", lambda module: CODE)
 
 
-@pytest.mark.parametrize(("code", "kept"), [(CODE, NEW), (OLDER_CODE, OLD)])
-def test_what_is_moved_replaces_what_is_no_newer(local, tracked, measured_by_code, code, kept):
+@pytest.mark.parametrize(("version", "kept"), [(TODAY, NEW), (OLDER, OLD)])
+def test_what_is_moved_replaces_what_is_no_newer(local, tracked, of_version_one, version, kept):
     with local.locked("tiny"):
-        local.save_finding("tiny", record_of(NEW, code=code), {})
+        local.save_finding("tiny", record_of(NEW, version=version), {})
     assert move(Store(local.root), tracked) == ["tiny/toy"] * (kept == NEW)
     assert tracked.finding("tiny", "toy").key == kept
     assert tracked.finding("tiny", "other").key == OLD
@@ -109,9 +108,9 @@ def test_what_is_moved_replaces_what_is_no_newer(local, tracked, measured_by_cod
     assert list(verify(tracked)) == []
 
 
-def test_what_is_damaged_is_not_moved(local, tracked, measured_by_code):
+def test_what_is_damaged_is_not_moved(local, tracked, of_version_one):
     with local.locked("tiny"):
-        local.save_finding("tiny", record_of(NEW, code=CODE), {})
+        local.save_finding("tiny", record_of(NEW, version=TODAY), {})
     (local.root / "tiny" / "toy.json").write_text("{}")
     with pytest.raises(InputError, match="damaged"):
         move(Store(local.root), tracked)

@@ -117,7 +117,7 @@ def test_other_settings_another_entry_and_other_counts_are_looked_at(place, look
 
 def test_other_code_is_looked_at(place, looked_at, monkeypatch):
     asked(place)
-    monkeypatch.setattr(reconcile, "_code", lambda: "other code")
+    monkeypatch.setattr(reconcile.digests, "of_code", lambda: "other code")
     asked(place)
     assert len(looked_at) == 2
 

@@ -55,12 +55,12 @@ TINY = ModelRecord(
 )
 
 
-def record_of(key: str, finding: str = "toy", code: str | None = None) -> StoredFinding:
+def record_of(key: str, finding: str = "toy", version: int | None = 1) -> StoredFinding:
     return StoredFinding(
         finding=finding,
         status="computed",
         key=key,
-        code=code,
+        version=version,
         computed_on="2026-01-02",
         tensors={"position_embedding": TensorEntry(name="wpe", shape=(64, 24), dtype="F32", sha256=OLD)},
         metrics=plain(MEASURED.metrics),
@@ -500,16 +500,15 @@ def test_a_result_edited_by_hand_is_not_judged(store, computed):
 # The better of two stores
 
 
-CODE, OLDER_CODE = content_digest("code"), content_digest("older code")
+TODAY, OLDER = 1, 0  # versions of a finding
 
 
 @pytest.fixture
 def other(tmp_path, monkeypatch) -> Store:
-    """Return another store; the atlas's one finding is `toy`, measured by CODE."""
+    """Return another store; the atlas's one finding is `toy`, of version TODAY."""
     from generators.compute import verify as room
 
     monkeypatch.setattr(room, "FINDINGS", (toy("toy"),))
-    monkeypatch.setattr(room.code, "digest", lambda module: CODE)
     store = Store(tmp_path / "cache")
     store.save_model(TINY)
     return store
@@ -524,19 +523,19 @@ def result_after(kept: Store, other: Store) -> str | None:
 @pytest.mark.parametrize(
     ("ours", "theirs", "taken"),
     [
-        (None, CODE, True),
-        (None, OLDER_CODE, True),
-        (OLDER_CODE, CODE, True),
-        (CODE, CODE, False),
-        (CODE, OLDER_CODE, False),
-        (OLDER_CODE, OLDER_CODE, False),
+        (None, TODAY, True),
+        (None, OLDER, True),
+        (OLDER, TODAY, True),
+        (TODAY, TODAY, False),
+        (TODAY, OLDER, False),
+        (OLDER, OLDER, False),
     ],
 )
 def test_what_is_missing_or_older_is_taken_over(store, other, ours, theirs, taken):
     store.save_model(TINY)
-    if ours:
-        store.save_finding("tiny", record_of(OLD, code=ours), MEASURED.arrays)
-    other.save_finding("tiny", record_of(NEW, code=theirs), {"more": np.ones(3)})
+    if ours is not None:
+        store.save_finding("tiny", record_of(OLD, version=ours), MEASURED.arrays)
+    other.save_finding("tiny", record_of(NEW, version=theirs), {"more": np.ones(3)})
     assert (result_after(store, other) == NEW) == taken
     assert list(verify(store)) == []
 
@@ -545,12 +544,12 @@ def test_what_is_missing_or_older_is_taken_over(store, other, ours, theirs, take
     ("key", "day", "taken"),
     [(NEW, "2026-01-03", True), (NEW, "2026-01-02", False), (NEW, "2026-01-01", False), (OLD, "2026-01-03", False)],
 )
-def test_of_two_results_by_the_same_code_the_later_one_is_taken_if_it_is_of_other_weights(
+def test_of_two_results_of_one_version_the_later_one_is_taken_if_it_is_of_other_weights(
     store, other, key, day, taken
 ):
     store.save_model(TINY)
-    store.save_finding("tiny", record_of(OLD, code=CODE), MEASURED.arrays)
-    theirs = record_of(key, code=CODE).model_copy(update={"computed_on": day})
+    store.save_finding("tiny", record_of(OLD, version=TODAY), MEASURED.arrays)
+    theirs = record_of(key, version=TODAY).model_copy(update={"computed_on": day})
     other.save_finding("tiny", theirs, MEASURED.arrays)
     assert adopt(store, other) == ["tiny/toy"] * taken
 
@@ -561,27 +560,27 @@ def test_why_nothing_was_measured_is_taken_over_in_the_words_of_the_other(store,
         where.save_finding("tiny", StoredFinding(finding="toy", status="missing", reason=reason), {})
     assert adopt(store, other) == ["tiny/toy"]
     assert adopt(store, other) == []
-    other.save_finding("tiny", record_of(OLD, code=OLDER_CODE), MEASURED.arrays)
+    other.save_finding("tiny", record_of(OLD, version=OLDER), MEASURED.arrays)
     assert adopt(store, other) == []
 
 
 def test_a_damaged_result_is_replaced_and_never_taken(store, other):
     for where, key in ((store, OLD), (other, NEW)):
         where.save_model(TINY)
-        where.save_finding("tiny", record_of(key, code=CODE), MEASURED.arrays)
+        where.save_finding("tiny", record_of(key, version=TODAY), MEASURED.arrays)
     damage(other.root / "tiny" / "toy.json", "bit")
     assert result_after(store, other) == OLD
     store.remove_finding("tiny", "toy")
     assert result_after(store, other) is None
-    store.save_finding("tiny", record_of(OLD, code=CODE), MEASURED.arrays)
-    other.save_finding("tiny", record_of(NEW, code=OLDER_CODE), MEASURED.arrays)
+    store.save_finding("tiny", record_of(OLD, version=TODAY), MEASURED.arrays)
+    other.save_finding("tiny", record_of(NEW, version=OLDER), MEASURED.arrays)
     damage(store.root / "tiny" / "toy.json", "bit")
     assert result_after(store, other) == NEW
     assert list(verify(store)) == []
 
 
 def test_a_model_that_only_the_other_has_is_taken_whole(store, other):
-    other.save_finding("tiny", record_of(NEW, code=CODE), MEASURED.arrays)
+    other.save_finding("tiny", record_of(NEW, version=TODAY), MEASURED.arrays)
     assert adopt(store, other) == ["tiny/toy"]
     assert store.model("tiny") == TINY
     same_arrays(store.arrays("tiny", store.finding("tiny", "toy")), MEASURED.arrays)

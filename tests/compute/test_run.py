@@ -354,14 +354,6 @@ def test_the_key_changes_with_the_table_that_says_how_a_tensor_is_read(tmp_path,
     assert key_of(tmp_path, store) != before
 
 
-def test_the_key_changes_with_the_code_that_measures(tmp_path, store, monkeypatch):
-    from generators.base import code
-
-    before = key_of(tmp_path, store)
-    monkeypatch.setattr(code, "digest", lambda module: "0" * 64)
-    assert key_of(tmp_path, store) != before
-
-
 def test_special_tokens_named_beside_the_tokenizer_change_what_reads_tokens(tmp_path, store, findings):
     """What a vocabulary says depends on files that only some readers look at: its content counts, not their list."""
     findings(toy("tokens", uses=(TOKENS,)), toy("weights"))

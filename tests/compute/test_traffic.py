@@ -237,7 +237,7 @@ def test_in_a_store_whose_results_are_the_same_but_from_a_folder_that_is_remembe
     assert len(remembered.asked) == 1
 
 
-@pytest.mark.parametrize("change", ["commit", "entry", "code", "library", "memory", "result"])
+@pytest.mark.parametrize("change", ["commit", "entry", "declared", "library", "memory", "result"])
 def test_where_anything_changed_it_is_opened(remembered, store, monkeypatch, change):
     fields = {}
     if change == "commit":
@@ -247,16 +247,15 @@ def test_where_anything_changed_it_is_opened(remembered, store, monkeypatch, cha
     elif change == "result":
         store.remove_finding("tiny", "gains")
     else:
-        reconcile._code_for_hub.cache_clear()
-        digest = reconcile.code.digest
+        reconcile._here.cache_clear()
         place, other = {
-            "code": ("generators.base.code.digest", lambda name: f"{digest(name)}, changed"),
+            "declared": ("generators.base.digests.of_files", lambda paths, root: "changed"),
             "library": ("generators.compute.reconcile._version", lambda name: "0"),
             "memory": ("generators.compute.memory.of_machine", lambda: 1 << 40),
         }[change]
         monkeypatch.setattr(place, other)
     computed_all(store, **fields)
-    reconcile._code_for_hub.cache_clear()
+    reconcile._here.cache_clear()
     assert any(asked.path.endswith(WEIGHTS) for asked in remembered.asked)
 
 

@@ -79,7 +79,7 @@ class StandIn:
     def affordable(self, count: int, length: int, passes: float) -> int:
         return min(count, self._affords)
 
-    def windows(self, count: int, seed: int, passes: float = 1.0) -> TextWindows:
+    def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> TextWindows:
         return self.text.windows(self.affordable(count, self._length, passes), self._length, seed)
 
     def encode(self, text: str) -> tuple[int, ...]:

@@ -14,7 +14,6 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import get_type_hints, is_typeddict
 
 from generators.base.architecture import Architecture, Buckets, Rotary
-from generators.base.code import PACKAGE, modules_in
 from generators.base.plain import plain
 from generators.compute.judged import read_metrics
 from generators.findings import FINDINGS, plantings
@@ -307,17 +306,6 @@ def test_declarations_mean_something(finding):
     there = set().union(*(inputs.weights for inputs in scenes().values()))
     for role in wanted:
         assert role in CAPABILITIES or set(roles((role,), LAYERS)) & there, role
-
-
-@every_finding
-def test_measuring_knows_no_disk_no_page_and_no_drawing(finding):
-    ours = ("generators.base.", "generators.maths.", f"generators.findings.{finding.name}.")
-    modules = "inputs measured nonconstant_rows nulls positional running sizes token_cells"
-    shared = {f"generators.findings.{name}" for name in modules.split()}
-    ours = (*ours, *(f"generators.findings.{other}." for other in finding.asks_about))
-    for module in modules_in(PACKAGE, finding.measure.__module__):
-        assert module in shared or module.startswith(ours), module
-        assert not module.endswith(".facts"), "what pages take from a finding makes nothing be measured again"
 
 
 def test_findings_are_distinguished():

@@ -12,6 +12,7 @@ FINDING = Finding(
     name="anchor",
     title="The first token as an anchor",
     order=134,
+    version=1,
     needs=(RUN,),
     uses=("position_embedding",),
     config=("n_layer", "n_head", "d_model", "causal"),

@@ -13,6 +13,7 @@ FINDING = Finding(
     name="attention",
     title="Attention",
     order=40,
+    version=1,
     needs=("position_embedding", *(f"blocks.*.attn.{name}" for name in "qkvo")),
     uses=(
         *positional.ROLES,

@@ -13,6 +13,7 @@ FINDING = Finding(
     name="blurred",
     title="Blurred positions",
     order=42,
+    version=1,
     needs=("position_embedding", "blocks.*.attn.q", "blocks.*.attn.k"),
     uses=positional.ROLES,
     config=positional.CONFIG,

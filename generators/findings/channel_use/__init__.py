@@ -12,6 +12,7 @@ FINDING = Finding(
     name="channel_use",
     title="Use of channels",
     order=140,
+    version=1,
     needs=(RUN, "token_embedding"),
     uses=("position_embedding", "blocks.*.ln2.gain", FREQUENCIES),
     config=("n_layer", "d_model", "post_norm"),

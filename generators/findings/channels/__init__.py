@@ -12,6 +12,7 @@ FINDING = Finding(
     name="channels",
     title="Channels",
     order=20,
+    version=2,
     needs=("position_embedding",),
     uses=("token_embedding",),
     metrics=measure.ChannelsMetrics,

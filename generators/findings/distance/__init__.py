@@ -9,6 +9,7 @@ FINDING = Finding(
     name="distance",
     title="Attention by distance",
     order=122,
+    version=1,
     needs=(RUN,),
     uses=("position_embedding",),
     config=("n_head", "causal", "windows", "positions"),

@@ -12,6 +12,7 @@ FINDING = Finding(
     name="frequency",
     title="Frequency",
     order=60,
+    version=2,
     needs=("token_embedding",),
     uses=("blocks.*.ln2.gain", TOKENS, FREQUENCIES),
     config=("n_layer",),

@@ -11,6 +11,7 @@ FINDING = Finding(
     name="gains",
     title="Gains",
     order=30,
+    version=1,
     needs=("blocks.*.ln2.gain",),
     uses=("blocks.*.ln1.gain", "position_embedding", "token_embedding"),
     config=("n_layer",),

@@ -118,7 +118,7 @@ def _gains(inputs: Inputs, norm: Norm) -> dict[int, Float[Array, " d"]]:
 
 
 def _position_std(weights: Weights) -> Float[Array, " d"] | None:
-    if "position_embedding" not in weights:
+    if len(weights.get("position_embedding", ())) < 2:
         return None
     return np.asarray(weights["position_embedding"], np.float64)[1:].std(axis=0)
 
@@ -172,7 +172,7 @@ def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights, 
     rng = np.random.default_rng(SEED)
     first, every = gains["ln1"].get(0), np.stack(list(gains["ln2"].values()))
     down = topped = None
-    if first is not None and np.ptp(first) and "position_embedding" in weights:
+    if first is not None and np.ptp(first) and len(weights.get("position_embedding", ())) > 1:
         P = np.asarray(weights["position_embedding"], np.float64)[1:]
         energies = np.linalg.svd(P - P.mean(axis=0), compute_uv=False) ** 2
         turned = channel_variances(energies, len(first), DRAWS, rng)

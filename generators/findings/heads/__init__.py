@@ -13,6 +13,7 @@ FINDING = Finding(
     name="heads",
     title="Heads on text",
     order=120,
+    version=1,
     needs=(RUN,),
     uses=("position_embedding", "blocks.*.attn.q", "blocks.*.attn.k", *positional.ROLES),
     config=positional.CONFIG,

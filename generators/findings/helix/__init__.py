@@ -11,6 +11,7 @@ FINDING = Finding(
     name="helix",
     title="Helix",
     order=10,
+    version=1,
     needs=("position_embedding",),
     uses=("token_embedding",),
     config=("positions",),

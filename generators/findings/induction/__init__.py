@@ -11,6 +11,7 @@ FINDING = Finding(
     name="induction",
     title="Heads that copy",
     order=124,
+    version=1,
     needs=(RUN,),
     config=("n_ctx", "n_head", "causal"),
     metrics=measure.InductionMetrics,

@@ -13,6 +13,7 @@ FINDING = Finding(
     name="outliers",
     title="Outliers",
     order=90,
+    version=1,
     needs=("token_embedding",),
     uses=("position_embedding", TOKENS, FREQUENCIES),
     config=("tied",),

@@ -12,6 +12,7 @@ FINDING = Finding(
     name="position_line",
     title="Positions become a line",
     order=132,
+    version=1,
     needs=(RUN,),
     uses=("blocks.*.ln1.gain", "blocks.*.ln2.gain"),
     config=("n_layer", "d_model", "post_norm"),

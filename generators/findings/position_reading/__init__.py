@@ -11,6 +11,7 @@ FINDING = Finding(
     name="position_reading",
     title="Position reading",
     order=44,
+    version=1,
     needs=("position_embedding", "blocks.0.attn.q", "blocks.0.attn.k"),
     uses=("blocks.0.ln1.gain", "embedding_norm.gain"),
     config=("n_head", "n_kv_head", "norm", "causal"),

@@ -11,6 +11,7 @@ FINDING = Finding(
     name="position_scheme",
     title="How positions are known",
     order=5,
+    version=1,
     needs=(),
     uses=("position_embedding", "blocks.0.attn.relative_bias"),
     config=("positions", "n_ctx", "n_layer", "n_head", "d_head", "causal", "rotary", "slopes", "buckets", "windows"),

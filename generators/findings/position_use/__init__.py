@@ -14,6 +14,7 @@ FINDING = Finding(
     name="position_use",
     title="Use of positions",
     order=110,
+    version=1,
     needs=(RUN,),
     uses=("position_embedding",),
     metrics=measure.PositionUseMetrics,

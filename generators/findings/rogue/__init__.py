@@ -12,6 +12,7 @@ FINDING = Finding(
     name="rogue",
     title="Rogue channels",
     order=136,
+    version=1,
     needs=(RUN,),
     uses=("token_embedding", "blocks.*.ln2.gain", FREQUENCIES),
     config=("n_layer", "d_model"),

@@ -13,6 +13,7 @@ FINDING = Finding(
     name="rotary_use",
     title="Use of rotations",
     order=114,
+    version=1,
     needs=(RUN,),
     uses=(
         "blocks.*.attn.q",
@@ -30,5 +31,4 @@ FINDING = Finding(
     facts=facts.FACTS,
     signature="rotary-damage",
     passes=measure.PASSES,
-    splits=True,
 )

@@ -32,7 +32,8 @@ FEW_WINDOWS = 4  # for random pairs, whose costs are compared with one another
 STEPS = 8  # of the number of pairs
 SETS, CLAIM_SETS = 5, 199  # random sets of each size, and of the sizes that claims are about
 FEWEST_SETS = 400  # that differ; of fewer, most would be drawn
-PASSES = 18 * WINDOWS + (2 * CLAIM_SETS + 6 * SETS) * FEW_WINDOWS
+RANDOM_PASSES = (2 * CLAIM_SETS + 6 * SETS) * FEW_WINDOWS
+PASSES = 18 * WINDOWS + RANDOM_PASSES
 PERMUTATIONS = 999  # of heads within their layers
 OUTLIER = 3.0  # times the median length of a head's pairs
 
@@ -121,7 +122,7 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
     order = speeds(arch)
     if len(order) < 2:
         raise NotApplicableError("A single pair of channels turns: there are none to choose from.")
-    windows = run.windows(WINDOWS, SEED, PASSES / WINDOWS)
+    windows = run.windows(WINDOWS, SEED, PASSES / WINDOWS, RANDOM_PASSES)
     many, few = _Turning(run, windows), _Turning(run, first_windows(windows, FEW_WINDOWS))
     steps = sorted({round(len(order) * step / STEPS) for step in range(1, STEPS)} - {0, len(order)})
     claimed = {three_quarters(len(order)), len(order) // 2}

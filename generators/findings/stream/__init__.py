@@ -12,6 +12,7 @@ FINDING = Finding(
     name="stream",
     title="Positions in the stream",
     order=130,
+    version=2,
     needs=(RUN,),
     uses=("position_embedding",),
     config=("n_layer", "d_model"),

@@ -16,7 +16,7 @@ from generators.findings.stream.removed import MeanRemoved, mean_removed
 from generators.maths.curve import principal_scores
 from generators.maths.ranks import pearson
 from generators.maths.resampling import chance, jackknife
-from generators.maths.spectra import energy_share, right_singular_vectors, subspace_size, variance_ratio
+from generators.maths.spectra import energy_share, right_singular_vectors, signed, subspace_size, variance_ratio
 from generators.maths.turning import look_back, offsets, planes, winding
 
 WINDOWS = 256
@@ -125,9 +125,11 @@ def measure(inputs: Inputs) -> Measurements[StreamMetrics]:
 
 
 def _basis(inputs: Inputs) -> Float[Array, "d k"] | None:
-    """Return the leading directions of P; None if there is no P, or if its rows are equal."""
+    """Return the leading directions of P; None without P, if its rows are equal, or in other channels."""
     P = nonconstant_positions(inputs.weights)
-    return None if P is None else right_singular_vectors(P, subspace_size(*P.shape))
+    if P is None or P.shape[1] != inputs.architecture.d_model:
+        return None
+    return right_singular_vectors(P, subspace_size(*P.shape))
 
 
 def _stage(layer: int, moments: Moments, basis: Float[Array, "d k"] | None) -> tuple[StageRow, Float[Array, "m 3"]]:
@@ -190,6 +192,7 @@ def _chance(moments: Moments) -> Incoherence:
     rng = np.random.default_rng(SEED)
     # Turning acts on the span alone: random orthonormal directions take the place of its own.
     u, s, _ = np.linalg.svd(positions, full_matrices=False)
+    u *= signed(u.T)
     nonzero = s > s[0] * 1e-12 if len(s) and s[0] > 0 else np.zeros(len(s), bool)
     span = u[:, nonzero] * s[nonzero]
     drawn = []

@@ -12,6 +12,7 @@ FINDING = Finding(
     name="subspaces",
     title="Subspaces",
     order=50,
+    version=1,
     needs=("position_embedding", "token_embedding"),
     metrics=measure.SubspacesMetrics,
     measure=measure.measure,

@@ -12,6 +12,7 @@ FINDING = Finding(
     name="token_svd",
     title="Token SVD",
     order=70,
+    version=1,
     needs=("token_embedding",),
     uses=("position_embedding", TOKENS),
     metrics=measure.TokenSvdMetrics,

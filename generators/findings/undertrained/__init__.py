@@ -12,6 +12,7 @@ FINDING = Finding(
     name="undertrained",
     title="Under-trained tokens",
     order=150,
+    version=1,
     needs=(RUN, "token_embedding"),
     uses=(TOKENS, FREQUENCIES),
     config=("tied", "causal"),

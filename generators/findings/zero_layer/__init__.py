@@ -13,6 +13,7 @@ FINDING = Finding(
     name="zero_layer",
     title="Zero layers",
     order=80,
+    version=1,
     needs=("token_embedding",),
     uses=("unembedding", "position_embedding", "final_norm.gain", "final_norm.bias", TOKENS, FREQUENCIES),
     config=("tied", "norm", "norm_eps", "embedding_scale"),
