@@ -26,7 +26,7 @@ define installed
 	touch $@
 endef
 
-.PHONY: site paper render test test-shapes lint hooks bench large demo-model stdlib-family test-training nulls planted changed oracle lookalikes untabled fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
+.PHONY: site paper render test test-shapes lint hooks bench large demo-model stdlib-family test-training stored nulls planted changed oracle lookalikes untabled fuzz crash reproducible many lighthouse cluster-test sbom verify adopt serve pins clean
 
 site: $(VENV)/.site ## compute what is not known yet and build the site into site/
 	$(BIN)/atlas build
@@ -72,6 +72,9 @@ test-training: $(TRAIN)/.train ## the tests of these trainings, which need PyTor
 
 cluster-test: $(CLUSTER)/.cluster ## the tests of --scheduler: a Dask scheduler and two workers here, one of them killed
 	$(CLUSTER)/bin/python -m pytest -m cluster tests/compute/test_cluster.py $(PYTEST_ARGS)
+
+stored: $(VENV)/.dev ## findings that run a model, measured anew and compared with what git keeps; STORED_ARGS="--write", say
+	$(BIN)/python -m tests.stored $(STORED_ARGS)
 
 nulls: $(VENV)/.dev ## how often each claim holds where there is nothing to find; writes results/nulls.json
 	$(BIN)/python -m tests.nulls $(NULLS_ARGS)

@@ -294,5 +294,4 @@ def test_a_sentencepiece_model_is_fetched_and_used(fake, tmp_path):
     model = open_model(Model(name="m", title="M", sources=(HubSource(hub="owner/tiny"),)), Places(hub=Hub()))
     assert model.why_no_run is None
     assert "tokenizer.model" in model.depends_on(RUN)["files"]
-    assert "sentencepiece" in model.depends_on(RUN)["libraries"]
     assert len(set(model.run.windows(40, 0).ids.ravel())) > run_text.FEWEST_TOKENS

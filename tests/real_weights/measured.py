@@ -1,7 +1,7 @@
 """Findings of real weights, measured in this process when a test first asks for one, and what tests read in them.
 
-`tests/test_real_weights.py` computes two models anew and compares them with what git keeps. Of these, a finding that
-git keeps under the key that it has today isn't measured here once more.
+`tests/test_stored_numbers.py` measures two models anew and compares them with what git keeps. Of these, a finding
+that git keeps under the key that it has today isn't measured here once more.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,7 @@ from generators.findings.judging import Claim
 from generators.findings.measured import Measurements
 from tests.conftest import ROOT
 
-COMPARED = ("gpt2", "all-minilm-l6-v2")  # by tests/test_real_weights.py
+COMPARED = ("gpt2", "all-minilm-l6-v2")  # by tests/test_stored_numbers.py
 
 
 @dataclass(frozen=True)
