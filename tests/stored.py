@@ -1,4 +1,4 @@
-"""`make stored`: findings that run a model, measured anew and compared with what git keeps; writes results/stored.json.
+"""`make stored`: findings that run a model, measured anew and compared with what git keeps: results/stored.json.
 
 How far a number may move follows from what instruction sets do: each finding is measured with those of this processor
 and, in a process of its own, without them (ATEN_CPU_CAPABILITY=default).

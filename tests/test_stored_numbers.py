@@ -4,6 +4,7 @@ Findings about weights are measured here; `make stored` measures those that run 
 """
 
 import math
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -39,6 +40,7 @@ OF_SCALE_ONE = re.compile(r"rho|correlation|dials_down|share|error|overlap|cosin
 # Directions without a sign, and planes without a first axis: only lengths are compared.
 SIGNLESS, PLANES = ("reduced_scores", "reduced_along_mean", "reduced_heads"), ("planes",)
 LONG_S = 36_000.0
+THREADS = int(os.environ["OPENBLAS_NUM_THREADS"])
 WPE_SHA256 = "29c69587e2af826b7c159c38620a32e549a925e6d9a0dc37cb563f377f5be772"
 Numbers = dict[str, Any]  # by path
 
@@ -50,10 +52,10 @@ def opened(name: str) -> Opened:
     return open_model(model, Places(MODELS_DIRS))
 
 
-def measured(finding: Finding[Any], name: str, threads: int = 1) -> dict[str, Any] | None:
+def measured(finding: Finding[Any], name: str) -> dict[str, Any] | None:
     """Measure a finding anew, in the form in which it is stored; None where the model has no such thing."""
     try:
-        with threadpool_limits(threads):
+        with threadpool_limits(THREADS):
             found = finding.measure(inputs(finding, opened(name)))
     except NotApplicableError:
         return None
