@@ -115,9 +115,8 @@ def moved(now: dict[str, Any], before: dict[str, Any], tolerance: float = TOLERA
             lines += [] if near else [f"{part}{path}: {one} was {other}"]
     lines += [f"array {name} is in one only" for name in now["arrays"].keys() ^ before["arrays"].keys()]
     both = now["arrays"].keys() & before["arrays"].keys()
-    return sorted(lines) + [
-        name for name in sorted(both) if not same(name, now["arrays"][name], before["arrays"][name])
-    ]
+    lines += [f"array {name}" for name in both if not same(name, now["arrays"][name], before["arrays"][name])]
+    return sorted(lines)
 
 
 def same(name: str, one: np.ndarray, other: np.ndarray) -> bool:
