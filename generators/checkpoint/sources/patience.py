@@ -19,7 +19,7 @@ from generators.base import notices
 
 CONNECT_S = 5.0  # for each address of a server
 FIRST_ANSWER_S = 8.0
-FEW_TRIES = 3  # of a server that hasn't answered yet, or was given up last
+FEW_TRIES = 2  # of a server that hasn't answered yet, or was given up last
 TRIES = 8  # of any other: a minute, or longer where it asks for that
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 15.0
 LONGEST_ASKED_S, WINDOW_S = 60.0, 300.0  # longest wait that a server can ask for; in a rate limit of the hub
