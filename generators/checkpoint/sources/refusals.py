@@ -11,11 +11,12 @@ def refusal(response: Any, hub_id: str, what: str) -> str:
 
     The hub answers 401 where a token is missing, wrong or expired, and 403 where it is right but doesn't suffice.
     """
-    from huggingface_hub import constants, get_token
+    from huggingface_hub import constants
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]  # exported, but lazily
 
     page, code, status = f"{constants.ENDPOINT}/{hub_id}", response.headers.get("x-error-code"), response.status_code
     said = response.headers.get("x-error-message", "")
-    has_token = get_token() is not None
+    has_token = "authorization" in build_hf_headers()
     if status == 401 and has_token:
         return (
             f"The hub doesn't accept {_token()}: it is wrong or has expired, so {page} can't be read. Make a new one "
