@@ -5,16 +5,15 @@ import os
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from generators.base.errors import InputError, WeightsUnavailableError
-from generators.checkpoint.sources import Hub, caches
+from generators.checkpoint.sources import caches
 from generators.checkpoint.sources.tensor_cache import TensorCache
 from generators.cli import app
-from tests.checkpoint.test_hub import opened, published
-from tests.checkpoints import WEIGHTS, tensors_of
+from tests.checkpoint.test_hub import is_whole, opened, published
+from tests.checkpoints import WEIGHTS
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 READ_ONLY = OSError(errno.EROFS, "Read-only file system")
@@ -45,7 +44,10 @@ def refuse_to_write(monkeypatch, under: Path, error: OSError) -> None:
     monkeypatch.setattr("io.open", opening)
 
 
-@pytest.mark.parametrize("error", [FULL, READ_ONLY], ids=["full", "read-only"])
+EITHER = pytest.mark.parametrize("error", [FULL, READ_ONLY], ids=["full", "read-only"])
+
+
+@EITHER
 @pytest.mark.parametrize("prefetched", [False, True])
 def test_a_cache_of_tensors_that_cannot_be_written_is_a_warning(
     fake, tmp_path, monkeypatch, lines, error, prefetched
@@ -56,21 +58,20 @@ def test_a_cache_of_tensors_that_cannot_be_written_is_a_warning(
         checkpoint = opened()
         if prefetched:
             checkpoint.prefetch(list(checkpoint))
-        np.testing.assert_array_equal(checkpoint["position_embedding"], tensors_of("gpt2")["wpe.weight"])
+        is_whole(checkpoint)
         assert checkpoint["token_embedding"].size
-    said = f"The cache {tmp_path / 'cache'} can't be written ({error.strerror}); what it can't store is read from the"
-    assert lines == [f"{said} hub each time."]
+    (line,) = lines
+    assert f"{tmp_path / 'cache'} can't be written ({error.strerror})" in line
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
-    np.testing.assert_array_equal(opened()["position_embedding"], tensors_of("gpt2")["wpe.weight"])
+    is_whole(opened())
 
 
-def test_a_cache_of_tensors_that_can_only_be_read_is_read(fake, tmp_path, monkeypatch, lines):
+def test_a_cache_of_tensors_that_can_only_be_read_is_read(fake, tmp_path, monkeypatch):
     published(fake)
-    hub = Hub()
-    first = opened(hub=hub)["position_embedding"]
+    is_whole(opened())
     sent = fake.sent
     refuse_to_write(monkeypatch, tmp_path / "cache", READ_ONLY)
-    np.testing.assert_array_equal(opened(hub=hub)["position_embedding"], first)
+    is_whole(opened())
     assert fake.sent == sent
 
 
@@ -84,32 +85,27 @@ def test_what_finds_no_room_on_the_disk_is_not_fetched_beforehand(fake, monkeypa
     assert checkpoint.traffic.fetched == before
 
 
-@pytest.mark.parametrize("error", [FULL, READ_ONLY], ids=["full", "read-only"])
+@EITHER
 def test_small_files_need_no_cache_of_the_hub_s_client(fake, tmp_path, monkeypatch, lines, error):
     published(fake)
     refuse_to_write(monkeypatch, tmp_path / "client-cache", error)
-    np.testing.assert_array_equal(opened()["position_embedding"], tensors_of("gpt2")["wpe.weight"])
-    assert lines == [
-        f"The hub client's cache {tmp_path / 'client-cache'} can't be written ({error.strerror}); small files are "
-        "kept for this run only."
-    ]
+    is_whole(opened())
+    (line,) = lines
+    assert f"{tmp_path / 'client-cache'} can't be written ({error.strerror})" in line
 
 
-def test_a_whole_file_that_cannot_be_stored_is_one_model_s_sentence(fake, tmp_path, monkeypatch, lines):
+def test_a_whole_file_that_cannot_be_stored_is_one_model_s_sentence(fake, tmp_path, monkeypatch):
     published(fake)
     published(fake, "owner/other")
     checkpoint = opened()
     with monkeypatch.context() as patched:
         refuse_to_write(patched, tmp_path / "client-cache", FULL)
-        with pytest.raises(WeightsUnavailableError) as error:
+        said = rf"{WEIGHTS} of owner/tiny can't be stored in .*client-cache \(No space left .*HF_HOME"
+        with pytest.raises(WeightsUnavailableError, match=said):
             checkpoint.prefetch(list(checkpoint), whole=True)
-        assert opened("owner/other")["position_embedding"].size
-    assert str(error.value) == (
-        f"{WEIGHTS} of owner/tiny can't be stored in {tmp_path / 'client-cache'} (No space left on device). "
-        "`atlas cache` shows what can be removed; HF_HOME can name a folder on another disk."
-    )
+        is_whole(opened("owner/other"))
     checkpoint.prefetch(list(checkpoint), whole=True)
-    assert checkpoint["position_embedding"].size
+    is_whole(checkpoint)
 
 
 # What is shown and removed
@@ -144,36 +140,28 @@ def run(*arguments: str) -> str:
 
 def test_both_caches_are_shown_with_their_sizes_and_what_empties_them(both, tmp_path):
     shown = run()
-    assert f"the atlas's: 3 tensors, 0 notes\t300 bytes\t{tmp_path / 'cache'}\n" in shown
-    assert "the hub client's: files of 2 models\t" in shown
-    assert f"\t{tmp_path / 'client-cache'}\n" in shown
+    assert f"3 tensors, 0 notes\t300 bytes\t{tmp_path / 'cache'}\n" in shown
+    assert "files of 2 models\t" in shown and f"\t{tmp_path / 'client-cache'}\n" in shown
     assert "owner/first: " in shown and "days ago" in shown
     assert "atlas cache --prune" in shown and "hf cache rm model/OWNER/NAME" in shown
 
 
 def test_caches_that_are_not_there_are_empty(fake, tmp_path):
     shown = run()
-    assert f"the atlas's: 0 tensors, 0 notes\t0 bytes\t{tmp_path / 'cache'}\n" in shown
-    assert f"the hub client's: files of 0 models\t0 bytes\t{tmp_path / 'client-cache'}\n" in shown
+    assert f"0 tensors, 0 notes\t0 bytes\t{tmp_path / 'cache'}\n" in shown
+    assert f"files of 0 models\t0 bytes\t{tmp_path / 'client-cache'}\n" in shown
 
 
-def test_pruning_removes_tensors_that_were_unused_longest_and_nothing_of_the_hub_s_client(both):
-    shown = run("--prune", "250B")
-    assert names(both) == "bc"
-    assert f"Removing from {both.folder}: 1 tensor, 100 bytes\n" in shown
-    assert len(caches.hub_models()) == 2
-
-
-def test_pruning_what_is_small_enough_removes_nothing(both):
-    assert "Nothing is removed: 300 bytes are no more than 20.0 GB\n" in run("--prune", "20GB")
-    assert names(both) == "abc"
-
-
-def test_pruning_to_nothing_leaves_an_empty_folder(both):
+@pytest.mark.parametrize(
+    ("size", "left", "said"),
+    [("250B", "bc", "1 tensor, 100 bytes"), ("20GB", "abc", "Nothing"), ("0", "", "3 tensors")],
+)
+def test_pruning_removes_tensors_that_were_unused_longest_and_nothing_of_the_hub_s_client(both, size, left, said):
     both.store_note({"a": 1}, "headers", "b")
-    run("--prune", "0")
-    assert list(both.folder.iterdir()) == []
+    assert said in run("--prune", size)
+    assert names(both) == left
     assert len(caches.hub_models()) == 2
+    assert left or list(both.folder.iterdir()) == []
 
 
 def test_both_are_pruned_together_if_that_is_asked_for_and_models_are_named_first(both):
@@ -187,12 +175,8 @@ def test_both_are_pruned_together_if_that_is_asked_for_and_models_are_named_firs
 
 
 def test_sizes_are_read_and_others_refused():
-    assert [caches.parsed_size(text) for text in ("20GB", "1.5 mb", "7", "2T")] == [
-        20 * 10**9,
-        1_500_000,
-        7,
-        2 * 10**12,
-    ]
+    sizes = {"20GB": 20 * 10**9, "1.5 mb": 1_500_000, "7": 7, "2T": 2 * 10**12}
+    assert {text: caches.parsed_size(text) for text in sizes} == sizes
     for text in ("", "much", "-1GB", "20 GiB"):
         with pytest.raises(InputError, match="is no size"):
             caches.parsed_size(text)

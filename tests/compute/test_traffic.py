@@ -1,6 +1,7 @@
 """What comes over the network for a model's results: just what its findings read, counted in bytes, and once."""
 
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -78,6 +79,10 @@ def with_tokenizer(fake: HubServer) -> Path:
     return folder
 
 
+def with_memory(free: int, total: int) -> list[tuple]:
+    return [("psutil.virtual_memory", lambda: SimpleNamespace(available=free, total=total))]
+
+
 def record(store: Store) -> ModelRecord:
     found = store.model("tiny")
     assert found is not None
@@ -86,16 +91,8 @@ def record(store: Store) -> ModelRecord:
 
 def tensors_read(store: Store, *findings: str) -> int:
     """Return the bytes of all tensors that findings say they were measured from, each tensor once."""
-    sizes = {}
-    for finding in findings:
-        stored = store.finding("tiny", finding)
-        assert stored is not None
-        for entry in stored.tensors.values():
-            size = 4
-            for axis in entry.shape:
-                size *= axis
-            sizes[entry.name] = size
-    return sum(sizes.values())
+    entries = [entry for finding in findings for entry in store.finding("tiny", finding).tensors.values()]
+    return sum({entry.name: 4 * prod(entry.shape) for entry in entries}.values())
 
 
 def gpt2_like(folder) -> None:
@@ -124,30 +121,17 @@ def test_what_findings_read_comes_and_next_to_nothing_else(fake: HubServer, stor
     made(folder)
     assert computed(store).computed
     traffic = record(store).traffic
-    assert traffic is not None
     assert traffic.needed == tensors_read(store, *(finding.name for finding in READING))
     assert traffic.fetched == fake.sent
     assert traffic.needed <= traffic.fetched <= MOST_OVER * traffic.needed
     assert traffic.needed < 0.8 * sum(path.stat().st_size for path in folder.glob("*.safetensors"))
 
 
-def test_a_hub_is_asked_once_what_a_repository_holds(fake: HubServer, store):
-    write_checkpoint(fake.repository("owner/tiny"))
-    model = Model(name="tiny", title="tiny", sources=(HubSource(hub="owner/tiny"),))
-    settings = running.RunSettings(skip=True)
-    compute_models([model], Places(hub=Hub()), store, settings=settings, named=True)
-    assert store.model("tiny") is not None
-    assert sum(asked.path.startswith("/api/models/") for asked in fake.asked) == 1
-
-
 def test_all_findings_ask_at_once(fake: HubServer, store):
     write_checkpoint(fake.repository("owner/tiny"))
     lines: list[str] = []
     computed(store, lines=lines)
-    read = [line for line in lines if "reading from the hub" in line]
-    assert len(read) == 1
-    assert read[0].startswith("owner/tiny: reading from the hub: ")
-    assert read[0].endswith(" kB")
+    assert sum(line.startswith("owner/tiny: reading from the hub: ") for line in lines) == 1
 
 
 def test_what_is_stored_stays_as_it_is_stored(fake: HubServer, store, tmp_path, monkeypatch):
@@ -171,7 +155,6 @@ def test_computed_anew_from_the_cache_the_bytes_that_came_stay(fake: HubServer, 
     assert record(store).traffic == first
     computed(store, GAINS, QUICK)
     now = record(store).traffic
-    assert now is not None and first is not None
     assert now.needed == tensors_read(store, "gains", "attention") > first.needed
     assert now.fetched == fake.sent - first.fetched
 
@@ -197,6 +180,7 @@ def remembered(fake: HubServer, store, tmp_path, monkeypatch) -> HubServer:
     """Compute a model, forget all requests, and all caches: a machine that has the results and nothing else."""
     write_checkpoint(fake.repository("owner/tiny"))
     computed_all(store)
+    assert sum(asked.path.startswith("/api/models/") for asked in fake.asked) == 1
     monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "none"))
     fake.asked.clear()
     fake.sent = 0
@@ -259,35 +243,34 @@ def test_where_anything_changed_it_is_opened(remembered, store, monkeypatch, cha
     assert any(asked.path.endswith(WEIGHTS) for asked in remembered.asked)
 
 
-@pytest.mark.parametrize(("total", "is_settled"), [(20_000_000, False), (2_000, True)])
-def test_what_does_not_fit_the_memory_that_is_free_now_is_tried_again(fake, store, monkeypatch, total, is_settled):
+def no_memory(*_):
+    raise MemoryError
+
+
+OF_MACHINE = ("generators.compute.memory.of_machine", lambda: 1 << 40)
+
+
+@pytest.mark.parametrize(
+    ("patches", "reason", "is_settled"),
+    [
+        ([OF_MACHINE, *with_memory(1_000, 20_000_000)], "more than is free", False),
+        ([OF_MACHINE, *with_memory(1_000, 2_000)], "memory", True),
+        ([("generators.compute.running.opened_model", no_memory)], "not enough memory", False),
+        ([], "only 27 different tokens", True),
+    ],
+    ids=["little-is-free", "machine-is-small", "memory-error", "few-tokens"],
+)
+def test_what_cannot_be_run_is_tried_again_where_memory_may_get_free(
+    fake, store, monkeypatch, patches, reason, is_settled
+):
     with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
-    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=1_000, total=total))
-    monkeypatch.setattr("generators.compute.memory.of_machine", lambda: 1 << 40)
+    for place, patched in patches:
+        monkeypatch.setattr(place, patched)
     computed(store, skip=False)
     assert store.finding("tiny", "stream").status == "missing"
+    assert reason in store.finding("tiny", "stream").reason
     assert (store.up_to_date("tiny") is not None) == is_settled
-
-
-def test_what_cannot_be_run_whatever_is_free_is_not_downloaded_again(fake, store, monkeypatch):
-    with_tokenizer(fake)
-    monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
-    computed(store, skip=False)
-    assert "only 27 different tokens" in store.finding("tiny", "stream").reason
-    assert store.up_to_date("tiny") is not None
-
-
-def test_what_there_was_no_memory_for_is_tried_again(fake, store, monkeypatch):
-    def no_memory(*_):
-        raise MemoryError
-
-    with_tokenizer(fake)
-    monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
-    monkeypatch.setattr(running, "opened_model", no_memory)
-    computed(store, skip=False)
-    assert "not enough memory" in store.finding("tiny", "stream").reason
-    assert store.up_to_date("tiny") is None
 
 
 def test_a_model_that_this_machine_cannot_hold_is_refused_before_its_weights_come(fake, store, monkeypatch):
@@ -305,21 +288,17 @@ def test_for_a_run_files_come_whole_and_once(fake: HubServer, store, monkeypatch
     folder = with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
     computed(store, skip=False)
-    traffic, size = record(store).traffic, (folder / "model.safetensors").stat().st_size
-    assert traffic is not None
+    traffic, size = record(store).traffic, (folder / WEIGHTS).stat().st_size
     assert size <= traffic.fetched == fake.sent < 1.1 * size + 5000  # and the header, which said what is in it
 
 
 def test_of_a_model_that_would_not_fit_nothing_comes_for_runs(fake: HubServer, store, monkeypatch):
     with_tokenizer(fake)
     monkeypatch.setattr(all_findings, "FINDINGS", (GAINS, STREAM))
-    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=10_000, total=16 << 30))
+    monkeypatch.setattr(*with_memory(10_000, 16 << 30)[0])
     computed(store, skip=False)
-    stored, traffic = store.finding("tiny", "stream"), record(store).traffic
-    assert stored is not None and traffic is not None
-    assert stored.status == "missing"
-    assert stored.reason == "The model can't be run here: it needs about 0.0 GiB of memory, more than is free."
-    assert traffic.needed == tensors_read(store, "gains")
+    assert "needs about 0.0 GiB of memory, more than is free" in store.finding("tiny", "stream").reason
+    assert record(store).traffic.needed == tensors_read(store, "gains")
 
 
 # Models that see

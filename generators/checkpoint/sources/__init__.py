@@ -2,10 +2,9 @@
 
 from generators.checkpoint.config import CONFIG
 from generators.checkpoint.sources.dialects import Layout
-from generators.checkpoint.sources.files import LARGEST_TEXT, SHARD_INDEX, Files, Origin, check_size
+from generators.checkpoint.sources.files import LARGEST_TEXT, SHARD_INDEX, Files, Origin, Traffic, check_size
 from generators.checkpoint.sources.formats import FLOATING, Header
 from generators.checkpoint.sources.hub import Hub
-from generators.checkpoint.sources.network import Traffic
 from generators.checkpoint.sources.places import Places, in_folder, is_here, locate, locate_here
 
 __all__ = [

@@ -2,9 +2,11 @@
 
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,6 @@ from generators.checkpoint.sources.finding import SAFETENSORS, format_of, other_
 from generators.checkpoint.sources.formats import FLOATING, Format, Header, check_dtype
 from generators.checkpoint.sources.gguf_models import ARCHITECTURE, of_gguf
 from generators.checkpoint.sources.nanogpt import nanogpt
-from generators.checkpoint.sources.network import Traffic
 from generators.checkpoint.sources.pickled import PICKLED_INDEX
 from generators.checkpoint.sources.transformer_lens import is_of_transformer_lens, transformer_lens
 
@@ -39,6 +40,37 @@ class Origin:
     place: str
     revision: str | None = None
     commit: str | None = None
+
+
+@dataclass
+class Traffic:
+    """Bytes of weights that came over the network, headers of files included; several threads may count."""
+
+    fetched: int = 0
+    tensors: dict[str, int] = field(default_factory=dict)  # bytes of those that were asked for, wherever they were
+    _watch: Callable[[int], None] | None = None
+    _counting: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    @property
+    def needed(self) -> int:
+        """Return the bytes of all tensors that were asked for."""
+        return sum(self.tensors.values())
+
+    def came(self, count: int) -> None:
+        """Count bytes that came."""
+        with self._counting:
+            self.fetched += count
+            if self._watch is not None:
+                self._watch(count)
+
+    @contextmanager
+    def watched(self, watch: Callable[[int], None]) -> Iterator[None]:
+        """Call `watch` with the size of each piece that arrives meanwhile."""
+        self._watch = watch
+        try:
+            yield
+        finally:
+            self._watch = None
 
 
 @dataclass(frozen=True)

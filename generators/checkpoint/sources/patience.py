@@ -1,7 +1,7 @@
-"""How long to wait for a server of the hub: the HTTP client that all requests go through, the hub client's own too.
+"""The HTTP client that all requests to the hub go through: how long it waits, and which servers it knows to be down.
 
-By itself the hub's client retries every request: without a word, as long as a server asks, and anew for each model
-where a server is down. Here one place decides for all requests, and remembers for the whole run what each server did.
+huggingface_hub retries some requests and others (`HfApi`) not at all, waits as long as a server asks, and tries a
+server that is down anew for each model. So it gets a client of ours, which decides for all requests.
 """
 
 import contextvars
@@ -10,30 +10,29 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
-from threading import Event, Lock, Thread
-from typing import Any, TypeVar
+from threading import Event, Thread
+from typing import Any
 
 from generators.base import notices
 
-T = TypeVar("T")
-CONNECT_S = 5.0  # for each address that a server has
-START_S = 8.0  # how long a server is tried that hasn't answered yet
-OUTAGE_S = 100.0  # and one that has
-SILENT_S = 3.0  # longer waits in an outage are said
-ASK_AGAIN_S = 60.0  # until a server is tried again that went down
+CONNECT_S = 5.0  # for each address of a server
+FIRST_ANSWER_S = 8.0
+FEW_TRIES = 2  # of a server that hasn't answered yet, or was given up last
+TRIES = 8  # of any other: a minute, or longer where it asks for that
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 15.0
-LONGEST_ASKED_S = 60.0  # where a server that is in trouble says how long to wait
-WINDOW_S = 300.0  # of the hub's rate limits
-MOST_WINDOWS = 5
+LONGEST_ASKED_S, WINDOW_S = 60.0, 300.0  # longest wait that a server can ask for; in a rate limit of the hub
+ASK_AGAIN_S = 60.0  # until a server that was reached before, and then wasn't, is tried again
+SILENT_S = 3.0  # longer waits are announced
 TOO_MANY = 429
-RETRIED = (408, TOO_MANY, 500, 502, 503, 504)  # HTTP statuses that may pass
+RETRIED = (408, TOO_MANY, 500, 502, 503, 504)
 clock = time.monotonic
 _stopped = Event()
 
 
 class NoAnswerError(Exception):
-    """A server can't be reached, or gives no answer that can be used; says which and why."""
+    """A server can't be reached or is in trouble; says which and why."""
 
 
 def go_on(after: float = 0.0) -> None:
@@ -47,7 +46,7 @@ sleep = go_on
 
 @contextmanager
 def threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Yield threads that end soon, and don't wait for a server to the end, once one fails or Ctrl-C is pressed."""
+    """Yield threads that end soon, even those that wait for a server, once one fails or Ctrl-C is pressed."""
     try:
         with ThreadPoolExecutor(count) as pool:
             try:
@@ -61,17 +60,12 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
 
 @dataclass
 class Server:
-    """What one server did in this run of the command.
-
-    `is_trusted` says that it never ended the patience since it answered last.
-    """
+    """What one server did in this run of the command."""
 
     name: str
     has_answered: bool = False
-    is_trusted: bool = True
-    answered_at: float = float("-inf")
+    tries: int = FEW_TRIES
     down_until: float = float("-inf")
-    paused_until: float = float("-inf")
     cause: str = ""  # why it is down
 
     @property
@@ -80,40 +74,26 @@ class Server:
         return clock() < self.down_until
 
     def admit(self) -> None:
-        """Wait for the end of a rate limit before a request. Raises NoAnswerError: the server is known to be down."""
+        """Let a request pass. Raises NoAnswerError: the server is known to be down."""
         if self.is_down:
             raise NoAnswerError(f"{self.name} can't be reached ({self.cause})")
-        if (rest := self.paused_until - clock()) > 0:
-            sleep(rest)
 
-    def answered(self) -> None:
-        """Remember a good answer."""
-        self.has_answered = self.is_trusted = True
-        self.answered_at, self.down_until = clock(), float("-inf")
+    def answered(self, *, well: bool) -> None:
+        """Remember an answer."""
+        if well or not self.has_answered:
+            self.tries = TRIES
+        self.has_answered, self.down_until = True, float("-inf")
 
-    def pause(self, seconds: float) -> None:
-        """Ask nothing for so long, as the server wants it; that is said once, however many threads are told."""
-        with _lock:
-            is_new = clock() + seconds > self.paused_until + 1
-            self.paused_until = max(self.paused_until, clock() + seconds)
-        if is_new:
-            notices.say(f"The hub asks to wait {seconds:.0f} s (rate limit).")
-
-    def give_up(self, why: str, began: float, cause: str | None = None) -> NoAnswerError:
-        """Return the error that ends a request which began then, and don't wait for this server as long again.
-
-        With a `cause` why it is down, it isn't asked for a while, or in this run at all if it never answered.
-        """
-        if cause is not None and self.answered_at <= began:
-            self.cause = cause
-            self.down_until = clock() + ASK_AGAIN_S if self.has_answered else float("inf")
-        self.is_trusted = False
+    def give_up(self, why: str, down: str | None = None) -> NoAnswerError:
+        """Return the error that ends a request. `down` says why it isn't worth asking for a while."""
+        self.tries = FEW_TRIES
+        if down is not None:
+            self.cause, self.down_until = down, clock() + ASK_AGAIN_S if self.has_answered else float("inf")
         return NoAnswerError(f"{self.name} {why}")
 
 
 _servers: dict[str, Server] = {}
 _run = ""
-_lock = Lock()
 
 
 def begin(run: str) -> None:
@@ -130,13 +110,12 @@ def server(url: Any) -> Server:
     import httpx2
 
     name = httpx2.URL(url).netloc.decode()
-    with _lock:
-        return _servers.setdefault(name, Server(name))
+    return _servers.setdefault(name, Server(name))
 
 
 @cache
 def install() -> None:
-    """Have the hub's client send everything through ours, and draw no bars and log no retries between our lines."""
+    """Make huggingface_hub use our client, and keep its bars and log lines off the terminal."""
     import warnings
 
     from huggingface_hub import set_client_factory
@@ -145,12 +124,12 @@ def install() -> None:
     with warnings.catch_warnings(action="ignore"):  # a variable of the environment may ask for bars
         disable_progress_bars()
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    warnings.filterwarnings("ignore", message="Not enough free disk space")  # where the disk is full, we say so
-    set_client_factory(_made)
+    warnings.filterwarnings("ignore", message="Not enough free disk space")  # we say so where the disk is full
+    set_client_factory(_client)
 
 
-def _made() -> Any:
-    """Return the client: httpx2's, with a `send` that waits."""
+def _client() -> Any:
+    """Return httpx2's client with a `send` that retries."""
     import httpx2
     from huggingface_hub.utils._http import hf_request_event_hook
 
@@ -158,73 +137,64 @@ def _made() -> Any:
         def send(self, request: Any, **options: Any) -> Any:
             return patiently(lambda: super(PatientClient, self).send(request, **options), request)
 
-    hooks = [hf_request_event_hook, lambda request: server(request.url).admit()]  # for each redirect, too
+    hooks = [hf_request_event_hook, lambda request: server(request.url).admit()]  # they run for redirects, too
     return PatientClient(event_hooks={"request": hooks}, follow_redirects=True, timeout=None)
 
 
 def patiently(send: Callable[[], Any], request: Any) -> Any:
-    """Return the answer to a request that is sent by `send`, again and again while that may help.
+    """Return the answer to a request, sent again and again while that may help.
 
-    Raises NoAnswerError: there is no answer, or none but that the server is in trouble.
+    Raises NoAnswerError: there is no answer, or the server stays in trouble.
     """
     import httpx2
 
-    _limit_connecting(request)
-    began, failures, windows = clock(), 0, 0
+    request.extensions["timeout"]["connect"] = CONNECT_S  # the hub's client has one limit for connecting and answers
+    failures = 0
     while True:
         failures += 1
         try:
-            asked = server(request.url)
-            response = send() if asked.has_answered or asked.is_down else _within(START_S, send, request)
+            response = _sent(send, request)
         except httpx2.TransportError as error:
-            wait = _wait_after(error, request, failures, began)
+            wait = _wait_after(error, request, failures)
         else:
-            answering = server(response.request.url)
-            answering.has_answered = True
+            asked = server(response.request.url)
+            asked.answered(well=response.status_code not in RETRIED)
             if response.status_code not in RETRIED:
-                answering.answered()
                 return response
             response.close()
-            told = asked_wait(response)
-            if response.status_code == TOO_MANY and told is not None:
-                windows += 1
-                if windows > MOST_WINDOWS:
-                    raise answering.give_up("answers again and again that its rate limit is reached", began)
-                answering.pause(min(told, WINDOW_S))
-                began, failures = answering.paused_until, 0
-                continue
-            wait = waiting(failures, told)
-            if clock() + wait - began > (OUTAGE_S if answering.is_trusted else START_S):
-                raise answering.give_up(f"answers {response.status_code}", began)
+            if failures >= asked.tries:
+                raise asked.give_up(f"answers {response.status_code}")
+            wait = asked_wait(response) or waiting(failures)
         sleep(wait)
 
 
-def _wait_after(error: Any, request: Any, failures: int, began: float) -> float:
+def _wait_after(error: Any, request: Any, failures: int) -> float:
     """Return how long to wait after a request failed. Raises NoAnswerError: waiting won't help."""
     import httpx2
 
-    failing = server((getattr(error, "_request", None) or request).url)
+    failing = server((getattr(error, "_request", None) or request).url)  # a redirect may have led elsewhere
     no_route = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError)
-    may_pass = isinstance(error, httpx2.TimeoutException | httpx2.NetworkError | httpx2.RemoteProtocolError)
-    patience = 0.0 if no_route or not may_pass else START_S
-    if failing.has_answered and failing.is_trusted and (may_pass or no_route):
-        patience = OUTAGE_S
+    if failures >= failing.tries or (no_route and not failing.has_answered):
+        what, why = "can't be reached" if no_route else "gives no answer", first_line(error)
+        raise failing.give_up(f"{what} ({why})", why) from error
     wait = waiting(failures)
-    if clock() + wait - began > patience:
-        what, cause = "can't be reached" if no_route else "gives no answer", first_line(error)
-        raise failing.give_up(f"{what} ({cause})", began, cause) from error
     if wait > SILENT_S:
-        notices.say_once(f"{failing.name} doesn't answer; it is waited for {patience:.0f} s at most.")
+        notices.say_once(f"{failing.name} doesn't answer; it is tried again for a minute or two.")
     return wait
 
 
-def _within(seconds: float, send: Callable[[], T], request: Any) -> T:
-    """Return what `send` returns, but give it up after some time: to look up a name, or to try address after address
-    of a server behind a firewall, can take minutes, and no timeout of the network library covers that.
+def _sent(send: Callable[[], Any], request: Any) -> Any:
+    """Send a request, in a thread of its own if the server never answered.
+
+    Looking up a name, or trying address after address behind a firewall, can take minutes, and no timeout of the
+    network library covers that.
     """
     import httpx2
 
-    done: Future[T] = Future()
+    asked = server(request.url)
+    if asked.has_answered or asked.is_down:
+        return send()
+    done: Future[Any] = Future()
 
     def work() -> None:
         try:
@@ -234,48 +204,33 @@ def _within(seconds: float, send: Callable[[], T], request: Any) -> T:
 
     Thread(target=contextvars.copy_context().run, args=(work,), daemon=True).start()
     try:
-        return done.result(seconds)
+        return done.result(FIRST_ANSWER_S)
     except TimeoutError:
-        if done.done():
-            raise
-        raise httpx2.ConnectTimeout(f"no answer within {seconds:.0f} s", request=request) from None
+        raise httpx2.ConnectTimeout(f"no answer within {FIRST_ANSWER_S:.0f} s", request=request) from None
 
 
-def _limit_connecting(request: Any) -> None:
-    """Make connecting time out sooner than answers; the hub's client has one limit for both."""
-    limits = request.extensions.get("timeout")
-    if limits:
-        limits["connect"] = min(limits.get("connect") or CONNECT_S, CONNECT_S)
-
-
-def waiting(failures: int, asked: float | None = None) -> float:
-    """Return how many seconds to wait after that many failures: as asked, otherwise twice as long each time."""
-    if asked is not None:
-        return min(asked, LONGEST_ASKED_S)
+def waiting(failures: int) -> float:
+    """Return how many seconds to wait after that many failures."""
     return min(FIRST_WAIT_S * 2 ** (failures - 1), LONGEST_WAIT_S)
 
 
 def asked_wait(response: Any) -> float | None:
-    """Return how many seconds a server asks to wait: until its rate limit allows requests again, or as it says else.
+    """Return how many seconds a server asks to wait, None if it doesn't say.
 
     The hub sends `RateLimit: "resolvers";r=0;t=60`: no request is left for 60 s. Others send `Retry-After`.
     """
-    from email.utils import parsedate_to_datetime
+    from huggingface_hub.utils._http import _parse_retry_after, parse_ratelimit_headers
 
-    from huggingface_hub.utils._http import parse_ratelimit_headers
-
-    limit = parse_ratelimit_headers(response.headers) if response.status_code == TOO_MANY else None
-    if limit is not None and limit.remaining == 0:
-        return max(1.0, float(limit.reset_in_seconds))
-    asked = response.headers.get("Retry-After", "").strip()
-    if asked.isdigit():
-        return float(asked)
-    try:
-        return max(0.0, parsedate_to_datetime(asked).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None
+    limit = parse_ratelimit_headers(response.headers)
+    asked = limit.reset_in_seconds if limit and limit.remaining == 0 else _parse_retry_after(response.headers)
+    if asked is None or response.status_code != TOO_MANY:
+        return None if asked is None else min(asked, LONGEST_ASKED_S)
+    wait = min(max(asked, 1), WINDOW_S)
+    until = datetime.now() + timedelta(seconds=wait)
+    notices.say_once(f"The hub asks to wait until {until:%H:%M} (rate limit).")  # all threads hear of it
+    return wait
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message without its full stop, or its kind."""
+    """Return the first line of an error's message without its period, or its kind."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

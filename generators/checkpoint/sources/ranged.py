@@ -3,7 +3,7 @@
 import json
 import shutil
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -17,16 +17,12 @@ from generators.base.errors import InputError, WeightsUnavailableError
 from generators.base.once import once
 from generators.base.progress import Report, in_bytes, silent, transfer
 from generators.checkpoint.config import PICKLED, WEIGHTS
-from generators.checkpoint.sources import patience, pickled
+from generators.checkpoint.sources import patience
 from generators.checkpoint.sources.caches import hub_folder
-from generators.checkpoint.sources.files import (
-    SHARD_INDEX,
-    Files,
-    rows_at_once,
-    weight_map,
-)
+from generators.checkpoint.sources.files import SHARD_INDEX, Files, Traffic, rows_at_once, weight_map
 from generators.checkpoint.sources.formats import Header, check_dtype
-from generators.checkpoint.sources.network import NoRangesError, RemoteFile, Traffic
+from generators.checkpoint.sources.pickled import PICKLED_INDEX
+from generators.checkpoint.sources.repository import NoRangesError, Repository
 from generators.checkpoint.sources.tensor_cache import TensorCache
 
 LENGTH = 8  # bytes before the header, which say how long it is
@@ -35,17 +31,16 @@ IN_FLIGHT = 4
 SMALLEST_GAP = 1 << 10  # bytes between two tensors that are read through rather than left out by another request
 GAP_SHARE = 0.01  # likewise, of what is read with it
 LARGEST_READ = 1 << 28  # bytes in one request
-MUCH = 10**9  # bytes to download that are announced, if the disk has room for them
+MUCH = 10**9  # bytes to download that are announced
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "bfloat16"}
 N_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}  # of a number
-
 
 Entry = tuple[str, list[int], int, int]  # dtype, shape, first byte, byte after the last
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor lies: its file, what names that file's content, its bytes in it, and what they are."""
+    """Where a tensor is: its file, the digest of that file's content, and its bytes in it."""
 
     file: str
     content: str
@@ -54,28 +49,23 @@ class Place:
     end: int
     header: Header
 
+    @property
+    def size(self) -> int:
+        """Return how many bytes it has."""
+        return self.end - self.start
+
 
 @dataclass(frozen=True)
 class RangedFiles(Files):
-    """The files of a repository at a commit, from which single tensors are read.
+    """The files of a repository, from which single tensors are read, through a cache.
 
-    Args:
-        remote: gives a file of the repository, to be read by ranges.
-        cache: what was read before.
-        key: names the repository and commit.
-        ranged: False where there are older files only, which are read whole.
-        here: says whether a whole file is on this machine, so that nothing of it has to be fetched.
+    A file that is on this machine, or that the server gives only whole, is read there. So are older files.
     """
 
-    remote: Callable[[str, Traffic], RemoteFile] = field(kw_only=True)
+    repository: Repository = field(kw_only=True)
     cache: TensorCache = field(kw_only=True)
-    key: str = field(kw_only=True)
-    ranged: bool = field(default=True, kw_only=True)
-    here: Callable[[str], bool] = field(default=lambda file: False, kw_only=True)
-    traffic: Traffic = field(default_factory=Traffic, kw_only=True)
-    _headers: dict[str, dict[str, Any]] = field(default_factory=dict, kw_only=True)
-    _files: dict[str, RemoteFile] = field(default_factory=dict, kw_only=True)
-    _whole: set[str] = field(default_factory=set, kw_only=True)  # files that the server gives only whole
+    traffic: Traffic = field(kw_only=True)
+    _headers: dict[str, dict[str, Any] | None] = field(default_factory=dict, kw_only=True)  # None: read whole
 
     def header(self, name: str) -> Header:
         """Return dtype and shape of a tensor.
@@ -97,20 +87,25 @@ class RangedFiles(Files):
             yield from self._whole_file(name)
             return
         check_dtype(name, place.header.dtype, place.file)
-        dtype = np.dtype(DTYPES[place.header.dtype])
-        self.traffic.was_needed(name, place.end - place.start)
+        dtype, shape = np.dtype(DTYPES[place.header.dtype]), place.header.shape
+        self.traffic.tensors[name] = place.size
         cached = self.cache.tensor(place.content, name)
         if cached is None:
-            fetched = self._fetch([place])
-            if fetched is None:
-                yield from self._whole_file(name)
-                return
+            (data,) = self._read([place])
             self.cache.prune()
-            yield np.frombuffer(fetched[0], dtype).reshape(place.header.shape)
+            yield np.frombuffer(data, dtype).reshape(shape)
             return
         with cached:
-            for _, shape in rows_at_once(place.header.shape):
-                yield np.frombuffer(cached.read(prod(shape) * N_BYTES[place.header.dtype]), dtype).reshape(shape)
+            for _, rows in rows_at_once(shape):
+                yield np.frombuffer(cached.read(prod(rows) * dtype.itemsize), dtype).reshape(rows)
+
+    def _whole_file(self, name: str) -> Iterator[Array]:
+        """Hand out a tensor of a file that is on disk, or is downloaded for it."""
+        size = 0
+        for part in super().parts(name):
+            size += part.nbytes
+            yield part
+        self.traffic.tensors[name] = size
 
     def prefetch(self, names: Iterable[str], report: Report = silent, *, whole: bool = False) -> None:
         """Read tensors that are not cached yet, neighbors in one request, a few requests at a time.
@@ -123,8 +118,7 @@ class RangedFiles(Files):
         places, missing = self._places(names)
         if whole and missing:
             return self._fetch_whole(report)
-        for place in places:
-            self.traffic.was_needed(place.name, place.end - place.start)
+        self.traffic.tensors.update({place.name: place.size for place in places})
         groups = joined(missing)
         total = _length(groups)
         self._announce(total)
@@ -135,7 +129,7 @@ class RangedFiles(Files):
             self.traffic.watched(came),
             patience.threads(IN_FLIGHT) as pool,
         ):
-            for _ in pool.map(self._get, groups):
+            for _ in pool.map(self._read_ahead, groups):
                 pass
         return self.cache.prune()
 
@@ -146,40 +140,38 @@ class RangedFiles(Files):
             KeyError, InputError, WeightsUnavailableError: as for reading tensors.
         """
         if self.comes_whole:
-            return sum(self._size(file) for file in self._older_names() if not self.here(file))
+            return self._sizes(self._older_names())
         _, missing = self._places(names)
         if whole:
-            files = [file for file in self.weight_files() if not self.here(file)] if missing else []
-            return sum(self._size(file) for file in files)
+            return self._sizes(self.weight_files()) if missing else 0
         return _length(joined(missing))
 
     @property
     def comes_whole(self) -> bool:
         """Return whether nothing is known of tensors before their files have been downloaded whole."""
-        return not self.ranged and not all(map(self.here, self._older_names()))
+        return not self.repository.has_safetensors and not all(map(self.repository.here, self._older_names()))
 
     def _older_names(self) -> list[str]:
-        index = self.content(pickled.PICKLED_INDEX)
-        named = None if index is None else weight_map(index, f"In the checkpoint {self.origin.place}, its index")
-        return [PICKLED] if named is None else sorted(set(named.values()))
+        index = self.content(PICKLED_INDEX)
+        if index is None:
+            return [PICKLED]
+        return sorted(set(weight_map(index, f"In the checkpoint {self.origin.place}, its index").values()))
+
+    def _sizes(self, files: Iterable[str]) -> int:
+        """Return how many bytes whole files of weights have that aren't here."""
+        return sum(self._size(file) for file in files if self.repository.here(file) is None)
 
     def _size(self, file: str) -> int:
-        """Return the size of a whole file of weights, from its header or from the first byte of it."""
         header = self._header(file)
-        if header is not None and header["size"]:
-            return int(header["size"])
-        remote = self._remote(file)
-        if remote.size is None:
-            remote.read(0, 1)
-        return remote.size or 0
+        size = header["size"] if header else None
+        return int(size or self.repository.metadata(file).size or 0)
 
     def _places(self, names: Iterable[str]) -> tuple[list[Place], list[Place]]:
-        """Return where tensors lie whose files are read by ranges, and those of them that aren't cached."""
+        """Return where tensors are whose files are read by ranges, and those of them that aren't cached."""
         places = [place for name in dict.fromkeys(names) if (place := self._place(name)) is not None]
         return places, [p for p in places if not self.cache.has_tensor(p.content, p.name)]
 
     def _announce(self, total: int) -> None:
-        """Say how much is on its way, where that is much."""
         if total >= MUCH:
             notices.say_once(f"{self.origin.place}: {in_bytes(total)} to download")
 
@@ -194,24 +186,16 @@ class RangedFiles(Files):
             return None
         return f"its files take {in_bytes(total)}, and the disk of {folder} has {in_bytes(free)} free."
 
-    def _whole_file(self, name: str) -> Iterator[Array]:
-        """Hand out a tensor of a file that is on disk, or is downloaded for it."""
-        size = 0
-        for part in super().parts(name):
-            size += part.nbytes
-            yield part
-        self.traffic.was_needed(name, size)
-
     def _fetch_whole(self, report: Report) -> None:
         """Have the hub's client download every file of tensors, and read them there from now on."""
-        self._announce(sum(self._size(file) for file in self.weight_files() if not self.here(file)))
+        self._announce(self._sizes(self.weight_files()))
         for file in self.weight_files():
-            if not self.here(file):
+            if self.repository.here(file) is None:
                 getting = f"{self.origin.place}: getting {file}"
                 report(getting)
                 with transfer(report, getting, None) as came, self.traffic.watched(came):
                     self.fetch(file)
-            self._whole.add(file)
+            self._headers[file] = None
 
     @once
     def _file_of(self) -> Mapping[str, str]:
@@ -222,13 +206,11 @@ class RangedFiles(Files):
             self._announce(self.to_come(()))
             if (lacking := self.no_room()) is not None:
                 raise WeightsUnavailableError(f"{self.origin.place} can't be downloaded: {lacking}")
-        header = self._header(WEIGHTS) if self.ranged else None
-        if header is None:
-            return super()._file_of
-        return dict.fromkeys(header["tensors"], WEIGHTS)
+        header = self._header(WEIGHTS) if self.repository.has_safetensors else None
+        return super()._file_of if header is None else dict.fromkeys(header["tensors"], WEIGHTS)
 
     def _place(self, name: str) -> Place | None:
-        """Return where a tensor lies, None if its file can only be fetched whole."""
+        """Return where a tensor is, None if its file is read whole."""
         file = self._file_of[name]
         header = self._header(file)
         if header is None:
@@ -241,65 +223,45 @@ class RangedFiles(Files):
         return Place(file, header["content"], name, start, end, Header(dtype, tuple(shape)))
 
     def _header(self, file: str) -> dict[str, Any] | None:
-        if file in self._whole or not self.ranged:
-            return None
+        """Return what a file's header says: its content's digest, its size, its tensors; None if it is read whole."""
         if file not in self._headers:
-            if self.here(file):
-                self._whole.add(file)
-                return None
-            note = self.cache.note("headers", self.key, file)
-            if note is None:
-                try:
-                    note = self._fetch_header(file)
-                except NoRangesError:
-                    self._whole.add(file)
-                    return None
-                self.cache.store_note(note, "headers", self.key, file)
-            self._headers[file] = note
+            is_whole = not file.endswith(".safetensors") or self.repository.here(file) is not None
+            self._headers[file] = None if is_whole else self._noted_header(file)
         return self._headers[file]
 
-    def _fetch_header(self, file: str) -> dict[str, Any]:
-        remote = self._remote(file)
-        first = remote.read(0, LENGTH)
-        (length,) = struct.unpack("<Q", first)
+    def _noted_header(self, file: str) -> dict[str, Any] | None:
+        place = "headers", f"{self.repository.hub_id}@{self.repository.commit}", file
+        note = self.cache.note(*place)
+        if note is None:
+            try:
+                note = self._read_header(file)
+            except NoRangesError:
+                return None
+            self.cache.store_note(note, *place)
+        return note
+
+    def _read_header(self, file: str) -> dict[str, Any]:
+        repository, metadata = self.repository, self.repository.metadata(file)
+        (length,) = struct.unpack("<Q", repository.read(file, 0, LENGTH))
         if length > LONGEST_HEADER:
             raise InputError(f"{file} of {self.origin.place} isn't a safetensors file: its header can't be so long.")
-        header = remote.read(LENGTH, LENGTH + length)
-        tensors = parsed_header(header, f"{file} of {self.origin.place}", remote.size)
-        return {"content": remote.digest or f"{self.key}-{file}", "size": remote.size, "tensors": tensors}
+        header = repository.read(file, LENGTH, LENGTH + length)
+        tensors = parsed_header(header, f"{file} of {self.origin.place}", metadata.size)
+        content = metadata.etag or f"{repository.hub_id}@{repository.commit}-{file}"
+        return {"content": content, "size": metadata.size, "tensors": tensors}
 
-    def _remote(self, file: str) -> RemoteFile:
-        if file not in self._files:
-            self._files[file] = self.remote(file, self.traffic)
-        return self._files[file]
+    def _read_ahead(self, places: list[Place]) -> None:
+        """Read neighbors into the cache only: their bytes needn't wait in memory for the others'."""
+        self._read(places)
 
-    def _get(self, places: list[Place]) -> None:
-        """Read neighbors in one request, into the cache only: their bytes needn't wait in memory for the others'."""
-        self._fetch(places)
-
-    def _fetch(self, places: list[Place]) -> list[memoryview] | None:
-        """Read neighbors in one request, cache each, and return them; None where the server has only whole files.
-
-        Raises WeightsUnavailableError: as for reading any part of their file.
-        """
-        file, start = places[0].file, places[0].start
-        try:
-            data = memoryview(self._same(places[0]).read(start, places[-1].end))
-        except NoRangesError:
-            self._whole.add(file)
-            return None
+    def _read(self, places: list[Place]) -> list[memoryview]:
+        """Read neighbors in one request, cache each, and return them."""
+        start = places[0].start
+        data = memoryview(self.repository.read(places[0].file, start, places[-1].end))
         parts = [data[place.start - start : place.end - start] for place in places]
         for place, part in zip(places, parts, strict=True):
             self.cache.store_tensor(place.content, place.name, part)
         return parts
-
-    def _same(self, place: Place) -> RemoteFile:
-        """Return a tensor's file; it must still have the content that its header was read from."""
-        remote = self._remote(place.file)
-        remote.size = remote.size or self._headers[place.file].get("size")
-        if remote.digest is None and not place.content.startswith(self.key):
-            remote.digest = place.content
-        return remote
 
 
 def parsed_header(header: bytes | bytearray, named: str, size: int | None) -> dict[str, Entry]:

@@ -12,10 +12,11 @@ def refusal(response: Any, hub_id: str, what: str) -> str:
     The hub answers 401 where a token is missing, wrong or expired, and 403 where it is right but doesn't suffice.
     """
     from huggingface_hub import constants
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]  # exported, but lazily
 
     page, code, status = f"{constants.ENDPOINT}/{hub_id}", response.headers.get("x-error-code"), response.status_code
     said = response.headers.get("x-error-message", "")
-    has_token = _has_token(response)
+    has_token = "authorization" in build_hf_headers()
     if status == 401 and has_token:
         return (
             f"The hub doesn't accept {_token()}: it is wrong or has expired, so {page} can't be read. Make a new one "
@@ -43,11 +44,6 @@ def refusal(response: Any, hub_id: str, what: str) -> str:
     if code == "EntryNotFound":
         return f"{what} can't be read: there is no such file at {page}."
     return f"{what} can't be read: the hub answers {status}{f' ({said[:SHOWN]})' if said else ''}."
-
-
-def _has_token(response: Any) -> bool:
-    """Return whether a token was sent, to the hub or on the way to where it redirected."""
-    return any("authorization" in answer.request.headers for answer in (*response.history, response))
 
 
 def _is_in_environment() -> bool:

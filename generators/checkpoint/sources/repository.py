@@ -1,0 +1,251 @@
+"""A repository of the hub at a commit: whole files through the hub client's cache, parts of files by byte ranges.
+
+Parts are read with the client's own session. Its `HfFileSystem` asks for two listings first, takes a whole file for
+the part that it asked for, begins a cut part anew, and can't be stopped.
+"""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from generators.base import notices
+from generators.base.errors import WeightsUnavailableError
+from generators.checkpoint.config import PICKLED, WEIGHTS
+from generators.checkpoint.single_files import what_is_there
+from generators.checkpoint.sources import patience
+from generators.checkpoint.sources.files import SHARD_INDEX, Traffic
+from generators.checkpoint.sources.patience import first_line
+from generators.checkpoint.sources.pickled import PICKLED_INDEX
+from generators.checkpoint.sources.refusals import refusal
+
+TIMEOUT_S = 30.0
+MOST_CUTS = 5  # in a row, without one more byte
+PARTIAL, WHOLE = 206, 200
+OF_WEIGHTS = (".safetensors", ".bin")
+BY_ITSELF = (".gguf", ".pt", ".pth", ".ckpt")  # files that are read where they are named, on this machine
+
+
+class NoRangesError(WeightsUnavailableError):
+    """The server answers with whole files only."""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """The files of a repository at a commit. `names` are those of its files, where they are known."""
+
+    hub_id: str
+    revision: str
+    commit: str
+    names: frozenset[str] | None = None
+    gated: bool = False
+    offline: bool = False
+    traffic: Traffic = field(default_factory=Traffic, compare=False)
+
+    @property
+    def named(self) -> str:
+        """Return how to call it in sentences."""
+        return named(self.hub_id, self.revision)
+
+    @property
+    def has_safetensors(self) -> bool:
+        """Return whether there are any, as far as one knows."""
+        return self.names is None or bool(self.names & {WEIGHTS, SHARD_INDEX})
+
+    @property
+    def has_older_only(self) -> bool:
+        """Return whether weights are in files that are no safetensors."""
+        return not self.has_safetensors and bool((self.names or frozenset()) & {PICKLED, PICKLED_INDEX})
+
+    def here(self, name: str) -> Path | None:
+        """Return a whole file in the hub client's cache."""
+        from huggingface_hub import try_to_load_from_cache
+
+        found = try_to_load_from_cache(self.hub_id, name, revision=self.commit)
+        return Path(found) if isinstance(found, str) else None
+
+    def fetch(self, name: str) -> Path | None:
+        """Return a whole file that is on the disk from now on, None if there is none of that name.
+
+        Raises WeightsUnavailableError: it can't be downloaded.
+        """
+        from huggingface_hub.errors import RemoteEntryNotFoundError
+
+        if self.names is not None and name not in self.names:
+            return None
+        if (found := self.here(name)) is not None:
+            return found
+        if is_out_of_reach(self.offline) and not name.endswith(".safetensors"):  # most have no shard index
+            return None
+        self._check_reach(name)
+        try:
+            return self._download(name)
+        except RemoteEntryNotFoundError:
+            return None
+        except Exception as error:  # the disk, or whatever the network library of the day raises
+            raise self._unavailable(error, name) from error
+
+    def _download(self, name: str) -> Path:
+        from huggingface_hub import constants, hf_hub_download
+
+        download = partial(hf_hub_download, self.hub_id, name, revision=self.commit)
+        if name.endswith(OF_WEIGHTS):
+            return Path(download(tqdm_class=_counting(self.traffic.came)))
+        try:
+            return Path(download())
+        except OSError as error:
+            if not _is_disk(error):
+                raise
+            notices.say_once(
+                f"The hub client's cache {constants.HF_HUB_CACHE} can't be written ({error.strerror}); small files "
+                "are kept for this run only."
+            )
+            return Path(download(cache_dir=_for_this_run().name))
+
+    def metadata(self, name: str) -> Any:
+        """Return huggingface_hub's `HfFileMetadata`: the `size` of a file, and `etag`, the digest of its content.
+
+        Raises WeightsUnavailableError: the hub doesn't say.
+        """
+        from huggingface_hub import get_hf_file_metadata, hf_hub_url
+
+        self._check_reach(name)
+        try:
+            return get_hf_file_metadata(hf_hub_url(self.hub_id, name, revision=self.commit))
+        except Exception as error:
+            raise self._unavailable(error, name) from error
+
+    def read(self, name: str, start: int, end: int) -> bytearray:
+        """Return the bytes of a file from `start` up to `end`; after a cut, the rest is asked for.
+
+        Raises WeightsUnavailableError: they can't be read now. NoRangesError: the server has only whole files.
+        """
+        import httpx2
+
+        self._check_reach(name)
+        got, cuts, why = bytearray(), 0, ""
+        while len(got) < end - start:
+            if cuts > MOST_CUTS:
+                raise WeightsUnavailableError(f"{name} of {self.named} can't be downloaded: {why}.")
+            if cuts > 0:
+                patience.sleep(patience.waiting(cuts))
+            before, why = len(got), "the answer was empty"
+            try:
+                self._read_into(got, name, start + before, end)
+            except WeightsUnavailableError:
+                raise
+            except httpx2.TransportError as error:  # the client retries requests, but no answer that is cut
+                why = first_line(error)
+            except Exception as error:
+                raise self._unavailable(error, name) from error
+            cuts = 1 if len(got) > before else cuts + 1
+        return got
+
+    def _read_into(self, got: bytearray, name: str, start: int, end: int) -> None:
+        from huggingface_hub import hf_hub_url
+        from huggingface_hub.utils import (  # type: ignore[attr-defined]  # exported, but lazily
+            build_hf_headers,
+            get_session,
+            hf_raise_for_status,
+        )
+
+        url = hf_hub_url(self.hub_id, name, revision=self.commit)
+        asked = {**build_hf_headers(), "Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "identity"}
+        with get_session().stream("GET", url, headers=asked, timeout=TIMEOUT_S) as response:
+            hf_raise_for_status(response)
+            if response.status_code == WHOLE:
+                raise NoRangesError(f"{name} of {self.named} can't be read in parts: the server gives it whole.")
+            part = response.headers.get("content-range", "")
+            if response.status_code != PARTIAL or not part.startswith(f"bytes {start}-{end - 1}/"):
+                raise WeightsUnavailableError(f"{name} of {self.named} can't be read: the answer is another part.")
+            for chunk in response.iter_raw():
+                got += chunk
+                self.traffic.came(len(chunk))
+                patience.go_on()
+
+    def instead(self) -> str:
+        """Return what the repository holds in place of weights that can be read, as a sentence after another."""
+        names = self.names or frozenset()
+
+        def content(name: str) -> bytes | None:
+            path = self.fetch(name)
+            return None if path is None else path.read_bytes()
+
+        if said := what_is_there(names, content, self.named):
+            return f" {said}"
+        file = next((name for name in sorted(names) if name.endswith(BY_ITSELF)), None)
+        return "" if file is None else f" Download {file} and name the file: `hf download {self.hub_id} {file}`."
+
+    def _check_reach(self, name: str) -> None:
+        if is_out_of_reach(self.offline):
+            raise WeightsUnavailableError(
+                f"{name} of {self.named} isn't in the local cache, and the model hub can't be reached."
+            )
+
+    def _unavailable(self, error: Exception, name: str) -> WeightsUnavailableError:
+        """Return why there is no file, and what to do about it."""
+        from huggingface_hub import constants
+
+        file = f"{name} of {self.named}"
+        if (response := answer_in(error)) is not None:
+            return WeightsUnavailableError(refusal(response, self.hub_id, file))
+        if _is_disk(error):
+            return WeightsUnavailableError(
+                f"{file} can't be stored in {constants.HF_HUB_CACHE} ({getattr(error, 'strerror', '')}). "
+                "`atlas cache` shows what can be removed; HF_HOME can name a folder on another disk."
+            )
+        return WeightsUnavailableError(f"{file} can't be downloaded: {first_line(error)}.")
+
+
+def named(hub_id: str, revision: str) -> str:
+    """Return how to call a repository at a revision."""
+    return hub_id if revision == "main" else f"{hub_id} at {revision}"
+
+
+def is_out_of_reach(offline: bool) -> bool:
+    """Return whether the hub may not be asked, or is known not to answer."""
+    from huggingface_hub import constants
+
+    return offline or constants.is_offline_mode() or patience.server(constants.ENDPOINT).is_down
+
+
+def answer_in(error: BaseException | None) -> Any:
+    """Return the hub's answer that an error, or its cause, is about; None if there was no answer."""
+    while error is not None:
+        response = getattr(error, "response", None)
+        if response is not None:
+            return response
+        error = error.__cause__
+    return None
+
+
+def _counting(came: Callable[[int], None]) -> Any:
+    """Return a progress bar for huggingface_hub that draws nothing, and reports the bytes that come."""
+    from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]  # exported, but lazily
+
+    class Counting(tqdm):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **{**options, "disable": True})  # type: ignore[no-untyped-call]
+
+        def update_transfer(self, count: int) -> None:  # bytes on the network; `update` is for those on the disk
+            came(count)
+
+        def set_transfer_postfix_str(self, *arguments: Any, **options: Any) -> None: ...
+
+    return Counting
+
+
+@cache
+def _for_this_run() -> "tempfile.TemporaryDirectory[str]":
+    """Return a folder for files that can't be stored where they should be; it goes when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="atlas-")
+
+
+def _is_disk(error: Exception) -> bool:
+    """Return whether an error is of the disk; the hub client's own are OSErrors too."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    is_of_network = isinstance(error, HfHubHTTPError | ConnectionError)
+    return isinstance(error, OSError) and bool(error.errno) and not is_of_network
