@@ -54,6 +54,7 @@ lint: $(VENV)/.dev $(TYPESCRIPT)/.$(TYPESCRIPT_VERSION) ## style, types (of scri
 	$(BIN)/pre-commit validate-config
 	$(BIN)/python .ci/hooks.py --check
 	$(BIN)/python .ci/audit.py
+	$(BIN)/python .ci/budgets.py
 
 hooks: $(VENV)/.dev ## give the hooks in .pre-commit-config.yaml the pinned versions
 	$(BIN)/python .ci/hooks.py
