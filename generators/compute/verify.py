@@ -77,13 +77,14 @@ def move(local: Store, into: Store) -> list[str]:
     return moved
 
 
-def outdated(store: Store) -> dict[str, list[str]]:
-    """Return the models whose stored results are of an older version of a finding, by finding."""
-    return {
-        finding.name: models
-        for finding in FINDINGS
-        if (models := [name for name in store.names() if _is_outdated(store, name, finding.name)])
-    }
+def outdated(store: Store) -> dict[tuple[str, ...], list[str]]:
+    """Return titles of findings of which models have results of an older version, by these models' names."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for finding in FINDINGS:
+        models = tuple(name for name in store.names() if _is_outdated(store, name, finding.name))
+        if models:
+            found.setdefault(models, []).append(finding.title)
+    return found
 
 
 def _is_outdated(store: Store, name: str, finding: str) -> bool:
