@@ -20,7 +20,7 @@ import pytest
 
 from generators import findings as all_findings
 from generators.base.errors import WeightsUnavailableError
-from generators.base.text import SYMBOLS
+from generators.base.verdicts import SYMBOLS
 from generators.checkpoint.registry import Model, Registry, load_registry
 from generators.compute.judged import judged_model
 from generators.compute.records import ModelFindings

@@ -8,12 +8,11 @@ import typer
 from typer.core import TyperGroup
 
 from generators.base.progress import printable
-from generators.base.text import SYMBOLS
+from generators.base.verdicts import LOOKS
 
 LONGEST = 4000  # characters of a sentence: a checkpoint's config may put a megabyte into one
 INTERRUPTED = 130  # the exit code after Ctrl-C
 # Red is for errors: that a claim fails is a result.
-COLOURS = {"holds": "green", "partly": "yellow", "fails": "magenta"}
 
 
 def line(text: str = "") -> None:
@@ -37,7 +36,7 @@ def _cut(text: str) -> str:
 
 def verdict(kind: str, statement: str, answer: str) -> None:
     """Print a claim: its verdict, the statement, and the sentence about this model."""
-    word = typer.style(f"{SYMBOLS[kind]} {kind:<8}", fg=COLOURS.get(kind), bold=True)
+    word = typer.style(f"{LOOKS[kind].symbol} {kind:<8}", fg=LOOKS[kind].terminal, bold=True)
     typer.echo(f"\n{word}  {printable(statement)}")
     typer.echo(f"            {printable(answer)}")
 

@@ -17,7 +17,6 @@ PERCENT = re.compile(r"(?<=\d) ?%(?![0-9A-Fa-f]{2})")  # and no escape of an add
 MINUS = re.compile(r"(?<![\w.)\]/=-])-(?=\d)")
 PARTS = re.compile(r"(?:share )?of |share$")  # how units of shares begin
 ABSENT = "–"
-SYMBOLS = {"holds": "✓", "partly": "◐", "fails": "✗", "untested": "–"}  # of verdicts
 AS_ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'\\`*_{}[]()#+-.!|~^$:"})
 
 

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from generators.base.verdicts import LOOKS
 from generators.drawing import style
 
 COLUMNS = 2
 WIDTH, HEIGHT = 4.0, 2.1  # inches, of a panel
-VERDICT_COLOURS = {"holds": style.COLOURS[2], "partly": style.COLOURS[4], "fails": style.COLOURS[3]}
-MARKERS = {"holds": "o", "partly": "D", "fails": "x"}
 LOSS_HEIGHT, LINE_HEIGHT = 1.8, 0.19  # inches, of the loss and of a claim or a model on a line
 
 
@@ -81,10 +80,10 @@ def _draw_steps(panel: EffectPanel, ax: Any) -> None:
     if panel.threshold is not None:
         ax.axhline(panel.threshold, color=style.INK, lw=0.9, ls=(0, (4, 3)))
     for x, point in zip(at, panel.points, strict=True):
-        colour = VERDICT_COLOURS.get(point.verdict, style.INK)
+        colour = LOOKS[point.verdict].figure or style.INK
         if point.interval is not None:
             ax.plot([x, x], point.interval, color=colour, lw=1.6, alpha=0.7)
-        ax.plot(x, point.value, MARKERS.get(point.verdict, "o"), color=colour, ms=5)
+        ax.plot(x, point.value, LOOKS[point.verdict].marker, color=colour, ms=5)
     ax.set_ylabel(panel.unit, fontsize=8)
 
 
@@ -92,12 +91,12 @@ def _draw_lines(panel: EffectPanel, places: Sequence[int | str], ax: Any, *, nam
     """Draw effects to the right, a line for each model."""
     line = {place: index for index, place in enumerate(places)}
     for point in panel.points:
-        y, colour = line[point.place], VERDICT_COLOURS.get(point.verdict, style.INK)
+        y, colour = line[point.place], LOOKS[point.verdict].figure or style.INK
         if point.limit is not None:
             ax.plot(point.limit, y, "|", color=style.INK, alpha=0.35, ms=11, mew=4)
         if point.interval is not None:
             ax.plot(point.interval, [y, y], color=colour, lw=1.6, alpha=0.7)
-        ax.plot(point.value, y, MARKERS.get(point.verdict, "o"), color=colour, ms=5)
+        ax.plot(point.value, y, LOOKS[point.verdict].marker, color=colour, ms=5)
     if panel.threshold is not None:
         ax.axvline(panel.threshold, color=style.INK, lw=0.9, ls=(0, (4, 3)))
     ax.set_yticks(range(len(places)), [str(place) for place in places] if named else [], fontsize=8)
@@ -130,11 +129,11 @@ def draw_emergence(lines: Sequence[VerdictLine], losses: Sequence[tuple[int, flo
         above.set_ylabel(f"loss\n({unit})", fontsize=8)
     else:
         ax = figure.add_subplot()
-    ordered = sorted(lines, key=lambda line: (line.final_from, list(MARKERS).index(line.verdicts[-1][1])))
+    ordered = sorted(lines, key=lambda line: (line.final_from, list(LOOKS).index(line.verdicts[-1][1])))
     for y, line in enumerate(ordered):
-        for kind, marker in MARKERS.items():
-            steps = [step for step, verdict in line.verdicts if verdict == kind]
-            ax.plot(steps, [y] * len(steps), marker, color=VERDICT_COLOURS[kind], ms=4)
+        for kind, look in LOOKS.items():
+            steps = [step for step, verdict in line.verdicts if verdict == kind and look.figure]
+            ax.plot(steps, [y] * len(steps), look.marker, color=look.figure, ms=4)
         ax.plot(line.final_from, y, "|", color=style.INK, ms=11, mew=1.2)
     ax.set_yticks(range(len(ordered)), [line.name for line in ordered], fontsize=8)
     ax.set_ylim(len(ordered) - 0.4, -0.6)  # from above

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from generators.base.verdicts import LOOKS
 from generators.drawing.labels import characters
 from generators.drawing.style import INK, PAGE, house_style
 
@@ -29,8 +30,6 @@ TEXT_SIZE, SMALL_SIZE = 27, 23
 LEADING = 1.25
 FAINT = "#5b6472"
 # Of verdicts, as on light pages (`atlas.css`): of the words, and paler, of what is counted.
-TONES = {"holds": "#1b6e3c", "partly": "#8a5a00", "fails": "#6a3d8f", "untested": "#5b6472"}
-FILLS = {"holds": "#2f9e5b", "partly": "#dca52c", "fails": "#9a6cc4", "untested": "#c9ced6"}
 VERBS = {"holds": "hold", "partly": "partly", "fails": "fail", "untested": "untested"}
 
 
@@ -121,10 +120,10 @@ def _verdicts(axes: Any, card: Card, width: float, bottom: float, *, flat: bool)
         left += _width(f"{card.counted}:", SMALL_SIZE, False) + 20
     elif card.counted:
         _write(axes, left, bottom - 80, card.counted, SMALL_SIZE, FAINT)
-    for kind, tone in TONES.items():
+    for kind, look in LOOKS.items():
         if card.counts.get(kind):
             said = f"{card.counts[kind]} {VERBS[kind]}"
-            _write(axes, left, bottom, said, SMALL_SIZE, tone, bold=True)
+            _write(axes, left, bottom, said, SMALL_SIZE, look.light, bold=True)
             left += _width(said, SMALL_SIZE, True) + 24
 
 
@@ -171,10 +170,11 @@ def _bar(axes: Any, at: tuple[float, float], size: tuple[float, float], counts: 
     from matplotlib.patches import Rectangle
 
     total, left = sum(counts.values()), at[0]
-    for kind, fill in FILLS.items():
+    for kind, look in LOOKS.items():
         part = size[0] * counts.get(kind, 0) / total if total else 0
         if part:
-            axes.add_patch(Rectangle((left, at[1]), part, size[1], facecolor=fill, edgecolor=PAGE, linewidth=1.5))
+            place = (left, at[1]), part, size[1]
+            axes.add_patch(Rectangle(*place, facecolor=look.card, edgecolor=PAGE, linewidth=1.5))
         left += part
 
 

@@ -1,4 +1,4 @@
-"""A plugin of MkDocs: the site's own styles are one file, and its scripts another, so that a page asks for two.
+"""A plugin of MkDocs: the site's own styles are one file (first the colors of verdicts), and its scripts another.
 
 Scripts are ES modules. Browsers load none from the disk, where pages are opened too, so a script and all that it
 imports become one classic script: each module a function that runs once, after those that it imports.
@@ -13,6 +13,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin
 from mkdocs.structure.files import File, Files
+
+from generators.base.verdicts import as_css
 
 STYLES, SCRIPTS = "assets/site.css", "assets/site.js"
 # Scripts of one page each, by the id of the place that they fill: they run after that of all pages, others lack them.
@@ -49,7 +51,7 @@ class JoinedFiles(BasePlugin):  # type: ignore[type-arg, no-untyped-call]  # it 
         for module in {name for modules in (shared, *own) for name in modules}:
             if part := files.get_file_from_path(f"assets/{module}"):
                 files.remove(part)
-        files.append(File.generated(config, STYLES, content="\n".join(styles)))
+        files.append(File.generated(config, STYLES, content=as_css() + "\n".join(styles)))
         scripts = [joined(shared, first=True), *map(joined, own)]
         for name, script in zip(names, scripts, strict=bool(names)):
             files.append(File.generated(config, name, content=script))

@@ -14,7 +14,6 @@ from generators.base.progress import in_bytes, printable
 from generators.base.sentences import listed
 from generators.base.text import (
     NO_BREAK,
-    SYMBOLS,
     formula,
     in_markdown,
     in_unit,
@@ -25,6 +24,7 @@ from generators.base.text import (
     typeset,
     with_unit,
 )
+from generators.base.verdicts import SYMBOLS
 from generators.compute.records import ClaimRecord
 from generators.drawing.strip import strip
 from generators.findings import FINDINGS

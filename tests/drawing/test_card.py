@@ -1,7 +1,6 @@
 """The card of a page: all of it inside, nothing over anything else, and the same bytes from the same card."""
 
 import io
-import re
 from itertools import combinations
 
 import pytest
@@ -10,7 +9,6 @@ from PIL import Image
 from generators.drawing import card as cards
 from generators.drawing.card import Bar, Card, laid_out, png, wrapped
 from generators.drawing.style import canvas
-from tests.conftest import ROOT
 
 COUNTS = {"holds": 14, "partly": 4, "fails": 21, "untested": 2}
 BARS = tuple(Bar(f"claim {number}", {"holds": number, "fails": 3}) for number in range(9))
@@ -99,9 +97,3 @@ def test_words_are_cut_off_where_they_find_no_place():
     assert wrapped("one two", 20, 1000, 0) == []
     assert "".join(wrapped("w" * 90, 20, 300, 9)) == "w" * 90, "a word wider than a line is broken"
     assert wrapped("模型", 20, 300, 1) == ["□□"], "a character that the font lacks is a mark, not a warning"
-
-
-def test_verdicts_have_the_colours_of_light_pages():
-    css = (ROOT / "site_src/assets/atlas.css").read_text()
-    light = css[: css.index("slate")]
-    assert {kind: re.search(rf"--{kind}: (#\w+)", light)[1] for kind in cards.TONES} == cards.TONES

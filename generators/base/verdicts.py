@@ -1,0 +1,38 @@
+"""How verdicts look wherever they are shown: on pages, in figures, on preview cards, in the terminal."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colors and signs of one verdict; `tint` is the ground under its words."""
+
+    symbol: str
+    light: str
+    light_tint: str
+    dark: str
+    dark_tint: str
+    figure: str | None  # readable on light and on dark pages; None: as all lines
+    marker: str  # matplotlib's
+    card: str  # areas of a preview card; words there are as on light pages
+    terminal: str | None  # typer's
+
+
+# Fails is not red: that something fails is a result, and no fault of the model.
+LOOKS: Mapping[str, Look] = {
+    "holds": Look("✓", "#1b6e3c", "#e3f4e8", "#7fd69c", "#16351f", "#1a936f", "o", "#2f9e5b", "green"),
+    "partly": Look("◐", "#8a5a00", "#fdf1d4", "#f0c469", "#3a2e10", "#b98900", "D", "#dca52c", "yellow"),
+    "fails": Look("✗", "#6a3d8f", "#f1e9f8", "#d3b8ef", "#35264a", "#b8559b", "x", "#9a6cc4", "magenta"),
+    "untested": Look("–", "#5b6472", "#eef0f3", "#aab2bf", "#2c313b", None, "o", "#c9ced6", None),
+}
+SYMBOLS = {verdict: look.symbol for verdict, look in LOOKS.items()}
+
+
+def as_css() -> str:
+    """Return the custom properties by which the site's styles name these colors."""
+    light, dark = "", ""
+    for name, look in LOOKS.items():
+        light += f"--{name}:{look.light};--{name}-tint:{look.light_tint};"
+        dark += f"--{name}:{look.dark};--{name}-tint:{look.dark_tint};"
+    return f':root{{{light}}}\n[data-md-color-scheme="slate"]{{{dark}}}\n'

@@ -1,0 +1,19 @@
+"""Colors of verdicts stand in one file, from which pages, figures, cards and the terminal take them."""
+
+import re
+
+from generators.base.verdicts import LOOKS, as_css
+from tests.conftest import ROOT
+
+COLORS = {getattr(look, name) for look in LOOKS.values() for name in ("light_tint", "dark_tint", "card")}
+
+
+def test_pages_name_every_color_once_for_light_and_once_for_dark():
+    named = re.findall(r"--([\w-]+):(#\w{6});", as_css())
+    assert len(named) == len(set(named)) == 4 * len(LOOKS)
+
+
+def test_no_other_file_has_these_colors():
+    places = [*(ROOT / "generators").rglob("*.py"), *(ROOT / "site_src/assets").glob("*.*s")]
+    found = {path.name for path in places for color in COLORS if color in path.read_text("utf-8")}
+    assert found == {"verdicts.py"}
