@@ -47,7 +47,7 @@ def project(tmp_path: Path) -> Path:
 def test_styles_are_joined_as_they_are_named_and_parts_are_not_published(project):
     build(load_config(str(project / "mkdocs.yml"), strict=True))
     site = project / "site"
-    assert (site / STYLES).read_text() == "p { color: blue }\np { color: red }"
+    assert (site / STYLES).read_text().endswith("p { color: blue }\np { color: red }")
     assert {path.name for path in (site / "assets").iterdir()} == {"site.css", "site.js", "compare.js"}
 
 
