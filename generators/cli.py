@@ -434,10 +434,11 @@ def _say_what_is_outdated(
         return
     from generators.costs import in_hours, of_findings
 
+    count = len(summary.outdated)
     findings = list(dict.fromkeys(name for names in summary.outdated.values() for name in names))
     seconds = sum(of_findings(model, names, places, settings) for model, names in summary.outdated.items())
     terminal.line(
-        f"Results of {len(summary.outdated)} models are of an older version of {', '.join(findings)} and are shown "
+        f"Results of {count} model{'s' * (count > 1)} are of an older version of {', '.join(findings)} and are shown "
         f"until they are computed anew ({in_hours(seconds)}):  atlas compute {' '.join(named or ())}".rstrip()
     )
 

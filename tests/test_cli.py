@@ -341,6 +341,27 @@ def test_the_site_comes_first_and_again_only_if_anything_was_computed(atlas, rem
     assert steps == ["site", "site", "site"]
 
 
+def test_results_of_an_older_version_are_shown_and_named_until_they_are_computed_anew(atlas, remote, monkeypatch):
+    """The site is made of what is stored; only the command that is named measures anew."""
+    from dataclasses import replace
+
+    from generators import findings
+    from generators.findings import FINDINGS
+
+    raised = tuple(replace(one, version=one.version + (one.name == "gains")) for one in FINDINGS)
+    monkeypatch.setattr("generators.cli._make_site", lambda *_: [])
+    before = Path("results/good/gains.json").read_bytes()
+    monkeypatch.setattr(findings, "FINDINGS", raised, raising=False)
+    for _ in range(2):
+        run = atlas("build")
+        assert (run.code, Path("results/good/gains.json").read_bytes()) == (0, before)
+        assert "Results of 1 model are of an older version of gains" in run.out
+        assert run.out.count("atlas compute\n") == 1
+    assert atlas("compute", "good").code == 0
+    assert json.loads(Path("results/good/gains.json").read_text())["version"] == 2
+    assert "older version" not in atlas("build").out
+
+
 def test_a_plan_says_what_models_take(atlas, remote):
     run = atlas("plan")
     good, away, far, together = (line.split("\t") for line in run.out.splitlines())

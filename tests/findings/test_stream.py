@@ -133,6 +133,21 @@ def test_signs_of_components_do_not_turn_the_curve_over_from_layer_to_layer():
     np.testing.assert_array_equal(same_signs(curve * flips[:, None]), [curve] * 4)
 
 
+def test_turned_positions_do_not_depend_on_the_signs_that_lapack_chooses(monkeypatch):
+    from generators.findings.stream import measure
+
+    moments, svd = moments_of(planted(0.5)), np.linalg.svd
+    before = measure._chance(moments)
+    flips = np.random.default_rng(1).choice([-1.0, 1.0], D)
+
+    def other(rows, full_matrices=True):
+        left, values, right = svd(rows, full_matrices=full_matrices)
+        return left * flips[: len(values)], values, right * flips[: len(values), None]
+
+    monkeypatch.setattr(np.linalg, "svd", other)
+    assert measure._chance(moments) == pytest.approx(before, rel=1e-9)
+
+
 def test_every_layer_of_the_figure_has_its_curve_and_its_numbers():
     result = measured([0.5, 0.3, 0.1, 0.05, 0.0], position_embedding=P)
     figure = next(figure for figure in FINDING.figures(result) if figure.name == "stream-curves")

@@ -252,3 +252,60 @@ def test_turned_gains_as_full_rotations_give_them():
 def test_the_same_seed_makes_the_same_draws(sample):
     np.testing.assert_array_equal(sample(1), sample(1))
     assert not np.array_equal(sample(1), sample(2))
+
+
+# The same draws on every processor
+
+
+def other_lapack(monkeypatch, seed=3):
+    """Have eigenvectors and singular vectors come with other signs, and those of equal values in another order."""
+    generator, eigh, svd = rng(seed), np.linalg.eigh, np.linalg.svd
+
+    def signs(count):
+        return generator.choice([-1.0, 1.0], count)
+
+    def other_eigh(matrix):
+        values, vectors = eigh(matrix)
+        order = np.lexsort((generator.random(len(values)), np.round(values, 9)))
+        return values[order], vectors[:, order] * signs(len(values))
+
+    def other_svd(matrix, full_matrices=True, compute_uv=True):
+        if not compute_uv:
+            return svd(matrix, compute_uv=False)
+        left, values, right = svd(matrix, full_matrices=full_matrices)
+        turned = signs(len(values))
+        return left[:, : len(values)] * turned, values, right[: len(values)] * turned[:, None]
+
+    monkeypatch.setattr(np.linalg, "eigh", other_eigh)
+    monkeypatch.setattr(np.linalg, "svd", other_svd)
+
+
+def equal_energies():
+    """Return rows with pairs of directions that hold exactly as much as each other."""
+    frame = np.linalg.qr(rng(5).standard_normal((60, 8)))[0]
+    return frame * np.repeat([4.0, 3.0, 2.0, 1.0], 2)
+
+
+@pytest.mark.parametrize("rows", [rng(4).standard_normal((60, 8)), equal_energies()], ids=["any", "equal"])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rows: rotations.best_axis_correlations(rows, np.arange(60) // 3, 20, rng(6)),
+        lambda rows: np.stack(rotations.both_channel_variances(rows[:20], rows.T @ rows, 20, rng(7))),
+    ],
+    ids=["best axis", "both variances"],
+)
+def test_draws_do_not_depend_on_what_lapack_leaves_open(monkeypatch, rows, draw):
+    before = draw(rows)
+    for seed in range(5):
+        with monkeypatch.context() as patch:
+            other_lapack(patch, seed)
+            np.testing.assert_allclose(draw(rows), before, rtol=1e-9)
+
+
+def test_without_that_the_test_above_would_fail(monkeypatch):
+    rows = rng(4).standard_normal((60, 8))
+    before = rotations.best_axis_correlations(rows, np.arange(60), 20, rng(6))
+    monkeypatch.setattr(rotations, "eigenbasis", lambda matrix: np.linalg.eigh(matrix))
+    other_lapack(monkeypatch)
+    assert not np.allclose(rotations.best_axis_correlations(rows, np.arange(60), 20, rng(6)), before)
