@@ -19,14 +19,12 @@ if TYPE_CHECKING:
 
 
 def executors(jobs: int, scheduler: str | None, memory: float | None) -> "Choice":
-    """Return who does the jobs. Raises InputError: they can't."""
     from generators.compute.executors import chosen
 
     return chosen(jobs, scheduler, memory)
 
 
 def run_settings(budget: float, device: str, skip_runs: bool) -> "RunSettings":
-    """Return how models are run. Raises InputError: it makes no sense, or the device isn't here."""
     from generators.compute import running
 
     return running.chosen(budget, device, skip=skip_runs)
@@ -71,7 +69,6 @@ def models_here(registry: "Registry", places: "Places") -> "Sequence[Model]":
 def asked_models(
     specs: list[str] | None, registry: "Registry", family: str | None, group: str | None, *, everything: bool
 ) -> "Sequence[Model]":
-    """Return the models that were asked for, by name, by group, or all of them; none if nothing was."""
     if sum((bool(specs), group is not None, everything)) > 1:
         raise InputError("Name models, or a --group, or --all: one of the three.")
     if group is not None:
@@ -97,7 +94,6 @@ def named_models(specs: list[str] | None, registry: "Registry", family: str | No
 
 
 def places(models_dir: list[Path] | None, offline: bool) -> "Places":
-    """Return where weights are looked for. Raises InputError: a folder isn't there."""
     from generators.checkpoint.sources import Hub, Places
 
     folders = models_dir or [Path(part) for part in os.environ.get("ATLAS_MODELS", "").split(os.pathsep) if part]
@@ -108,7 +104,6 @@ def places(models_dir: list[Path] | None, offline: bool) -> "Places":
 
 
 def with_counts(specs: list[str] | None, found: "Sequence[Model]", counts: Path) -> "Sequence[Model]":
-    """Return the one model that was named, with the counts of its tokens. Raises InputError: not one was named."""
     if len(specs or []) != 1:
         raise InputError("--counts goes with exactly one MODEL: they are the counts of its tokens.")
     return [found[0].model_copy(update={"counts": counts})]
@@ -144,13 +139,11 @@ def stored_name(spec: str, store: "Store", path: Path) -> str:
 
 
 def row(store: "Store", model: "Model") -> tuple[str, ...]:
-    """Return a model's line in the table of `atlas models`."""
     weights = " or ".join(source.in_words() for source in model.sources)
     return model.name, model.title, weights, state(store, model), model.adds or ""
 
 
 def state(store: "Store", model: "Model") -> str:
-    """Return whether a model is computed, in words."""
     try:
         if store.model(model.name) is None:
             return "not computed yet"

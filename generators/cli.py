@@ -404,7 +404,6 @@ def _code(summary: "Summary") -> int:
 def _make_site(
     registry: Path, store: "Store", source: Path, unavailable: dict[str, str] | None = None
 ) -> Sequence[str]:
-    """Make the site, or as much of it as isn't there yet; return what went wrong with results or notebooks."""
     from generators.site.make import make_site
 
     site, sentences = make_site(registry, asked.registry, store, source, unavailable or {})
@@ -413,7 +412,6 @@ def _make_site(
 
 
 def _say_what_is_left(registry: "Registry", store: "Store", places: "Places", settings: "RunSettings") -> None:
-    """Say which models aren't computed, and what they would take."""
     left = [model for model in registry.models if not store.knows(model.name)]
     if not left:
         return
@@ -429,7 +427,6 @@ def _say_what_is_left(registry: "Registry", store: "Store", places: "Places", se
 def _say_what_is_outdated(
     summary: "Summary", named: list[str] | None, places: "Places", settings: "RunSettings"
 ) -> None:
-    """Say which stored results are of older versions, and how long the command takes that renews them."""
     if not summary.outdated:
         return
     from generators.costs import in_hours, of_findings
@@ -443,7 +440,6 @@ def _say_what_is_outdated(
 
 
 def _exit(code: int, sentences: Sequence[str] = ()) -> None:
-    """Say what went wrong, and end with an exit code if that or anything else did."""
     for sentence in sentences:
         terminal.sentence(sentence)
     if code or sentences:

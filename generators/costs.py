@@ -75,7 +75,6 @@ def costs(models: Sequence[Model], places: Places, settings: RunSettings) -> Ite
 
 
 def cost_of(model: Model, places: Places, settings: RunSettings) -> Cost:
-    """Return what one model takes."""
     cost = Cost(model)
     try:
         files = locate(model, places.models_dirs, places.hub)
@@ -160,7 +159,6 @@ COLUMNS = ("model", "download", "memory", "time here", "access", "results")
 
 
 def row(cost: Cost, state: str) -> tuple[str, ...]:
-    """Return one model's line in the table of `atlas plan`; `state` says what is stored of it."""
     access = "gated" if cost.gated else "open"
     if cost.trouble is not None:
         return cost.model.name, "?", "?", "?", f"{access}: {cost.trouble}" if cost.gated else cost.trouble, state
@@ -170,7 +168,6 @@ def row(cost: Cost, state: str) -> tuple[str, ...]:
 
 
 def in_total(found: Sequence[Cost]) -> str:
-    """Return what models take together, with how many aren't counted."""
     known = [cost for cost in found if cost.trouble is None]
     size, seconds = sum(cost.download or 0 for cost in known), sum(cost.seconds or 0 for cost in known)
     said = f"about {in_bytes(size)} to download and {in_hours(seconds)} on this machine"
@@ -198,7 +195,6 @@ def said_of(models: Sequence[Model], places: Places, settings: RunSettings, cach
 
 
 def what_is_left(found: Sequence[Cost], unreachable: str | None = None) -> str:
-    """Return how many models aren't computed, what all of them take, and how to compute one."""
     known = [cost for cost in found if cost.seconds is not None]
     count = f"{len(found)} models are not computed." if len(found) > 1 else "One model is not computed."
     if not known:
@@ -217,7 +213,6 @@ def what_is_left(found: Sequence[Cost], unreachable: str | None = None) -> str:
 
 
 def of_report(model: Model, places: Places, settings: RunSettings) -> list[str]:
-    """Return in words how long a report takes at most, and what makes it longer or shorter; nothing if unknown."""
     cost = cost_of(model, places, settings)
     if cost.seconds is None:
         return []
@@ -232,5 +227,4 @@ def of_report(model: Model, places: Places, settings: RunSettings) -> list[str]:
 
 
 def in_hours(seconds: float) -> str:
-    """Return a time in words: to the minute, or to the hour."""
     return in_minutes(seconds) if seconds < LONG_S else f"about {round(seconds / HOUR_S)} h"

@@ -1,5 +1,3 @@
-"""Arguments and options that several commands of `atlas` share."""
-
 from pathlib import Path
 from typing import Annotated
 

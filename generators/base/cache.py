@@ -32,7 +32,6 @@ class Cache:
     used: set[str] = field(default_factory=set)
 
     def get(self, name: str) -> bytes | None:
-        """Return what is stored under a key, None where nothing is."""
         self.used.add(name)
         with suppress(OSError):
             return (self.folder / name).read_bytes()
@@ -50,7 +49,6 @@ class Cache:
             raise AtlasError(f"The cache {self.folder} can't be written: {error}.") from error
 
     def get_or_make(self, name: str, make: Callable[[], bytes]) -> bytes:
-        """Return what is stored under a key; where nothing is, make it and store it."""
         found = self.get(name)
         if found is None:
             found = make()

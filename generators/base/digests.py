@@ -34,7 +34,6 @@ def of_folder(folder: Path) -> str:
 
 
 def of_words(*words: object) -> str:
-    """Return the digest of some words."""
     return hashlib.sha256(json.dumps([str(word) for word in words]).encode()).hexdigest()
 
 

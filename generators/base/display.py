@@ -36,17 +36,14 @@ class Tally:
 
     @property
     def name(self) -> str:
-        """Return the model's name, and its number where there are several."""
         return self.model if self.of == 1 else f"{self.model} ({self.number} of {self.of})"
 
     def took(self, finding: str, seconds: float) -> None:
-        """Learn from a finding that is done how long the others will take."""
         if finding in self.left:
             self._expected[finding in self.runs] += self.left.pop(finding)
             self._took[finding in self.runs] += seconds
 
     def seconds_of(self, finding: str) -> float:
-        """Return how long a finding that is left is likely to take."""
         kind = finding in self.runs
         scale = self._took[kind] / self._expected[kind] if self._expected[kind] else 1.0
         return scale * self.left.get(finding, 0.0)
@@ -65,7 +62,6 @@ class Row:
 
     @property
     def doing(self) -> str:
-        """Return what is being done, in a few words."""
         return self.said or self.what
 
 
@@ -78,7 +74,6 @@ class Display:
         self._clock, self._waiting, self._reported, self._last = clock, set[str](), set[str](), ""
 
     def begin(self, worker: str, tally: Tally, what: str, *, measures: bool = True) -> None:
-        """A worker begins with something of a model: it measures a finding, or opens or reads files."""
         self.rows[worker] = Row(tally, what, self._clock(), measures)
 
     def say(self, worker: str, line: str) -> None:
@@ -91,23 +86,19 @@ class Display:
             self.rows[worker].said = line
 
     def advance(self, worker: str, done: Progress) -> None:
-        """A worker gets on with its job."""
         self.rows[worker].progress = done
 
     def end(self, worker: str) -> None:
-        """A worker is done with its job, well or not."""
         row = self.rows.pop(worker, None)
         if row is not None and row.measures:
             row.tally.took(row.what, self._clock() - row.begun)
 
     def wait_for(self, model: str, holder: str) -> None:
-        """A model waits until another run has written its results; that is said once."""
         if model not in self._waiting:
             self._waiting.add(model)
             self.report(f"{model}: waiting for another run to finish with its results ({holder})")
 
     def in_words(self) -> str:
-        """Return in one line what is being done, model by model."""
         by_model: dict[int, list[Row]] = {}
         for row in list(self.rows.values()):  # another thread adds rows and takes them away
             by_model.setdefault(id(row.tally), []).append(row)
@@ -124,7 +115,6 @@ class Display:
         self._last = line
 
     def _so_far(self, rows: list[Row]) -> str:
-        """Return how many findings of a model are done and how long the others take, once that is known."""
         tally = rows[0].tally
         if not tally.findings:
             return ""
@@ -146,7 +136,6 @@ class TableDisplay(Display):
     """A table on a terminal, which is drawn anew by whoever shows it."""
 
     def table(self) -> "Table":
-        """Return what is being done, a row for each worker; below, how far each model is."""
         from rich.table import Table
         from rich.text import Text
 
@@ -161,7 +150,6 @@ class TableDisplay(Display):
         return table
 
     def _time_of(self, row: Row) -> str:
-        """Return how long a job still takes, or where it doesn't say, how long it took so far."""
         if row.progress is None:
             return f"{self._clock() - row.begun:.0f} s so far"
         return f"{in_minutes(row.progress.seconds_left)} left"

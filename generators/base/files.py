@@ -50,7 +50,6 @@ def read_limited(path: Path, most: int) -> bytes:
 
 
 def write_if_changed(path: Path, data: bytes) -> bool:
-    """Write a file unless it holds just this already; return whether it was written."""
     if path.is_file() and path.read_bytes() == data:
         return False
     replace_file(path, data)

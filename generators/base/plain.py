@@ -50,5 +50,4 @@ def as_json(value: Any) -> str:
 
 
 def as_compact_json(value: Any) -> str:
-    """Return JSON for programs to fetch."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

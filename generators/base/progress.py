@@ -57,7 +57,6 @@ class TimeLeft:
         self._last = 0.0
 
     def __call__(self, share: float) -> None:
-        """Tell, given the share that is done, unless that was told just now."""
         now = self._clock()
         if self._first is None:
             self._first, self._last = (share, now), now
@@ -69,7 +68,6 @@ class TimeLeft:
 
 
 def in_minutes(seconds: float) -> str:
-    """Return a time in words, to the minute."""
     return "less than a minute" if seconds < MINUTE else f"about {round(seconds / MINUTE)} min"
 
 
@@ -135,14 +133,12 @@ def in_bytes(count: int) -> str:
 
 
 def to_stderr(line: str) -> None:
-    """Print a line where errors go, at once: another thread may print too."""
     sys.stderr.write(f"{printable(line)}\n")
     sys.stderr.flush()
 
 
 @contextmanager
 def progress() -> Iterator[Report]:
-    """Yield how to report a line."""
     if not sys.stderr.isatty():
         yield to_stderr
         return

@@ -1,5 +1,3 @@
-"""Pieces of sentences."""
-
 from collections.abc import Sequence
 
 

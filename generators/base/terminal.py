@@ -17,17 +17,14 @@ COLOURS = {"holds": "green", "partly": "yellow", "fails": "magenta"}
 
 
 def line(text: str = "") -> None:
-    """Print a line."""
     typer.echo(printable(text))
 
 
 def note(text: str) -> None:
-    """Print what is no result, where progress goes."""
     typer.echo(printable(text), err=True)
 
 
 def sentence(error: object) -> None:
-    """Print what went wrong, where errors go."""
     typer.echo(typer.style("atlas: ", fg="red") + printable(_cut(str(error))), err=True)
 
 
@@ -36,7 +33,6 @@ def _cut(text: str) -> str:
 
 
 def verdict(kind: str, statement: str, answer: str) -> None:
-    """Print a claim: its verdict, the statement, and the sentence about this model."""
     word = typer.style(f"{SYMBOLS[kind]} {kind:<8}", fg=COLOURS.get(kind), bold=True)
     typer.echo(f"\n{word}  {printable(statement)}")
     typer.echo(f"            {printable(answer)}")
@@ -62,7 +58,6 @@ class Commands(TyperGroup):
     """All commands; Ctrl-C ends each with a sentence."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was typed."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:

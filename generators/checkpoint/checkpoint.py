@@ -93,7 +93,6 @@ class Checkpoint(Mapping[str, Array]):
         return np.ascontiguousarray(used)
 
     def _used(self, role: str, slot: Slot) -> Array:
-        """Return what the model uses of one tensor."""
         self._check_shape(role, slot)
         tensor = self._read(slot)
         return slot.effective(tensor, self._sizes)
@@ -215,7 +214,6 @@ class Checkpoint(Mapping[str, Array]):
                 yield role, replace(found, through=through)
 
     def _found(self, slot: Slot) -> Slot | None:
-        """Return a slot by the name that its tensor has here; None where there is none that can be read."""
         names = self.family.all_found(slot.tensor, self._names)
         for other in names[1:]:
             self._check_same(names[0], other)
@@ -266,7 +264,6 @@ class Checkpoint(Mapping[str, Array]):
         return self._laid_out(slot, tensor), record
 
     def _laid_out(self, slot: Slot, tensor: Array) -> Array:
-        """Return a tensor as the table expects it, of a file whose software lays it out in another way."""
         layout = self._other_layout(slot)
         if layout is None:
             return tensor
@@ -281,7 +278,6 @@ class Checkpoint(Mapping[str, Array]):
         return None if slot.formula else self._files.layout(slot.tensor)
 
     def _stored(self, slot: Slot) -> tuple[Header, Iterable[Array]]:
-        """Return what is said of the tensor behind a slot, and its parts in order."""
         if not slot.formula:
             return self._files.header(slot.tensor), self._files.parts(slot.tensor)
         n, d = (self._sizes[axis] for axis in slot.shape.split())
@@ -289,7 +285,6 @@ class Checkpoint(Mapping[str, Array]):
         return Header(DTYPES[tensor.dtype.name], tensor.shape), [tensor]
 
     def _check_shape(self, role: str, slot: Slot) -> None:
-        """Refuse a tensor that has not the shape that its role asks for, by what its file says: it is not read."""
         shape = self._shape_stored(slot)
         shape = tuple(n for n in shape if n != 1) if slot.flat else shape
         shape = shape[::-1] if slot.transposed else shape
@@ -302,7 +297,6 @@ class Checkpoint(Mapping[str, Array]):
             )
 
     def _shape_stored(self, slot: Slot) -> tuple[int, ...]:
-        """Return the shape in which the tensor behind a slot will be read. Raises InputError: as for reading it."""
         header, layout = self._stored(slot)[0], self._other_layout(slot)
         try:
             return header.shape if layout is None else layout.shape_of(header.shape)
@@ -378,13 +372,11 @@ def _bytes_of(part: Array) -> memoryview:
 
 
 def _without_names(layout: dict[str, Any]) -> dict[str, Any]:
-    """Return the layout of a slot without the names of tensors in it."""
     found = {key: value for key, value in layout.items() if key != "tensor"}
     return {**found, "through": _without_names(found["through"])} if "through" in found else found
 
 
 def _product(slot: Slot) -> str:
-    """Return how a record names a tensor that is multiplied by another."""
     return slot.tensor if slot.through is None else f"{slot.tensor} x {slot.through.tensor}"
 
 

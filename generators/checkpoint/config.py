@@ -52,7 +52,6 @@ CHANGES_NOTHING = re.compile(
 
 
 def parse_object(content: bytes, place: str) -> dict[str, Any]:
-    """Return a JSON object from the bytes of a file that is called `place`. Raises InputError: it is none."""
     try:
         parsed = json.loads(content.decode("utf-8"))
     except UnicodeDecodeError as error:

@@ -58,7 +58,6 @@ class HubSource(Entry):
     revision: str = Field(default="main", pattern=r"^\w[\w/-]*(\.[\w/-]+)*$")
 
     def in_words(self) -> str:
-        """Return where it is."""
         return f"hub {self.hub}" if self.revision == "main" else f"hub {self.hub} revision {self.revision}"
 
 
@@ -68,7 +67,6 @@ class PackageSource(Entry):
     package: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
 
     def in_words(self) -> str:
-        """Return where it is."""
         return f"package {self.package}"
 
 
@@ -78,7 +76,6 @@ class FolderSource(Entry):
     folder: Path
 
     def in_words(self) -> str:
-        """Return where it is."""
         return f"folder {self.folder}"
 
 
@@ -239,21 +236,17 @@ class Registry(Entry):
     root: Path = Path()
 
     def find(self, name: str) -> Model | None:
-        """Return the model called `name`, of a series or not, or None."""
         return next((model for model in self.known() if model.name == name), None)
 
     def known(self) -> Iterator[Model]:
-        """Yield all models that have a name: entries, then those that only a series has."""
         yield from self.models
         for one in self.series:
             yield from (model for _, model in self.members(one) if one.own)
 
     def find_series(self, name: str) -> Series | None:
-        """Return the series called `name`, or None."""
         return next((one for one in self.series if one.name == name), None)
 
     def members(self, series: Series) -> list[tuple[Place, Model]]:
-        """Return the models of a series with their places, in order."""
         if series.each is not None:
             return [(place, series.each.at(place, self.root)) for place in series.places]
         named = {model.name: model for model in self.models}
@@ -286,7 +279,6 @@ class _Distinct(yaml.SafeLoader):
         self._named, self._aliases = 0, 0  # how many nodes around this one have a name; how many aliases there were
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Return what comes next. Raises yaml.YAMLError: aliases in it could multiply."""
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent):
             self._aliases += 1
@@ -301,7 +293,6 @@ class _Distinct(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return a mapping. Raises yaml.YAMLError: a key is in it twice."""
         keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.tag != MERGE]
         count = Counter(key.value for key in keys)
         for key in keys:
@@ -311,7 +302,6 @@ class _Distinct(yaml.SafeLoader):
 
 
 def _read(path: Path, kind: Literal["models", "series"]) -> Registry:
-    """Return a registry that has what a file holds and nothing else."""
     content: Any = None
     try:
         content = yaml.load(read_limited(path, LARGEST).decode("utf-8"), _Distinct)
@@ -364,7 +354,6 @@ def slug(name: str) -> str:
 
 
 def explain(error: ValidationError, content: object = None) -> str:
-    """Return the first error that pydantic found, as half a sentence."""
     fault = error.errors()[0]
     place = ".".join(str(part) for part in fault["loc"])
     name = _entry_name(content, fault["loc"])

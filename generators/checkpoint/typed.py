@@ -55,7 +55,6 @@ def _found(spec: str, registry: Registry, names: Sequence[str]) -> Model:
 
 
 def half(model: Model, stack: Stack | None) -> Model:
-    """Return one of the two models that a checkpoint holds, as a model of its own."""
     return model.model_copy(
         update={"name": f"{model.name}--{stack}", "title": f"{model.title}, {stack}", "stack": stack}
     )

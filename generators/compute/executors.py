@@ -47,18 +47,15 @@ class Choice:
 
     @property
     def is_inline(self) -> bool:
-        """Return whether this process does everything itself."""
         return self.jobs == 1 and self.scheduler is None
 
     def workers(self, display: Display) -> "Workers":
-        """Return the workers. Raises InputError: the cluster can't be used."""
         if self.scheduler is not None:
             return connected(self.scheduler, display)
         return Inline(display) if self.is_inline else Processes(display, self.jobs, self.memory)
 
 
 def chosen(jobs: int, scheduler: str | None, memory_gb: float | None) -> Choice:
-    """Return who computes, as a user asked for it. Raises InputError: what was asked for makes no sense."""
     if scheduler is not None and (jobs != 1 or memory_gb is not None):
         raise InputError("--scheduler goes with neither --jobs nor --memory: the cluster's workers have their own.")
     if memory_gb is not None and not 0 < memory_gb < float("inf"):
@@ -86,7 +83,6 @@ class Workers(ABC):
         """Have a worker do a job. Raises BrokenExecutor: the worker has ended."""
 
     def idle(self) -> list[str]:
-        """Return those that have nothing to do, by name."""
         return [name for name in self.names() if name not in self._running]
 
     def admits(self, worker: str, need: int) -> bool:
@@ -94,7 +90,6 @@ class Workers(ABC):
         return True
 
     def begin(self, worker: str, job: Job) -> None:
-        """Have a worker that is idle do a job."""
         try:
             future = self.submit(worker, job)
         except BrokenExecutor as error:
@@ -136,7 +131,6 @@ class Workers(ABC):
 
 
 def _lost(error: BaseException) -> Died | Failed:
-    """Return what became of a job that gave no answer."""
     if not isinstance(error, BrokenExecutor):
         return Failed(f"{type(error).__name__}: {error}", "")
     by = re.search(r"\{(.+)\}", str(error))  # loky writes so how its process ended
@@ -147,18 +141,14 @@ def _lost(error: BaseException) -> Died | Failed:
 
 
 class Inline(Workers):
-    """This process alone."""
-
     def __init__(self, display: Display) -> None:
         super().__init__(display)
         self._context = WorkerContext(alone=True)
 
     def names(self) -> Sequence[str]:
-        """Return the one that there is."""
         return ("this process",)
 
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
-        """Do a job at once; the future is done."""
         future: Future[Answer] = Future()
         say, advance = (partial(tell, worker) for tell in (self._display.say, self._display.advance))
         future.set_result(self._context.perform(job, say, advance))
@@ -188,11 +178,9 @@ class Processes(Workers):
         return self._names
 
     def admits(self, worker: str, need: int) -> bool:
-        """Return whether a job fits beside those that are being done."""
         return not self._running or sum(job.need for job, _ in self._running.values()) + need <= self._memory
 
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
-        """Have a process do a job."""
         if worker not in self._here:
             self._start(worker)
         with ctrl_c_deferred():  # so that it is known to `close`
@@ -212,14 +200,12 @@ class Processes(Workers):
         speaking.close()  # the process has its own: reading ends where that ends
 
     def listen(self) -> None:
-        """Display what processes have said."""
         for worker, (_, listening) in self._here.items():
             with suppress(EOFError, OSError):
                 while listening.poll():
                     self._said(worker, listening.recv())
 
     def forget(self, worker: str) -> None:
-        """Have another process take the place of one that has ended."""
         executor, listening = self._here.pop(worker)
         executor.shutdown(wait=True)
         listening.close()
@@ -244,7 +230,6 @@ def free_memory() -> int:
 
 
 def open_files() -> int:
-    """Return how many files a process may have open here."""
     try:
         from resource import RLIM_INFINITY, RLIMIT_NOFILE, getrlimit
     except ImportError:  # Windows
@@ -279,7 +264,6 @@ def _nothing() -> None:
 
 
 def _perform(job: Job) -> Answer:
-    """Do a job in a process of its own."""
     assert _speaking is not None
     return _context().perform(job, _speaking.send, _speaking.send)
 
@@ -327,11 +311,9 @@ class OnCluster(Executor):
         self._thread = ThreadPoolExecutor(1)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Have the worker do it, and no other worker."""
         return self._thread.submit(self._answer, fn, args)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Wait for no answer any longer."""
         self._thread.shutdown(wait, cancel_futures=cancel_futures)
 
     def _answer(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -379,20 +361,17 @@ class Cluster(Workers):
         return need <= SPARED * limit or limit == max(self._limits.values())
 
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
-        """Have a worker do a job."""
         if worker not in self._executors:
             self._executors[worker] = OnCluster(self._client, worker, lambda name: name in self._limits)
         return self._executors[worker].submit(_perform_there, job, self._topic)
 
     def listen(self) -> None:
-        """Display what workers have said."""
         with suppress(Empty):
             while True:
                 worker, said = self._heard.get_nowait()
                 self._said(worker, said if isinstance(said, str) else Progress(*said))
 
     def forget(self, worker: str) -> None:
-        """Have nothing more to do with a worker that is gone."""
         self._executors.pop(worker).shutdown(wait=False)
 
     def close(self) -> None:
@@ -403,7 +382,6 @@ class Cluster(Workers):
 
 
 def _perform_there(job: Job, topic: str) -> Answer:
-    """Do a job in a worker of a cluster."""
     from distributed import get_worker
 
     worker = get_worker()

@@ -99,7 +99,6 @@ class Look:
     what: str = field(default="opening", init=False)
 
     def perform(self, opened: Opened, report: Report, watch: Watch) -> MemoryNeeds:
-        """Read the headers of its files. Raises WeightsUnavailableError: measuring weights is beyond this machine."""
         each = {finding.name: memory.to_measure(finding, opened) for finding in self.findings}
         needs = MemoryNeeds(memory.to_plan(self.findings, opened), each)
         largest = max(
@@ -123,7 +122,6 @@ class Prepare:
     what: str = field(default="reading weights", init=False)
 
     def perform(self, opened: Opened, report: Report, watch: Watch) -> Prepared:
-        """Read them."""
         return prepare(opened, self.findings, report)
 
 
@@ -141,11 +139,9 @@ class Measure:
 
     @property
     def what(self) -> str:
-        """Return the finding's name."""
         return self.planned.finding.name
 
     def perform(self, opened: Opened, report: Report, watch: Watch) -> Measured:
-        """Measure it, of exactly the weights and in exactly the version that it was planned for."""
         finding = self.planned.finding
         versions = {known.name: known.version for known in all_findings.FINDINGS}
         if versions.get(finding.name, finding.version) != finding.version:
@@ -259,12 +255,10 @@ def part_of_budget(finding: Finding[Any]) -> float:
 
 
 def _begin(finding: Finding[Any], opened: Opened, unfinished: Path, watch: Watch) -> None:
-    """Give a finding that runs the model its part of the budget, and have the time that it still takes reported."""
     opened.run.begin(opened.settings.budget_s * part_of_budget(finding), TimeLeft(watch), unfinished)
 
 
 def _record_of(opened: Opened) -> dict[str, str]:
-    """Return on what, with what, and whether cut short the model was run."""
     run = opened.run
     cut = {CUT_TO: opened.settings.operations} if run.was_cut else {}
     return {**run.record, "text": run.text.name, "text_sha256": run.text.sha256, **cut}

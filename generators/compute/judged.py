@@ -51,18 +51,14 @@ class JudgedFinding:
 
 @dataclass(frozen=True)
 class JudgedModel:
-    """All that is known of one model, judged."""
-
     record: ModelRecord
     findings: tuple[JudgedFinding, ...]
 
     @property
     def damaged(self) -> list[str]:
-        """Return a sentence for every finding whose stored result can't be trusted."""
         return [judged.damaged for judged in self.findings if judged.damaged]
 
     def published(self) -> ModelFindings:
-        """Return it as `findings.json` publishes it."""
         tensors: dict[str, TensorEntry] = {}
         for judged in self.findings:
             tensors |= judged.stored.tensors if judged.stored else {}
@@ -103,7 +99,6 @@ def _beside(claim: Claim, other: Verdict) -> Claim:
 
 
 def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFinding:
-    """Read and judge one finding of one model."""
     try:
         whole = store.whole(name, finding.name)
     except InputError as error:

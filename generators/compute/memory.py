@@ -37,7 +37,6 @@ WIDE = 8  # bytes of float64
 
 
 def to_measure(finding: Finding[Any], opened: Opened) -> int:
-    """Return how many bytes measuring one finding of a model needs."""
     checkpoint = opened.checkpoint
     roles = [role for role in opened.reading(finding).roles if role in checkpoint]
     needed = _of_tensors(roles, checkpoint, 2)
@@ -59,14 +58,12 @@ def to_plan(findings: Iterable[Finding[Any]], opened: Opened) -> int:
 
 
 def of_machine() -> int:
-    """Return how many bytes of memory this machine has."""
     import psutil
 
     return int(psutil.virtual_memory().total)
 
 
 def _of_tensors(roles: Iterable[str], checkpoint: Checkpoint, at_once: int) -> int:
-    """Return the bytes that the largest tensors take while they are measured, with what is made of them."""
     sizes = dict(checkpoint.size(role) for role in roles)
     largest = sum(sorted(sizes.values(), reverse=True)[:at_once])
     a = checkpoint.architecture
@@ -74,7 +71,6 @@ def _of_tensors(roles: Iterable[str], checkpoint: Checkpoint, at_once: int) -> i
 
 
 def _of_a_run(opened: Opened) -> int:
-    """Return the bytes that a model takes while it is run: its parameters in float32, and batches of windows."""
     files, a = opened.files, opened.checkpoint.architecture
     numbers = sum(prod(files.header(name).shape) for name in files.names())
     window = min(WINDOW, a.n_ctx or WINDOW)

@@ -56,14 +56,12 @@ class Opened:
     _readings: dict[str, Reading] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def reading(self, finding: Finding[Any]) -> Reading:
-        """Return what a finding reads of this model; the checkpoint is asked once."""
         if finding.name not in self._readings:
             self._readings[finding.name] = _reading(finding, self.checkpoint)
         return self._readings[finding.name]
 
     @once
     def vocabulary(self) -> ModelVocabulary | None:
-        """Return the model's tokens, None where it has none, or no tokenizer."""
         size = self.checkpoint.architecture.vocab_size
         return None if size is None else load_vocabulary(self.files, size)
 
@@ -77,7 +75,6 @@ class Opened:
 
     @once
     def run(self) -> "OpenedModel":
-        """Return the model itself, ready to be run. Raises CannotRunError: it can't be run here; says why."""
         run = running.opened_model(self.files, self.checkpoint, self.settings.device)
         if self.settings.own_samples:
             run.text = run.own_samples
@@ -91,7 +88,6 @@ class Opened:
         return running.why_not(self.files, self.checkpoint, self.settings.device)
 
     def depends_on(self, capability: str) -> Any:
-        """Return what a finding with this capability depends on."""
         if capability == TOKENS:
             return None if self.vocabulary is None else self.vocabulary.digest
         if capability == FREQUENCIES:
@@ -194,7 +190,6 @@ def _config(finding: Finding[Any], architecture: Architecture) -> dict[str, Any]
 
 
 def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
-    """Return what a finding may measure from: what it declares, and nothing else."""
     return Inputs(
         weights=_Declared(opened.checkpoint, opened.reading(finding).roles),
         architecture=cast(Architecture, _Fields(finding, opened.checkpoint.architecture)),
@@ -205,7 +200,6 @@ def inputs(finding: Finding[Any], opened: Opened) -> Inputs:
 
 
 def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
-    """Return what a finding reads here: what is there, with the norms and biases that belong to it."""
     family, n_layer = checkpoint.family, checkpoint.architecture.n_layer
     wanted = {pattern: roles((pattern,), n_layer) for pattern in (*finding.needs, *finding.uses)}
     absent = {role: checkpoint.missing_for(role) for each in wanted.values() for role in each}

@@ -42,7 +42,6 @@ class Fingerprint:
     results: str
 
     def with_results(self, results: str) -> str:
-        """Return the digest of the inputs and some results."""
         return digests.of_words(self.inputs, results)
 
 
@@ -131,7 +130,6 @@ class Reconciled:
 
 
 def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reconciled:
-    """Compare what is stored of a model with what is planned."""
     name = prepared.record.name
     found = Reconciled(state=store.state(name))
     for planned in prepared.plans:

@@ -117,7 +117,6 @@ class StoredFinding(Record):
     arrays_sha256: str | None = Field(default=None, pattern=SHA256)
 
     def digest(self) -> str:
-        """Return the SHA-256 of its content."""
         return content_digest(self.model_dump(mode="json"))
 
 
@@ -196,27 +195,22 @@ class ModelFindings(Record):
     claims: list[ClaimRecord]
 
     def verdict_of(self, claim_id: str) -> ClaimRecord | None:
-        """Return the claim called `claim_id`, None where its finding isn't known."""
         return next((claim for claim in self.claims if claim.id == claim_id), None)
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of findings.json."""
     schema = ModelFindings.model_json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Helix Atlas findings"}
 
 
 def claim_record(claim: Claim) -> ClaimRecord:
-    """Return a claim as it is published; negative numbers in its answer have a minus, as everywhere else."""
     answer = HYPHEN_AS_MINUS.sub("−", claim.answer)
     return ClaimRecord(**plain(asdict(claim)) | {"answer": answer})
 
 
 def table_records(measured: Measurements[Any]) -> dict[str, TableRecord]:
-    """Return the tables of a finding as they are stored."""
     return {name: TableRecord(**plain(asdict(table))) for name, table in measured.tables.items()}
 
 
 def tables_of(record: StoredFinding) -> dict[str, Table]:
-    """Return stored tables as those that claims and figures are made from."""
     return {name: Table(table.title, table.columns, table.rows) for name, table in record.tables.items()}

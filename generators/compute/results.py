@@ -86,11 +86,9 @@ class Store:
         return [Store(self.root), *([Store(self.under)] if self.under is not None else [])]
 
     def names(self) -> list[str]:
-        """Return the models that have results here."""
         return self._named(f"*/{MODEL}")
 
     def folders(self) -> list[str]:
-        """Return every folder of results, whatever is in it."""
         return self._named("*/*.json")
 
     def _named(self, pattern: str) -> list[str]:
@@ -98,7 +96,6 @@ class Store:
         return sorted(name for name in found if SLUG.fullmatch(name) and name != RESERVED)
 
     def folder(self, name: str) -> Path:
-        """Return the folder that a model's results are read from."""
         here = self._folder(name)
         return here if self.under is None or (here / MODEL).exists() else self.under / name
 
@@ -120,7 +117,6 @@ class Store:
         return record
 
     def finding_names(self, name: str) -> list[str]:
-        """Return the findings of a model that have a file here, whatever is in it."""
         return sorted(path.stem for path in self.folder(name).glob("*.json") if path.name != MODEL)
 
     def dates(self, name: str) -> set[str]:
@@ -212,7 +208,6 @@ class Store:
                     path.unlink(missing_ok=True)
 
     def remove_finding(self, name: str, finding: str) -> None:
-        """Remove what is stored of one finding: the atlas has no finding of that name any more."""
         with _writing(self._folder(name)):
             for path in (self._folder(name) / f"{finding}.json", *self._folder(name).glob(f"{finding}.*.npz")):
                 path.unlink(missing_ok=True)
@@ -231,7 +226,6 @@ class Store:
         return mine
 
     def drop_unfinished(self, name: str, finding: str, but: Path | None = None) -> None:
-        """Remove what was kept of a result until it was finished, `but` one folder."""
         folder = self._folder(name) / UNFINISHED
         for left in folder.glob(f"{finding}.*"):
             if left != but:
@@ -309,7 +303,6 @@ class Store:
             return False
 
     def holder(self, name: str) -> str:
-        """Return who holds the lock of a model's results, in words."""
         try:
             said = read_limited(self._folder(name) / HOLDER, LARGEST_JSON).decode("utf-8", "replace")
             return printable(said)[:LONGEST_HOLDER] or UNKNOWN
@@ -355,7 +348,6 @@ class Store:
             return None
 
     def remember(self, name: str, made_from: str, findings: tuple[str, ...]) -> None:
-        """Write that nothing is left to do of a model. Raises AtlasError: the folder can't be written."""
         with _writing(self._folder(name)):
             content = FingerprintRecord(made_from=made_from, findings=findings).model_dump_json()
             replace_file(self._folder(name) / UP_TO_DATE, content.encode())

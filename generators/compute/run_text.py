@@ -37,7 +37,6 @@ FEWEST_TOKENS = 50  # different ones
 
 
 def tokenizer_files(files: Files) -> tuple[str, ...]:
-    """Return the names of the files that the tokenizer is read from, beside its settings; none without one."""
     if files.has(TOKENIZER):
         return (TOKENIZER,)
     there = tuple(name for name in OLDER if files.has(name))
@@ -45,7 +44,6 @@ def tokenizer_files(files: Files) -> tuple[str, ...]:
 
 
 def why_no_text(files: Files) -> str | None:
-    """Return why no text can be made for this model, as far as the names of its files say it; else None."""
     there = tokenizer_files(files)
     if not there:
         return NO_TOKENIZER

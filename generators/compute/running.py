@@ -66,7 +66,6 @@ AS_USUAL = RunSettings()
 
 
 def chosen(minutes: float, device: str, *, skip: bool) -> RunSettings:
-    """Return the settings that a user asked for. Raises InputError: they make no sense, or the device isn't here."""
     if not 0 < minutes < float("inf"):
         raise InputError(f"--budget is a number of minutes above 0, not {minutes:g}.")
     if device not in DEVICES:
@@ -141,7 +140,6 @@ def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedModel":
-    """Open the model, ready to be run. Raises CannotRunError: it can't be run here; says why."""
     config = files.fetch(CONFIG)
     if config is None:
         raise CannotRunError(f"The model can't be run: it has no {CONFIG}.")

@@ -78,7 +78,6 @@ class ModelRun:
 
     @property
     def name(self) -> str:
-        """Return the model's name."""
         return self.request.model.name
 
     @property
@@ -87,7 +86,6 @@ class ModelRun:
         return () if self.known is None else tuple(self.known.outdated)
 
     def records(self) -> list[tuple[StoredFinding, bool]]:
-        """Return what is stored of each finding, and whether it was made just now, in the order of the findings."""
         assert self.prepared is not None
         return [self.done[planned.finding.name] for planned in self.prepared.plans]
 
@@ -132,7 +130,6 @@ class Scheduler:
                 run.lock.close()
 
     def _step(self) -> None:
-        """Give everybody something to do, and take what was done."""
         self._take_up_held()
         for worker in self._workers.idle():
             self._look_ahead()
@@ -144,7 +141,6 @@ class Scheduler:
             self._answered(worker, answer)
 
     def _stored_so_far(self) -> str:
-        """Return how many findings are stored of the models that are on their way; empty where none is."""
         parts = []
         for run in (*self._under_way, *self._held):
             there = set(run.done) if run.known is not None else set(self._store.finding_names(run.name))
@@ -155,7 +151,6 @@ class Scheduler:
     # Which job is next
 
     def _look_ahead(self) -> None:
-        """Pass over models at the front that are up to date; make the first job of the next one."""
         while self._waiting and not self._waiting[0].ready:
             run = self._waiting[0]
             stored = self._up_to_date(run) if self._findings is None else None
@@ -167,7 +162,6 @@ class Scheduler:
             run.ready.append(Look(run.request, run.findings))
 
     def _up_to_date(self, run: ModelRun) -> tuple[str, ...] | None:
-        """Return the findings stored of a model that is as it was when nothing was left to do; else None."""
         model = run.request.model
         try:
             files = locate_here(model, self._places.models_dirs)
@@ -237,7 +231,6 @@ class Scheduler:
             self._failed(run, job, Failed(f"It was begun {TRIES} times, and each time {answer.how}.", ""))
 
     def _failed(self, run: ModelRun, job: Job, answer: Failed) -> None:
-        """Leave one finding; or the model, where nothing of it can be planned."""
         if answer.where:
             self._report(f"{run.name}: {job.what} failed\n{answer.where}")
         if isinstance(job, Measure):
@@ -246,12 +239,10 @@ class Scheduler:
             self._stop(run, Failed(f"{job.what} failed: {answer.sentence}", ""))
 
     def _stop(self, run: ModelRun, trouble: AtlasError | Failed) -> None:
-        """Begin no more jobs of a model; those that are being done are still stored."""
         run.trouble = run.trouble or trouble
         run.ready.clear()
 
     def _prepared(self, run: ModelRun, prepared: Prepared) -> None:
-        """Go on with a model whose findings are planned; or don't, where all of it is stored."""
         run.prepared, origin = prepared, Origin(**prepared.record.source.model_dump())
         run.before = reconcile.at_commit(run.request.model, origin, self._store, self._settings) or run.before
         run.is_complete = not any(planned.here and may_pass(planned.reason) for planned in prepared.plans)
@@ -265,7 +256,6 @@ class Scheduler:
             self._held.append(run)
 
     def _take_up_held(self) -> None:
-        """Lock the results of models that wait for it, and plan what is left to do of them."""
         for run in list(self._held):
             try:
                 if self._is_held(run):
@@ -328,7 +318,6 @@ class Scheduler:
         self._expect(run, [planned.finding for planned in known.left if planned.key is not None])
 
     def _expect(self, run: ModelRun, left: Findings) -> None:
-        """Have it shown how many findings a model has, and how long those take that are left."""
         runs = frozenset(finding.name for finding in left if RUN in finding.needs)
         budget = self._settings.budget_s
         run.tally.findings, run.tally.runs = len(run.findings), runs
@@ -366,7 +355,6 @@ class Scheduler:
         run.tally.done = len(run.done)
 
     def _ended_perhaps(self, run: ModelRun) -> None:
-        """Say what a model came to when nothing of it is left to do."""
         if run.ready or run.at_work or run not in self._under_way:
             return
         if run.trouble is None:
@@ -376,7 +364,6 @@ class Scheduler:
         self._ended(run.request.model, run.trouble or outcome_of(run.name, run.records(), run.outdated))
 
     def _remember(self, run: ModelRun) -> None:
-        """Remember that nothing is left to do of a model, if that is so; its lock is held where it was written."""
         assert run.known is not None
         if run.before is None or not run.is_complete or run.outdated:
             return
@@ -393,7 +380,6 @@ def _runs(job: Job) -> bool:
 
 
 def _passes(job: Job) -> float:
-    """Return by how much a job runs the model."""
     return job.planned.finding.passes if isinstance(job, Measure) else 0
 
 

@@ -1,5 +1,3 @@
-"""What computing models came to, and how that is reported."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,7 +24,6 @@ class Outcome:
     outdated: tuple[str, ...] = ()
 
     def in_words(self) -> str:
-        """Return what was computed and what was stored."""
         computed = [f"computed {', '.join(self.computed)}"] * bool(self.computed)
         stored = [f"already stored: {', '.join(self.stored)}"] * bool(self.stored)
         return "; ".join([*computed, *stored]) or "nothing can be computed from these weights"
@@ -36,7 +33,6 @@ End = Outcome | AtlasError | Failed  # of a model
 
 
 def outcome_of(name: str, records: Sequence[tuple[StoredFinding, bool]], outdated: tuple[str, ...] = ()) -> Outcome:
-    """Return what computing a model came to, from what is stored of each finding and whether it was made just now."""
     computed = tuple(r.finding for r, is_new in records if is_new and r.status == "computed")
     stored = tuple(r.finding for r, is_new in records if not is_new and r.status == "computed")
     failed = {r.finding: r.reason or "" for r, _ in records if r.status == "failed"}
@@ -104,7 +100,6 @@ class Summary:
         return self._computed > 0 or bool(self.unavailable or self.failed)
 
     def in_words(self) -> str:
-        """Return the counts; what failed, and why, is said after it."""
         failed = {*self.failed, *self.bad_input}
         away = {*self.unavailable} - failed
         parts = [f"{len(failed)} failed"] * bool(failed) + [f"{len(away)} are unavailable now"] * bool(away)
@@ -113,7 +108,6 @@ class Summary:
         return f"{self._findings} findings are stored; of {self._models} models, {' and '.join(parts)}"
 
     def as_json(self) -> str:
-        """Return which models were skipped and why, and which failed, for programs."""
         failed = sorted({*self.failed, *self.bad_input} - {*self.skipped})
         return as_json({"skipped": self.skipped, "failed": failed})
 

@@ -78,7 +78,6 @@ def move(local: Store, into: Store) -> list[str]:
 
 
 def outdated(store: Store) -> dict[str, list[str]]:
-    """Return the models whose stored results are of an older version of a finding, by finding."""
     return {
         finding.name: models
         for finding in FINDINGS
@@ -105,7 +104,6 @@ def _is_better(theirs: StoredFinding, ours: StoredFinding) -> bool:
 
 
 def _digests(store: Store, name: str) -> dict[str, str | None]:
-    """Return the digest of each finding that is stored of a model, None of what is damaged."""
     found = {finding: store.sound(name, finding) for finding in store.finding_names(name)}
     return {finding: None if whole is None else whole[0].digest() for finding, whole in found.items()}
 

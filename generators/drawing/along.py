@@ -71,7 +71,6 @@ def draw_along(panels: Sequence[EffectPanel], places: Sequence[int | str], axis:
 
 
 def _draw_steps(panel: EffectPanel, ax: Any) -> None:
-    """Draw effects upwards, above their steps."""
     at = [float(point.place) for point in panel.points]
     _along_steps(ax, max(at))
     ax.plot(at, [point.value for point in panel.points], color=style.INK, lw=0.7, alpha=0.5)
@@ -89,7 +88,6 @@ def _draw_steps(panel: EffectPanel, ax: Any) -> None:
 
 
 def _draw_lines(panel: EffectPanel, places: Sequence[int | str], ax: Any, *, named: bool) -> None:
-    """Draw effects to the right, a line for each model."""
     line = {place: index for index, place in enumerate(places)}
     for point in panel.points:
         y, colour = line[point.place], VERDICT_COLOURS.get(point.verdict, style.INK)

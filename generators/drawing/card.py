@@ -113,7 +113,6 @@ def laid_out(card: Card, *, wide: bool, flat: bool) -> Any:
 
 
 def _verdicts(axes: Any, card: Card, width: float, bottom: float, *, flat: bool) -> None:
-    """Draw what is counted as one bar, with the numbers below it, which end at `bottom`."""
     left: float = MARGIN
     _bar(axes, (MARGIN, bottom - (50 if flat else 64)), (width, 22 if flat else 26), card.counts)
     if flat and card.counted:
@@ -129,7 +128,6 @@ def _verdicts(axes: Any, card: Card, width: float, bottom: float, *, flat: bool)
 
 
 def _title(title: str, width: float, most: int) -> tuple[int, list[str]]:
-    """Return the size in pixels at which a title fits into so many lines, and these; cut off if it is too long."""
     for size in TITLE_SIZES:
         lines = wrapped(title, size, width, most, bold=True)
         if " ".join(lines) == " ".join(_in_font(title).split()):
@@ -156,7 +154,6 @@ def wrapped(text: str, size: float, width: float, most: int, *, bold: bool = Fal
 
 
 def _pieces(word: str, size: float, width: float, bold: bool) -> list[str]:
-    """Return a word in pieces that fit a line each."""
     pieces = [word]
     while len(pieces[-1]) > 1 and _width(pieces[-1], size, bold) > width:
         last, at = pieces[-1], len(pieces[-1]) - 1
@@ -167,7 +164,6 @@ def _pieces(word: str, size: float, width: float, bold: bool) -> list[str]:
 
 
 def _bar(axes: Any, at: tuple[float, float], size: tuple[float, float], counts: Mapping[str, int]) -> None:
-    """Draw counts as the parts of one bar; `at` is its upper left corner."""
     from matplotlib.patches import Rectangle
 
     total, left = sum(counts.values()), at[0]
@@ -179,7 +175,6 @@ def _bar(axes: Any, at: tuple[float, float], size: tuple[float, float], counts: 
 
 
 def _bars(axes: Any, bars: Sequence[Bar]) -> None:
-    """Draw a bar for each thing beside the words, from the top; the last line says how many more there are."""
     shown = bars if len(bars) <= MOST_BARS else bars[: MOST_BARS - 1]
     width, step = WIDTH - MARGIN - BARS_LEFT, (HEIGHT - 2 * MARGIN) / MOST_BARS
     top = (HEIGHT - step * (len(shown) + (len(shown) < len(bars)))) / 2
@@ -201,7 +196,6 @@ def _write(axes: Any, x: float, y: float, text: str, size: float, colour: str, *
 
 
 def _paste(page: Any, figure: Any, place: tuple[int, int, int, int]) -> None:
-    """Draw a figure as large as it fits into its place."""
     left, top, right, bottom = place
     width, height = figure.get_size_inches()
     figure.set_dpi(min((right - left) / width, (bottom - top) / height))
@@ -211,7 +205,6 @@ def _paste(page: Any, figure: Any, place: tuple[int, int, int, int]) -> None:
 
 
 def _picture(figure: Any) -> Any:
-    """Return a matplotlib figure as a picture with transparency."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
@@ -229,7 +222,6 @@ def _font(bold: bool) -> Any:
 
 @cache
 def _width(text: str, size: float, bold: bool) -> float:
-    """Return how many pixels a line is wide."""
     from matplotlib.textpath import TextToPath
 
     font = _font(bold)
@@ -237,6 +229,5 @@ def _width(text: str, size: float, bold: bool) -> float:
 
 
 def _in_font(text: str) -> str:
-    """Return a text with a mark in place of each character that the font lacks."""
     known = characters()
     return "".join(c if ord(c) in known or c.isspace() else "\N{WHITE SQUARE}" for c in text)

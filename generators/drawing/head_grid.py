@@ -29,7 +29,6 @@ class ByOffset:
     weights: Float[Array, "all_heads offsets"]
 
     def within(self, first: int, last: int) -> "ByOffset":
-        """Return it at the offsets of a range."""
         shown = (self.offsets >= first) & (self.offsets <= last)
         return ByOffset(self.name, self.offsets[shown], self.weights[:, shown])
 
@@ -56,7 +55,6 @@ class HeadGrid:
         return replace(self, lines=(*self.lines, *lines))
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data for `figures.js`."""
         return {
             "kind": "heads",
             "style": house_style(),

@@ -57,7 +57,6 @@ class Curve:
     axes: tuple[str, ...] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data for `figures.js`."""
         return {
             "kind": "curve",
             "style": house_style(),
@@ -121,7 +120,6 @@ class Scatter:
     named: tuple[tuple[float, float, str], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data for `figures.js`."""
         return {
             "kind": "scatter",
             "style": house_style(),
@@ -136,7 +134,6 @@ class Scatter:
 
 
 def house_style() -> dict[str, Any]:
-    """Return the colours that scripts draw with."""
     return {
         "ink": style.INK,
         "ink_dark": style.INK_DARK,

@@ -44,18 +44,15 @@ class Box:
     middle: float
 
     def meets(self, other: "Box") -> bool:
-        """Return whether two labels touch, or nearly."""
         beside = self.left > other.right + GAP or other.left > self.right + GAP
         return bool(not beside and abs(self.middle - other.middle) < HEIGHT)
 
     def covered(self, dots: Float[Array, "n 2"]) -> int:
-        """Return how many dots it lies on."""
         across, up = dots[:, 0], dots[:, 1]
         within = (across > self.left) & (across < self.right) & (np.abs(up - self.middle) < HEIGHT / 2)
         return int(within.sum())
 
     def inside(self, low: Float[Array, " 2"], high: Float[Array, " 2"]) -> bool:
-        """Return whether it lies between two corners."""
         across = low[0] <= self.left and self.right <= high[0]
         return bool(across and low[1] <= self.middle - HEIGHT / 2 and self.middle + HEIGHT / 2 <= high[1])
 
@@ -92,7 +89,6 @@ def annotate(ax: Any, points: Float[Array, "n 2"], labels: Sequence[str], dots: 
 
 
 def _places(x: float, y: float, width: float) -> Iterator[tuple[Box, tuple[float, float, str]]]:
-    """Yield where a label may stand beside a point, with its offset and which end of it stands there."""
     yield Box(x + AWAY, x + AWAY + width, y), (AWAY, 0, "left")
     yield Box(x - AWAY - width, x - AWAY, y), (-AWAY, 0, "right")
     for up in (SIZE, -SIZE):
@@ -116,5 +112,4 @@ def _font() -> Any:
 
 @cache
 def characters() -> frozenset[int]:
-    """Return the code points that the font of pictures has."""
     return frozenset(_font().get_charmap())

@@ -35,7 +35,6 @@ class Panels:
     panels: tuple[Panel, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data for `figures.js`."""
         panels = [
             {name: rounded(of) if isinstance(of, Array) else of for name, of in vars(panel).items()}
             for panel in self.panels

@@ -26,7 +26,6 @@ class NamedCurve:
 
 
 def draw_small_multiples(curves: Sequence[NamedCurve]) -> Any:
-    """Return a figure with every curve in its own three components, coloured by position on one scale."""
     columns = min(COLUMNS, len(curves))
     rows = -(-len(curves) // columns)
     figure = style.canvas(width=WIDTH * columns + 0.9, height=HEIGHT * rows)
@@ -46,7 +45,6 @@ def draw_small_multiples(curves: Sequence[NamedCurve]) -> Any:
 
 
 def draw_single(curve: NamedCurve, *, grey: bool = False) -> Any:
-    """Return one curve as a small picture of its own, its ends named; `grey`: a curve of chance, without color."""
     from mpl_toolkits.mplot3d import proj3d
 
     figure = style.canvas(width=SINGLE, height=SINGLE)

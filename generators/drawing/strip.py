@@ -69,7 +69,6 @@ def strip(
 def _numbers(
     value: float, threshold: float | None, shown: Sequence[float], at: Callable[[float], float]
 ) -> list[str]:
-    """Return the value above the strip, the threshold below it, and the ends where there is room beside that."""
     parts = [_number("strip-said", value, at(value), ABOVE)]
     taken = [] if threshold is None else [at(threshold)]
     if threshold is not None:
@@ -82,7 +81,6 @@ def _numbers(
 
 
 def _number(kind: str, value: float, x: float, y: int) -> str:
-    """Return a number with two significant digits at a place of the strip."""
     side = "start" if x < ROOM / 2 else "end" if x > WIDTH - ROOM / 2 else "middle"
     return f'<text class="{kind}" x="{x:.1f}" y="{y}" text-anchor="{side}">{escape(two_digits(value))}</text>'
 
@@ -105,7 +103,6 @@ def in_words(
     interval_kind: str | None = None,
     sense: str | None = None,
 ) -> str:
-    """Return what a strip shows, for those who can't see it."""
     said = [f"value {number(value)} {unit}".strip()]
     if interval is not None:
         said.append(f"{interval_kind or 'interval'} {number(interval[0])} to {number(interval[1])}")

@@ -29,7 +29,6 @@ RASTER_DPI = 100  # of what is drawn as a picture inside an SVG: a page shows it
 
 @cache
 def house_style() -> Any:
-    """Return the settings of matplotlib that all figures share."""
     from cycler import cycler
 
     return {
@@ -110,7 +109,6 @@ def against_chance(ax: Any, ratio: Float[Array, "a b"], limit: float, ends: tupl
 
 
 def position_colours() -> Any:
-    """Return the colour map of positions, first to last."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("position", POSITION_STOPS)
@@ -126,7 +124,6 @@ def diverging_colours() -> Any:
 
 
 def whole_numbers(*axes: Any) -> None:
-    """Let the ticks of axes be whole numbers, as layers and heads are."""
     from matplotlib.ticker import MaxNLocator
 
     for axis in axes:
@@ -136,7 +133,6 @@ def whole_numbers(*axes: Any) -> None:
 def curve_3d(
     ax: Any, points: Float[Array, "rows 3"], positions: Int[Array, " rows"], *, with_bar: bool = True
 ) -> Any:
-    """Draw a curve in three dimensions, coloured by position, on axes without clutter; returns what a bar needs."""
     from matplotlib.colors import to_rgba
 
     ax.plot(*points.T, color=INK, lw=0.4, alpha=0.35)  # as a line it is small and takes the ink of dark pages
@@ -158,12 +154,10 @@ def curve_3d(
 
 
 def position_bar(dots: Any, axes: Any, **place: Any) -> None:
-    """Draw the colour bar of positions beside axes."""
     dots.figure.colorbar(dots, ax=axes, label="position (tokens)", **place)
 
 
 def curve_2d(ax: Any, x: Real[Array, " n"], y: Float[Array, " n"], positions: Int[Array, " n"]) -> Any:
-    """Draw a curve in the plane, coloured by position; returns what a colour bar needs."""
     ax.plot(x, y, color=INK, lw=0.4, alpha=0.35)
     return ax.scatter(x, y, c=positions, cmap=position_colours(), s=9, linewidths=0, rasterized=True)
 

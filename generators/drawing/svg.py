@@ -67,7 +67,6 @@ def _lay_out(figure: Any) -> None:
 
 
 def compact(drawn: bytes) -> bytes:
-    """Return what matplotlib wrote, in fewer bytes and for both kinds of pages."""
     root = ET.fromstring(drawn)
     for element in root.findall(METADATA):
         root.remove(element)
@@ -81,7 +80,6 @@ def compact(drawn: bytes) -> bytes:
 
 
 def _with_short_names(root: ET.Element) -> None:
-    """Give what is referred to a short name, and nothing else any."""
     refers = [v for element in root.iter() for v in element.attrib.values() if v.startswith(("#", "url(#"))]
     referred = {name for value in refers for name in REFERENCE.findall(value)}
     short = {name: f"a{number}" for number, name in enumerate(sorted(referred))}
@@ -96,7 +94,6 @@ def _with_short_names(root: ET.Element) -> None:
 
 
 def _shorten(element: ET.Element, decimals: int) -> None:
-    """Say one element's attributes in fewer bytes; points of a path with so many decimals."""
     element.text = element.text.strip() if element.text else None
     element.tail = None
     if "d" in element.attrib:
@@ -119,14 +116,12 @@ def _shorten(element: ET.Element, decimals: int) -> None:
 
 
 def _shorten_text(element: ET.Element) -> None:
-    """Take out what is said of every word."""
     if UPRIGHT.match(element.get("transform", "")):
         del element.attrib["transform"]
     element.set("style", SAID_BY_FONTS.sub("", element.get("style", "")).rstrip(";"))
 
 
 def _flatten(element: ET.Element) -> None:
-    """Take out groups that say nothing."""
     for child in list(element):
         _flatten(child)
     children = list(element)
@@ -136,7 +131,6 @@ def _flatten(element: ET.Element) -> None:
 
 
 def _with_styles(root: ET.Element) -> None:
-    """Write every style once, with the colours of light and dark pages."""
     names: dict[str, str] = {}
     for element in root.iter():
         style = element.attrib.pop("style", None)
@@ -186,7 +180,6 @@ def _joined(words: list[str]) -> str:
 
 
 def _short(value: float) -> str:
-    """Return a number as a path may write it: without a zero in front of the point."""
     return _plain(value).replace("0.", ".", 1) if abs(value) < 1 else _plain(value)
 
 

@@ -57,16 +57,13 @@ class Finding(Generic[M]):
     asks_about: tuple[str, ...] = ()
 
     def claims(self, measurements: Measurements[M]) -> list[Claim]:
-        """Return every claim of the finding, judged now."""
         kind: IntervalKind = "95 % interval" if RUN in self.needs else "stability range"
         return [judge(self.name, rule, measurements, kind) for rule in self.rules]
 
     def untested(self, reason: str) -> list[Claim]:
-        """Return every claim of the finding as one that can't be tested."""
         return [untested(self.name, rule, reason) for rule in self.rules]
 
     def can_use(self, capability: str) -> bool:
-        """Return whether the finding needs or uses a capability."""
         return capability in self.needs or capability in self.uses
 
 

@@ -76,11 +76,9 @@ class StoredTable(Table):
     asked: Asked = field(kw_only=True, compare=False)
 
     def named(self) -> list[dict[str, Any]]:
-        """Return every row as a dict by column."""
         return [Stored(row, self.asked) for row in super().named()]
 
     def column(self, name: str) -> list[Any]:
-        """Return one column."""
         return super().column(name) if name in self.columns else self.asked()
 
 
@@ -124,7 +122,6 @@ def with_nulls(value: Any, absent: Iterable[NumberPath]) -> Any:
 def _rebuilt(
     value: Any, absent: tuple[NumberPath, ...], made: Callable[[dict[str, Any], list[str | int]], Any]
 ) -> Any:
-    """Return plain data with every dict that lacks something itself made anew."""
     if not absent:
         return value
     inside = {path[0] for path in absent if len(path) > 1}

@@ -186,7 +186,6 @@ def decide(finding: str, rule: Rule[Any], tested: Tested, interval_kind: Interva
 
 
 def untested(finding: str, rule: Rule[Any], reason: str) -> Claim:
-    """Return a claim that these weights can't test, with why."""
     return Claim(
         id=rule.id,
         finding=finding,
@@ -214,7 +213,6 @@ def _reached_by_both(rule: Rule[Any], value: float, chance: Chance, holds_at: fl
 
 
 def _chance_reaches(rule: Rule[Any], value: float, chance: Chance, holds_at: float) -> str:
-    """Return why a claim can't be tested that chance would fulfil."""
     return (
         f"Chance passes the threshold here: the value is {two(value)}, {chance.null} give {two(chance.median)}, and "
         f"{rule.sense} {two(holds_at)} is needed."
@@ -236,7 +234,6 @@ def _verdict(rule: Rule[Any], tested: Tested, holds_at: float | None) -> Verdict
 
 
 def _for_partly(rule: Rule[Any], tested: Tested) -> tuple[float | None, float | None, bool]:
-    """Return the threshold of `partly`, the limit of chance it must be beyond, and whether the rest is met."""
     limit = None if tested.chance is None else tested.chance.limit
     return (
         rule.partly if tested.partly_at is None else tested.partly_at,
@@ -257,7 +254,6 @@ def _cutoffs(rule: Rule[Any], tested: Tested, holds_at: float | None) -> tuple[f
 
 
 def _needed(rule: Rule[Any], tested: Tested, holds_at: float | None, verdict: Verdict) -> str:
-    """Return the cutoff that a value misses, as a sentence; nothing where it misses none."""
     if not tested.form or tested.value is None or verdict == "holds":
         return ""
     holds, partly = _cutoffs(rule, replace(tested, also=True, also_partly=True), holds_at)
@@ -275,7 +271,6 @@ def _needed(rule: Rule[Any], tested: Tested, holds_at: float | None, verdict: Ve
 
 
 def _misses(rule: Rule[Any], tested: Tested, cutoff: float, limit: float | None) -> str:
-    """Return what is needed beyond a value, in words; nothing where the value is there."""
     value, least = tested.value, rule.sense == "at least"
     by_chance = limit is not None and cutoff == limit
     if value is None or (rule.beyond(value, limit) and rule.reached(value, cutoff)):
@@ -290,7 +285,6 @@ def _misses(rule: Rule[Any], tested: Tested, cutoff: float, limit: float | None)
 
 
 def _written(form: Form, value: float, *beside: float) -> str:
-    """Return a number in a form, with more digits where it would look like one beside it."""
     if not isinstance(form, str):
         return form(value, *beside)
     for _ in range(MOST_DIGITS):

@@ -20,7 +20,6 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
 
     def named(self) -> list[dict[str, Any]]:
-        """Return every row as a dict by column."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def column(self, name: str) -> list[Any]:

@@ -18,15 +18,12 @@ def drawn(null: str, values: Real[Array, " draws"], sense: Sense = "at least") -
 
 
 def chance(stored: StoredChance | None) -> Chance | None:
-    """Return a stored null as claims are judged by it."""
     return None if stored is None else Chance(**stored)
 
 
 def interval(values: Float[Array, " draws"]) -> Interval:
-    """Return the 95 % interval of resampled values as it is stored among metrics."""
     return list(resampling.interval(values))
 
 
 def pair(stored: Interval | None) -> tuple[float, float] | None:
-    """Return a stored interval as claims bear it."""
     return None if stored is None else (stored[0], stored[1])

@@ -75,7 +75,6 @@ def queries_and_keys(
 
 
 def score_scale(architecture: Architecture, d_head: int, layer: int) -> float:
-    """Return what the model multiplies scores of a layer by."""
     scale = 1 / float(np.sqrt(d_head)) if architecture.score_scale is None else architecture.score_scale
     return scale / (layer + 1) if architecture.scaled_by_layer else scale
 

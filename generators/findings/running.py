@@ -23,8 +23,6 @@ FOLDS = 8  # of files, so that windows of one file are left out together
 
 
 class Ran(TypedDict):
-    """What was run, on what, with what."""
-
     text: str
     text_sha256: str
     windows: int
@@ -42,7 +40,6 @@ class WindowMean(TypedDict):
 
 
 def ran(run: Run, windows: Windows) -> Ran:
-    """Return what a result says of the run that it comes from."""
     count, length = windows.ids.shape
     return Ran(
         text=run.text.name,
@@ -55,8 +52,6 @@ def ran(run: Run, windows: Windows) -> Ran:
 
 @dataclass(frozen=True)
 class SomeWindows:
-    """The first of some windows."""
-
     ids: Int[Array, "windows n"]
     inner: tuple[int, int]
     files: Int[Array, " windows"]
@@ -64,7 +59,6 @@ class SomeWindows:
 
 
 def first_windows(windows: Windows, count: int) -> SomeWindows:
-    """Return the first `count` windows."""
     return SomeWindows(windows.ids[:count], windows.inner, windows.files[:count], windows.mask_id)
 
 

@@ -92,7 +92,6 @@ def _known(values: Float[Array, "*draws a n"]) -> Bool[Array, "a n"]:
 
 
 def _unit_ranks(values: Float[Array, "*draws a n"]) -> Float[Array, "*draws a n"]:
-    """Return `unit_ranks`, but NaN for a constant row."""
     ranks = unit_ranks(values)
     ranks[~ranks.any(axis=-1)] = np.nan
     return ranks

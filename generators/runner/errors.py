@@ -1,5 +1,3 @@
-"""Why a model can't be run."""
-
 from generators.base.errors import AtlasError
 
 

@@ -28,7 +28,6 @@ class NextToken:
         self._run_logits, self._ids = run_logits, windows.ids
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure."""
         import torch
 
         ids = torch.from_numpy(self._ids.astype(np.int64))
@@ -57,7 +56,6 @@ class MaskedTokens:
         self._given = np.where(self._masked, windows.mask_id, windows.ids)
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure."""
         import torch
 
         ids, masked = torch.from_numpy(self._ids.astype(np.int64)), torch.from_numpy(self._masked)
@@ -130,7 +128,6 @@ class StoredLoss:
 
 
 def _read(file: Path) -> Float[Array, " windows"] | None:
-    """Return what a file holds, None where there is none or none that can be read."""
     try:
         found: Array = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError):

@@ -124,7 +124,6 @@ def _frequencies(module: Any) -> Iterator[Any]:
 
 
 def find_positions(model: Any, blocks: list[Any], tensor: str | None, first_row: int) -> Positions | None:
-    """Return how a model knows positions, None where that is by nothing that can be replaced."""
     if tensor is not None:
         return Positions("table", model, table=modules.find_array(model, tensor), first_row=first_row)
     if model.config.model_type in ALIBI_ARGUMENTS and getattr(model.config, "alibi", True):
@@ -178,7 +177,6 @@ def _with_ids(places: Any) -> Any:
 
 
 def _like(places: Any, before: Any) -> Any:
-    """Return ids in the shape (windows, n) of those that the model made."""
     return places[: before.shape[-1]].to(before.device).expand(before.shape)
 
 

@@ -85,12 +85,10 @@ class OpenedModel:
 
     @property
     def predicts(self) -> bool:
-        """Whether the model has a head that predicts tokens: the next one, or in encoders those that are masked."""
         return bool(self._head)
 
     @property
     def record(self) -> dict[str, str]:
-        """What a result depends on in addition to the weights and the text: versions, dtype, device, threads."""
         return {
             "torch": torch.__version__,
             "transformers": metadata.version("transformers"),
@@ -101,7 +99,6 @@ class OpenedModel:
 
     @property
     def position_kind(self) -> PositionKind | None:
-        """How the model knows positions: by a table, rotations or ALiBi; None if by nothing that can be replaced."""
         found = self._positions
         return None if found is None else found.kind
 
@@ -134,7 +131,6 @@ class OpenedModel:
 
     @property
     def config(self) -> Any:
-        """What transformers knows of the model."""
         return self._model.config
 
     def windows(self, count: int, seed: int, passes: float = 1.0, fixed: float = 0.0) -> TextWindows:
@@ -152,14 +148,12 @@ class OpenedModel:
         return found
 
     def affordable(self, count: int, length: int, passes: float) -> int:
-        """Return how many of `count` windows of `length` tokens `passes` runs have time for within the budget."""
         speed = budget.assumed_speed(self.device, self.threads)
         found = budget.affordable(count, self.operations(length) * passes, self.budget_s, speed)
         self.was_cut |= found < count
         return found
 
     def operations(self, length: int) -> float:
-        """Return about how many floating point operations it takes to run one window of `length` tokens."""
         parameters = sum(array.numel() for name, array in self._model.named_parameters() if "embed" not in name)
         scores = 2 * self.architecture.n_layer * self.architecture.d_model * length
         return 2.0 * length * (parameters + scores)
@@ -201,7 +195,6 @@ class OpenedModel:
             see(begin, self._base_states(batch))
 
     def logits_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
-        """Do as `logits`, with tensors."""
         if not self.predicts:
             raise CannotRunError("This checkpoint has no head that predicts tokens.")
         wide = self._base_bytes(ids) + 3 * FLOAT_BYTES * ids.shape[1] * self.architecture.vocab_size
@@ -337,7 +330,6 @@ class OpenedModel:
         return changing.held(self._blocks, places, self._on_device(values), last=last)
 
     def shifted(self, by: Float[Array, " d"]) -> AbstractContextManager[None]:
-        """Run with a vector added to what the first block is given, at every position."""
         return changing.shifted(self._blocks[0], self._on_device(by))
 
     def silenced(self, layer: int, heads: Sequence[int]) -> AbstractContextManager[None]:
@@ -350,7 +342,6 @@ class OpenedModel:
         return changing.silenced(self._outputs[layer], [h * width + i for h in heads for i in range(width)])
 
     def stage_means(self, ids: Int[Array, "windows n"]) -> Float[Array, "stages n d"]:
-        """Return the mean of every channel over windows, at each position, before each block and after the last."""
         sums = np.zeros((len(self._blocks) + 1, ids.shape[1], self.architecture.d_model))
 
         def add(stage: int, states: Any) -> None:
@@ -372,7 +363,6 @@ class OpenedModel:
         return kind(self.logits_on_device, windows)
 
     def _pass(self, windows: int) -> None:
-        """Count windows as run, and report progress."""
         self._done += windows
         if self._watch is not None and self._due:
             self._watch(min(1.0, self._done / self._due))
@@ -423,12 +413,10 @@ class OpenedModel:
         return self._base(input_ids=batch, **self._options()).last_hidden_state
 
     def _base_bytes(self, ids: Int[Array, "windows n"]) -> int:
-        """Return the bytes that a window's scores and widest activations take in one layer."""
         n, a = ids.shape[1], self.architecture
         return FLOAT_BYTES * n * (3 * a.n_head * n + 12 * a.d_model)
 
     def _batches(self, ids: Int[Array, "windows n"], window_bytes: int) -> Iterator[tuple[int, Any]]:
-        """Yield batches of windows as tensors on the device, each with its first window, set up to compute."""
         size = max(1, min(self.largest_batch, BATCH_BYTES // window_bytes))
         with self._computing():
             for begin in range(0, len(ids), size):

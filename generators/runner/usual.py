@@ -12,7 +12,6 @@ LONG = "longrope"
 
 
 def in_usual_form(model: Any) -> None:
-    """Change a model of transformers in place, where it needs that."""
     _end_in_the_stream(model)
     _return_tuples(model)
     _make_long_rotations(model)

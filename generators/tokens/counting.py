@@ -186,7 +186,6 @@ def _tokenizer(path: str) -> Any:
 
 
 def _resumed(partial: Path, fingerprint: str, size: int) -> CountsSoFar:
-    """Return how far an earlier run came."""
     if not partial.exists():
         return CountsSoFar(np.zeros(size, np.int64), Position(), 0)
     try:
@@ -226,7 +225,6 @@ def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 
 @contextmanager
 def progress(corpus: TextCorpus) -> Iterator[Report]:
-    """Yield what shows how far counting is: a bar on a terminal, a line now and then elsewhere."""
     shown: int | None = None  # until the first call, which reports what an earlier run counted
     with (
         reporting.progress() as report,

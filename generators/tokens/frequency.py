@@ -35,7 +35,6 @@ class TokenFrequency:
 
     @property
     def training_counts(self) -> Int[Array, " V"] | None:
-        """Return how often each token occurs in the model's own training text; None where that isn't known."""
         return np.rint(np.expm1(self.log_frequency)).astype(np.int64) if self.source == "counts" else None
 
 
@@ -123,7 +122,6 @@ def _of_words(vocabulary: ModelVocabulary) -> TokenFrequency:
 
 
 def _word(text: bytes, begins_word: bool) -> str:
-    """Return the word that a token is, as wordfreq writes it; empty if it is none."""
     word = text.removeprefix(b" ").decode("utf-8", "replace") if begins_word else ""
     return word.casefold() if word.isalpha() else ""
 

@@ -37,7 +37,6 @@ def _shown(code: int) -> str:
 
 
 def _is_hidden(character: str) -> bool:
-    """Return whether a character can't be seen alone, or might be taken for another."""
     code = ord(character)
     return (
         unicodedata.category(character)[0] in "MCZ"

@@ -45,7 +45,6 @@ class Spelling:
     byte_tokens: bool = False
 
     def read(self, string: str) -> Token:
-        """Return what a token string means."""
         byte = BYTE_TOKEN.fullmatch(string) if self.byte_tokens else None
         if byte:
             return Token(bytes.fromhex(byte[1]), f"\\x{byte[1]}", marks_space=False, is_byte=True)
@@ -132,7 +131,6 @@ def _check_growth(path: Path, normalizer: object) -> None:
 
 
 def _ids_in(content: object) -> Iterator[int]:
-    """Yield the ids that a tokenizer's file gives tokens."""
     if not isinstance(content, dict):
         return
     model, added = content.get("model"), content.get("added_tokens")
@@ -217,7 +215,6 @@ def _spelling_of(content: Mapping[str, Any], ids: Mapping[str, int]) -> Spelling
 
 
 def _types(node: object) -> Iterator[str]:
-    """Yield the types of all parts of a tokenizer's component."""
     if isinstance(node, dict):
         if isinstance(node.get("type"), str):
             yield node["type"]
@@ -229,7 +226,6 @@ def _types(node: object) -> Iterator[str]:
 
 
 def _guessed_spelling(ids: Mapping[str, int]) -> Spelling:
-    """Return the spelling that a byte-pair or SentencePiece vocabulary shows by the strings in it."""
     byte_level = all(c in ids for c in _byte_of_character())
     return Spelling(
         byte_level=byte_level,
@@ -240,7 +236,6 @@ def _guessed_spelling(ids: Mapping[str, int]) -> Spelling:
 
 
 def _read_byte_pairs(paths: Sequence[Path], files: Files, size: int) -> ModelVocabulary:
-    """Read vocab.json and merges.txt, with the special tokens that the files beside them name."""
     from tokenizers.models import BPE
 
     ids, merges = _read(lambda: BPE.read_file(*map(str, paths)), paths, files)
@@ -250,7 +245,6 @@ def _read_byte_pairs(paths: Sequence[Path], files: Files, size: int) -> ModelVoc
 
 
 def _read_word_pieces(paths: Sequence[Path], files: Files, size: int) -> ModelVocabulary:
-    """Read vocab.txt, with the special tokens that the files beside it name."""
     from tokenizers.models import WordPiece
 
     ids = _read(lambda: WordPiece.read_file(str(paths[0])), paths, files)
@@ -280,7 +274,6 @@ def _merges(
 
 
 def _named_special(files: Files) -> frozenset[str]:
-    """Return the special tokens that special_tokens_map.json names, and those that go by the usual names."""
     path = files.fetch(SPECIAL_TOKENS)
     if path is None:
         return USUAL_SPECIAL

@@ -133,7 +133,6 @@ class Token:
 def assemble(
     tokens: Mapping[int, Token], size: int, merges: Iterable[tuple[int | None, int | None, int | None]] = ()
 ) -> ModelVocabulary:
-    """Return the vocabulary of `size` ids whose tokens are `tokens`."""
     rows = [tokens.get(i) for i in range(size)]
     known = [m for m in merges if all(i is not None and i < size for i in m)]
     made = np.array(known, np.int64).reshape(-1, 3)
@@ -181,7 +180,6 @@ def _group(token: Token) -> str:
 
 @cache
 def _kind(character: str) -> str:
-    """Return the group of a single character, or that it is a mark on another one."""
     category = unicodedata.category(character)
     if category[0] == "L":
         return "letters" if "LATIN" in unicodedata.name(character, "") else "other script"

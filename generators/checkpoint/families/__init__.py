@@ -57,7 +57,6 @@ class UnknownFamilyError(InputError):
 
 @cache
 def families() -> tuple[Family, ...]:
-    """Return every family that the atlas knows, by the names of their files."""
     found: list[Family] = []
     for module in pkgutil.iter_modules(__path__):
         found += getattr(import_module(f"{__name__}.{module.name}"), "FAMILIES", ())

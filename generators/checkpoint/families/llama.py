@@ -35,7 +35,6 @@ def attention(bias: bool | str, output: bool | str | None = None) -> dict[str, S
 
 
 def gated(bias: bool | str = False) -> dict[str, Slot]:
-    """Return the three matrices of a gated MLP."""
     return {
         **linears(MLP, {"mlp.in": "up_proj", "mlp.gate": "gate_proj", "mlp.out": "down_proj"}, bias=bias),
     }

@@ -182,7 +182,6 @@ SIGLIP2_VISION = like(
 
 
 def _alone(half: Family, *kinds: str) -> Family:
-    """Return the table of one half that is a model of its own."""
     return like(half, kinds[0], model_types=kinds, at="", stack="")
 
 

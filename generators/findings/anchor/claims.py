@@ -1,5 +1,3 @@
-"""What is claimed of the first token: rules, numbers and sentences."""
-
 import numpy as np
 
 from generators.base.text import in_units, share, two
@@ -49,7 +47,6 @@ def _massive(measured: Measurements[AnchorMetrics]) -> Tested:
 
 
 def _as_elsewhere(row: AnchorStageRow) -> str:
-    """Return what a channel that is large enough misses by being nearly as large elsewhere."""
     few = row["over_median"] >= MASSIVE and row["over_elsewhere"] < ELSEWHERE
     return f", and at least {ELSEWHERE:g} times is needed" if few else ""
 

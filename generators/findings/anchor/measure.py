@@ -1,5 +1,3 @@
-"""What rests on the first token: attention, large activations, and the loss without its position."""
-
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -173,7 +171,6 @@ class _Sizes:
         return largest / self.medians if self.medians > 0 else np.zeros_like(largest)
 
     def chance(self) -> StoredChance | None:
-        """Return what other positions have, None where there are too few of them."""
         return drawn("other positions", self.over_median()[1:]) if self.n >= FEWEST_POSITIONS else None
 
     def row(self, layer: int) -> AnchorStageRow:

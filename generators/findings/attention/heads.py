@@ -54,7 +54,6 @@ class Heads:
     unordered: Float[Array, " draws"]  # the largest mean weight of any head, keys drawn at random
 
     def near(self) -> dict[str, Array]:
-        """Return the kernels at the offsets that figures show."""
         near = np.abs(self.uniform.offsets) <= REACH
         return {
             "kernel_offsets": self.uniform.offsets[near].astype(np.int32),
@@ -91,7 +90,6 @@ def positional_heads(weights: Weights, architecture: Architecture, P: Float[Arra
 
 
 def counted_queries(n: int) -> Int[Array, " queries"]:
-    """Return the query positions that count among those that are averaged over."""
     asked = asked_positions(n)
     return asked[asked >= first_query(n)]
 
@@ -130,7 +128,6 @@ def best_of(heads: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _interval(values: Float[Array, " queries"]) -> Interval:
-    """Return the 95 % interval of a mean over queries."""
     weights = block_weights(len(values), RESAMPLES, np.random.default_rng(SEED))
     return interval(ratio_of(values, np.ones(len(values)))(weights))
 

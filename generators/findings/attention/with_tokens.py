@@ -105,7 +105,6 @@ def can_have_tokens(weights: Weights, architecture: Architecture) -> bool:
 
 
 def _offsets(queries: Int[Array, "draws queries"], n: int, causal: bool) -> Int[Array, " offsets"]:
-    """Return the offsets near a query, of those that exist for some query."""
     first = 0 if causal else max(-REACH, int(queries.min()) - (n - 1))
     return np.arange(first, min(REACH, int(queries.max())) + 1)
 
@@ -177,7 +176,6 @@ class _Projected:
         pool: Float[Array, "pool d"],
         layer: int,
     ) -> "_Projected":
-        """Project tokens and positions by the queries and keys of a layer, as the norm in front hands them on."""
         norm, role = f"blocks.{layer}.ln1", f"blocks.{layer}.attn"
         gain = weights.get(f"{norm}.gain")
         tokens, positions = pool, rows
@@ -201,7 +199,6 @@ class _Projected:
     def attention(
         self, tokens: Int[Array, " n"], queries: Int[Array, " queries"], architecture: Architecture
     ) -> Float[Array, "heads queries n"]:
-        """Return what each head attends to from some query positions when these tokens fill all positions."""
         from scipy.special import softmax
 
         n = len(tokens)
@@ -222,7 +219,6 @@ class _Projected:
         return (of_tokens[tokens] + of_positions[positions]) * self._scale(tokens, positions)[:, None] + constant
 
     def _scale(self, tokens: Int[Array, " m"], positions: Int[Array, " m"]) -> Float[Array, " m"]:
-        """Return what the norm multiplies the sum of each token and its position by."""
         if self.normed is None:
             return np.ones(len(tokens), np.float32)
         of_tokens, of_positions, eps = self.normed
@@ -247,6 +243,5 @@ def _described(mean: Float[Array, " offsets"], offsets: Int[Array, " offsets"], 
 
 
 def _interval(values: Float[Array, " draws"]) -> list[float]:
-    """Return the 95 % interval of a mean over draws of tokens."""
     weights = item_weights(len(values), RESAMPLES, np.random.default_rng(SEED))
     return interval(weights @ values / len(values))

@@ -1,5 +1,3 @@
-"""What heads look at by position alone when positions are averaged in groups; and what a browser needs to try it."""
-
 from typing import Any
 
 import numpy as np
@@ -99,7 +97,6 @@ def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
 def looks(
     queries: Float[Array, "m a"], keys: Float[Array, "n a"], at: Int[Array, " m"], scored: Scoring, head: int = 0
 ) -> Float[Array, "m n"]:
-    """Return the attention of queries at some positions."""
     from scipy.special import softmax
 
     offsets = at[:, None] - np.arange(len(keys))

@@ -47,7 +47,6 @@ class Reduced:
 
     @classmethod
     def of_arrays(cls, arrays: dict[str, Array]) -> "Reduced":
-        """Return what `arrays` gave, as precise as it is stored."""
         mean_norm, width, eps = arrays["reduced_norm"].astype(np.float64).tolist()
         scores, heads, along = (
             arrays[f"reduced_{name}"].astype(np.float64) for name in ("scores", "heads", "along_mean")

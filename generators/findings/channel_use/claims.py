@@ -1,5 +1,3 @@
-"""What is claimed of the channels that stand out: rules, numbers and sentences."""
-
 import numpy as np
 
 from generators.base.text import in_units, two
@@ -26,7 +24,6 @@ def named(metrics: ChannelUseMetrics) -> ChannelUseRow | None:
 
 
 def _swept(metrics: ChannelUseMetrics, channel: int) -> tuple[SweptRow, list[SweptRow]]:
-    """Return what a channel and all others came to, on the same windows."""
     rows = list(metrics["swept"])
     return next(row for row in rows if row["channel"] == channel), [row for row in rows if row["channel"] != channel]
 

@@ -26,7 +26,6 @@ def centers(
     std: Float[Array, " d"],
     token_moments: tuple[Float[Array, " d"], Float[Array, " d"]] | None,
 ) -> Centers:
-    """Return how far off zero the channels of positions (`rows` and their `std`) and of tokens are."""
     ratios, rho = _ratios(rows.mean(axis=0), std)
     tokens, token_rho = (None, None) if token_moments is None else _ratios(*token_moments)
     return {
@@ -39,7 +38,6 @@ def centers(
 
 
 def _ratios(mean: Float[Array, " d"], std: Float[Array, " d"]) -> tuple[Float[Array, " varying"], float | None]:
-    """Return |mean| over std of the channels that vary, and the rank correlation of the two."""
     varying = std > 0
     sizes, std = np.abs(mean[varying]), std[varying]
     return sizes / std, spearman(sizes, std) if len(std) > 2 else None

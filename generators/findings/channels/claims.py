@@ -1,5 +1,3 @@
-"""What is claimed of P's channels: rules, numbers and sentences."""
-
 from math import sqrt
 
 from generators.base.text import share, two

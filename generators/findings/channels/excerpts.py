@@ -73,7 +73,6 @@ def span(values: Float[Array, "..."], tail: float = HISTOGRAM_TAIL) -> Span:
 
 
 def pairs(E: Float[Array, "V d"], P: Float[Array, "n d"], channels: Int[Array, " four"]) -> dict[str, Array]:
-    """Return tokens, spread over all ids, and all positions but the first in four channels; nothing without these."""
     if not len(channels):
         return {}
     tokens = spread_ids(len(E), SAMPLED_TOKENS)

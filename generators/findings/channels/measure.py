@@ -1,5 +1,3 @@
-"""How P's variance spreads over channels, and how tokens spread over the same ones."""
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -79,8 +77,6 @@ class ChannelsMetrics(TokensByChannel):
 
 
 class ChannelRow(TypedDict):
-    """One channel of P."""
-
     channel: int
     position_std: float
     position_mean: float

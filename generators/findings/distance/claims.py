@@ -1,5 +1,3 @@
-"""What is claimed of attention by distance: rules, numbers and sentences."""
-
 from generators.base.text import share
 from generators.findings.distance.measure import DistanceMetrics, DistanceRow
 from generators.findings.judging import Rule, Tested, Untested
@@ -11,7 +9,6 @@ BLIND = 0.05
 
 
 def largest(rows: list[DistanceRow]) -> DistanceRow:
-    """Return the head whose scores distance explains best."""
     return max(rows, key=lambda row: row["share"])
 
 

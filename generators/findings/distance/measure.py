@@ -1,5 +1,3 @@
-"""How much of a head's scores on text one profile over distances explains."""
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -157,7 +155,6 @@ def _by_chance(heads: int, offsets: int, queries: int) -> StoredChance:
 
 
 def _knows_positions(inputs: Inputs, run: Run) -> bool | None:
-    """Return whether the model is given any positions; None where it isn't said."""
     scheme = inputs.architecture.positions
     if scheme == "none":
         return False

@@ -41,16 +41,13 @@ class TokenSample:
 
     @cached_property
     def values(self) -> Float[Array, " n"]:
-        """Return their log-frequencies."""
         return self.tokens.log_frequency[self.tokens.compared]
 
     @cached_property
     def ranks(self) -> Float[Array, "d n"]:
-        """Return the ranks of every channel among them."""
         return unit_ranks(self.E[self.tokens.compared].T, np.float32)
 
     def chances(self) -> FrequencyChances:
-        """Return what the nulls give."""
         rng = np.random.default_rng(self.seed)
         axes = best_axis_correlations(self.E[self.tokens.compared], self.values, TURNS, rng)
         known = self.tokens.known

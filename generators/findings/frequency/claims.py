@@ -1,5 +1,3 @@
-"""What is claimed of frequency: rules, numbers and sentences."""
-
 from generators.base.sentences import first
 from generators.base.text import ordinal
 from generators.findings.frequency.chances import FrequencyChances
@@ -68,7 +66,6 @@ def _of_the_channel(m: FrequencyMetrics, axes: StoredChance, drift: StoredChance
 
 
 def _spread(m: FrequencyMetrics) -> str:
-    """Return where frequency is, if no axis stands out."""
     probe = m["probe"]
     if probe is None or probe["rho"] < PROBE_READS:
         reached = "" if probe is None else f", and a linear probe on all channels reaches only {probe['rho']:.2f}"
@@ -142,7 +139,6 @@ def _shorter(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
 
 
 def _of_the_norm(rho: float, limit: float) -> str:
-    """Return how norm and frequency correlate; drift is as likely on either side."""
     how = f"Norm and log-frequency correlate at ρ = {rho:+.2f}"
     if abs(rho) < -SHORTER:
         return f"{how}: frequent tokens have neither much smaller nor much larger norms."

@@ -59,7 +59,6 @@ def _contest(pairs: list[Pair], everyone: Float[Array, " pairs"], drawn: Float[A
 
 
 def strength(row: Correlation) -> Interval:
-    """Return the 95 % interval of |correlation|."""
     ends = sorted((abs(row["low"]), abs(row["high"])))
     return ends if row["low"] * row["high"] > 0 else [0.0, ends[1]]
 

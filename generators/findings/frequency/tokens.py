@@ -1,5 +1,3 @@
-"""The tokens of a model as frequency is looked for in them."""
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +20,6 @@ class FrequencyTokens:
 
     @property
     def known(self) -> Bool[Array, " V"]:
-        """Return the tokens whose frequency is known."""
         return np.isfinite(self.log_frequency)
 
     @property

@@ -1,5 +1,3 @@
-"""What is claimed of the gains: rules, numbers and sentences."""
-
 import numpy as np
 
 from generators.base.sentences import first, listed
@@ -64,7 +62,6 @@ def _one_channel(measured: Measurements[GainsMetrics]) -> Tested | Untested:
 
 
 def _who_tops(found: ConsistentChannel, median: float | None) -> str:
-    """Return which channel tops most layers; where several do, all of them."""
     layers, topped = found["n_layers"], found["layers_topped"]
     in_layers = f"in {topped} of {layers} layers"
     if len(found["tied"]) > 1:
@@ -83,7 +80,6 @@ def _by_chance(null: Chance | None) -> str:
 
 
 def _too_little(median: float | None) -> str:
-    """Return that a channel leads by less than is needed; nothing where it leads by enough."""
     if median is None or median >= SMALLEST_RATIO:
         return ""
     return f" At least {SMALLEST_RATIO:g} times the runner-up is needed."

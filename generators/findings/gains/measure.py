@@ -1,5 +1,3 @@
-"""How the gains of every norm relate to positions, and which channels they raise."""
-
 from typing import Literal
 
 import numpy as np
@@ -65,8 +63,6 @@ class GainsMetrics(TypedDict):
 
 
 class NormRow(TypedDict):
-    """One norm of one layer."""
-
     norm: Norm
     layer: int
     correlation: float | None
@@ -108,7 +104,6 @@ def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
 
 
 def _gains(inputs: Inputs, norm: Norm) -> dict[int, Float[Array, " d"]]:
-    """Return |gain| by layer, of the layers that have it."""
     roles = {layer: f"blocks.{layer}.{norm}.gain" for layer in range(inputs.architecture.n_layer)}
     return {
         layer: np.abs(np.asarray(inputs.weights[role], np.float64))
@@ -141,7 +136,6 @@ def log_correlation(std: Float[Array, " d"], gain: Float[Array, " d"]) -> float 
 
 
 def _ranks(channel: int, std: Float[Array, " d"] | None, weights: Weights) -> Ranks:
-    """Return the ranks of a channel among all, as far as P and E are present."""
     E = weights.get("token_embedding")
     ranks: Ranks = {
         "channel": channel,
@@ -188,7 +182,6 @@ def _chance(gains: dict[Norm, dict[int, Float[Array, " d"]]], weights: Weights, 
 
 
 def _interval(std: Float[Array, " d"] | None, gain: Float[Array, " d"] | None) -> Interval | None:
-    """Return the interval of `log_correlation`."""
     if std is None or gain is None or log_correlation(std, gain) is None:
         return None
     both = (std > 0) & (gain > 0)

@@ -1,5 +1,3 @@
-"""Where each head looks on text."""
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +11,6 @@ RANKS = ("first", "second", "third")  # of heads that are listed by name
 
 
 def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield every head's mean attention, if every head has a row; heads count layer by layer."""
     each = sorted(found.metrics["heads"], key=lambda row: (row["layer"], row["head"]))
     if not each or len(each) != count:
         return

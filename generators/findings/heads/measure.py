@@ -1,5 +1,3 @@
-"""Where every head looks on text, with positions as they are, in groups of ten, and removed."""
-
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
@@ -120,7 +118,6 @@ def _table(inputs: Inputs, run: Run) -> Float[Array, "n d"] | None:
 def _ways(
     run: Run, P: Float[Array, "n d"] | None, m: int
 ) -> Iterator[tuple[Positions, AbstractContextManager[None]]]:
-    """Yield the contexts of running with positions as they are, in groups, and removed."""
     yield "as they are", nullcontext()
     if run.position_kind is None or (run.position_kind == "table" and P is None):
         return  # equal rows carry no position
@@ -151,7 +148,6 @@ def _attention(
 
 
 def _kernel(inputs: Inputs, P: Float[Array, "n d"] | None) -> Float[Array, " heads"] | None:
-    """Return every head's weight on the previous token if it sees positions alone, None where weights don't tell."""
     layers = range(inputs.architecture.n_layer)
     if P is None or any(f"blocks.{i}.attn.{name}" not in inputs.weights for i in layers for name in "qk"):
         return None

@@ -156,7 +156,6 @@ def nearest_rows(
 
 
 def told_apart(rows: Float[Array, "n d"]) -> ToldApart:
-    """Return how often the nearest row is a neighbor."""
     whole, in_three = (_offsets(each) for each in (rows, curve.principal_scores(rows, 3).values))
     return {
         "neighbor_share": float(np.mean(whole == 1)),
@@ -172,7 +171,6 @@ def _offsets(rows: Float[Array, "n c"]) -> Int[Array, " asked"]:
 
 
 def smallest_distance(P: Float[Array, "n d"]) -> SmallestDistance:
-    """Return the closest two of all rows."""
     asked, nearest, distances = nearest_rows(P - P.mean(axis=0))
     first, step = int(distances.argmin()), float(np.median(curve.step_lengths(P)))
     return {

@@ -70,15 +70,12 @@ class Smoothness(TypedDict):
 
 
 class HelixDraws(TypedDict):
-    """All that chance gives for one P."""
-
     smoothness: Smoothness
     chance: HelixChances
     beside: FurtherChances
 
 
 def draw(P: Float[Array, "n d"]) -> HelixDraws:
-    """Return what chance gives for the numbers of P that are claimed about."""
     nulls, further_nulls = (CurveNulls(P, _draws(most, len(P)), SEED) for most in (DRAWS, FURTHER_DRAWS))
     outliers, _ = curve.outlier_positions(P)
     run = P[curve.longest_run(len(P), outliers)]
@@ -122,7 +119,6 @@ def draw(P: Float[Array, "n d"]) -> HelixDraws:
 
 
 def _draws(most: int, n: int) -> int:
-    """Return how many curves of n positions are drawn."""
     return most if n <= LONG else min(most, FEWEST)
 
 

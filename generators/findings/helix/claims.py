@@ -1,5 +1,3 @@
-"""What is claimed of the position curve: rules, numbers and sentences."""
-
 from collections.abc import Callable
 
 from generators.base.sentences import listed, many
@@ -56,7 +54,6 @@ def _three_components(measured: Measurements[HelixMetrics]) -> Tested:
 
 
 def _by_chance(null: Chance | None, form: Callable[[float], str], limit: str = "99th percentile") -> str:
-    """Return what a null gives, as the beginning of a list; nothing without one."""
     return "" if null is None else f"{null.null} {form(null.median)} ({limit} {form(null.limit)}), "
 
 
@@ -67,7 +64,6 @@ def winding_planes(metrics: HelixMetrics) -> list[StoredPlane]:
 
 
 def winds(metrics: HelixMetrics) -> bool:
-    """Return whether the claim about winding holds."""
     planes = winding_planes(metrics)
     return metrics["sines"] is not None or (
         metrics["winding"] >= FEWEST_TURNS and bool(planes) and _steady(planes[0])
@@ -75,7 +71,6 @@ def winds(metrics: HelixMetrics) -> bool:
 
 
 def _steady(plane: StoredPlane) -> bool:
-    """Return whether a curve turns in a plane rather than to and fro."""
     return plane["steadiness"] >= STEADY
 
 
@@ -113,7 +108,6 @@ def _winding(measured: Measurements[HelixMetrics]) -> Tested:
 
 
 def _others(metrics: HelixMetrics) -> str:
-    """Return whether the strongest plane is alone in winding more than chance."""
     others = winding_planes(metrics)[1:]
     if not others:
         return "No other plane winds more than chance."
@@ -232,14 +226,12 @@ def _look_back(measured: Measurements[HelixMetrics]) -> Tested | Untested:
 
 
 def _at_each(gains: list[float], like: float) -> str:
-    """Return gains without a sign where all have that of `like`, else how the error changes."""
     if all((gain >= 0) == (like >= 0) for gain in gains):
         return listed([share(abs(gain)) for gain in gains])
     return "error " + listed([("−" if gain >= 0 else "+") + share(abs(gain)) for gain in gains])
 
 
 def _removed_by_chance(null: Chance) -> str:
-    """Return how much of the error a rotation would remove from chance's curves, or add to it."""
     median, limit = share(abs(null.median)), share(abs(null.limit))
     if null.median >= 0:
         return f"remove {median} (99th percentile {limit})"

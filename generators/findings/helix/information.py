@@ -34,7 +34,6 @@ class Information(TypedDict):
 
 
 def information(scores: Float[Array, "rows c"], plane: Float[Array, "rows 2"] | None) -> Information:
-    """Return what norm and angle say about the position of rows that follow one another."""
     groups = max(1, min(GROUPS, len(scores) // FEWEST_IN_GROUP))
     norm, angle = np.linalg.norm(scores[:, :3], axis=1), None if plane is None else _angle_from_start(plane)
     rng = np.random.default_rng(SEED)

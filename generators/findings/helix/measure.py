@@ -1,5 +1,3 @@
-"""The shape of the position embeddings: spectrum, turning, looking back, where it breaks, its lengths."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -149,8 +147,6 @@ class HelixMetrics(Spectrum, Turning, HelixDraws):
 
 
 class RangeRow(TypedDict):
-    """One range of rows."""
-
     rows: str
     explained_variance_3d: float | None
 
@@ -395,14 +391,12 @@ def _arrays(P: Float[Array, "n d"], scores: Float[Array, "rows c"]) -> dict[str,
 
 
 def _points(scores: Float[Array, "rows c"], planes: tuple[turning.Plane, ...]) -> Float[Array, "rows coordinates"]:
-    """Return the curve in its strongest planes, two columns for each; in two components where it has none."""
     bases = [plane.axes for plane in planes[:PLANES_DRAWN]]
     points = scores @ np.hstack(bases) if bases else scores[:, :2]
     return np.pad(points, ((0, 0), (0, max(0, 2 - points.shape[1])))).astype(np.float32)
 
 
 def _among_positions(E: Float[Array, "V d"], P: Float[Array, "n d"], components: PCA) -> dict[str, Array]:
-    """Return tokens, spread over all ids, in the components of the positions and from the same origin."""
     ids, top = spread_ids(len(E), SAMPLED_TOKENS), components.components[:3].T
     scores = E[ids] @ top.astype(E.dtype) - P[1:].mean(axis=0) @ top
     return {"token_ids": ids.astype(np.int32), "token_scores": scores.astype(np.float32)}

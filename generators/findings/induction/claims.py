@@ -1,5 +1,3 @@
-"""What is claimed of copying heads: rules, numbers and sentences."""
-
 import numpy as np
 
 from generators.base.sentences import first, many
@@ -17,7 +15,6 @@ FEWEST_ERRORS = 3
 
 
 def best_of(metrics: InductionMetrics) -> InductionHeadRow:
-    """Return the head that copies most."""
     return metrics["heads"][metrics["best"]]
 
 

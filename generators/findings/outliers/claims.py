@@ -1,5 +1,3 @@
-"""What is claimed of outliers: one rule, and its sentences."""
-
 from dataclasses import dataclass
 
 from generators.base.sentences import many
@@ -73,7 +71,6 @@ def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
 
 
 def _what_is_known(size: int, sure: Known | None) -> str:
-    """Return what is known of the cluster's tokens, and what is only inferred."""
     if sure is None:
         return "Nothing shows whether they are unused, so the claim holds partly at most"
     if not sure.tokens:

@@ -37,7 +37,6 @@ class Crowding:
 
     @property
     def reach(self) -> float:
-        """Return how close others must be."""
         return CLOSE * self.typical
 
     @property
@@ -61,12 +60,10 @@ class Clump:
 
     @property
     def isolated(self) -> bool:
-        """Return whether the surroundings are emptier than the ball."""
         return self.within_twice_the_radius <= ISOLATION * len(self.members)
 
 
 def crowding(E: Float[Array, "V d"]) -> Crowding:
-    """Return how close the rows of E, at least two, lie to one another."""
     nearest = nearest_distance(E, spread(len(E), SPREAD))
     typical = float(np.median(nearest))
     asked = asked_tokens(E)

@@ -37,15 +37,11 @@ class EndByNorm(TypedDict):
 
 
 class Ends(TypedDict):
-    """The longest and the shortest tokens."""
-
     longest: EndByNorm
     shortest: EndByNorm
 
 
 class EndRow(TokenCells):
-    """One of the longest or shortest embeddings."""
-
     end: str
     group: str | None
     norm: float
@@ -53,8 +49,6 @@ class EndRow(TokenCells):
 
 
 class EndOfChannelRow(TokenCells):
-    """A token at one end of the frequency channel."""
-
     end: str
     value: float
     norm: float
@@ -88,11 +82,9 @@ class TokenPlaces:
 
     @property
     def count(self) -> int:
-        """Return how many tokens are listed at either end."""
         return min(EXTREMES, len(self.by_norm) // 2)
 
     def ends(self) -> Ends:
-        """Return the longest and the shortest tokens in numbers."""
         return {"longest": self._end(self.by_norm[::-1]), "shortest": self._end(self.by_norm)}
 
     def _end(self, order: Int[Array, " V"]) -> EndByNorm:
@@ -111,7 +103,6 @@ class TokenPlaces:
         }
 
     def tables(self) -> dict[str, Table]:
-        """Return the tokens at either end by norm, and of the channel; those that the sources name, if any."""
         titled = "The longest and the shortest token embeddings"
         found = {"norms": table_of(titled, list(EndRow.__annotations__), self._by_norm())}
         if self.along is not None:
@@ -151,7 +142,6 @@ class TokenPlaces:
         ]
 
     def _named(self) -> list[NamedRow]:
-        """Return those that the sources name, longest first."""
         ids = named_by_sources(self.tokens.vocabulary)
         by_norm, along = _places(self.by_norm), None if self.along is None else _places(self.along)
         rows: list[NamedRow] = [
@@ -168,7 +158,6 @@ class TokenPlaces:
 
 
 def named_by_sources(vocabulary: Vocabulary | None) -> list[int]:
-    """Return the tokens that the sources name, in vocabularies that have them."""
     return [] if vocabulary is None else [i for i, text in enumerate(vocabulary.raw_bytes) if BY_NAME.fullmatch(text)]
 
 

@@ -42,8 +42,6 @@ class OutlierLists(TypedDict):
 
 
 class ListedRow(TokenCells):
-    """A token on at least three lists."""
-
     lists: list[str]
     norm: float
 

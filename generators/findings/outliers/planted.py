@@ -1,5 +1,3 @@
-"""What is planted for the claims of this finding."""
-
 from generators.findings.plantings import Controls, D, E, Planting, Scene, V, noise
 
 NEVER = -5.0  # log-frequency of a token that occurs never, where made-up counts are exp(5 + z) - 1

@@ -1,5 +1,3 @@
-"""What is claimed of the line of positions: rules, numbers and sentences."""
-
 import numpy as np
 
 from generators.base.text import in_units, share, two
@@ -16,12 +14,10 @@ RELIABLE = 0.9  # correlation of the curve from one half of the text with that f
 
 
 def middle_of(metrics: PositionLineMetrics) -> LineRow:
-    """Return the row of the layer at half the depth."""
     return metrics["layers"][metrics["middle"]]
 
 
 def _noise(row: LineRow) -> Untested | None:
-    """Return why a curve can't be judged, None where both halves of the text give the same."""
     if row["reliability"] >= RELIABLE:
         return None
     return Untested(
@@ -50,7 +46,6 @@ def _line(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
 
 
 def _not_in_step(row: LineRow) -> str:
-    """Return what correlation is needed that a long enough first component misses."""
     if row["r"] >= CORRELATION["holds"] or row["line_share"] < STRAIGHT["partly"]:
         return ""
     to_hold = " to hold" if row["r"] >= CORRELATION["partly"] else ""

@@ -30,7 +30,6 @@ class PositionSums:
             self.squares += np.einsum("nd,nd->d", state[1:], state[1:], dtype=np.float64)
 
     def counts(self) -> Float[Array, " folds"]:
-        """Return how many windows each fold has."""
         return np.bincount(self.folds, minlength=FOLDS).astype(np.float64)
 
     def means(self, folds: slice | list[int] = slice(None)) -> Float[Array, "m d"]:
@@ -38,6 +37,5 @@ class PositionSums:
         return self.sums[folds, 1:].sum(axis=0, dtype=np.float64) / self.counts()[folds].sum()
 
     def variances(self) -> Float[Array, " d"]:
-        """Return the variance of every channel over windows and positions."""
         count = len(self.folds) * (self.n - 1)
         return self.squares / count - self.means().mean(axis=0) ** 2

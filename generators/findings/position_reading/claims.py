@@ -1,5 +1,3 @@
-"""What is claimed of how the first layer reads the curve: rules, numbers and sentences."""
-
 from collections.abc import Callable, Sequence
 
 from generators.base.text import share, two
@@ -83,7 +81,6 @@ def _turned(measured: Measurements[PositionReadingMetrics]) -> Tested:
 
 
 def _where(metrics: PositionReadingMetrics) -> str:
-    """Return by how much the strongest head's best key lies behind or ahead, where the curve has a direction."""
     top = max(metrics["heads"], key=lambda head: head["times_median"] or 0)
     tokens = top["tokens_back"]
     if tokens is None or top["degrees_back"] is None:
@@ -94,7 +91,6 @@ def _where(metrics: PositionReadingMetrics) -> str:
 
 
 def _chance(found: Chance, how: Callable[[float], str]) -> str:
-    """Return what chance gives in words."""
     return f"{found.null} would give {how(found.median)} (99th percentile {how(found.limit)})"
 
 

@@ -109,7 +109,6 @@ def resampled_effects(
 
 
 def _moments(scores: Float[Array, "rows k"], weights: Float[Array, "draws rows"]) -> Float[Array, "draws k k"]:
-    """Return the covariance of the scores in every resampling."""
     k, total = scores.shape[1], weights.sum(axis=1)[:, None]
     products = (scores[:, :, None] * scores[:, None, :]).reshape(len(scores), -1)
     mean = weights @ scores / total

@@ -88,7 +88,6 @@ def bucketed(buckets: Buckets) -> Bucketed:
 
 
 def relative_biases(table: Float[Array, "rows heads"], buckets: Buckets) -> tuple[Biases, dict[str, Array]]:
-    """Return what a table of relative biases gives each head, and the biases by offset as figures show them."""
     used = bucketed(buckets)
     biases = np.asarray(table, np.float64)[used["rows"]].T  # (heads, used)
     low, high = permuted(used)

@@ -44,7 +44,6 @@ class ChangedPositions:
 
 
 def of_table(P: Float[Array, "n d"], m: int) -> Iterator[ChangedPositions]:
-    """Yield what replaces the first m rows of a position embedding."""
     used, rng = P[:m], np.random.default_rng(SEED)
     for size in GROUPS:
         if size < m:
@@ -71,7 +70,6 @@ def of_table(P: Float[Array, "n d"], m: int) -> Iterator[ChangedPositions]:
 
 
 def of_ids(m: int) -> Iterator[ChangedPositions]:
-    """Yield what replaces the position ids 0 to m - 1."""
     ids = np.arange(m, dtype=np.float64)
     for size in GROUPS:
         if size < m:
@@ -100,7 +98,6 @@ def smoothed(P: Float[Array, "n d"], width: float) -> Float[Array, "n d"]:
 
 
 def principal_directions(rows: Float[Array, "n d"]) -> Float[Array, "r d"]:
-    """Return the principal directions of centred rows, strongest first."""
     return np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[2]
 
 

@@ -1,5 +1,3 @@
-"""What is claimed of rogue channels: rules, numbers and sentences."""
-
 from generators.base.text import ordinal, share, two
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements

@@ -1,5 +1,3 @@
-"""How alike hidden states are at different places of a text, and which channels make them so."""
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array
@@ -193,7 +191,6 @@ def _turned(d: int) -> StoredChance:
 
 
 def _by_ln2(inputs: Inputs, channel: int) -> RankOfChannel | None:
-    """Return the channel's place by ln2's gains: in how many layers it is how high, the best channel first."""
     roles = [f"blocks.{i}.ln2.gain" for i in range(inputs.architecture.n_layer)]
     gains = [np.abs(np.asarray(inputs.weights[role], np.float64)) for role in roles if role in inputs.weights]
     top = consistent_channel(gains)
@@ -204,7 +201,6 @@ def _by_ln2(inputs: Inputs, channel: int) -> RankOfChannel | None:
 
 
 def _by_frequency(inputs: Inputs, channel: int) -> RankOfChannel | None:
-    """Return the channel's place by |rank correlation| of token embeddings with log-frequency."""
     if not inputs.frequencies or "token_embedding" not in inputs.weights:
         return None
     E = np.asarray(inputs.weights["token_embedding"])

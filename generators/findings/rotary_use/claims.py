@@ -1,5 +1,3 @@
-"""What is claimed of the use of rotary pairs: rules, numbers and sentences."""
-
 from generators.base.text import share
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements, StoredChance
@@ -13,7 +11,6 @@ FEW_HEADS = 6
 
 
 def damage_of(metrics: RotaryUseMetrics, which: Which, turning: int) -> TurningRow:
-    """Return what it costs if only these pairs turn."""
     return next(row for row in metrics["damages"] if (row["which"], row["turning"]) == (which, turning))
 
 

@@ -1,5 +1,3 @@
-"""What it costs a model that rotates if only some of its pairs of channels turn, and which heads use which pairs."""
-
 from collections.abc import Sequence
 from math import comb
 from typing import Literal
@@ -159,8 +157,6 @@ def measure(inputs: Inputs) -> Measurements[RotaryUseMetrics]:
 
 
 class _Turning:
-    """The model with only some pairs turning, on some windows."""
-
     def __init__(self, run: Run, windows: Windows) -> None:
         self._run, self._loss, self.files = run, run.loss(windows), windows.files
         self.unit, self.base = self._loss.unit, self._loss.per_window()
@@ -171,7 +167,6 @@ class _Turning:
             return self._loss.per_window() - self.base
 
     def row(self, which: Which, turning: Sequence[int]) -> TurningRow:
-        """Return the damage of stopping all pairs but these."""
         damage, low, high = ratio_over_windows(self._extra(turning), self.lost, self.files)
         return TurningRow(which=which, turning=len(turning), damage=damage, low=low, high=high)
 
@@ -186,7 +181,6 @@ class _Turning:
 
 
 def _chance(found: Float[Array, " sets"], pairs: int, turning: int) -> StoredChance | None:
-    """Return what random sets of pairs give, None where there are too few sets to say what is rare."""
     if len(found) < CLAIM_SETS or comb(pairs, turning) < FEWEST_SETS:
         return None
     return drawn("random pairs", found, "at most")

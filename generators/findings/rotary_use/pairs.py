@@ -69,7 +69,6 @@ def _size(rotation: Rotary | None) -> int | None:
 
 
 def channels_of(rotation: Rotary) -> tuple[Int[Array, " pairs"], Int[Array, " pairs"]]:
-    """Return the first and the second channel of every pair."""
     pairs = np.arange(rotation.dim // 2)
     return (2 * pairs, 2 * pairs + 1) if rotation.adjacent else (pairs, pairs + rotation.dim // 2)
 

@@ -1,5 +1,3 @@
-"""What is claimed of positions in the stream: rules, numbers and sentences."""
-
 import numpy as np
 
 from generators.base.text import in_units, share, two

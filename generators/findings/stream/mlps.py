@@ -30,8 +30,6 @@ class MlpRow(TypedDict):
 
 @dataclass(frozen=True)
 class _Occurrences:
-    """Where frequent tokens are in the windows."""
-
     which: Int[Array, "windows n"]  # index of the token, -1 elsewhere
     counts: Float[Array, "folds n tokens"]
     folds: Int[Array, " windows"]
@@ -73,7 +71,6 @@ def mlp_rows(run: Run, windows: Windows) -> list[MlpRow]:
 
 
 def _occurrences(windows: Windows) -> _Occurrences | None:
-    """Return where the most frequent tokens are, but for the first position and what the tokenizer puts around."""
     first, last = windows.inner
     ids = windows.ids[:, first + 1 : last]
     tokens, times = np.unique(ids, return_counts=True)

@@ -45,16 +45,13 @@ class Moments:
             self.directions[fold] += unit.T @ unit
 
     def counts(self) -> Float[Array, " folds"]:
-        """Return how many windows each fold has."""
         return np.bincount(self.folds, minlength=FOLDS).astype(np.float64)
 
     def position_means(self, without: int | None = None) -> Float[Array, "n d"]:
-        """Return the mean hidden state at each position, of all windows or without one fold."""
         remaining = _without(self.sums, without).sum(axis=0, dtype=np.float64)
         return remaining / _without(self.counts(), without).sum()
 
     def halves(self) -> tuple[Float[Array, "n d"], Float[Array, "n d"]]:
-        """Return the mean hidden state at each position from either half of the windows."""
         counts = self.counts()
         even, odd = (self.sums[i::2].sum(axis=0, dtype=np.float64) / counts[i::2].sum() for i in (0, 1))
         return even, odd

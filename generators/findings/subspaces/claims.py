@@ -1,5 +1,3 @@
-"""What is claimed of the subspaces: rules, numbers and sentences."""
-
 from functools import partial
 from typing import Literal
 

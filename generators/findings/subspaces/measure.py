@@ -1,5 +1,3 @@
-"""How the directions of P and of E share the stream."""
-
 from math import ceil
 
 import numpy as np
@@ -52,8 +50,6 @@ class SubspaceNulls(TypedDict):
 
 
 class SubspacesChances(TypedDict):
-    """By number that is claimed about."""
-
     rivalry: SubspaceNulls
     position_energy_in_tail: SubspaceNulls
     token_energy_in_tail: SubspaceNulls
@@ -257,7 +253,6 @@ def _intervals(
 def _token_interval(
     E: Float[Array, "V d"], mean: Float[Array, " d"], weak: Float[Array, "weak d"], counted: float
 ) -> Interval:
-    """Return the interval of the tokens' energy in directions, of which a share counts."""
     inside, energy = np.empty((2, len(E)))
     for part, block in blocks(E):
         block -= mean

@@ -1,5 +1,3 @@
-"""What is claimed of the leading directions of tokens: rules, numbers and sentences."""
-
 from generators.base.text import two
 from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
@@ -35,7 +33,6 @@ def _first_is_mean(measured: Measurements[TokenSvdMetrics]) -> Tested:
 
 
 def _why_not(cosine: float, times: float) -> str:
-    """Return why the first direction is not the mean."""
     if cosine < FIRST:
         return f"A cosine of at least {FIRST:g} is needed"
     if times < LONG:

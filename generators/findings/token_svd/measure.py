@@ -1,5 +1,3 @@
-"""The leading right singular directions of E, and what they tell apart."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array
@@ -46,8 +44,6 @@ class TokenSvdChances(TypedDict):
 
 
 class TokenSvdIntervals(TypedDict):
-    """95 % intervals, tokens resampled."""
-
     cosine_first_mean: Interval
     plane: Interval | None
 
@@ -135,7 +131,6 @@ def _oriented(vectors: Float[Array, "d m"], mean: Float[Array, " d"]) -> Float[A
 
 
 def _cosine(direction: Float[Array, " d"], mean: Float[Array, " d"]) -> float:
-    """Return the cosine of a unit vector with the mean; a mean of length 0 has none with any."""
     length = float(np.linalg.norm(mean))
     return float(direction @ mean) / length if length else 0.0
 

@@ -85,7 +85,6 @@ def _shares(energies: Float[Array, "*draws n"], norms: Float[Array, " n"]) -> Fl
 def _numbers(
     along: Float[Array, " n"], energies: Float[Array, "draws n"], norms: Float[Array, " n"]
 ) -> Float[Array, "3 draws"]:
-    """Return the rank correlations with energies and with shares, and the areas, for every draw of energies."""
     shares = _shares(energies, norms)
     ranks = unit_ranks(along[None], np.float32)[0].astype(np.float64)
     rhos = (unit_ranks(quantity, np.float32) @ ranks for quantity in (energies, shares))

@@ -39,7 +39,6 @@ def kinds_of(vocabulary: Vocabulary | None, count: int) -> Kinds:
 
 
 def areas(E: Float[Array, "V d"], plane: Float[Array, "V 2"], kinds: Kinds) -> Areas:
-    """Return how well the plane's directions, the best line in it, and all channels tell both kinds apart."""
     return {
         "second": auc(plane[:, 0], kinds),
         "third": auc(plane[:, 1], kinds),
@@ -61,7 +60,6 @@ def auc(scores: Float[Array, " V"], kinds: Kinds) -> float:
 
 
 def area_interval(line: Float[Array, " V"], kinds: Kinds, seed: int) -> Interval:
-    """Return the 95 % interval of the area along a line, tokens of either kind resampled."""
     of_a_kind = kinds != LEFT_OUT
     statistic = auc_of(line[of_a_kind], kinds[of_a_kind] == MARKED)
     return interval(resample_items(statistic, int(of_a_kind.sum()), RESAMPLES, np.random.default_rng(seed)))

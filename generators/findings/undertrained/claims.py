@@ -1,5 +1,3 @@
-"""What is claimed of candidates for under-trained tokens: rules, numbers and sentences."""
-
 from generators.base.text import share
 from generators.findings.judging import Rule, Tested
 from generators.findings.measured import Chance, Measurements

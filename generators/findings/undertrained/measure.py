@@ -1,5 +1,3 @@
-"""The largest probability the model ever gives tokens that look under-trained, compared with any others."""
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
@@ -173,7 +171,6 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
 
 
 def _speakable(vocabulary: Vocabulary | None, V: int) -> Bool[Array, " V"]:
-    """Return the tokens that a text could hold."""
     if vocabulary is None:
         return np.ones(V, bool)
     return np.array([group not in LEFT_OUT for group in vocabulary.groups])
@@ -255,7 +252,6 @@ def _roc(scores: Float[Array, " n"], positive: Bool[Array, " n"]) -> Float[Array
 
 
 def _largest(run: Run, windows: Windows, V: int) -> Float[Array, " V"]:
-    """Return the largest log-probability that each token gets anywhere."""
     largest = np.full(V, -np.inf, np.float32)
 
     def see(_: int, predictions: Float[Array, "tokens V"], wanted: Int[Array, " tokens"]) -> None:

@@ -40,7 +40,6 @@ def repeated(
 
 
 def _fitting(run: Run, parts: list[list[int]]) -> int:
-    """Return how many examples a prompt of these parts can hold without being longer than the model's context."""
     if run.architecture.n_ctx is None:
         return EXAMPLES
     before, between, after = (len(part) for part in parts)
@@ -50,7 +49,6 @@ def _fitting(run: Run, parts: list[list[int]]) -> int:
 
 
 def _prompt(run: Run, parts: list[list[int]], token: int, frequent: Int[Array, " m"], examples: int) -> list[int]:
-    """Return the prompt as token ids, up to where the token would be repeated."""
     before, between, after = parts
     ids = list(run.text.before)
     for example in [int(i) for i in frequent if int(i) != token][:examples]:

@@ -1,5 +1,3 @@
-"""What each token yields without layers."""
-
 from collections.abc import Iterator
 
 from generators.findings.facts import (
@@ -22,7 +20,6 @@ SAMPLES = ("ids", "norm", "token_name"), ("best", "best_norm", "best_name")
 
 
 def tokens(found: Measurements[ZeroLayerMetrics], count: int | None) -> Iterator[Fact]:
-    """Yield which token each returns; of all of them only where the table of exceptions is whole."""
     arrays = found.arrays
     yield EntityCount(found.metrics["n_tokens"])
     for ids, norm, name in SAMPLES:

@@ -69,7 +69,6 @@ class Ways:
 
     @property
     def treatments(self) -> list[Treatment]:
-        """Return all ways: as they are, at every position, and the same with the final norm."""
         places: tuple[int | None, ...] = (None, *self.positions)
         return [Treatment(norm, place) for norm in ((False, True) if self.norm else (False,)) for place in places]
 

@@ -140,7 +140,6 @@ def _carried(path: Path) -> TokenizedText:
 
 
 def _end_of_text(folder: Path) -> int:
-    """Return the token between files, as config.json names it; no token's id where it doesn't."""
     try:
         found = json.loads(read_limited(folder / "config.json", LARGEST)).get("eos_token_id")
     except (OSError, ValueError, AttributeError):
@@ -194,7 +193,6 @@ def shipped_text(folder: Path) -> TokenizedText:
 
 
 def _tokenizer(folder: Path) -> Any:
-    """Return the model's tokenizer without limits of length."""
     from tokenizers import Tokenizer
 
     path = folder / "tokenizer.json"
@@ -222,7 +220,6 @@ def _has(tokenizer: Any, name: str) -> bool:
 
 
 def _named_mask(folder: Path) -> tuple[str, ...]:
-    """Return what the tokenizer's settings call the mask, if they do."""
     try:
         settings = json.loads(read_limited(folder / "tokenizer_config.json", LARGEST))
         named = settings.get("mask_token")
