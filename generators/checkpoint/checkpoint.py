@@ -98,10 +98,7 @@ class Checkpoint(Mapping[str, Array]):
         return slot.effective(tensor, self._sizes)
 
     def record(self, role: str) -> TensorRecord:
-        """Return name, shape, dtype and SHA-256 (of the bytes in the file) of the tensor behind a role.
-
-        Raises KeyError, InputError: as for reading it.
-        """
+        """Return name, shape, dtype and SHA-256 (of the bytes in the file) of the tensor behind a role."""
         slot = self._slots[role]
         self._check_shape(role, slot)
         self._read(slot)
@@ -144,12 +141,11 @@ class Checkpoint(Mapping[str, Array]):
         """Get ready to read these roles, together where that is cheaper (from the hub, neighbours in one request).
 
         Roles that the checkpoint lacks are left out. `whole`: files are needed as they are, for the model to be run.
-        Raises InputError, WeightsUnavailableError: as for reading them.
         """
         self._files.prefetch(self._stored_names(roles), report, whole=whole)
 
     def to_come(self, roles: Iterable[str], *, whole: bool = False) -> int:
-        """Return how many bytes `prefetch` would bring here. Raises as it does."""
+        """Return how many bytes `prefetch` would bring here."""
         return self._files.to_come(self._stored_names(roles), whole=whole)
 
     def _stored_names(self, roles: Iterable[str]) -> list[str]:
@@ -177,7 +173,6 @@ class Checkpoint(Mapping[str, Array]):
         """Return what decides a role's numbers, apart from its layout: the SHA-256 of its tensor as stored.
 
         Of a table by formula its sizes do: the last digits of a formula depend on the processor.
-        Raises KeyError, InputError: as for reading it.
         """
         slot = self._slots[role]
         if slot.formula:

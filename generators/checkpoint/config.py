@@ -142,11 +142,7 @@ class ModelConfig:
         self._asked.update(keys)
 
     def refuse_silence(self, family: str) -> None:
-        """Refuse a file that doesn't say a number for which a family's own software has a default.
-
-        Raises:
-            InputError: there is such a number.
-        """
+        """Refuse a file that doesn't say a number for which a family's own software has a default."""
         for key in sorted(self._asked & self._defaults.keys()):
             number = isinstance(self._defaults[key], int | float) and not isinstance(self._defaults[key], bool)
             places = (key, self._second_names.get(key, key), f"rope_parameters.{key}", f"rope_scaling.{key}")
@@ -161,9 +157,6 @@ class ModelConfig:
 
         Args:
             strictly: any other setting may, too, unless it is known to change nothing.
-
-        Raises:
-            InputError: there is one that is on.
         """
         for key, value in self._settings.items():
             off = value is None or value is False or value == "" or value == [] or value == {}

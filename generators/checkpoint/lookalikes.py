@@ -40,9 +40,6 @@ def check(files: Files, config: Mapping[str, Any], family: Family, architecture:
 
     Args:
         family, architecture: as `understood` gives them for this config.
-
-    Raises:
-        InputError: it doesn't, or that can't be known.
     """
     kind = config.get("model_type")
     if kind in family.model_types:
@@ -109,11 +106,7 @@ def _roles(names: Collection[str], family: Family, architecture: Architecture) -
 
 
 def _check_tensors(names: Collection[str], place: str, family: Family, architecture: Architecture) -> None:
-    """Check that the table knows every tensor, and that no block which is there lacks what the table expects.
-
-    Raises:
-        InputError: it doesn't, or one does.
-    """
+    """Check that the table knows every tensor, and that no block which is there lacks what the table expects."""
     slots = dict(_roles(names, family, architecture))
     known = {slot.tensor for slot in slots.values() if slot is not None} | set(_others(family, architecture))
     unknown = next((name for name in sorted(names) if name not in known and not _changes_nothing(name, family)), None)

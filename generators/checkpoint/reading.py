@@ -28,9 +28,6 @@ def understood(config: Mapping[str, Any], family: Family, *, strictly: bool = Fa
     Args:
         strictly: refuse every setting that the table doesn't know, unless it can change nothing in any family, and
             silence where the family's own software has a number.
-
-    Raises:
-        InputError: as for `read_architecture`.
     """
     settings = ModelConfig(config, family.at, family.defaults, family.second_names)
     chosen = resolved(family, settings)

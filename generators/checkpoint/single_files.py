@@ -152,10 +152,7 @@ def _as_folder(folder: Path) -> str:
 
 
 def begins(path: Path) -> str:
-    """Return what a file's content says it is: "gguf", "pytorch", "safetensors", "hdf5", or "" where it says nothing.
-
-    Raises InputError: it can't be read.
-    """
+    """Return the format that a file's content shows: "gguf", "pytorch", "safetensors", "hdf5", or "" for none."""
     try:
         with path.open("rb") as file:
             begin, size = file.read(9), path.stat().st_size

@@ -208,10 +208,7 @@ class WorkerContext:
 
 
 def measure(planned: Plan, opened: Opened, unfinished: Path, watch: Watch) -> Measured:
-    """Measure one finding that has a key, or say why it can't be; `unfinished` is for what a run has got to.
-
-    Raises AtlasError: the weights can't be used, or something can't be written.
-    """
+    """Measure one finding that has a key, or say why it can't be; `unfinished` is for what a run has got to."""
     finding = planned.finding
     record = StoredFinding(
         finding=finding.name,

@@ -101,10 +101,6 @@ class Opened:
 
 
 def open_model(model: Model, places: Places, settings: running.RunSettings = running.AS_USUAL) -> Opened:
-    """Find a model's files and open its checkpoint.
-
-    Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be downloaded.
-    """
     files = locate(model, places.models_dirs, places.hub)
     return Opened(model, files, open_checkpoint(files, model.family), settings)
 
@@ -136,7 +132,6 @@ def prepare(opened: Opened, findings: Sequence[Finding[Any]], report: Report = s
     """Plan findings of a model, which reads and checks every tensor that they read.
 
     Where tensors come from elsewhere, all of them come first, together.
-    Raises InputError, WeightsUnavailableError: as for making the plans.
     """
     read, whole = to_read(findings, opened)
     opened.checkpoint.prefetch(read, report, whole=whole)
@@ -157,12 +152,7 @@ def to_read(findings: Sequence[Finding[Any]], opened: Opened) -> tuple[list[str]
 
 
 def plan(finding: Finding[Any], opened: Opened) -> Plan:
-    """Return the plan of one finding; every tensor that it reads is read and checked.
-
-    Raises:
-        InputError: a tensor or a tokenizer file is damaged.
-        WeightsUnavailableError: a file that exists can't be downloaded.
-    """
+    """Return the plan of one finding; every tensor that it reads is read and checked."""
     read = opened.reading(finding)
     if read.reason is not None:
         return Plan(finding, status=read.status, reason=read.reason)

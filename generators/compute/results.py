@@ -176,10 +176,6 @@ class Store:
         return False
 
     def save_model(self, record: ModelRecord) -> None:
-        """Write what is known of a model.
-
-        Raises AtlasError: the disk is full or the folder can't be written; what was there stays.
-        """
         self._write(self._folder(record.name) / MODEL, record)
 
     def save_finding(self, name: str, record: StoredFinding, arrays: Mapping[str, Array]) -> StoredFinding:
@@ -396,11 +392,7 @@ def _clear(folder: Path) -> None:
 
 
 def _check_ours(folder: Path) -> None:
-    """Refuse a folder that holds anything but results, such as the checkpoint itself: much in it would be removed.
-
-    Raises:
-        InputError: it does.
-    """
+    """Refuse a folder that holds anything but results, such as the checkpoint itself: much in it would be removed."""
     with suppress(OSError):  # not there, or no folder: writing says so
         other = next((path.name for path in sorted(folder.iterdir()) if not OURS.fullmatch(path.name)), None)
         if other is not None or (folder / CONFIG).exists():

@@ -419,11 +419,6 @@ def compute_model(
     settings: RunSettings = AS_USUAL,
     choice: Choice = HERE,
 ) -> Outcome:
-    """Compute every finding of one model that is not stored yet.
-
-    Raises InputError: the checkpoint can't be used. WeightsUnavailableError: it can't be downloaded. AtlasError:
-    results can't be written. Stopped: by Ctrl-C.
-    """
     ends: list[End] = []
     shown = shown or Display(silent)
     scheduler = Scheduler(places, store, choice.workers(shown), shown, settings)

@@ -113,13 +113,7 @@ class VerdictLine:
 
 
 def draw_emergence(lines: Sequence[VerdictLine], losses: Sequence[tuple[int, float]], unit: str) -> Any:
-    """Return a figure of all verdicts along a training, those that settle first on top, below the loss if known.
-
-    Args:
-        lines: what is drawn of each claim; at least one.
-        losses: the loss in `unit` at steps, which may be none.
-        unit: of the loss.
-    """
+    """Return a figure of all verdicts along a training, those that settle first on top, below the loss if known."""
     tall = LINE_HEIGHT * len(lines) + 0.6
     figure = style.canvas(WIDTH * COLUMNS, tall + (LOSS_HEIGHT if losses else 0))
     if losses:

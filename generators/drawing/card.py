@@ -58,12 +58,7 @@ class Card:
 
 
 def png(card: Card, figure: Callable[[], Any] | None = None) -> bytes:
-    """Draw a card as a PNG; the same card gives the same bytes.
-
-    Args:
-        card: what stands on it.
-        figure: returns the matplotlib figure that stands beside the words, or below them if it is wide.
-    """
+    """Draw a card as a PNG; the same card gives the same bytes."""
     from PIL import Image
 
     made = None if figure is None else figure()
@@ -78,13 +73,7 @@ def png(card: Card, figure: Callable[[], Any] | None = None) -> bytes:
 
 
 def laid_out(card: Card, *, wide: bool, flat: bool) -> Any:
-    """Return a matplotlib figure of all but the card's figure.
-
-    Args:
-        card: what stands on it.
-        wide: whether nothing stands beside the words.
-        flat: whether something stands below them.
-    """
+    """Return a matplotlib figure of all but the card's figure."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

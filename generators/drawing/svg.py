@@ -143,12 +143,7 @@ def _with_styles(root: ET.Element) -> None:
 
 
 def relative(path: str, decimals: int = DECIMALS) -> str:
-    """Return a path's data with every point from the one before it, rounded.
-
-    Args:
-        path: moves, lines and curves, with a letter before each.
-        decimals: how many are kept.
-    """
+    """Return a path's data with every point from the one before it, rounded."""
     x = y = begin_x = begin_y = 0.0
     words: list[str] = []
     for command, numbers in COMMAND.findall(path):

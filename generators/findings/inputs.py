@@ -100,11 +100,6 @@ class Inputs:
 
 
 def model_of(inputs: Inputs) -> Run:
-    """Return the model itself.
-
-    Raises:
-        ValueError: it isn't handed in: the finding runs it without declaring that.
-    """
     if inputs.run is None:
         raise ValueError("the finding runs the model without declaring it")
     return inputs.run

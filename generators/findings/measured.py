@@ -23,11 +23,6 @@ class Table:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def column(self, name: str) -> list[Any]:
-        """Return one column.
-
-        Raises:
-            ValueError: there is none of that name.
-        """
         at = self.columns.index(name)
         return [row[at] for row in self.rows]
 

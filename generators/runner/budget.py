@@ -24,11 +24,7 @@ def affordable(count: int, operations: float, budget_s: float, speed: float) -> 
 
 
 def chosen_device(wanted: str) -> str:
-    """Return the device that is meant by "cpu", "cuda" or "auto", which is a GPU where there is one.
-
-    Raises:
-        CannotRunError: it isn't here.
-    """
+    """Return the device that is meant by "cpu", "cuda" or "auto", which is a GPU where there is one."""
     if wanted == "cpu":
         return "cpu"
     try:

@@ -59,9 +59,6 @@ def known_text(run: SampleWriter, shipped: TokenizedText) -> TokenizedText:
     """Return the shipped text if the model predicts it better than token frequencies do, else its own samples.
 
     Both are decided and made once for the same weights, code and libraries.
-
-    Raises:
-        CannotRunError: an encoder can't read the text, or the model can't write.
     """
     found = run.remember(lambda: _known(run, shipped))
     if found["loss"] < found["entropy"]:
@@ -75,11 +72,7 @@ def known_text(run: SampleWriter, shipped: TokenizedText) -> TokenizedText:
 
 
 def written_by(run: SampleWriter) -> TokenizedText:
-    """Return a model's own samples: at temperature 1, nothing cut off, from its start token, from a fixed seed.
-
-    Raises:
-        CannotRunError: the model has no start token, or can't write.
-    """
+    """Return a model's own samples: at temperature 1, nothing cut off, from its start token, from a fixed seed."""
     start = start_token(run.config, run.architecture.vocab_size or 0)
     length = window_length(run.architecture.n_ctx) - 1
     count = _affordable(run, MOST_SAMPLES)

@@ -34,11 +34,7 @@ class Positions:
 
     @contextmanager
     def rows(self, rows: Float[Array, "m d"]) -> Iterator[None]:
-        """Run with these rows as the embeddings of positions 0 to m - 1; afterwards the table is what it was.
-
-        Raises:
-            CannotRunError: the model has no such table, or one of another shape.
-        """
+        """Run with these rows as the embeddings of positions 0 to m - 1; afterwards the table is what it was."""
         import torch
 
         if self.kind != "table":
@@ -88,9 +84,6 @@ class Positions:
         """Run with only these pairs of channels turning; the others are rotated by an angle of 0 everywhere.
 
         Pairs count as the model's frequencies do, so it makes no difference which channels it pairs.
-
-        Raises:
-            CannotRunError: the model doesn't rotate, or its frequencies can't be found.
         """
         import torch
 

@@ -104,11 +104,7 @@ class OpenedModel:
 
     @cached_property
     def text(self) -> TokenizedText:
-        """The text that this model is run on: its own held-out tokens, the shipped text, or its own samples.
-
-        Raises:
-            CannotRunError: there is none in its tokens that it knows.
-        """
+        """The text that this model is run on: its own held-out tokens, the shipped text, or its own samples."""
         if self.architecture.vocab_size is None:
             raise CannotRunError("The model can't be run on text: it has no tokens.")
         text = text_for(self._folder, self.architecture.vocab_size, self._text)
@@ -122,11 +118,6 @@ class OpenedModel:
 
     @cached_property
     def own_samples(self) -> TokenizedText:
-        """What the model writes itself.
-
-        Raises:
-            CannotRunError: it has no start token, or can't write.
-        """
         return written_by(self)
 
     @property
@@ -138,9 +129,6 @@ class OpenedModel:
 
         The first windows of a larger draw with the same seed are those of a smaller one. `fixed` of the runs that
         `passes` over all windows are do not shrink with the draw: progress counts them whole.
-
-        Raises:
-            CannotRunError: there is no text in this model's tokens, or less than one window of it.
         """
         length = window_length(self.architecture.n_ctx)
         found = self.text.windows(self.affordable(count, length, passes), length, seed)
@@ -159,11 +147,6 @@ class OpenedModel:
         return 2.0 * length * (parameters + scores)
 
     def encode(self, text: str) -> tuple[int, ...]:
-        """Return a piece of text as token ids, nothing put around it.
-
-        Raises:
-            CannotRunError: the checkpoint has no tokenizer.
-        """
         return self._encoded(text)
 
     # What it gives
@@ -182,11 +165,7 @@ class OpenedModel:
         return StoredLoss(loss, self._unfinished / f"{self._losses}-{text}", self._pass)
 
     def logits(self, ids: Int[Array, "windows n"], see: SeeLogits) -> None:
-        """Call `see` with the first window of every batch and its logits, (windows, n, V).
-
-        Raises:
-            CannotRunError: the model has no head that predicts tokens.
-        """
+        """Call `see` with the first window of every batch and its logits, (windows, n, V)."""
         self.logits_on_device(ids, lambda begin, logits: see(begin, logits.cpu().numpy()))
 
     def states_on_device(self, ids: Int[Array, "windows n"], see: Callable[[int, Any], None]) -> None:
@@ -268,9 +247,6 @@ class OpenedModel:
             see: is called.
             scores: give what the softmax is taken of, up to a constant of each query; where that can't be seen, the
                 logarithm of attention.
-
-        Raises:
-            CannotRunError: the attention of this architecture can't be seen.
         """
         first = 0
         with watching.attention(
@@ -296,9 +272,6 @@ class OpenedModel:
         """Run with other position rows (models with a table), or position ids (rotations, ALiBi).
 
         With `pairs`, only these rotary pairs turn, in all layers; the others stand still.
-
-        Raises:
-            CannotRunError: the model's positions can't be replaced, or not so.
         """
         found = self._positions
         if found is None:
@@ -333,11 +306,7 @@ class OpenedModel:
         return changing.shifted(self._blocks[0], self._on_device(by))
 
     def silenced(self, layer: int, heads: Sequence[int]) -> AbstractContextManager[None]:
-        """Run with what these heads of a layer write set to 0, before their layer's output matrix.
-
-        Raises:
-            CannotRunError: where heads are joined can't be found in this architecture.
-        """
+        """Run with what these heads of a layer write set to 0, before their layer's output matrix."""
         width = self.architecture.d_head
         return changing.silenced(self._outputs[layer], [h * width + i for h in heads for i in range(width)])
 

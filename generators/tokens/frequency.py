@@ -56,10 +56,6 @@ def token_frequencies(
         vocabulary: without one, no word can be looked up.
         size: the number of tokens V.
         extra_counts: a file as `atlas count-tokens` writes it.
-
-    Raises:
-        InputError: a file of counts can't be used; says which and why.
-        WeightsUnavailableError: counts exist beside the weights, but can't be downloaded.
     """
     found = []
     shipped = files.fetch(COUNTS)

@@ -78,15 +78,7 @@ class Spelling:
 
 
 def check_ids(path: Path, size: int) -> None:
-    """Refuse a tokenizer.json or vocab.json with an id far beyond the embedding's rows: libraries list the gap.
-
-    Args:
-        path: the file.
-        size: how many rows the embedding has.
-
-    Raises:
-        InputError: an id is far beyond them, or the file can't be read.
-    """
+    """Refuse a tokenizer.json or vocab.json with an id far beyond the embedding's rows: libraries list the gap."""
     check_size(path)
     try:
         content = json.loads(path.read_bytes())
@@ -149,10 +141,6 @@ def load_vocabulary(files: Files, size: int) -> ModelVocabulary | None:
         files: `tokenizer.json` is read, or else `vocab.json` with `merges.txt`, or else `vocab.txt`.
         size: the number of rows of E; ids for which the tokenizer has no token get a placeholder, tokens beyond are
             left out.
-
-    Raises:
-        InputError: a tokenizer file is damaged.
-        WeightsUnavailableError: a file that exists can't be downloaded.
     """
     for names, read in READERS:
         paths = [path for path in map(files.fetch, names) if path is not None]

@@ -68,9 +68,6 @@ def choose_family(config: Mapping[str, Any], family: str | None, stack: str | No
 
     Args:
         stack: which half of a pair is meant (`encoder`, `decoder`, `text`, `vision`).
-
-    Raises:
-        InputError: no such family, or a pair of which no half was named; names those there are.
     """
     wanted = family or config.get("model_type")
     named = [known for known in families() if wanted == known.name]
@@ -139,9 +136,6 @@ def without_a_table(files: Files, config: Mapping[str, Any]) -> tuple[Family, Ar
     """Return a family with nothing but a token embedding, if exactly one matrix has the name and size of one.
 
     A matrix that both halves of a model share may be stored once for each; then the shared one is read.
-
-    Raises:
-        InputError: the weights are damaged.
     """
     kind = config.get("model_type")
     settings = next((s for s in (ModelConfig(config, at) for at in INSIDE) if _whole(s.get("vocab_size"))), None)

@@ -91,9 +91,6 @@ def measure(inputs: Inputs) -> Measurements[AnchorMetrics]:
     """Measure attention to the first token, activations there, and the loss without its row of P.
 
     Runs the model on 64 windows. Reads `position_embedding` (n, d) where there is one.
-
-    Raises:
-        CannotRunError: where heads look can't be seen in this architecture.
     """
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED, PASSES / WINDOWS)

@@ -63,11 +63,7 @@ class Heads:
 
 
 def positional_heads(weights: Weights, architecture: Architecture, P: Float[Array, "n d"]) -> Heads:
-    """Return what every head attends to if P is all that its layer reads; beyond layer 0 a caricature.
-
-    Raises:
-        NotApplicableError: P alone doesn't tell.
-    """
+    """Return what every head attends to if P is all that its layer reads; beyond layer 0 a caricature."""
     described, means, at_1 = [], [], []
     stream, unordered = stream_of(weights, architecture, P), np.zeros(PAIRINGS)
     for layer in range(architecture.n_layer):

@@ -139,10 +139,6 @@ def measure(inputs: Inputs) -> Measurements[AttentionMetrics]:
     Reads `position_embedding` (n, d) and `blocks.*.attn.q/k/v/o` (d, m) with their norms and biases;
     `blocks.*.mlp.in` (d, f), `token_embedding` (V, d) and `token_type_embedding` (types, d) when there; frequencies
     say which tokens are drawn.
-
-    Raises:
-        NotApplicableError: P is too small, is all alike, has other channels than the stream, or doesn't tell what
-            attention does.
     """
     weights, architecture = inputs.weights, inputs.architecture
     P = _positions(weights)

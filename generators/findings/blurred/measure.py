@@ -62,10 +62,6 @@ def measure(inputs: Inputs) -> Measurements[BlurredMetrics]:
     Row 0, which lies off the curve, is averaged with no others.
 
     Reads `position_embedding` (n, d), `blocks.*.attn.q` and `blocks.*.attn.k` (d, m) with their norms and biases.
-
-    Raises:
-        NotApplicableError: P is too small, is all alike, has other channels than the stream, or doesn't tell what
-            attention does.
     """
     weights, architecture = inputs.weights, inputs.architecture
     check_positions(weights["position_embedding"])

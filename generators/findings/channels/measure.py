@@ -88,9 +88,6 @@ def measure(inputs: Inputs) -> Measurements[ChannelsMetrics]:
     """Measure how P's variance spreads over channels.
 
     Reads `position_embedding` (n, d), and `token_embedding` (V, d) when there.
-
-    Raises:
-        NotApplicableError: P is too small, or rows 1.. of it are all alike.
     """
     P, std = _positions(inputs.weights)
     E = inputs.weights.get("token_embedding")

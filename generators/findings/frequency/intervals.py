@@ -28,12 +28,7 @@ class Contest(TypedDict):
 
 
 def correlations(values: dict[str, Float[Array, " n"]], seed: int) -> tuple[list[Correlation], Contest]:
-    """Return Spearman's correlation of every pair of quantities with its 95 % bootstrap interval, and who leads.
-
-    Args:
-        values: log-frequency and the candidates, over the same tokens.
-        seed: of the resampling.
-    """
+    """Return Spearman's correlation of every pair of quantities with its 95 % bootstrap interval, and who leads."""
     pairs = list(combinations(values, 2))
     n = len(next(iter(values.values())))
     rhos = _rhos_of(values, pairs)

@@ -78,9 +78,6 @@ def measure(inputs: Inputs) -> Measurements[FrequencyMetrics]:
 
     Reads `token_embedding` (V, d), `blocks.*.ln2.gain` (d,) to compare with the channel that ln2 singles out, the
     best of the frequencies (without any, the token index stands in), and the vocabulary for names.
-
-    Raises:
-        NotApplicableError: there are fewer than 100 tokens or 16 channels.
     """
     E = inputs.weights["token_embedding"]
     check_tokens(E)

@@ -75,9 +75,6 @@ def measure(inputs: Inputs) -> Measurements[GainsMetrics]:
 
     Reads `blocks.*.ln1.gain` and `blocks.*.ln2.gain` (d,), and `position_embedding` (n, d) and `token_embedding`
     (V, d) when there.
-
-    Raises:
-        NotApplicableError: fewer than 16 channels.
     """
     gains = {norm: _gains(inputs, norm) for norm in NORMS}
     first = next(iter(gains["ln2"].values()))

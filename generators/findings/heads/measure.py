@@ -71,9 +71,6 @@ def measure(inputs: Inputs) -> Measurements[HeadsMetrics]:
 
     Runs the model on 64 windows three times with attention kept, one layer at a time, and three times on random
     tokens. The kernel by positions alone needs `position_embedding` and the tensors that queries and keys come from.
-
-    Raises:
-        CannotRunError: where heads look can't be seen in this architecture.
     """
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED, PASSES)

@@ -169,9 +169,6 @@ def measure(inputs: Inputs) -> Measurements[HelixMetrics]:
 
     Reads `position_embedding` (n, d), and `token_embedding` (V, d) when there; of the architecture whether P is
     computed by a formula.
-
-    Raises:
-        NotApplicableError: fewer than 16 positions or channels, or all rows of P but the first alike.
     """
     P = _positions(inputs.weights)
     E = inputs.weights.get("token_embedding")

@@ -60,9 +60,6 @@ def measure(inputs: Inputs) -> Measurements[OutliersMetrics]:
     contains a token, and frequencies, for the channel that the picture shows norms against and, where they are counts
     of the training text, for the tokens that are known to be unused. The clump is found without either of these;
     counts and names only judge it. `position_embedding` says how much of the clump lies in positions' directions.
-
-    Raises:
-        NotApplicableError: fewer than 100 tokens or 16 channels.
     """
     E = inputs.weights["token_embedding"]
     check_tokens(E)

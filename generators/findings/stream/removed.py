@@ -38,14 +38,7 @@ class MeanRemoved(TypedDict):
 
 
 def mean_removed(run: Run, windows: Windows, mean: Float[Array, " d"], share: float) -> MeanRemoved:
-    """Return what is lost with the mean of what the first block is given, over all positions.
-
-    Args:
-        run: the model.
-        windows: of which the first ones are used.
-        mean: that mean.
-        share: of its squared length in the mean squared length.
-    """
+    """Return what is lost with the mean of what the first block is given, over all positions."""
     few = first_windows(windows, WINDOWS)
     loss = run.loss(few)
     base = loss.per_window()

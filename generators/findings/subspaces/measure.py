@@ -91,9 +91,6 @@ def measure(inputs: Inputs) -> Measurements[SubspacesMetrics]:
     """Measure how the directions of P and of E share the stream.
 
     Reads `position_embedding` (n, d) and `token_embedding` (V, d).
-
-    Raises:
-        NotApplicableError: P or E does not vary, or is too small.
     """
     P, E = np.asarray(inputs.weights["position_embedding"], np.float64), inputs.weights["token_embedding"]
     check_positions(P)

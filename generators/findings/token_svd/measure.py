@@ -75,9 +75,6 @@ def measure(inputs: Inputs) -> Measurements[TokenSvdMetrics]:
 
     Reads `token_embedding` (V, d). The vocabulary says which tokens carry the space marker; without it, or with
     hardly a token of one kind, those parts are None, as is what is said of positions without `position_embedding`.
-
-    Raises:
-        NotApplicableError: E is too small, or does not vary.
     """
     E = inputs.weights["token_embedding"]
     check_tokens(E)
