@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 BAD_INPUT = 2
 SOME_FAILED = 1
-FEW_JOBS = min(2, os.cpu_count() or 1)  # that compute one model soon: its longest finding beside all others
-EXPECTED = (  # of what the system may refuse, without a bug here
+FEW_JOBS = min(2, os.cpu_count() or 1)  # enough to compute one model soon: its longest finding alongside all others
+EXPECTED = (  # errors of the system that are no bug here
     errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE
 )  # fmt: skip
 
@@ -198,7 +198,7 @@ def report(
 
     known = asked.registry(registry, named=True)
     chosen, settings = asked.named_models([model], known, family)[0], asked.run_settings(budget, device, skip_runs)
-    usual = FEW_JOBS if settings.device == "cpu" else 1  # processes would each put the model on the GPU
+    usual = FEW_JOBS if settings.device == "cpu" else 1  # each process would load the model on the GPU
     places, choice = asked.places(models_dir, offline), asked.executors(jobs or usual, None, None)
     how_long = partial(costs.of_report, chosen, places, settings)
     sentences = write_report(chosen, places, output, settings, choice, how_long)
@@ -354,7 +354,7 @@ def count_tokens(
 
 def main() -> None:
     """Run the command; an error about the user's input is one sentence and exit 2."""
-    if sys.stderr is None:  # it was closed; what would go there goes nowhere
+    if sys.stderr is None:  # closed, so write nowhere
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     try:
         app()

@@ -34,15 +34,15 @@ from generators.findings.inputs import RUN
 from generators.runner.budget import DEFAULT_BUDGET_S, MINUTE, assumed_speed
 from generators.runner.opening import FLOAT_BYTES
 
-AT_ONCE = 16  # models that the hub is asked about
+AT_ONCE = 16  # concurrent requests to the hub, one per model
 # Seconds of one thread that measuring weights takes: neighbors of tokens go with V^2 d, spectra and random rotations
 # of each block with d^3. Fitted to GPT-2's shape (50 s), of which the neighbors take 30 s.
 BASE_S, TOKENS_S, BLOCKS_S = 5.0, 1.5e-11, 3e-9
 # Windows that any model is run on, however short the budget, each as often as it is: a model that rotates on more, as
 # random sets of its pairs are held. They are run at this share of the speed at which two matrices are multiplied.
 FEWEST_RUNS, FEWEST_ROTATING = 900, 2500
-SIDE, TRIES, SHARE = 1024, 5, 0.6  # of the matrices; how often they are multiplied to know the speed
-HOURLY = "%Y-%m-%d %H"  # when a hub that did not answer is asked again
+SIDE, TRIES, SHARE = 1024, 5, 0.6  # speed test: matrix size, repetitions; share of it that runs reach
+HOURLY = "%Y-%m-%d %H"  # ask a hub that did not answer again in the next hour
 HOUR_S, LONG_S = 3600.0, 2 * 3600.0
 FINDINGS = all_findings.FINDINGS
 
@@ -66,7 +66,7 @@ class Cost:
 def costs(models: Sequence[Model], places: Places, settings: RunSettings) -> Iterator[Cost]:
     """Yield what each model takes, in order; the hub is asked about several at a time."""
     if not settings.skip:
-        _speed(settings.device)  # measured before threads disturb one another
+        _speed(settings.device)  # measure before other threads interfere
     with ThreadPoolExecutor(AT_ONCE) as pool:
         try:
             yield from pool.map(lambda model: cost_of(model, places, settings), models)
@@ -130,7 +130,7 @@ def _of_weights(a: Architecture) -> float:
 
 def _of_runs(a: Architecture, numbers: int, settings: RunSettings) -> float:
     """Return the seconds of all runs: as many as the budget has time for, but no fewer than findings need."""
-    operations = 2 * min(memory.WINDOW, a.n_ctx or memory.WINDOW) * max(1, numbers)  # for a window
+    operations = 2 * min(memory.WINDOW, a.n_ctx or memory.WINDOW) * max(1, numbers)  # per window
     affordable = settings.budget_s * assumed_speed(settings.device, THREADS) / operations
     fewest = FEWEST_ROTATING if any(a.rotary) else FEWEST_RUNS
     windows = min(sum(finding.passes for finding in FINDINGS), max(fewest, affordable))
@@ -153,7 +153,7 @@ def _numbers(files: Files) -> int:
     return sum(prod(files.header(name).shape) for name in files.names() if "embed" not in name)
 
 
-# In words
+# Text output
 
 COLUMNS = ("model", "download", "memory", "time here", "access", "results")
 

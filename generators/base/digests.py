@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-LARGEST = 2**30  # bytes of a file that is read; nothing that pages are made from is as large
-READERS = 4  # threads; hashing lets go of the interpreter
+LARGEST = 2**30  # bytes of a file that is read; no source of pages is as large
+READERS = 4  # threads; hashing releases the interpreter lock
 PACKAGE = Path(__file__).resolve().parents[1]
 MADE_BY_PYTHON = "__pycache__"
 
@@ -64,5 +64,5 @@ def _of_file(path: Path) -> str:
             return f"{found.st_size} bytes, changed at {found.st_mtime_ns}"
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:  # it went meanwhile, or may not be read: who needs it says so
+    except OSError as error:  # removed meanwhile or unreadable: later reads report it
         return f"not read: {error.strerror}"

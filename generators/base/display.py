@@ -13,7 +13,7 @@ from generators.base.progress import REPORT_EVERY, Progress, Report, in_minutes,
 if TYPE_CHECKING:
     from rich.table import Table
 
-FIRST_AFTER = 1.0  # seconds: the first line comes sooner than those that follow
+FIRST_AFTER = 1.0  # seconds: the first line comes sooner than later ones
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Display:
     def say(self, worker: str, line: str) -> None:
         """A worker says what it does; a line with its end, or more than one, is reported: at once, and once."""
         if "\n" in line:
-            if line not in self._reported:  # another worker, which opened the same model, may have said it
+            if line not in self._reported:  # another worker with the same model may have said it already
                 self._reported.add(line)
                 self.report(line.rstrip("\n"))
         elif worker in self.rows:
@@ -100,7 +100,7 @@ class Display:
 
     def in_words(self) -> str:
         by_model: dict[int, list[Row]] = {}
-        for row in list(self.rows.values()):  # another thread adds rows and takes them away
+        for row in list(self.rows.values()):  # another thread adds and removes rows
             by_model.setdefault(id(row.tally), []).append(row)
         return "; ".join(
             f"{rows[0].tally.name}: {', '.join(row.doing for row in rows)}{self._so_far(rows)}"

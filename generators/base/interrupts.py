@@ -47,7 +47,7 @@ def end_with(parent: int) -> None:
 def _wait_for_the_end_of(parent: int) -> None:
     import psutil
 
-    while os.getppid() == parent and psutil.pid_exists(parent):  # the first suffices but on Windows
+    while os.getppid() == parent and psutil.pid_exists(parent):  # the first check suffices except on Windows
         time.sleep(0.5)
     os._exit(1)
 

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from numpy import ndarray as Array
 
-LARGEST_UNPACKED = 2**29  # bytes of all arrays in a file
+LARGEST_UNPACKED = 2**29  # total bytes of arrays in a file
 
 
 def to_npz(arrays: Mapping[str, Array]) -> bytes:

@@ -91,7 +91,7 @@ class _Bytes:
 
     def __init__(self, report: Report, what: str, total: int | None, clock: Callable[[], float]) -> None:
         self._report, self._what, self._total, self._clock = report, what, total, clock
-        self._every = REPORT_EVERY if report is to_stderr else SHOW_EVERY  # printed lines stay
+        self._every = REPORT_EVERY if report is to_stderr else SHOW_EVERY  # printed lines can't be replaced, so fewer
         self._come, self._begun = 0, clock()
         self._last = self._begun
         if total is not None:

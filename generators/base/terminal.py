@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from generators.base.progress import printable
 from generators.base.text import SYMBOLS
 
-LONGEST = 4000  # characters of a sentence: a checkpoint's config may put a megabyte into one
+LONGEST = 4000  # characters per sentence: a checkpoint's config may put a megabyte into one
 INTERRUPTED = 130  # the exit code after Ctrl-C
 # Red is for errors: that a claim fails is a result.
 COLOURS = {"holds": "green", "partly": "yellow", "fails": "magenta"}

@@ -8,16 +8,16 @@ from typing import Any
 from markupsafe import Markup
 
 SIGNIFICANT_DIGITS = 4
-TINY = 1e-5  # what is less is written as a power of ten
+TINY = 1e-5  # smaller numbers are written as a power of ten
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-NEAR = 0.05  # to one: what is closer has as many digits as what it lacks
-MOST_DIGITS = 6  # of a number in prose, where it has to differ from another one
+NEAR = 0.05  # distance from 1 below which a share gets as many digits as its complement
+MOST_DIGITS = 6  # digits of a number in prose that has to differ from another one
 NO_BREAK = "\u00a0"
-PERCENT = re.compile(r"(?<=\d) ?%(?![0-9A-Fa-f]{2})")  # and no escape of an address
+PERCENT = re.compile(r"(?<=\d) ?%(?![0-9A-Fa-f]{2})")  # but no URL escape
 MINUS = re.compile(r"(?<![\w.)\]/=-])-(?=\d)")
-PARTS = re.compile(r"(?:share )?of |share$")  # how units of shares begin
+PARTS = re.compile(r"(?:share )?of |share$")  # units of shares
 ABSENT = "–"
-SYMBOLS = {"holds": "✓", "partly": "◐", "fails": "✗", "untested": "–"}  # of verdicts
+SYMBOLS = {"holds": "✓", "partly": "◐", "fails": "✗", "untested": "–"}  # one per verdict
 AS_ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'\\`*_{}[]()#+-.!|~^$:"})
 
 

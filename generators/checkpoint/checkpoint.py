@@ -22,9 +22,9 @@ from generators.checkpoint.roles import Family, Slot
 from generators.checkpoint.sources import FLOATING, Files, Header, Layout, Origin, Traffic
 from generators.checkpoint.wrappers import unwrapped
 
-DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # as safetensors calls them
-LARGEST = 1e18  # of a weight: squares of it, summed over any matrix, are still numbers in float32
-NUMBERS_AT_ONCE = 1 << 20  # looked at together, so that the look takes little memory
+DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}  # names in safetensors
+LARGEST = 1e18  # largest weight: sums of its squares over any matrix are still finite in float32
+NUMBERS_AT_ONCE = 1 << 20  # numbers checked at once, to save memory
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Checkpoint(Mapping[str, Array]):
         quantised: bool = False,
         note: str | None = None,
     ) -> None:
-        self.note = note  # where the file says otherwise than config.json
+        self.note = note  # where the file contradicts config.json
         self.origin: Origin = files.origin
         self.family = family
         self.architecture = architecture
@@ -123,7 +123,7 @@ class Checkpoint(Mapping[str, Array]):
         if slot.formula:
             return slot.tensor, prod(self._sizes[axis] or 1 for axis in slot.shape.split())
         stored = self._files.header(slot.tensor).shape
-        if slot.through is not None:  # both are in memory, with the product
+        if slot.through is not None:  # both are in memory along with the product
             through = self._files.header(slot.through.tensor).shape
             return _product(slot), prod(stored) + prod(through) + stored[0] * self.architecture.d_model
         return slot.tensor, prod(stored)
@@ -185,7 +185,7 @@ class Checkpoint(Mapping[str, Array]):
         if slot is None:
             return role
         if slot.through is not None and self._found(slot) is not None:
-            slot = slot.through  # then it is this one that isn't there
+            slot = slot.through  # this is the missing one
         quantised = " as numbers that can be read: it is quantised" if self._quantised and slot.shape != "d" else ""
         return f"{self.family.called(slot.tensor)} ({role}){quantised}"
 

@@ -9,7 +9,7 @@ from typing import Any
 from generators.base.errors import InputError
 
 CONFIG = "config.json"
-WEIGHTS, PICKLED = "model.safetensors", "pytorch_model.bin"  # the files beside it, where they are not in shards
+WEIGHTS, PICKLED = "model.safetensors", "pytorch_model.bin"  # unsharded weight files next to config.json
 LARGEST_SIZE = 10_000_000  # no width or vocabulary is larger; a config that says so is damaged
 MOST_LAYERS = 10_000  # every role of every layer is looked up: with more, a damaged config would take minutes
 

@@ -11,7 +11,14 @@ from generators.checkpoint.roles import Family, resolved
 
 NO_SIZES = {"norm_eps", "tied", "d_head", "n_kv_head"}
 DEFAULT_EPS = 1e-5
-COMPUTED_FROM = ("n_layer", "n_head", "n_kv_head", "d_head", "d_model", "n_ctx")  # rotations, slopes and scales are
+COMPUTED_FROM = (
+    "n_layer",
+    "n_head",
+    "n_kv_head",
+    "d_head",
+    "d_model",
+    "n_ctx",
+)  # sources of rotations, slopes and scales
 
 
 def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture:

@@ -17,12 +17,12 @@ from generators.base.progress import all_shown
 SLUG = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w-]*(\.[\w-]+)*/[A-Za-z0-9][\w-]*(\.[\w-]+)*")
 LONGEST_NAME = 96
-LARGEST, MOST_ALIASES = 2**20, 200  # of a registry: bytes, and names that stand for something in it
+LARGEST, MOST_ALIASES = 2**20, 200  # limits of a registry: bytes and YAML aliases
 SERIES = "series.yml"
 MERGE = "tag:yaml.org,2002:merge"
-ON_OWN_SAMPLES = "--own-samples"  # ends the name under which a model's runs on its own samples are stored
+ON_OWN_SAMPLES = "--own-samples"  # suffix of the name for stored runs on a model's own samples
 
-RESERVED = "index"  # models/index/ is the address of no model's page
+RESERVED = "index"  # models/index/ can't be a model's page
 
 
 def _has_a_page(name: str) -> str:
@@ -39,7 +39,7 @@ HubId = Annotated[str, StringConstraints(pattern=f"^{HUB_ID.pattern}$", max_leng
 Title = Annotated[
     str, StringConstraints(pattern=r"^[\w ,.:;()+/'’–-]+$", min_length=1, max_length=200, strip_whitespace=True)
 ]
-# Nothing that a terminal obeys, and no marks that turn the direction of what follows.
+# No terminal escapes and no marks that change the direction of text.
 Text = Annotated[
     str, StringConstraints(min_length=1, max_length=2000, strip_whitespace=True), AfterValidator(all_shown)
 ]
@@ -79,7 +79,7 @@ class FolderSource(Entry):
         return f"folder {self.folder}"
 
 
-Place = int | Title  # of a model in a series
+Place = int | Title  # place of a model in a series
 Frequency = Literal["counts", "wordfreq", "index"]
 Source = HubSource | PackageSource | FolderSource
 Stack = Literal["encoder", "decoder", "text", "vision"]
@@ -136,7 +136,7 @@ def described() -> list[tuple[str, str, str]]:
     ]
 
 
-AT = "{at}"  # in a pattern, the place of a member
+AT = "{at}"  # placeholder in a pattern for a member's place
 
 
 class Pattern(Entry):
@@ -276,7 +276,7 @@ class _Distinct(yaml.SafeLoader):
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
-        self._named, self._aliases = 0, 0  # how many nodes around this one have a name; how many aliases there were
+        self._named, self._aliases = 0, 0  # named ancestor nodes; aliases so far
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
@@ -310,7 +310,7 @@ def _read(path: Path, kind: Literal["models", "series"]) -> Registry:
         raise InputError(f"The registry {path} can't be read: {error}.") from error
     except ValidationError as error:
         raise InputError(f"The registry {path} is wrong: {explain(error, content)}.") from error
-    except (yaml.YAMLError, ValueError, KeyError, RecursionError) as error:  # a date, number or truth that can't be
+    except (yaml.YAMLError, ValueError, KeyError, RecursionError) as error:  # an impossible date, number or boolean
         raise InputError(f"The registry {path} isn't valid YAML: {' '.join(str(error).split())}.") from error
 
 

@@ -18,7 +18,7 @@ from generators.base.architecture import Norm, Positions
 from generators.checkpoint.config import ModelConfig
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
-Sizes = Mapping[str, int]  # of the axes that `Architecture.sizes` names
+Sizes = Mapping[str, int]  # sizes of the axes named by `Architecture.sizes`
 
 NORM_READ_BY = {"attn.q": "ln1", "attn.k": "ln1", "attn.v": "ln1", "mlp.in": "ln2", "mlp.gate": "ln2"}
 NORMED_AFTER = {"attn.q": "attn.q_norm", "attn.k": "attn.k_norm"}
@@ -153,7 +153,7 @@ class Family:
     second_block_slots: Slots = field(default_factory=lambda: EMPTY)
     causal: bool = True
     post_norm: bool = False
-    tied: bool = True  # unless config.json says otherwise
+    tied: bool = True  # default, unless config.json says otherwise
     positions: Positions = "learned"
     norm: Norm = "layer"
     at: str = ""
@@ -260,9 +260,9 @@ def _is_on(slot: Slot, settings: ModelConfig) -> bool:
     return settings.flag(slot.when.removeprefix("!")) is not slot.when.startswith("!")
 
 
-# What tables are made of
+# Building blocks of tables
 
-SIZES = {  # as most configs call them
+SIZES = {  # names in most configs
     "n_layer": "num_hidden_layers",
     "n_head": "num_attention_heads",
     "d_model": "hidden_size",

@@ -33,7 +33,7 @@ ONNX = "an ONNX graph, made to be run and not read. Name the model that it was e
 HDF5 = f"weights of Keras or TensorFlow (HDF5). {BY_TRANSFORMERS_4.format('from_tf')}"
 FLAX = f"weights of Flax. {BY_TRANSFORMERS_4.format('from_flax')}"
 GGML = "a file of GGML, the format before GGUF. Name the original that it was converted from."
-# How files are called that no reader here takes; the first that fits says what a folder holds.
+# Names of files that no reader here takes; the first match says what a folder holds.
 FOREIGN = {
     "consolidated.*.pth": META,
     "lit_model.pth": LITGPT,
@@ -45,7 +45,7 @@ FOREIGN = {
     "*.msgpack": FLAX,
     "*.ggml": GGML,
 }
-# Endings of tensors' names that no table of the atlas has, but other software.
+# Endings of tensor names that other software uses and no table of the atlas.
 TENSORS = {
     ".attention.wq.weight": META,
     ".attn.qkv.weight": LITGPT,

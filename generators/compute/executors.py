@@ -30,11 +30,11 @@ from generators.base.progress import Progress
 from generators.compute.jobs import Answer, Died, Failed, Job, WorkerContext
 
 GB = 1_000_000_000
-SPARED = 0.9  # of the memory that is free: the share that jobs may take
-FILES, FILES_OF_A_PROCESS = 24, 8  # that are open at once; with fewer, loky breaks
+SPARED = 0.9  # share of free memory that jobs may take
+FILES, FILES_OF_A_PROCESS = 24, 8  # open files needed in all and per process; with fewer, loky breaks
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 ENDED = "its process ended"
-SENDING_S = 1.0  # how long it is waited at most until a job has been sent to its process
+SENDING_S = 1.0  # maximum wait until a job has been sent to its process
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def chosen(jobs: int, scheduler: str | None, memory_gb: float | None) -> Choice:
 class Workers(ABC):
     """Workers that do one job at a time each; what they say meanwhile is displayed."""
 
-    writes_here = True  # whether what they write is on this machine's disk
+    writes_here = True  # whether they write to this machine's disk
 
     def __init__(self, display: Display) -> None:
         self._display = display
@@ -103,7 +103,7 @@ class Workers(ABC):
             time.sleep(seconds)  # for a lock that another run holds
         wait_for([future for _, future in self._running.values()], seconds, FIRST_COMPLETED)
         done = [worker for worker, (_, future) in self._running.items() if future.done()]
-        self.listen()  # after that: what was said before an answer is shown before it
+        self.listen()  # last, so that messages sent before an answer are shown before it
         for worker in done:
             _, future = self._running.pop(worker)
             error = future.exception()
@@ -133,7 +133,7 @@ class Workers(ABC):
 def _lost(error: BaseException) -> Died | Failed:
     if not isinstance(error, BrokenExecutor):
         return Failed(f"{type(error).__name__}: {error}", "")
-    by = re.search(r"\{(.+)\}", str(error))  # loky writes so how its process ended
+    by = re.search(r"\{(.+)\}", str(error))  # loky's way of naming how a process ended
     return Died(f"{ENDED} ({by[1]})" if by else str(error) or ENDED)
 
 
@@ -171,7 +171,7 @@ class Processes(Workers):
         threads = threads_of(count, os.cpu_count() or 1)
         self._environment = {name: str(threads) for name in THREADS if name not in os.environ}
         self._here: dict[str, tuple[Executor, Connection]] = {}
-        self._given: dict[str, Future[Answer]] = {}  # by worker: what it was given last
+        self._given: dict[str, Future[Answer]] = {}  # worker -> its last job
 
     def names(self) -> Sequence[str]:
         """Return all; one that has ended is started anew."""
@@ -196,8 +196,8 @@ class Processes(Workers):
         )
         self._here[worker] = executor, listening
         with ctrl_c_deferred():
-            executor.submit(_nothing)  # which starts the process
-        speaking.close()  # the process has its own: reading ends where that ends
+            executor.submit(_nothing)  # starts the process
+        speaking.close()  # the process has its own end, and reading stops when that closes
 
     def listen(self) -> None:
         for worker, (_, listening) in self._here.items():
@@ -246,7 +246,7 @@ def threads_of(jobs: int, cores: int) -> int:
     return max(1, cores // jobs)
 
 
-_speaking: Connection | None = None  # in a process: to the one that started it
+_speaking: Connection | None = None  # connection from a worker process to its parent
 
 
 def _start_worker(speaking: Connection, parent: int) -> None:
@@ -276,12 +276,12 @@ def _context() -> WorkerContext:
 # A Dask cluster. A scheduler and its workers run what they are sent: connect to none but your own.
 
 TIMEOUT_S = 10.0
-LOOK_S = 1.0  # how often it is looked whether workers are there
+LOOK_S = 1.0  # interval between checks for workers
 LEFT = "it left the cluster"
-ONE_AT_A_TIME = threading.Lock()  # in a worker that has more threads, or that two commands use
+ONE_AT_A_TIME = threading.Lock()  # for workers with several threads, or used by two commands
 TRIMS = "MALLOC_TRIM_THRESHOLD_"  # glibc's setting
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of malloc.h
-NOT_TRIMMED = 32 * 2**20  # bytes: what glibc comes to by itself where arrays come and go
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # constants of malloc.h
+NOT_TRIMMED = 32 * 2**20  # bytes: the value glibc settles on where arrays come and go
 
 
 def connected(address: str, display: Display) -> "Cluster":
@@ -296,7 +296,7 @@ def connected(address: str, display: Display) -> "Cluster":
         raise InputError("--scheduler needs Dask, which the extra `cluster` brings: helix-atlas[cluster].") from error
     try:
         return Cluster(display, Client(address, timeout=TIMEOUT_S, set_as_default=False))
-    except (OSError, ValueError, TypeError) as error:  # OSError: of whatever kind; the others: it is no address
+    except (OSError, ValueError, TypeError) as error:  # OSError: of any kind; the others: not an address
         raise InputError(f"There is no Dask scheduler at {address!r}: {error}.") from error
 
 
@@ -401,7 +401,7 @@ def _do_not_trim() -> None:
     Every page is cleared anew then, which made findings take half as long again.
     """
     if TRIMS in os.environ:
-        with suppress(OSError, AttributeError):  # another C library than glibc
+        with suppress(OSError, AttributeError):  # not glibc
             libc = ctypes.CDLL(None)
             libc.mallopt(M_MMAP_THRESHOLD, NOT_TRIMMED)
             libc.mallopt(M_TRIM_THRESHOLD, 2 * NOT_TRIMMED)

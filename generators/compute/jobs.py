@@ -31,8 +31,8 @@ from generators.findings.contract import Finding
 from generators.findings.inputs import RUN, NotApplicableError
 from generators.runner import CannotRunError
 
-MEASURING_THREADS = 1  # of BLAS: sums of another order differ in their last digits
-Watch = Callable[[Progress], None]  # is called with how far a job has come
+MEASURING_THREADS = 1  # BLAS threads: sums in another order differ in their last digits
+Watch = Callable[[Progress], None]  # called with a job's progress
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class WorkerContext:
         except AtlasError as error:
             self._open = None
             return error
-        except BaseException as error:  # a panic of a library costs this model, and no other
+        except BaseException as error:  # a library's panic costs only this model
             raise_unless_panic(error)
             self._open = None
             return Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
@@ -193,7 +193,7 @@ class WorkerContext:
     def _opened(self, request: Request) -> Opened:
         which = request.session, request.model
         if self._open is None or self._open[0] != which:
-            self._open = None  # before another one takes its place in memory
+            self._open = None  # free memory before the next one is opened
             self._open = which, open_model(request.model, request.places, request.settings)
         return self._open[1]
 

@@ -116,7 +116,7 @@ def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFind
     measured = StoredMeasurements(metrics, tables_of(stored), arrays, absent, NOT_MEASURED.format(name))
     try:
         claims = tuple(finding.claims(measured.for_rules()))
-    except Exception as error:  # a rule that breaks must not cost the other findings their verdicts
+    except Exception as error:  # a broken rule must not cost other findings their verdicts
         return _broken(finding, stored, error)
     record = FindingRecord(
         status="computed",

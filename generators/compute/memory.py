@@ -26,13 +26,13 @@ from generators.runner.opening import FLOAT_BYTES, MEMORY_FACTOR
 
 MEBI = 1 << 20
 BASE = 256 * MEBI
-RUN_BASE = 900 * MEBI  # with PyTorch and transformers
+RUN_BASE = 900 * MEBI  # includes PyTorch and transformers
 COPIES = 1.5
 SQUARES = 6
-TOKEN = 2048  # bytes
+TOKEN = 2048  # bytes per token
 BATCH_BYTES = 128 * MEBI  # as in generators/runner/run.py
 BATCHES = 4
-WINDOW = 256  # tokens that a model is run on at a time
+WINDOW = 256  # tokens per window
 WIDE = 8  # bytes of float64
 
 

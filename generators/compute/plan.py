@@ -30,7 +30,7 @@ from generators.tokens.vocabulary import ModelVocabulary
 if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
 
-# Of an architecture: what is published of a model.
+# Published fields of an architecture.
 SHOWN = ("family", "n_layer", "n_head", "d_model", "n_ctx", "vocab_size", "causal", "post_norm")
 SAID_BY_TABLE = ("causal", "post_norm")
 COMPUTED = ("rotary", "slopes", "score_scale", "embedding_scale")  # fields that tables compute from config.json

@@ -53,7 +53,7 @@ def fingerprint(model: Model, files: Files, store: Store, settings: RunSettings)
         given = digests.of_files(_read(files, files.folder), files.folder)
         return _fingerprint(model, files.origin, store, settings, digests.of_code(), given)
     except (OSError, InputError):
-        return None  # what is wrong is said where it is opened
+        return None  # opening it reports the error
 
 
 def at_commit(model: Model, origin: Origin, store: Store, settings: RunSettings) -> Fingerprint | None:
@@ -96,7 +96,7 @@ def _read(files: Files, folder: Path) -> Iterator[Path]:
 @cache
 def _here() -> tuple[str, ...]:
     """Return a digest of what findings declare, and what decides whether a model can be run on this machine."""
-    declared = digests.of_files(FINDINGS.glob("*/__init__.py"), FINDINGS)  # read, as importing them takes a second
+    declared = digests.of_files(FINDINGS.glob("*/__init__.py"), FINDINGS)  # read as files: importing takes a second
     return declared, *(str(_version(name)) for name in (*LIBRARIES, "wordfreq")), str(memory.of_machine() // GIB)
 
 
@@ -126,7 +126,7 @@ class Reconciled:
     outdated: list[str] = field(default_factory=list)
     record: ModelRecord | None = None
     is_done: bool = False
-    state: object = None  # of the folder when it was asked
+    state: object = None  # state of the folder when read
 
 
 def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reconciled:

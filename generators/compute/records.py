@@ -17,8 +17,8 @@ from generators.findings.measured import Measurements, Table
 SCHEMA_VERSION: Literal[2] = 2
 Status = Literal["computed", "missing", "not_applicable", "failed"]
 SHA256 = "^[0-9a-f]{64}$"
-HYPHEN_AS_MINUS = re.compile(r"(?<![\w.)\]])-(?=\d)")  # not in GPT-2, in 3-4, in 1e-05
-# Whatever it was made from, neither a terminal nor a page meets characters in it that can't be seen.
+HYPHEN_AS_MINUS = re.compile(r"(?<![\w.)\]])-(?=\d)")  # matches no hyphen in GPT-2, 3-4 or 1e-05
+# Terminals and pages never get invisible characters, whatever the source.
 Shown = Annotated[str, AfterValidator(printable)]
 
 

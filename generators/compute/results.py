@@ -41,12 +41,12 @@ MODEL = "model.json"
 UNFINISHED = ".unfinished"
 UP_TO_DATE = ".settled"
 LOCK = ".lock"
-HOLDER = ".holder"  # beside the lock: which process has it, for others to say
+HOLDER = ".holder"  # next to the lock: names the process that holds it
 LONGEST_HOLDER = 80  # characters
 UNKNOWN = "which one isn't known"
-LARGEST_JSON, LARGEST_ARRAYS = 2**26, 2**28  # bytes of a file
+LARGEST_JSON, LARGEST_ARRAYS = 2**26, 2**28  # bytes per file
 KEY_LENGTH = 16  # hex digits of a key in the name of its arrays
-OURS = re.compile(rf"\..*|\w+\.json|\w+\.[0-9a-f]{{0,{KEY_LENGTH}}}\.npz")  # names of files in a folder of results
+OURS = re.compile(rf"\..*|\w+\.json|\w+\.[0-9a-f]{{0,{KEY_LENGTH}}}\.npz")  # file names in a results folder
 T = TypeVar("T", bound=Record)
 
 
@@ -141,7 +141,7 @@ class Store:
             raise InputError(f"The stored arrays {path} are damaged: their digest is another one.")
         try:
             return from_npz(data)
-        except Exception as error:  # whatever a file that only its digest vouches for makes of NumPy
+        except Exception as error:  # NumPy raises all kinds of errors for crafted files
             why = " ".join(str(error).split()) or type(error).__name__
             raise InputError(f"The stored arrays {path} are damaged: {why}.") from error
 
@@ -252,7 +252,7 @@ class Store:
             with _writing(folder):
                 sweep(folder)
                 self._copy_under(name)
-                (folder / HOLDER).unlink(missing_ok=True)  # it may be a link to another file
+                (folder / HOLDER).unlink(missing_ok=True)  # may be a link to another file
                 (folder / HOLDER).write_text(
                     f"process {os.getpid()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
                 )
@@ -295,7 +295,7 @@ class Store:
                 return False
         except Timeout:
             return True
-        except OSError:  # the folder went meanwhile, as it had no results; or locking it says what is wrong
+        except OSError:  # the folder was removed because it was empty; otherwise locking reports the error
             return False
 
     def holder(self, name: str) -> str:
@@ -409,7 +409,7 @@ def _while_others_remove(folder: Path) -> Iterator[None]:
         yield
     except (FileNotFoundError, FileExistsError):
         if any(path.is_file() or (path.is_symlink() and not path.exists()) for path in (folder, *folder.parents)):
-            raise  # a link that leads nowhere, or a file, doesn't go
+            raise  # broken links and files are not removed
 
 
 def _no_number(constant: str) -> None:

@@ -14,7 +14,7 @@ from generators.runner import CannotRunError
 from generators.runner.texts import HELD_OUT, TokenizedText, encode, shipped_text
 from generators.tokens.tokenizer_files import check_ids
 
-TOKENIZER = "tokenizer.json"  # where it is there, no other file of a vocabulary is read
+TOKENIZER = "tokenizer.json"  # if present, no other vocabulary file is read
 SENTENCEPIECE = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "spm.model")
 # Each of these makes a tokenizer: by these names transformers looks for the files of its fast ones.
 WHOLE = (
@@ -31,9 +31,9 @@ NO_TOKENIZER = (
     "The model can't be run: it has no tokenizer (no tokenizer.json, vocab.txt, vocab.json with merges.txt, "
     "or SentencePiece model)."
 )
-RARE = " \U00010600"  # a letter of Linear A: no vocabulary holds it
-MOST_UNKNOWN = 0.5  # of the tokens of a text
-FEWEST_TOKENS = 50  # different ones
+RARE = " \U00010600"  # a Linear A letter, in no vocabulary
+MOST_UNKNOWN = 0.5  # largest share of unknown tokens in a text
+FEWEST_TOKENS = 50  # distinct tokens
 
 
 def tokenizer_files(files: Files) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def checked_text(folder: Path, vocab_size: int) -> TokenizedText | None:
         text, rare = shipped_text(folder), encode(folder, RARE)
     except CannotRunError:
         raise
-    except BaseException as error:  # the tokenizers library raises nothing more exact, and panics
+    except BaseException as error:  # the tokenizers library raises nothing more specific, and panics
         raise_unless_panic(error)
         raise CannotRunError(
             f"The model can't be run: its tokenizer fails ({' '.join(str(error).split())})."
@@ -108,7 +108,7 @@ def _check_array(path: Path) -> None:
     """Refuse a file that NumPy can't map; one of pickled objects or of several arrays is none that it can."""
     try:
         np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:  # NumPy raises whatever it meets in a damaged header
+    except Exception as error:  # NumPy raises all kinds of errors for damaged headers
         line = " ".join(str(error).split())
         raise CannotRunError(f"The model can't be run: {path.name} can't be read ({line}).") from error
 
@@ -116,5 +116,5 @@ def _check_array(path: Path) -> None:
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # of the package that holds it
+    except ModuleNotFoundError:  # the package that contains it is missing
         return False

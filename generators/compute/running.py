@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from generators.runner.run import OpenedModel
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
-# What is read of a checkpoint when it is run, beside the tensors; where it has no tokenizer.json, older files too.
+# Files read to run a checkpoint, besides the tensors; without tokenizer.json also older files.
 READ = (CONFIG, run_text.TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "held_out_tokens.npy")
 DEVICES = ("cpu", "cuda", "auto")
 THREADS = 1
@@ -38,9 +38,9 @@ OTHER_SOFTWARE = "The model can't be run here: transformers doesn't open its fil
 FOR_EVER = "more than this machine has."
 NO_TOKENS = "The model can't be run on text: it has no tokens."
 SKIPPED = "It runs the model, which was left out (--skip-runs)."
-OWN_SAMPLES = "own-samples"  # in the cache
-SAMPLES_VERSION = 1  # raised when a model would be run on another text, or its samples drawn in another way
-CUT_TO = "cut_to_operations"  # in the record of a run that read fewer windows for want of time
+OWN_SAMPLES = "own-samples"  # name in the cache
+SAMPLES_VERSION = 1  # raise when the text or the way samples are drawn changes
+CUT_TO = "cut_to_operations"  # recorded for runs that read fewer windows for lack of time
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class RunSettings:
     budget_s: float = DEFAULT_BUDGET_S
     device: str = "cpu"
     skip: bool = False
-    own_samples: bool = False  # in place of any other text; the only setting here that is in a key
-    keep_outdated: bool = False  # results of older versions stay and are named
+    own_samples: bool = False  # use these as the text; the only setting here that is in a key
+    keep_outdated: bool = False  # keep and list results of older versions
 
     @property
     def operations(self) -> str:

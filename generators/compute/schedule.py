@@ -43,10 +43,10 @@ from generators.compute.summary import End, Outcome, Summary, outcome_of
 from generators.findings.contract import Finding
 from generators.findings.inputs import RUN
 
-TRIES = 2  # of a job whose worker ends
-PATIENCE_S = 0.2  # after which what workers say is shown, and locks that others held are tried again
+TRIES = 2  # attempts per job whose worker dies
+PATIENCE_S = 0.2  # interval for showing what workers say and for retrying locks
 HERE = Choice()
-WITHOUT_RUN_S = 3.0  # what a finding that doesn't run the model is taken to last until one is done
+WITHOUT_RUN_S = 3.0  # assumed time of a finding that doesn't run the model, until one is done
 AND_NOW = "{} same command goes on. `make render` builds the site from what is stored."
 Findings = Sequence[Finding[Any]]
 
@@ -68,7 +68,7 @@ class ModelRun:
     done: dict[str, tuple[StoredFinding, bool]] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
     tally: Tally = field(init=False)
-    is_complete: bool = True  # as far as is known, nothing will be left to do
+    is_complete: bool = True  # whether nothing will be left to do, as far as is known
     trouble: AtlasError | Failed | None = None
     number: InitVar[tuple[int, int]] = (1, 1)  # (index, total)
 
@@ -99,11 +99,11 @@ class Scheduler:
         self._places = replace(places, models_dirs=tuple(folder.resolve() for folder in places.models_dirs))
         self._store, self._workers, self._settings = store, workers, settings
         self._display, self._report = shown, shown.report
-        self._waiting: deque[ModelRun] = deque()  # nothing of them was begun
+        self._waiting: deque[ModelRun] = deque()  # not started yet
         self._under_way: list[ModelRun] = []
-        self._held: list[ModelRun] = []  # prepared; they go on once no other run writes their results
-        self._at_work: dict[str, tuple[ModelRun, Job]] = {}  # by worker
-        self._last: dict[str, ModelRun] = {}  # whose files a worker has open
+        self._held: list[ModelRun] = []  # prepared, waiting for another run to stop writing their results
+        self._at_work: dict[str, tuple[ModelRun, Job]] = {}  # by worker name
+        self._last: dict[str, ModelRun] = {}  # worker -> the model it has open
 
     def compute(
         self, models: Sequence[Model], findings: Findings | None, ended: Callable[[Model, End], None]
@@ -148,7 +148,7 @@ class Scheduler:
             parts.append(f"{stored} of {len(run.findings)} findings of {run.name}")
         return f"{' and '.join(parts)} are stored" if parts else ""
 
-    # Which job is next
+    # Choosing jobs
 
     def _look_ahead(self) -> None:
         while self._waiting and not self._waiting[0].ready:
@@ -170,7 +170,7 @@ class Scheduler:
             if files is not None:
                 run.before = reconcile.fingerprint(model, files, self._store, self._settings)
             return None if run.before is None else reconcile.up_to_date(run.before, self._store)
-        except Exception:  # opening it says what is wrong, and where
+        except Exception:  # opening it reports the error and the place
             return None
 
     def _chosen(self, name: str) -> list[Finding[Any]]:
@@ -199,7 +199,7 @@ class Scheduler:
         self._display.begin(worker, run.tally, job.what, measures=isinstance(job, Measure))
         self._workers.begin(worker, job)
 
-    # What comes of it
+    # Results
 
     def _answered(self, worker: str, answer: Answer) -> None:
         run, job = self._at_work.pop(worker)
@@ -422,7 +422,9 @@ def compute_model(
     ends: list[End] = []
     shown = shown or Display(silent)
     scheduler = Scheduler(places, store, choice.workers(shown), shown, settings)
-    chosen = all_findings.FINDINGS if findings is None else findings  # by name, it is opened even if up to date
+    chosen = (
+        all_findings.FINDINGS if findings is None else findings
+    )  # findings asked for by name are opened even if up to date
     scheduler.compute([model], chosen, lambda _, end: ends.append(end))
     [end] = ends
     if isinstance(end, AtlasError):

@@ -29,7 +29,7 @@ class Outcome:
         return "; ".join([*computed, *stored]) or "nothing can be computed from these weights"
 
 
-End = Outcome | AtlasError | Failed  # of a model
+End = Outcome | AtlasError | Failed  # what became of a model
 
 
 def outcome_of(name: str, records: Sequence[tuple[StoredFinding, bool]], outdated: tuple[str, ...] = ()) -> Outcome:

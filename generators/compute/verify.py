@@ -86,7 +86,7 @@ def outdated(store: Store) -> dict[str, list[str]]:
 
 
 def _is_outdated(store: Store, name: str, finding: str) -> bool:
-    with suppress(InputError):  # what is damaged is said where it is shown
+    with suppress(InputError):  # damage is reported where it is shown
         stored = store.finding(name, finding)
         return stored is not None and stored.status == "computed" and not _is_new(stored)
     return False
@@ -98,7 +98,7 @@ def _is_new(stored: StoredFinding) -> bool:
 
 def _is_better(theirs: StoredFinding, ours: StoredFinding) -> bool:
     if theirs.key is None and ours.key is None:
-        return theirs != ours  # why nothing was measured, in today's words
+        return theirs != ours  # reasons in today's words
     is_later = theirs.key != ours.key and (theirs.computed_on or "") > (ours.computed_on or "")
     return _is_new(theirs) and (not _is_new(ours) or is_later)
 

@@ -12,10 +12,10 @@ import numpy as np
 from generators.drawing import style
 
 COLUMNS = 2
-WIDTH, HEIGHT = 4.0, 2.1  # inches, of a panel
+WIDTH, HEIGHT = 4.0, 2.1  # inches per panel
 VERDICT_COLOURS = {"holds": style.COLOURS[2], "partly": style.COLOURS[4], "fails": style.COLOURS[3]}
 MARKERS = {"holds": "o", "partly": "D", "fails": "x"}
-LOSS_HEIGHT, LINE_HEIGHT = 1.8, 0.19  # inches, of the loss and of a claim or a model on a line
+LOSS_HEIGHT, LINE_HEIGHT = 1.8, 0.19  # inches: the loss panel; a line for one claim or model
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _draw_lines(panel: EffectPanel, places: Sequence[int | str], ax: Any, *, nam
     if panel.threshold is not None:
         ax.axvline(panel.threshold, color=style.INK, lw=0.9, ls=(0, (4, 3)))
     ax.set_yticks(range(len(places)), [str(place) for place in places] if named else [], fontsize=8)
-    ax.set_ylim(len(places) - 0.4, -0.6)  # from above
+    ax.set_ylim(len(places) - 0.4, -0.6)  # first on top
     ax.set_xlabel(panel.unit, fontsize=8)
 
 
@@ -129,7 +129,7 @@ def draw_emergence(lines: Sequence[VerdictLine], losses: Sequence[tuple[int, flo
             ax.plot(steps, [y] * len(steps), marker, color=VERDICT_COLOURS[kind], ms=4)
         ax.plot(line.final_from, y, "|", color=style.INK, ms=11, mew=1.2)
     ax.set_yticks(range(len(ordered)), [line.name for line in ordered], fontsize=8)
-    ax.set_ylim(len(ordered) - 0.4, -0.6)  # from above
+    ax.set_ylim(len(ordered) - 0.4, -0.6)  # first on top
     ax.set_xlabel("training step")
     _along_steps(ax, max([step for line in lines for step, _ in line.verdicts]))
     return figure

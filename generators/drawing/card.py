@@ -17,14 +17,14 @@ from generators.drawing.style import INK, PAGE, house_style
 WIDTH, HEIGHT = 1200, 630  # pixels
 DPI = 100
 MARGIN = 64
-COLUMN = 520  # pixels: how wide words are beside a figure
-WIDE = 1.7  # from how many times its height a figure's width asks for a place below the words
-BESIDE = (MARGIN + COLUMN + 32, 56, WIDTH - 40, HEIGHT - 56)  # left, top, right, bottom of a figure's place
+COLUMN = 520  # pixels: width of the text next to a figure
+WIDE = 1.7  # aspect ratio from which a figure goes below the text
+BESIDE = (MARGIN + COLUMN + 32, 56, WIDTH - 40, HEIGHT - 56)  # left, top, right, bottom of the figure
 BELOW = (40, 272, WIDTH - 40, HEIGHT - 16)
 BARS_LEFT = MARGIN + COLUMN + 48
 MOST_BARS = 7
-COLOURS = 128  # of the picture; more can't be told apart
-TITLE_SIZES, TITLE_LINES = (62, 54, 46, 38, 32), 3  # pixels; the first by which a title fits
+COLOURS = 128  # colors in the picture; more can't be told apart
+TITLE_SIZES, TITLE_LINES = (62, 54, 46, 38, 32), 3  # font sizes in pixels, the first that fits is used; maximum lines
 TEXT_SIZE, SMALL_SIZE = 27, 23
 LEADING = 1.25
 FAINT = "#5b6472"
@@ -53,7 +53,7 @@ class Card:
     title: str
     words: str
     counts: Mapping[str, int]
-    counted: str  # of what these are the numbers: "44 claims"
+    counted: str  # what these numbers count: "44 claims"
     bars: tuple[Bar, ...] = ()
 
 

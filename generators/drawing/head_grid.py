@@ -9,7 +9,7 @@ from numpy import ndarray as Array
 
 from generators.drawing.interactive import house_style, rounded
 
-DIGITS = 3  # of weights; models have up to a thousand heads
+DIGITS = 3  # digits per weight; models have up to a thousand heads
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from numpy import ndarray as Array
 from generators.drawing import style
 from generators.maths.blocks import spread_ids
 
-SIGNIFICANT_DIGITS = 4  # a screen shows no more
-MOST_POINTS = 4096  # of one group; a phone still moves them
+SIGNIFICANT_DIGITS = 4  # as many as a screen shows
+MOST_POINTS = 4096  # points per group: a phone can still rotate them
 
 
 @dataclass(frozen=True)

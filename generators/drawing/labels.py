@@ -11,10 +11,10 @@ from numpy import ndarray as Array
 
 LONGEST = 18  # characters of a label
 SIZE = 7.5  # points
-HEIGHT = 1.25 * SIZE  # of a line
-AWAY = 3  # points from a dot's middle
+HEIGHT = 1.25 * SIZE  # line height
+AWAY = 3  # distance from the dot's center, in points
 GAP = 3  # points between labels in a line
-MOST_COVERED = 1  # dots; where more lie, a label would hide a cluster and not be read
+MOST_COVERED = 1  # dots a label may cover; over more it would hide a cluster and be unreadable
 
 
 def label(name: str) -> str:
@@ -30,7 +30,7 @@ def _in_font(character: str) -> str:
     code = ord(character)
     if code in characters():
         return character
-    if 0x2400 <= code <= 0x2420:  # the picture of a control character
+    if 0x2400 <= code <= 0x2420:  # control pictures
         return "␣" if code == 0x2420 else f"\\x{code - 0x2400:02X}"
     return f"\\u{{{code:04X}}}"
 
@@ -69,7 +69,7 @@ def annotate(ax: Any, points: Float[Array, "n 2"], labels: Sequence[str], dots: 
         labels: what, literally: no character is markup.
         dots: all that is drawn.
     """
-    ax.figure.draw_without_rendering()  # the layout says how large the axes are
+    ax.figure.draw_without_rendering()  # the layout determines the size of the axes
     scale = 72 / ax.figure.dpi
     drawn, marked = (ax.transData.transform(those) * scale for those in (dots, points))
     low, high = ax.bbox.get_points() * scale

@@ -11,9 +11,9 @@ from numpy import ndarray as Array
 from generators.drawing import style
 
 COLUMNS = 5
-WIDTH, HEIGHT = 1.75, 1.85  # inches, of a picture
+WIDTH, HEIGHT = 1.75, 1.85  # inches per picture
 BAR = 3.0  # inches
-SINGLE = 2.6  # inches, of a picture that stands alone
+SINGLE = 2.6  # inches, for a single picture
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def draw_small_multiples(curves: Sequence[NamedCurve]) -> Any:
         dots = style.curve_3d(ax, curve.points, positions, with_bar=False)
         dots.set_clim(0, last)
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
-            axis.set_label_text("")  # small pictures have no room for words that the caption has
+            axis.set_label_text("")  # the caption has these words; small pictures have no room
         ax.set_title(curve.name, fontsize=8)
         axes.append(ax)
     style.position_bar(dots, axes, shrink=min(0.8, BAR / (HEIGHT * rows)), aspect=25)
@@ -57,7 +57,7 @@ def draw_single(curve: NamedCurve, *, grey: bool = False) -> Any:
     if not grey:
         last = curve.first + len(curve.points) - 1
         named = ((0, f"position {curve.first}", (0.02, 0.04)), (-1, f"position {last:,}, the last", (0.42, 0.96)))
-        for row, name, place in named:  # in corners, so that no cloud of points hides them
+        for row, name, place in named:  # in corners, where no points hide them
             x, y, _ = proj3d.proj_transform(*curve.points[row], ax.get_proj())
             line = {"arrowstyle": "-", "lw": 0.5, "color": style.INK}
             ax.annotate(name, (x, y), place, textcoords="axes fraction", fontsize=7, arrowprops=line)

@@ -13,10 +13,10 @@ from generators.base.text import number
 WIDTH, HEIGHT = 280, 44  # CSS pixels
 MARGIN = 10
 MIDDLE = 22
-ABOVE, BELOW = 10, 42  # of the lines of text: the value; the ends and the threshold
-ROOM = 44.0  # pixels that a number below needs to each side of the next
+ABOVE, BELOW = 10, 42  # y of the text lines: the value above; the ends and the threshold below
+ROOM = 44.0  # pixels needed between two numbers below the strip
 LOGARITHMIC_FROM = 30.0  # ratio of the largest to the smallest number, all above 0
-MOST_PLACES = 5  # after the point; smaller numbers are written with an exponent
+MOST_PLACES = 5  # decimal places; smaller numbers are written with an exponent
 LEAST_BAND = 2.0  # pixels, so that a narrow band can be seen
 
 

@@ -20,11 +20,11 @@ INK_DARK = "#d5d8de"
 PAGE = "#ffffff"
 PAGE_DARK = "#1e2029"  # Material's slate
 POSITION_STOPS = ("#3b5bdb", "#1098ad", "#d9a514", "#c92a2a")  # first position to last
-CYCLIC_STOPS = ("#3b5bdb", "#1a936f", "#d9a514", "#b8559b", "#3b5bdb")  # once round
+CYCLIC_STOPS = ("#3b5bdb", "#1a936f", "#d9a514", "#b8559b", "#3b5bdb")  # one full cycle
 DIVERGING_ENDS = ("#2f80c8", "#d6503c")  # below, above; in between the page shows through
 SEQUENTIAL = "viridis"
-TOKEN_GREY = "#878d98"  # of tokens behind positions: seen on white and on slate
-RASTER_DPI = 100  # of what is drawn as a picture inside an SVG: a page shows it at about 96
+TOKEN_GREY = "#878d98"  # tokens behind positions: visible on white and on slate
+RASTER_DPI = 100  # for raster images inside an SVG, which pages show at about 96
 
 
 @cache
@@ -33,7 +33,7 @@ def house_style() -> Any:
 
     return {
         "svg.fonttype": "none",
-        "path.simplify_threshold": 0.25,  # of a pixel, by which a line may be off
+        "path.simplify_threshold": 0.25,  # pixels a line may be off
         "svg.hashsalt": "helix-atlas",
         "font.family": "DejaVu Sans",
         "font.size": 10,
@@ -42,7 +42,7 @@ def house_style() -> Any:
         "axes.edgecolor": INK,
         "axes.labelcolor": INK,
         "axes.titlecolor": INK,
-        "axes.titley": 1.0,  # nothing lies above the axes that it would have to make way for
+        "axes.titley": 1.0,  # nothing lies above the axes
         "axes.facecolor": "none",
         "axes.grid": True,
         "axes.axisbelow": True,
@@ -135,7 +135,7 @@ def curve_3d(
 ) -> Any:
     from matplotlib.colors import to_rgba
 
-    ax.plot(*points.T, color=INK, lw=0.4, alpha=0.35)  # as a line it is small and takes the ink of dark pages
+    ax.plot(*points.T, color=INK, lw=0.4, alpha=0.35)  # a single line keeps the file small and follows dark pages
     dots = ax.scatter(
         *points.T, c=positions, cmap=position_colours(), s=7, depthshade=False, linewidths=0, rasterized=True
     )

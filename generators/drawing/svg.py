@@ -14,11 +14,11 @@ from typing import Any
 
 from generators.drawing.style import INK, INK_DARK, PAGE, PAGE_DARK
 
-DARK = "dark"  # the fragment of a picture's address on dark pages
-DECIMALS = 2  # of a point, where things are placed, and in marks
-ROUGHER = 1  # in lines, whose points are many: still far below a pixel
-SMALL = 2000  # bytes of a picture inside, a scale of colours, of which none is given up
-COLOURS = 64  # of a picture inside; more can't be told apart
+DARK = "dark"  # URL fragment of a picture on dark pages
+DECIMALS = 2  # decimals of a point in positions and marks
+ROUGHER = 1  # decimals in lines, which have many points: still far below a pixel
+SMALL = 2000  # bytes of an embedded picture (a color scale) that keeps all its colors
+COLOURS = 64  # colors of an embedded picture; more can't be told apart
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 HREF = f"{{{XLINK}}}href"
 GROUP, METADATA, SHARED, PATH = (f"{{{SVG}}}{tag}" for tag in ("g", "metadata", "defs", "path"))

@@ -48,12 +48,12 @@ class Finding(Generic[M]):
     measure: Callable[[Inputs], Measurements[M]]
     rules: tuple[Rule[M], ...]
     figures: Callable[[Measurements[M]], list[Figure]]
-    signature: str  # the figure that the finding's own page shows for every model
+    signature: str  # figure shown for every model on the finding's page
     uses: tuple[str, ...] = ()
     config: tuple[str, ...] = ()
     passes: float = 0
     version: int = 1
-    facts: Facts[M] = field(default_factory=Facts)  # what the rest of the site takes from it
+    facts: Facts[M] = field(default_factory=Facts)  # used by the rest of the site
     asks_about: tuple[str, ...] = ()
 
     def claims(self, measurements: Measurements[M]) -> list[Claim]:

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 from generators.findings.judging import NotMeasuredError
 from generators.findings.measured import Measurements, Table
 
-NumberPath = tuple[str | int, ...]  # of a number among metrics: keys of dicts, places in lists
-Asked = Callable[[], Any]  # what is called when an absent number is asked for; raises or returns `NotMeasured`
+NumberPath = tuple[str | int, ...]  # path to a number in metrics: dict keys and list indices
+Asked = Callable[[], Any]  # called when an absent number is accessed; raises or returns `NotMeasured`
 OPERATIONS = (
     *("str", "format", "float", "int", "index", "complex", "round", "neg", "abs", "len", "iter", "contains", "call"),
     *("eq", "ne", "lt", "le", "gt", "ge", "hash", "array", "add", "radd", "sub", "rsub", "mul", "rmul"),
@@ -90,7 +90,7 @@ class StoredMeasurements:
     tables: Mapping[str, Table]
     arrays: Mapping[str, Any]
     absent: tuple[NumberPath, ...]
-    sentence: str  # says of an absent number what to do
+    sentence: str  # what to do about an absent number
 
     def for_rules(self) -> Measurements[Any]:
         """Return it as claims are judged from: to ask for an absent number raises `NotMeasuredError`."""

@@ -14,13 +14,13 @@ from generators.findings.measured import Chance, M, Measurements, StoredChance
 
 Verdict = Literal["holds", "partly", "fails", "untested"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "partly", "fails", "untested")
-Sense = Literal["at least", "at most"]  # of a threshold: on which side of it evidence lies
+Sense = Literal["at least", "at most"]  # the side of a threshold that is evidence
 # What an interval is over. Nothing is sampled in fixed matrices: there it says how far the value moves when blocks of
 # positions, tokens or channels are left out and others counted again. A run samples text.
 IntervalKind = Literal["stability range", "95 % interval"]
-CLOSE = 0.10  # of a cutoff: within it a value without an interval is close
+CLOSE = 0.10  # relative distance to a cutoff within which a value without an interval is close
 Form = str | Callable[..., str]
-MOST_DIGITS = 6  # with which a sentence tells what is needed from the value
+MOST_DIGITS = 6  # digits in a sentence that has to distinguish the value from the cutoff
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ Interval = list[float]  # 95 %, as it is stored among a finding's metrics: low, 
 class Chance:
     """What a null gives for a claim's value: `limit` is the percentile that `holds` has to pass, 99th or 1st."""
 
-    null: str  # what was drawn, in words: "curves as smooth as P without features"
+    null: str  # name of the null: "curves as smooth as P without features"
     median: float
     limit: float
     draws: int

@@ -7,8 +7,8 @@ from generators.findings.measured import Chance, Interval, StoredChance
 from generators.maths import resampling
 from generators.maths.resampling import Sense
 
-DRAWS = 200  # of a null
-RESAMPLES = 400  # of an interval
+DRAWS = 200  # draws of a null
+RESAMPLES = 400  # resamples for an interval
 
 
 def drawn(null: str, values: Real[Array, " draws"], sense: Sense = "at least") -> StoredChance:

@@ -15,11 +15,11 @@ from typing_extensions import TypedDict
 from generators.base.runs import Run, Windows
 from generators.maths.resampling import Statistic, cluster_weights, interval
 
-WINDOWS = 64  # of text, unless a finding says otherwise
+WINDOWS = 64  # windows of text, unless a finding says otherwise
 SEED = 20231204
 GROUP = 10  # positions, in every finding that makes positions coarser
 RESAMPLES = 1000
-FOLDS = 8  # of files, so that windows of one file are left out together
+FOLDS = 8  # folds of files, so that windows of one file are left out together
 
 
 class Ran(TypedDict):
@@ -107,7 +107,7 @@ def file_weights(files: Int[Array, " windows"]) -> Float[Array, "draws windows"]
 def _weights_of(files: tuple[int, ...]) -> Float[Array, "draws windows"]:
     weights = cluster_weights(np.array(files), RESAMPLES, np.random.default_rng(SEED))
     weights /= weights.sum(axis=1, keepdims=True)
-    weights.flags.writeable = False  # given out more than once
+    weights.flags.writeable = False  # shared by callers
     return weights
 
 

@@ -18,7 +18,7 @@ Name = Literal[
     "explained_variance_3d",  # without row 0
     "explained_variance_3d_kept",  # without row 0 and without outlier positions
     "winding",
-    "median_gain",  # of looking back 1, 5 and 10 rows
+    "median_gain",  # median over looking back 1, 5 and 10 rows
     "fraying",
     "first_position_distance",  # in median distances to the nearer neighbour
     "norm_cv",

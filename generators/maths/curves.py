@@ -13,7 +13,7 @@ from numpy import ndarray as Array
 from generators.maths import curve, turning
 from generators.maths.curve_statistics import OF_SHAPE, Name, statistics
 
-STACK_BYTES = 2**22  # of curves that are measured together: what a processor keeps near
+STACK_BYTES = 2**22  # bytes of curves measured together: fits the processor's cache
 Stack = Float[Array, "draws n c"]
 Found = dict[Name, Float[Array, " draws"]]
 

@@ -12,8 +12,8 @@ from numpy import ndarray as Array
 
 from generators.maths.blocks import spread_ids
 
-AT_ONCE = 2**22  # weights of a head: queries times keys
-MOST_QUERIES = 4096  # that a head's weights are averaged over
+AT_ONCE = 2**22  # attention weights (queries x keys) of a head per batch
+MOST_QUERIES = 4096  # query positions averaged over per head
 FIRST_QUERY = 100
 FEWEST_FOR_LATE_QUERIES = 200
 

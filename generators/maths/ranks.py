@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray as Array
 
 BLOCK = 16  # channels ranked at once
-RANKED_AT_ONCE = 2**18  # numbers
+RANKED_AT_ONCE = 2**18  # numbers per batch
 
 
 def pearson(x: Float[Array, " n"], y: Float[Array, " n"]) -> float | None:

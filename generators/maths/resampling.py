@@ -24,9 +24,9 @@ Statistic = Callable[[Float[Array, "draws n"]], Float[Array, "draws ..."]]
 
 LEVEL = 0.01  # share of draws of a null that may lie beyond the limit
 COVERAGE = 0.95
-BLOCKS = 16  # into which positions are cut
+BLOCKS = 16  # blocks of positions
 MOST_ITEMS, SOME_ITEMS = 300_000, 2**16
-BATCH_BYTES = 2**22  # of weights held at once
+BATCH_BYTES = 2**22  # bytes of weights held at once
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ By constants and not by a clock, so that the same settings choose the same windo
 from generators.runner.errors import CannotRunError
 
 MINUTE = 60.0
-DEFAULT_BUDGET_S = 10 * MINUTE  # for all that is run of one model
-FEWEST_WINDOWS = 8  # an interval over fewer says nothing, so this many are run however long it takes
-# Floating point operations a second that are counted on: of one thread of an ordinary processor, of an ordinary GPU.
+DEFAULT_BUDGET_S = 10 * MINUTE  # for all runs of one model
+FEWEST_WINDOWS = 8  # always run: an interval over fewer windows says nothing
+# Assumed floating point operations per second: one thread of an ordinary processor; an ordinary GPU.
 ASSUMED_SPEED = {"cpu": 2.5e10, "cuda": 2e12}
 
 

@@ -21,9 +21,9 @@ from generators.runner.texts import TokenizedText, digest_of_ids, window_length
 NAME = "the model's own samples"
 SEED = 20240229
 MOST_SAMPLES = 128  # twice as many as any finding reads
-MOST_WINDOWS = 64  # of the shipped text, by which is decided whether the model can read it
-OPERATIONS = 30 * budget.ASSUMED_SPEED["cpu"]  # for either; no user's budget changes the text
-LARGEST_BATCH, CACHE_BYTES = 64, 256 * 2**20  # of samples that are written at once, and of their keys and values
+MOST_WINDOWS = 64  # windows of shipped text used to decide whether the model can read it
+OPERATIONS = 30 * budget.ASSUMED_SPEED["cpu"]  # for either text; independent of the user's budget
+LARGEST_BATCH, CACHE_BYTES = 64, 256 * 2**20  # samples written at once; bytes of their keys and values
 
 
 class TextChoice(TypedDict):

@@ -14,7 +14,7 @@ from generators.base.runs import PositionKind
 from generators.runner import modules
 from generators.runner.errors import CannotRunError
 
-# How the blocks of an ALiBi model are given their bias; Falcon's rotate if they are given none.
+# Argument that gives blocks of an ALiBi model their bias; Falcon's rotate without it.
 ALIBI_ARGUMENTS = {"bloom": "alibi", "mpt": "position_bias", "falcon": "alibi"}
 MASK = "attention_mask"
 
@@ -74,7 +74,7 @@ class Positions:
                 in_mask = _in_masks(config)
                 argument = ALIBI_ARGUMENTS[config.model_type]
                 replace = _in_mask(config, places) if in_mask else _with_distances(argument, places)
-                for block in self.blocks:  # before `add_slopes_once`, which takes away what slopes are read from
+                for block in self.blocks:  # before `add_slopes_once`, which removes the source of the slopes
                     hook = block.register_forward_pre_hook(replace, with_kwargs=True, prepend=True)
                     hooks.callback(hook.remove)
             yield

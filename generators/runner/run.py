@@ -27,14 +27,12 @@ from generators.runner.texts import TextWindows, TokenizedText, encode, text_for
 
 # Bytes that the largest arrays of a batch may take; small enough to stay near the processor.
 BATCH_BYTES = 128 * 2**20
-LARGEST_BATCH = 4  # more windows at once are slower: their logits leave the processor's cache
+LARGEST_BATCH = 4  # larger batches are slower: their logits don't fit the processor's cache
 FLOAT_BYTES = 4
-DIGITS = 16  # of a digest, in the name of a folder
+DIGITS = 16  # digest digits in a folder name
 
-Watch = Callable[[float], None]  # called with the share of a finding's runs that is done
-Remember = Callable[
-    [Callable[[], TextChoice]], TextChoice
-]  # returns what was made before for this model, or makes it
+Watch = Callable[[float], None]  # called with the share done of a finding's runs
+Remember = Callable[[Callable[[], TextChoice]], TextChoice]  # returns the stored value for this model, or makes it
 
 
 class OpenedModel:
@@ -78,10 +76,10 @@ class OpenedModel:
         """
         self.budget_s, self._watch, self._unfinished = budget_s, watch, unfinished
         self._losses = 0
-        self.was_cut = False  # whether fewer windows were read than were asked for, for want of time
-        self._due, self._done = 0.0, 0  # windows, each as often as it is run
+        self.was_cut = False  # whether fewer windows were read than asked for, for lack of time
+        self._due, self._done = 0.0, 0  # windows, counted once per run
 
-    # What it is
+    # Properties
 
     @property
     def predicts(self) -> bool:
@@ -113,7 +111,7 @@ class OpenedModel:
             return text
         done = self._done
         found = known_text(self, text)
-        self._done = done  # what it took to choose a text is no part of a finding
+        self._done = done  # choosing a text is not part of a finding's progress
         return found
 
     @cached_property
@@ -149,7 +147,7 @@ class OpenedModel:
     def encode(self, text: str) -> tuple[int, ...]:
         return self._encoded(text)
 
-    # What it gives
+    # Outputs
 
     def loss(self, windows: Windows) -> WindowLoss:
         """Return what is measured on these windows, under whatever is replaced while it is measured.
@@ -209,7 +207,7 @@ class OpenedModel:
 
         Stage i is what block i is given; stage n_layer is the model's last hidden state (after its final norm).
         """
-        first = 0  # of the batch; what sees it is called from within a run
+        first = 0  # first window of the batch, set while running
         with watching.stream_before(
             self._blocks, lambda stage, given: see(stage, first, given.detach().cpu().numpy())
         ):
@@ -259,7 +257,7 @@ class OpenedModel:
                 self._base_states(batch)
                 end()
 
-    # What is changed
+    # Changes
 
     @contextmanager
     def replaced(
@@ -322,7 +320,7 @@ class OpenedModel:
                 self._base_states(batch)
         return sums / len(ids)
 
-    # How it is run
+    # Running
 
     def unstored_loss(self, windows: Windows) -> WindowLoss:
         """Return what `loss` does, but store nothing of it for an interrupted run."""

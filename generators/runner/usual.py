@@ -48,7 +48,7 @@ def _make_long_rotations(model: Any) -> None:
     import torch
 
     for rotation in modules.find_rotations(model):
-        kinds = getattr(rotation, "rope_type", None)  # one, or one for each type of layer
+        kinds = getattr(rotation, "rope_type", None)  # one for all, or one per layer type
         for layer, kind in kinds.items() if isinstance(kinds, dict) else [(None, kinds)]:
             if kind == LONG:
                 first = torch.zeros((1, 1), dtype=torch.int64, device=model.device)

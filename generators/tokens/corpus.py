@@ -145,7 +145,7 @@ def _open_dataset(name: str) -> HubDataset:
         revision = HfApi().dataset_info(dataset).sha
         rows = load_dataset(dataset, config or None, split=split or "train", streaming=True, revision=revision)
         first = next(iter(rows))
-    except Exception as error:  # whatever the hub, the network or the data raise
+    except Exception as error:  # the hub, the network and the data raise all kinds of errors
         why = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(f"There is no file {name}, and no dataset of that name can be read: {why}") from error
     return HubDataset(name, _text_column(name, first), f"{name} {revision}", rows)

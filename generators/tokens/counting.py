@@ -30,7 +30,7 @@ from generators.tokens.corpus import TextCorpus, TextSource
 from generators.tokens.tokenizer_files import TOKENIZER, check_ids
 
 CHUNK_BYTES = 1 << 20
-CHUNKS_AHEAD = 2  # waiting per thread, so that none is idle
+CHUNKS_AHEAD = 2  # chunks queued per thread, so that none is idle
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def tokenizer_of(files: Files, size: int) -> Path:
     check_ids(path, size)
     try:
         _tokenizer(str(path))
-    except BaseException as error:  # the tokenizers library raises nothing more exact, and panics
+    except BaseException as error:  # the tokenizers library raises nothing more specific, and panics
         raise_unless_panic(error)
         raise InputError(f"The {TOKENIZER} of {files.origin.place} can't be read: {error}.") from error
     return path
@@ -128,7 +128,7 @@ def count_pieces(tokenizer: str, size: int, pieces: Sequence[bytes]) -> Int[Arra
     texts = [piece.decode("utf-8", "replace") for piece in pieces]
     try:
         encodings = _tokenizer(tokenizer).encode_batch_fast(texts, add_special_tokens=False)
-    except BaseException as error:  # such as a WordLevel tokenizer that lacks its token for unknown words
+    except BaseException as error:  # for example, a WordLevel tokenizer without its unknown-word token
         raise_unless_panic(error)
         raise InputError(f"The tokenizer {tokenizer} can't turn the text into tokens: {error}.") from error
     ids = np.fromiter((i for encoding in encodings for i in encoding.ids), np.int64)
@@ -158,7 +158,7 @@ def _counted(
 
     Threads are enough: the tokenizer, where nearly all of the time goes, runs outside of Python's lock.
     """
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core for each job, no more
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core per job
     waiting: deque[tuple[Chunk, Future[Array]]] = deque()
     chunks = _chunks(corpus.sources, start, chunk_bytes)
     pool = ThreadPoolExecutor(jobs)
@@ -193,7 +193,7 @@ def _resumed(partial: Path, fingerprint: str, size: int) -> CountsSoFar:
             fits = str(stored["fingerprint"]) == fingerprint and stored["counts"].shape == (size,)
             source, offset, n_bytes = stored["progress"].tolist()
             so_far = CountsSoFar(stored["counts"], Position(source, offset), n_bytes)
-    except Exception as error:  # a zip, an array or a member that isn't as it was written
+    except Exception as error:  # a damaged zip file, array or member
         raise InputError(f"{partial} can't be read ({error}); delete it to begin anew.") from error
     if not fits:
         raise InputError(
@@ -225,7 +225,7 @@ def _write(path: Path, write: Callable[[IO[bytes]], None]) -> None:
 
 @contextmanager
 def progress(corpus: TextCorpus) -> Iterator[Report]:
-    shown: int | None = None  # until the first call, which reports what an earlier run counted
+    shown: int | None = None  # None until the first call, which reports an earlier run's counts
     with (
         reporting.progress() as report,
         reporting.transfer(report, "counting", corpus.n_bytes(), time.monotonic) as count,

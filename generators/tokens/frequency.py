@@ -77,8 +77,8 @@ def read_counts(path: Path, size: int) -> Int[Array, " V"]:
         InputError: it isn't an int64 array of `size` counts, or nothing was counted.
     """
     try:
-        counts = np.lib.format.open_memmap(path, mode="r")  # reads no pickle, and no more than is there
-    except Exception as error:  # NumPy raises whatever it meets in a damaged header
+        counts = np.lib.format.open_memmap(path, mode="r")  # reads no pickles and no more than the file has
+    except Exception as error:  # NumPy raises all kinds of errors for damaged headers
         raise InputError(f"The counts {path} can't be read: {' '.join(str(error).split())}.") from error
     if counts.dtype != np.int64 or counts.shape != (size,):
         shape = " x ".join(map(str, counts.shape)) or "a single number"

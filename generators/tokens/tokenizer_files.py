@@ -24,8 +24,8 @@ USUAL_SPECIAL = frozenset(
 )
 WORD_END = "</w>"
 SPACE_MARKER = "▁"
-MOST_GROWTH = 256  # times, of a text by its tokenizer's normalizers
-FAR_BEYOND = 1_000_000  # ids: no tokenizer that we know has as many more than its model embeds
+MOST_GROWTH = 256  # factor by which normalizers may lengthen a text
+FAR_BEYOND = 1_000_000  # ids: no known tokenizer exceeds its model's embeddings by as many
 BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 
 
@@ -101,7 +101,7 @@ def _check_merges(path: Path, model: object) -> None:
     for merge in model["merges"]:
         pair = merge.split(" ") if isinstance(merge, str) else merge
         if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
-            continue  # the library says that it is none
+            continue  # the library reports the error
         left, right = pair
         rest = right.encode("utf-8", "surrogatepass")[cut:].decode("utf-8", "replace")
         if not {left, right, left + rest} <= known.keys():
@@ -277,7 +277,7 @@ def _named_special(files: Files) -> frozenset[str]:
 def _read(reading: Callable[[], Content], paths: Sequence[Path], files: Files) -> Content:
     try:
         return reading()
-    except BaseException as error:  # the tokenizers library raises nothing more exact, and panics
+    except BaseException as error:  # the tokenizers library raises nothing more specific, and panics
         raise_unless_panic(error)
         names = " and ".join(path.name for path in paths)
         why = " ".join(str(error).split()) or type(error).__name__

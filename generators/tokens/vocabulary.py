@@ -27,7 +27,7 @@ GROUPS = (
 # How two tokens differ, tested in this order.
 PAIR_GROUPS = ("leading space", "byte or unprintable", "plural", "case", "digits", "other")
 
-LONGEST_READABLE = 512  # characters; the longest tokens of real vocabularies, runs of spaces, have 128
+LONGEST_READABLE = 512  # characters; the longest real tokens, runs of spaces, have 128
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class ModelVocabulary:
         at = text.find(part)
         while at >= 0:
             i = int(np.searchsorted(ends, at, side="right"))
-            is_inside = at + len(part) <= ends[i]  # else it begins in one token and ends in another
+            is_inside = at + len(part) <= ends[i]  # otherwise it spans two tokens
             if is_inside and len(self.raw_bytes[i]) > len(part) and not self.special[i]:
                 yield i
             at = text.find(part, int(ends[i]) if is_inside else at + 1)

@@ -18,7 +18,7 @@ from generators.checkpoint.config import MOST_LAYERS, ModelConfig
 from generators.checkpoint.roles import Family, Slot
 from generators.checkpoint.sources import Files
 
-FIRST_NAMED = ("gpt2", "openai-gpt", "bert", "llama")  # in sentences: those that most readers will know
+FIRST_NAMED = ("gpt2", "openai-gpt", "bert", "llama")  # named first in sentences: best known
 ADD_ONE = "`Add a model` on the site, or CONTRIBUTING.md, says how to add a table"
 
 # What the matrix that turns tokens into vectors is called, after any prefix.
@@ -28,7 +28,7 @@ TOKEN_MATRIX = re.compile(
 )
 PLAIN = re.compile(r"[\w.-]{1,60}")  # a model_type that can be shown on a page
 INSIDE = ("", "text_config")
-OF_ENCODERS = ("encoder_layers", "num_encoder_layers")  # of a pair, the encoder is meant: both read the matrix
+OF_ENCODERS = ("encoder_layers", "num_encoder_layers")  # for a pair, the encoder: both read the matrix
 OF_DECODERS = ("decoder_layers", "num_decoder_layers")
 LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", *OF_ENCODERS, *OF_DECODERS)
 HEADS = (

@@ -28,7 +28,9 @@ BERT = Family(
     slots={
         "position_embedding": Slot("embeddings.position_embeddings.weight", "n d"),
         "token_embedding": Slot("embeddings.word_embeddings.weight", "V d"),
-        "token_type_embedding": Slot("embeddings.token_type_embeddings.weight", "t d"),  # row 0 is added everywhere
+        "token_type_embedding": Slot(
+            "embeddings.token_type_embeddings.weight", "t d"
+        ),  # row 0 is added at every position
     },
     block_slots={
         **norm("ln1", "encoder.layer.{j}.output.LayerNorm"),
@@ -198,8 +200,8 @@ ELECTRA = like(
     variant=_electra,
 )
 
-MPNET_PADDING = 2  # its software counts from 2 whatever the config says of padding
-BUCKETS = Buckets(count=32, max_distance=128, both_ways=True)  # likewise, whatever it says of buckets
+MPNET_PADDING = 2  # its software counts from 2 whatever padding the config gives
+BUCKETS = Buckets(count=32, max_distance=128, both_ways=True)  # likewise, whatever buckets the config gives
 
 
 def _mpnet(family: Family, settings: ModelConfig) -> Family:

@@ -120,7 +120,7 @@ def _own_biases(half: Family) -> Family:
         f"umt5--{half.stack}",
         model_types=("umt5",),
         block_slots={"attn.relative_bias": Slot(f"{attention}.relative_attention_bias.weight", "r h")},
-        ignores=("scalable_attention",),  # in published files, and nowhere in their software
+        ignores=("scalable_attention",),  # appears in published files but not in their software
     )
 
 

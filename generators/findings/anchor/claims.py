@@ -6,10 +6,10 @@ from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance
 
-RESTS = {"holds": 0.3, "partly": 0.15}  # of attention
-MASSIVE = 100.0  # times the median
-ELSEWHERE = 10.0  # times the same channel at other positions
-NEEDED = {"holds": 0.5, "partly": 0.25}  # of the cost of removing all positions
+RESTS = {"holds": 0.3, "partly": 0.15}  # share of attention
+MASSIVE = 100.0  # multiple of the median
+ELSEWHERE = 10.0  # multiple of the same channel at other positions
+NEEDED = {"holds": 0.5, "partly": 0.25}  # share of the cost of removing all positions
 FEWEST_ERRORS = 3
 
 

@@ -21,11 +21,11 @@ from generators.findings.running import (
 )
 
 WINDOWS = 64
-FIRST_QUERY = 64  # from which on attention to the first token counts; half a window where that is less
-OTHER_ROWS = 99  # rows of P that are replaced one at a time, beside row 0
-FEW_WINDOWS = 4  # on which they are
+FIRST_QUERY = 64  # first query that counts for attention to the first token; at most half a window
+OTHER_ROWS = 99  # other rows of P, each replaced alone
+FEW_WINDOWS = 4  # windows per single-row ablation
 PASSES = 6 * WINDOWS + (OTHER_ROWS + 2) * FEW_WINDOWS
-FEWEST_POSITIONS = 100  # that a null over positions needs, the first included
+FEWEST_POSITIONS = 100  # positions needed for a null over positions, including the first
 
 
 class AnchorHeadRow(TypedDict):

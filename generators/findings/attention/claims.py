@@ -22,7 +22,7 @@ ReadNull = Literal["reads_tokens", "writes_positions", "mlp_reads_tokens"]
 # Of the energy or overlap that chance leaves to be had: (share - chance) / (1 - chance). One scale for all widths, on
 # which chance is 0 and a matrix that lies in the directions as a whole is 1.
 BEYOND_CHANCE = 0.05
-IGNORES_AT_MOST, IGNORES_IN_WORDS = 0.5, "half"  # of chance, below which that scale depends on the width
+IGNORES_AT_MOST, IGNORES_IN_WORDS = 0.5, "half"  # share of chance; below it that scale depends on the width
 NO_TOKENS = "The token embedding isn't in this checkpoint."
 Share = RawAndFolded | LayerShare
 

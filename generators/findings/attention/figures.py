@@ -14,8 +14,8 @@ from generators.findings.attention.with_tokens import TokenHead
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 
-LARGEST_LOG_RATIO = 0.8  # of squared overlap to chance, beyond which the panels' colours saturate
-NEARBY = 16  # offsets of a chosen head's kernel, on either side
+LARGEST_LOG_RATIO = 0.8  # log ratio of squared overlap to chance at which the panels' colors saturate
+NEARBY = 16  # offsets shown on each side of a chosen head's kernel
 
 
 def figures(measured: Measurements[AttentionMetrics]) -> list[Figure]:

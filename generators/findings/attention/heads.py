@@ -17,9 +17,9 @@ from generators.findings.positional import queries_and_keys, scoring, stream_of,
 from generators.maths.kernels import Kernel, OffsetSums, asked_positions, attention, first_query, uniform_kernel
 from generators.maths.resampling import block_weights, ratio_of
 
-SMALLEST_WEIGHT = 0.5  # of a previous-token head at offset 1
+SMALLEST_WEIGHT = 0.5  # smallest weight of a previous-token head at offset 1
 REACH = 32  # offsets stored for the figures, on either side
-PAIRINGS = 100  # of every query with a key at random, where positions have no order
+PAIRINGS = 100  # random keys per query: the null of positions without order
 SEED = 20230810
 
 Head = TypedDict(

@@ -27,10 +27,10 @@ from generators.findings.positional import score_scale, scoring, window_of
 from generators.maths.kernels import Scoring, first_query
 from generators.maths.resampling import item_weights
 
-DRAWS = 64  # of tokens for every position
-QUERIES = 16  # positions looked from in every draw
-ROWS = 4096  # sums of a token and a position at a time
-POOL = 1024  # tokens drawn, from which every draw takes its own
+DRAWS = 64  # draws of tokens for every position
+QUERIES = 16  # query positions per draw
+ROWS = 4096  # sums of a token and a position per batch
+POOL = 1024  # tokens that all draws sample from
 
 
 class TokenHead(TypedDict):
@@ -163,7 +163,7 @@ class _Projected:
 
     queries: tuple[Array, ...]
     keys: tuple[Array, ...]
-    normed: tuple[Array, Array, float] | None  # tokens and positions whose sum the norm scales, and its epsilon
+    normed: tuple[Array, Array, float] | None  # tokens and positions before their sum is normed; epsilon
     score_scale: float
     scoring: Scoring
 
@@ -204,7 +204,7 @@ class _Projected:
         n = len(tokens)
         key_heads = architecture.n_kv_head or architecture.n_head
         keys = self._rows(self.keys, tokens, np.arange(n)).reshape(n, key_heads, -1)
-        keys = np.repeat(keys, architecture.n_head // key_heads, axis=1)  # where several heads share one's keys
+        keys = np.repeat(keys, architecture.n_head // key_heads, axis=1)  # for heads that share keys
         projected = self._rows(self.queries, tokens[queries], queries).reshape(len(queries), architecture.n_head, -1)
         scores = np.matmul(projected.transpose(1, 0, 2), keys.transpose(1, 2, 0)) * np.float32(self.score_scale)
         return softmax(self.scoring.of(scores, queries[:, None] - np.arange(n)), axis=2)

@@ -15,8 +15,8 @@ from generators.maths.curve import grouped
 from generators.maths.kernels import Scoring, first_query
 
 GROUP = 10  # positions averaged together, as Yedidia did
-FIRST = (0,)  # the row that is averaged with no others
-QUERIES = 64  # positions from which heads look, spread over those that count
+FIRST = (0,)  # row excluded from averaging
+QUERIES = 64  # query positions, spread over those that count
 
 
 class BlurredHeadRow(TypedDict):

@@ -17,7 +17,7 @@ from generators.findings.inputs import Weights
 from generators.findings.positional import Rows, score_scale
 from generators.maths.kernels import by_head
 
-COMPONENTS = 24  # principal components that are used
+COMPONENTS = 24  # principal components used
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 
 RHO = -0.5
-RANK = {"holds": 0.01, "partly": 0.05}  # share of channels that cost as much
+RANK = {"holds": 0.01, "partly": 0.05}  # share of channels that cost at least as much
 NAMES: dict[Why, str] = {
     "frequency": "the channel of the token embedding most correlated with frequency",
     "ln2": "the channel with the largest gain of ln2 in most layers",

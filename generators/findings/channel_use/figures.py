@@ -9,7 +9,7 @@ from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 
 LABELS: dict[Why, str] = {"frequency": "frequency", "ln2": "ln2", "position": "position"}
-LINEAR_UP_TO = 0.001  # below it the axis of costs is linear, so that 0 and less can stand on it
+LINEAR_UP_TO = 0.001  # the cost axis is linear below this, so it can show 0 and negative values
 
 
 def figures(measured: Measurements[ChannelUseMetrics]) -> list[Figure]:

@@ -16,10 +16,10 @@ from generators.maths.ranks import pearson, spearman, strongest_channel
 
 Why = Literal["frequency", "ln2", "position"]
 WINDOWS = 32
-WIDE = 256  # channels, above which some are drawn, and held on one batch of windows each
-SWEPT = 128  # of them
+WIDE = 256  # channels; wider models hold a random sample, each on one batch of windows
+SWEPT = 128  # channels in that sample
 BATCH = 4
-PASSES = 5 + SWEPT * BATCH / WINDOWS  # over all windows
+PASSES = 5 + SWEPT * BATCH / WINDOWS  # passes over all windows
 CHANNEL_SEED = 138
 
 
@@ -92,7 +92,7 @@ def measure(inputs: Inputs) -> Measurements[ChannelUseMetrics]:
     base = _Predictions(log_frequency)
     before = loss.per_window(base.see if run.predicts else None)
     means = run.stage_means(windows.ids).mean(axis=1)
-    last = not inputs.architecture.post_norm  # a model that ends with a block has no final norm to hold it before
+    last = not inputs.architecture.post_norm  # models that end with a block have no final norm
     rows = [_held(run, loss, one, means, before, windows.files, base, last) for one in named]
     batch = first_windows(windows, max(1, len(windows.ids) * BATCH // WINDOWS)) if wide else windows
     channels = _to_sweep([channel for channel, _ in named], inputs.architecture.d_model)
@@ -124,7 +124,7 @@ def _named(inputs: Inputs, log_frequency: Float[Array, " V"] | None) -> list[tup
     found: dict[int, Why] = {}
     E = inputs.weights["token_embedding"] if log_frequency is not None else None
     if E is not None and log_frequency is not None and E.shape[1] == inputs.architecture.d_model:
-        found.setdefault(strongest_channel(E, log_frequency), "frequency")  # its channels are the stream's
+        found.setdefault(strongest_channel(E, log_frequency), "frequency")  # E has the stream's channels
     roles = [f"blocks.{i}.ln2.gain" for i in range(inputs.architecture.n_layer)]
     gains = [np.abs(np.asarray(inputs.weights[role], np.float64)) for role in roles if role in inputs.weights]
     top = consistent_channel(gains)

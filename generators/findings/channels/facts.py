@@ -7,7 +7,7 @@ from generators.findings.channels.measure import ChannelsMetrics
 from generators.findings.facts import POSITION_STD, EntityNote, EntityNumbers, Fact, Facts
 from generators.findings.measured import Measurements
 
-NAMED = 8  # position channels, the loudest of them, that are listed by name
+NAMED = 8  # loudest position channels, listed by name
 
 
 def channels(found: Measurements[ChannelsMetrics], count: int | None) -> Iterator[Fact]:

@@ -11,7 +11,7 @@ from generators.findings.channels.token_figures import token_figures
 from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 
-PAIRS = 6  # of channels drawn against each other
+PAIRS = 6  # pairs of channels drawn against each other
 
 
 def figures(measured: Measurements[ChannelsMetrics]) -> list[Figure]:

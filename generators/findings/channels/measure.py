@@ -21,10 +21,10 @@ from generators.maths.rotations import (
 )
 from generators.maths.spectra import components_for, gram, participation_ratio, svd
 
-SMALLEST_GAP = 0.1  # in log10 std
-SMALLEST_SHARE = 0.5  # of P's variance
+SMALLEST_GAP = 0.1  # gap in log10 std
+SMALLEST_SHARE = 0.5  # share of P's variance
 TOP_VECTORS = 5
-TRACES = 12  # channels drawn of either kind
+TRACES = 12  # channels drawn of each kind
 TABLE_ROWS = 20
 SEED = 20211201
 

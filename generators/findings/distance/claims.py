@@ -4,7 +4,7 @@ from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance
 
-ALONE = {"holds": 0.9, "partly": 0.7}  # of the variance of scores
+ALONE = {"holds": 0.9, "partly": 0.7}  # share of the variance of scores
 BLIND = 0.05
 
 

@@ -12,8 +12,8 @@ from generators.findings.nulls import DRAWS, drawn
 from generators.findings.running import SEED, WINDOWS, Ran, interval_over_windows, ran
 
 REACH = 64  # offsets: 0 to 63 tokens back
-FEWEST = 8  # offsets that a profile needs
-LEAST_SCORE = -1e4  # what a mask adds is far below
+FEWEST = 8  # offsets needed for a profile
+LEAST_SCORE = -1e4  # masks add far lower values
 
 
 class DistanceRow(TypedDict):

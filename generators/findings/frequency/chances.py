@@ -16,7 +16,7 @@ from generators.maths.ranks import unit_ranks
 from generators.maths.resampling import LEVEL, item_weights
 from generators.maths.rotations import best_axis_correlations
 
-TURNS = 100  # draws of turned tokens: ranking axes of thousands of tokens is expensive
+TURNS = 100  # draws of turned tokens: ranking thousands of tokens along every axis is expensive
 AXES = "the best axes of tokens turned at random"
 DRIFT = "frequencies that only drift along the ids as the real ones do"
 OTHERS = "channels picked at random"

@@ -203,7 +203,7 @@ def _compare(
     metrics["line"] = channel_line(candidates["frequency_channel"][occurs], candidates["log_frequency"][occurs])
 
 
-# What figures draw
+# Arrays for figures
 
 
 def _arrays(tokens: FrequencyTokens, columns: dict[str, Float[Array, " V"]]) -> dict[str, Array]:

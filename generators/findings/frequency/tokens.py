@@ -7,7 +7,7 @@ from numpy import ndarray as Array
 from generators.findings.inputs import Vocabulary
 from generators.maths.blocks import spread_ids
 
-COMPARED = 5000  # tokens, spread over the ids, that nulls and the probe are computed on
+COMPARED = 5000  # tokens, spread over the ids, used for nulls and the probe
 
 
 @dataclass(frozen=True)

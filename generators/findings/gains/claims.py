@@ -11,7 +11,7 @@ from generators.maths.channels import ConsistentChannel
 SAME = "The first norm's gain is equal in all channels."
 WITHOUT = "There is no position embedding to compare the gain with."
 DOWN, DOWN_PARTLY = -0.50, -0.25  # correlation
-MOST_NAMED = 4  # of channels that tie
+MOST_NAMED = 4  # tied channels named in a sentence
 # The channel must top at least so many layers, and at least one layer in so many.
 LAYERS = {"holds": (3, 2), "partly": (2, 4)}
 

@@ -12,7 +12,7 @@ from generators.findings.measured import Measurements
 from generators.maths.channels import ConsistentChannel
 
 COLUMNS = 4
-MOST_PANELS = 24  # of deeper models, layers evenly spaced are drawn
+MOST_PANELS = 24  # deeper models show evenly spaced layers
 BEFORE = {"ln1": "attention", "ln2": "the MLP"}
 
 
@@ -35,7 +35,7 @@ def figures(measured: Measurements[GainsMetrics]) -> list[Figure]:
 
 def _position_std(arrays: dict[str, Array]) -> Array | None:
     std = arrays.get("position_std")
-    return None if std is None or not (std > 0).any() else std  # of one position it is not a number
+    return None if std is None or not (std > 0).any() else std  # NaN for a single position
 
 
 def layers_drawn(count: int) -> Int[Array, " drawn"]:

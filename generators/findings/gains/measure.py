@@ -20,8 +20,8 @@ Norm = Literal["ln1", "ln2"]
 NORMS: tuple[Norm, ...] = ("ln1", "ln2")
 TOP = 5
 SEED = 20211138
-SMALLEST_RATIO = 1.1  # to the runner-up, in the median, from which a channel is singled out
-TURNS = 100  # of the whole stream, each of which costs a rotation
+SMALLEST_RATIO = 1.1  # median ratio to the runner-up from which a channel is singled out
+TURNS = 100  # random rotations of the whole stream
 
 
 class Ranks(TypedDict):

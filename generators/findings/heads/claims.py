@@ -9,7 +9,7 @@ from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Chance, Measurements
 from generators.findings.running import mean_over_windows, ratio_over_windows
 
-ATTENDS = 0.1  # weight of some head on the previous token, below which there is nothing to predict
+ATTENDS = 0.1  # largest weight on the previous token below which there is nothing to predict
 PREVIOUS = {"holds": 0.5, "partly": 0.3}  # weight on the previous token
 RETAINED = {"holds": 0.8, "partly": 0.5}
 

@@ -7,7 +7,7 @@ from generators.findings.heads.measure import HeadsMetrics
 from generators.findings.measured import Measurements
 
 ON_TEXT = ("on text", "on text, positions in groups of ten", "on text, positions removed")
-RANKS = ("first", "second", "third")  # of heads that are listed by name
+RANKS = ("first", "second", "third")  # for heads listed by name
 
 
 def heads(found: Measurements[HeadsMetrics], count: int | None) -> Iterator[Fact]:

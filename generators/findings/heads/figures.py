@@ -11,9 +11,9 @@ from generators.findings.contract import Figure
 from generators.findings.heads.measure import POSITIONS, HeadRow, HeadsMetrics
 from generators.findings.measured import Measurements
 
-KERNELS = "kernel-map"  # the figure of the same heads by their weights alone, where the model has one
+KERNELS = "kernel-map"  # figure of the same heads from weights alone, if the model has one
 COLUMNS = (("by positions alone", "by_position_alone"), ("on text", "on_text"), ("in groups of ten", "in_groups"))
-MOST_DRAWN = 16  # heads by offset, those that look most at the previous token first
+MOST_DRAWN = 16  # heads drawn by offset, strongest previous-token heads first
 
 
 def figures(measured: Measurements[HeadsMetrics]) -> list[Figure]:

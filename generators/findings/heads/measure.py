@@ -22,7 +22,7 @@ Positions = Literal["as they are", "in groups", "removed"]
 POSITIONS: tuple[Positions, ...] = ("as they are", "in groups", "removed")
 REACH = 16  # offsets on either side
 PASSES = 7
-PERMUTATIONS = 999  # of heads, for the correlation that chance gives
+PERMUTATIONS = 999  # permutations of heads for the null correlation
 
 
 class HeadRow(TypedDict):

@@ -11,16 +11,16 @@ from generators.maths import curve, surrogates, turning
 
 SEED = 20230714
 DRAWS = 100
-WINDOWS = 20  # into which the curve is cut to see how fast it turns
-MOST_CHANNELS = 40  # whose waves are looked at
-PERIODS = 120  # that are tried for each channel
+WINDOWS = 20  # windows along the curve for measuring its turn rate
+MOST_CHANNELS = 40  # channels tested for their wave shape
+PERIODS = 120  # periods tried per channel
 LEAST_CYCLES, MOST_CYCLES = 0.5, 12.0
-ROWS_PER_CYCLE = 16  # at least: the third harmonic of faster waves is hardly sampled
+ROWS_PER_CYCLE = 16  # minimum: faster waves hardly sample their third harmonic
 TRIANGLE = 1 / 9  # third harmonic of a triangle wave over its first
 SQUARE_ROOT_OF_ROUNDING = 1e-8
 BLOCK = 512
-MOST_COMPARED = 1024  # rows whose cosines are rebuilt, evenly spaced
-MOST_ASKED = 8192  # rows whose nearest other row is looked for
+MOST_COMPARED = 1024  # evenly spaced rows used to rebuild cosines
+MOST_ASKED = 8192  # rows searched for their nearest other row
 
 
 class StartSpeed(TypedDict):
@@ -94,7 +94,7 @@ def along(
     return found, speeds | harmonics
 
 
-# How fast it turns
+# Turn rate
 
 
 def turn_rates(points: Float[Array, "rows 2"], window: int) -> Float[Array, " windows"]:
@@ -134,7 +134,7 @@ def _in_plane(rows: Float[Array, "rows d"]) -> Float[Array, "rows 2"] | None:
     return scores.values @ planes[0].axes if planes else None
 
 
-# How well rows are told apart
+# Distances between rows
 
 
 def nearest_rows(
@@ -195,7 +195,7 @@ def cosine_rebuilt(rows: Float[Array, "n d"]) -> float | None:
     return 1 - float(np.sum((whole - three_only) ** 2)) / spread if spread else None
 
 
-# Which shape its waves have
+# Wave shape
 
 
 def wave_shape(rows: Float[Array, "n d"]) -> tuple[WaveShape | None, dict[str, Array]]:

@@ -18,9 +18,9 @@ from generators.maths.curve_statistics import TOP_ENERGY, Name
 from generators.maths.resampling import NullSummary
 
 SEED = 20230714
-FURTHER_DRAWS = 100  # of what judges nothing, and of Gaussian rows, which hardly differ
-LONG = 16_384  # positions; of longer curves, which take as much more time, fewer are drawn
-FEWEST = 99  # draws that have a 99th percentile
+FURTHER_DRAWS = 100  # draws of reference nulls, and of Gaussian rows, which hardly differ
+LONG = 16_384  # positions; longer curves take more time, so fewer are drawn
+FEWEST = 99  # draws needed for a 99th percentile
 HALF = 0.5  # correlation at the distance that is a curve's memory
 IN_WORDS: dict[Null, str] = {
     "smooth": "featureless curves as smooth as P",
@@ -32,7 +32,7 @@ IN_WORDS: dict[Null, str] = {
     "other positions": "other positions",
 }
 LASTING, IN_WORDS_LASTING = "own memory", "featureless curves as slow to forget as P in channels as loud as its own"
-ByNull = dict[str, StoredChance]  # null -> what it gives; empty where P is too short for the number
+ByNull = dict[str, StoredChance]  # null -> its distribution; empty where P is too short for the number
 
 
 class HelixChances(TypedDict):

@@ -15,16 +15,16 @@ THREE, THREE_PARTLY = 0.90, 0.70  # share of variance
 FEWEST_TURNS = 1.0
 STEADY = 1 / 3  # net angle over summed steps: two steps on for each one back; rows in any order have 1 / sqrt(n)
 FRAYED = 0.02  # share of variance
-SMOOTH = 0.5  # correlation of neighbours, below which rows are no curve that a start could lie off
+SMOOTH = 0.5  # correlation of neighbors below which rows form no curve
 EVEN, EVEN_PARTLY = 0.05, 0.10  # std/mean
-ALL = 1 - 1e-6  # of the variance
+ALL = 1 - 1e-6  # share of the variance
 EXACTLY_EVEN = 1e-5  # std/mean; norms that differ by rounding only
-ROUNDED_EVEN = 1e-3  # the same of a table of sines that is kept in 16 bits
-GAIN, GAIN_PARTLY = 0.5, 0.25  # over predicting no movement
+ROUNDED_EVEN = 1e-3  # std/mean; the same for a table of sines stored in 16 bits
+GAIN, GAIN_PARTLY = 0.5, 0.25  # gain over predicting no movement
 EXACT_GAIN = 1.0
-NOTHING = 0.005  # it would be shown as 0.00
+NOTHING = 0.005  # smaller values would be shown as 0.00
 LOW_RANK, LOW_RANK_PARTLY = 0.99, 0.95  # share of energy
-LOW_RANK_FACTOR = 1.5  # times the energy that Gaussian rows have
+LOW_RANK_FACTOR = 1.5  # multiple of the energy of Gaussian rows
 
 
 def _three_components(measured: Measurements[HelixMetrics]) -> Tested:

@@ -10,7 +10,7 @@ from generators.findings.measured import Measurements
 from generators.maths.curve import principal_scores
 from generators.maths.surrogates import smooth_curve
 
-SEED = 0  # of the curve that chance is shown by
+SEED = 0  # seed of the random curve shown for comparison
 
 
 def positions(found: Measurements[HelixMetrics], count: int | None) -> Iterator[Fact]:

@@ -13,7 +13,7 @@ from generators.findings.helix.claims import winding_planes, winds
 from generators.findings.helix.measure import LATE, HelixMetrics, StoredLookBack
 from generators.findings.measured import Measurements
 
-FIRST_POSITIONS = 30  # drawn once more, large
+FIRST_POSITIONS = 30  # positions drawn again, enlarged
 
 
 def figures(measured: Measurements[HelixMetrics]) -> list[Figure]:

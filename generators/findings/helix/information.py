@@ -5,13 +5,13 @@ from jaxtyping import Float
 from numpy import ndarray as Array
 from typing_extensions import TypedDict
 
-GROUPS = 16  # of like values; 4 bits tell them apart
-BLOCK = 16  # neighbouring positions that count as one
+GROUPS = 16  # groups of similar values (4 bits)
+BLOCK = 16  # neighboring positions treated as one
 SHUFFLES = 100
 SEED = 20230715
 FEWEST_IN_GROUP = 4
-ROUNDING = 1e-6  # of the largest value; that of float32 has grown by a few sums
-A_LITTLE = 1e-6  # radians: rounding must not take the first row to the end of the circle
+ROUNDING = 1e-6  # relative to the largest value: float32 rounding after a few sums
+A_LITTLE = 1e-6  # radians: keeps rounding from moving the first row to the end of the circle
 
 
 class Information(TypedDict):

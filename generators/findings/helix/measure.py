@@ -22,7 +22,7 @@ SEED = 20230714
 PERMUTATIONS = 8
 FIRST_STEPS = slice(1, 10)  # between positions 1 and 10
 COSINE_PIXELS = 256
-SAMPLED_TOKENS = 2000  # drawn among the positions
+SAMPLED_TOKENS = 2000  # tokens drawn among the positions
 PLANES_DRAWN = 2
 
 
@@ -43,7 +43,7 @@ class StoredWave(TypedDict):
 
     cycles: int  # per context
     period_tokens: float
-    share: float  # of the component's spectral power within two bins of the peak
+    share: float  # share of the component's spectral power within two bins of the peak
 
 
 class StoredPlane(TypedDict):
@@ -69,9 +69,9 @@ class StoredLookBack(TypedDict):
     r2_affine: float
     r2_translation: float
     r2_identity: float
-    gain: float  # of the rotation over predicting no movement
+    gain: float  # gain of the rotation over predicting no movement
     translation_gain: float
-    tokens_per_turn: list[float]  # of the rotation's planes, fastest first
+    tokens_per_turn: list[float]  # per plane of the rotation, fastest first
 
 
 class Spacing(TypedDict):
@@ -343,7 +343,7 @@ def _tables(metrics: HelixMetrics) -> dict[str, Table]:
         {"rows": "late", "explained_variance_3d": ranges["late"]},
         {"rows": "early", "explained_variance_3d": ranges["early"]},
     ]
-    ratios = metrics["explained_variance_ratio"]  # of more components than have waves
+    ratios = metrics["explained_variance_ratio"]  # has more components than the waves
     wave_rows: list[WaveRow] = [
         {"component": rank, "explained_variance_ratio": ratio, **wave}
         for rank, (wave, ratio) in enumerate(zip(metrics["waves"], ratios, strict=False), start=1)

@@ -125,6 +125,6 @@ CONTROLS = Controls(
             "permuted rows of a trained P": "Four rows stand apart; in 4 of 256 orders one of them is first."
         },
     },
-    about=(P,),  # tokens are placed among the positions, and nothing is claimed of them
+    about=(P,),  # nothing is claimed about the tokens drawn among positions
     foregone=foregone,
 )

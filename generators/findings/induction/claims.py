@@ -7,10 +7,10 @@ from generators.findings.judging import Rule, Tested, Untested
 from generators.findings.measured import Measurements
 from generators.findings.nulls import chance
 
-COPIES = {"holds": 0.1, "partly": 0.05}  # of attention
-NEEDED = {"holds": 0.5, "partly": 0.25}  # of the benefit
-FED = {"holds": 0.5, "partly": 0.25}  # of the copying head's attention
-PREVIOUS = 0.15  # attention that a previous-token head gives the previous token at least
+COPIES = {"holds": 0.1, "partly": 0.05}  # share of attention
+NEEDED = {"holds": 0.5, "partly": 0.25}  # share of the benefit
+FED = {"holds": 0.5, "partly": 0.25}  # share of the copying head's attention
+PREVIOUS = 0.15  # smallest attention of a previous-token head to the previous token
 FEWEST_ERRORS = 3
 
 

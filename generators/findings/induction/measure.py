@@ -15,16 +15,16 @@ from generators.findings.running import SEED, WindowMean, mean_over_windows, rat
 
 # The draw: sequences of tokens that occur in the text, each as likely as any other, half a window long, seen twice.
 SEQUENCES = 32
-FEW_SEQUENCES = 8  # on which heads are silenced one at a time
+FEW_SEQUENCES = 8  # sequences for silencing single heads
 LONGEST = 256
-NEAREST = 16  # tokens back; nearer distances are what heads by distance look at
-APART = 4  # of the distances of the null from those of copying
-FEWEST_SEQUENCES = 2  # on which sets of heads are
+NEAREST = 16  # tokens back; closer ones are where heads look by distance alone
+APART = 4  # smallest gap between the null's distances and those of copying
+FEWEST_SEQUENCES = 2  # minimum sequences for silencing sets of heads
 SILENCED = 24  # heads at most, those that look most at the previous token first
-SETS = 99  # of other heads
+SETS = 99  # random sets of other heads
 PASSES = 3 * SEQUENCES + 2 * SILENCED * FEW_SEQUENCES + SETS * FEWEST_SEQUENCES
 FEWEST_DISTANCES = 99
-SHORTEST = 24  # tokens of a half
+SHORTEST = 24  # tokens per half
 
 
 class InductionHeadRow(TypedDict):

@@ -9,8 +9,8 @@ from generators.findings.outliers.clump import FEWEST_MEMBERS
 from generators.findings.outliers.measure import OutliersMetrics
 from generators.findings.outliers.members import ClumpMetrics
 
-FEWEST_KNOWN = 10  # tokens known to be unused, from which on they decide what the cluster is
-MOST_OF_THEM = 0.5  # that the cluster must hold
+FEWEST_KNOWN = 10  # known unused tokens needed to decide what the cluster is
+MOST_OF_THEM = 0.5  # share of them the cluster must hold
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Known:
     tokens: int
     in_clump: int
     how: str
-    most_often: int | None = None  # how often any token of the cluster occurs, where that was counted
+    most_often: int | None = None  # largest count of any token in the cluster, if counted
 
     @property
     def among(self) -> bool:

@@ -15,7 +15,7 @@ from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.token_cells import TokenCells, cells
 
 EXTREMES = 20  # tokens listed at either end
-NAMED = 5  # of them in a sentence
+NAMED = 5  # tokens named in a sentence
 # Tokens of GPT-2 that the sources name: absorbing others, among the longest, in the clump, or all of these.
 BY_NAME = re.compile(rb" ?(BuyableInstoreAndOnline|natureconservancy|conservancy|(\xc3\x83\xc3\x82)+)")
 

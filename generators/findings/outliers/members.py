@@ -16,9 +16,11 @@ from generators.findings.token_cells import TokenCells, cells, names
 from generators.maths.neighbours import nearest_distance
 from generators.maths.spectra import pca, right_singular_vectors, subspace_size
 
-UNUSED = re.compile(rb"\[unused\d+\]|<\|?(unused|reserved)[^<>]*>|madeupword\d+")  # what vocabularies call them
-AROUND = 400  # members, and as many tokens nearest to them, drawn around the clump
-LABELLED = 40  # tokens of either kind that may be labelled there
+UNUSED = re.compile(
+    rb"\[unused\d+\]|<\|?(unused|reserved)[^<>]*>|madeupword\d+"
+)  # names of unused tokens in vocabularies
+AROUND = 400  # members drawn, and as many of the nearest other tokens
+LABELLED = 40  # labeled tokens of each kind
 
 
 class NamedUnused(TypedDict):

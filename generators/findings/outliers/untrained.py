@@ -17,10 +17,10 @@ from generators.findings.outliers.clump import Clump
 from generators.findings.outliers.tokens import OutlierTokens
 from generators.findings.token_cells import TokenCells, cells
 
-CANDIDATE_SHARE = 0.02  # of the vocabulary: how many tokens count as candidates for under-trained ones
-MOST_CANDIDATES = 200  # of them in the table
-CONTAINING = 5  # longer tokens named for each
-APART = ("byte", "special", "unassigned")  # groups of candidates that are counted and not listed
+CANDIDATE_SHARE = 0.02  # share of the vocabulary that counts as candidates for under-trained tokens
+MOST_CANDIDATES = 200  # candidates in the table
+CONTAINING = 5  # longer tokens named per candidate
+APART = ("byte", "special", "unassigned")  # candidate groups counted but not listed
 
 
 class KnownUnused(TypedDict):

@@ -7,10 +7,10 @@ from generators.findings.nulls import chance, drawn
 from generators.findings.position_line.costs import FEWEST_OTHERS
 from generators.findings.position_line.measure import LineRow, PositionLineMetrics
 
-STRAIGHT = {"holds": 0.8, "partly": 0.6}  # of the curve's variance in its first component
-CORRELATION = {"holds": 0.95, "partly": 0.9}  # of that component with the position
-CARRIED = {"holds": 0.5, "partly": 0.25}  # of the curve's variance in one channel
-RELIABLE = 0.9  # correlation of the curve from one half of the text with that from the other; below, noise shapes it
+STRAIGHT = {"holds": 0.8, "partly": 0.6}  # share of the curve's variance in its first component
+CORRELATION = {"holds": 0.95, "partly": 0.9}  # correlation of that component with the position
+CARRIED = {"holds": 0.5, "partly": 0.25}  # share of the curve's variance in one channel
+RELIABLE = 0.9  # correlation of the curves from both halves of the text; lower values mean noise
 
 
 def middle_of(metrics: PositionLineMetrics) -> LineRow:

@@ -13,11 +13,11 @@ from generators.findings.running import FOLDS
 class PositionSums:
     """What is stored of the hidden states (windows, n, d) of one stage."""
 
-    folds: Int[Array, " windows"]  # of each window (`folds_of`)
+    folds: Int[Array, " windows"]  # fold of each window (`folds_of`)
     n: int
     d: int
-    sums: Float[Array, "folds n d"] = field(init=False)  # over the windows of a fold
-    squares: Float[Array, " d"] = field(init=False)  # over windows and positions, without position 0
+    sums: Float[Array, "folds n d"] = field(init=False)  # summed over the windows of a fold
+    squares: Float[Array, " d"] = field(init=False)  # summed over windows and positions, without position 0
 
     def __post_init__(self) -> None:
         self.sums = np.zeros((FOLDS, self.n, self.d), np.float32)

@@ -6,12 +6,12 @@ from generators.findings.measured import Chance, Measurements
 from generators.findings.nulls import chance, pair
 from generators.findings.position_reading.measure import HeadReading, PositionReadingMetrics
 
-FEWEST_HEADS = 3  # from which one can stand out from the median
-STRONG = 5.0  # times the median head, from which a head reads positions strongly
-TIMES_CHANCE = 2.0  # that the strongest head must reach, where that asks for more
-OF_REST = 0.5  # of the way from chance to 1
+FEWEST_HEADS = 3  # heads needed for one to stand out from the median
+STRONG = 5.0  # multiple of the median head from which a head reads positions strongly
+TIMES_CHANCE = 2.0  # multiple of chance that the strongest head must also reach
+OF_REST = 0.5  # fraction of the way from chance to 1
 TURNED = 0.67
-ALL_OF_P = 0.99  # share of P's variance in the plane, from which any reading lies in it
+ALL_OF_P = 0.99  # share of P's variance in the plane above which any reading lies in it
 MOST_NAMED = 4
 
 

@@ -10,7 +10,7 @@ from generators.findings.measured import Measurements
 from generators.findings.position_reading.claims import needed_strength
 from generators.findings.position_reading.measure import PositionReadingMetrics
 
-DRAWN = 4  # heads whose scores are drawn
+DRAWN = 4  # heads with their scores drawn
 
 
 def figures(measured: Measurements[PositionReadingMetrics]) -> list[Figure]:

@@ -13,7 +13,7 @@ from numpy import ndarray as Array
 from generators.maths import turning
 from generators.maths.rotations import frames
 
-LEAST_TURNS = 0.6  # in the main plane, from which a curve has a direction of travel: a parabola makes half a turn
+LEAST_TURNS = 0.6  # turns in the main plane that give a curve a direction: a parabola makes half a turn
 Forms = Float[Array, "*draws heads k k"]
 
 

@@ -14,7 +14,7 @@ from generators.maths.ranks import spearman
 
 DRAWS = 1000  # permutations of buckets
 SEED = 20200106
-OUTSIDE = (0.01, 0.99)  # of what permuted buckets give: a head beyond them prefers near or far
+OUTSIDE = (0.01, 0.99)  # quantiles over permuted buckets; a head beyond them prefers near or far
 Preference = Literal["near", "far", "neither"]
 
 BiasHead = TypedDict(

@@ -11,9 +11,9 @@ from generators.findings.measured import Measurements
 from generators.findings.position_scheme.biases import Biases
 from generators.findings.position_scheme.measure import PositionSchemeMetrics, Rotation, Slopes
 
-SEEN_BEYOND_HALF = 6  # half-distances of the furthest-reaching head that are drawn
-MOST_NAMED_HEADS = 32  # rows that bear their number
-MOST_SATURATED = 0.99  # of biases, from which on colours are full
+SEEN_BEYOND_HALF = 6  # half-distances of the furthest-reaching head to draw
+MOST_NAMED_HEADS = 32  # numbered rows
+MOST_SATURATED = 0.99  # quantile of biases at which colors saturate
 NAMED_OFFSETS = (0, 1, 2, 4, 8, 16, 32)
 
 
@@ -45,7 +45,7 @@ def draw_rotations(metrics: PositionSchemeMetrics, arrays: dict[str, Array]) -> 
         limits[metrics["n_ctx"]] = "context"
     for tokens, what in limits.items():
         ax.axhline(tokens, ls="--" if what == "context" else ":", lw=1, color=style.INK)
-        side = "left" if what == "context" else "right"  # where fewer marks are
+        side = "left" if what == "context" else "right"  # the side with fewer marks
         end = (0.02 if side == "left" else 0.98, tokens)
         ax.annotate(
             f"{what}: {tokens:,} tokens",

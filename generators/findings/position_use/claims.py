@@ -7,9 +7,9 @@ from generators.findings.position_use.measure import Damage, PositionUseMetrics
 from generators.findings.position_use.variants import CLAIM_COMPONENTS, CLAIM_PERCENT, CLAIM_WIDTH, Kind
 from generators.findings.running import GROUP
 
-# Standard errors that removing positions must cost before shares of that cost mean anything.
+# Standard errors that removing positions must cost for shares of that cost to be meaningful.
 FEWEST_ERRORS = 3
-LEAST = 0.01  # nats, or 1 - cosine, that it must cost as well: shares of less are shares of nothing
+LEAST = 0.01  # smallest cost in nats, or 1 - cosine, for shares of it to be meaningful
 
 
 def damage_of(metrics: PositionUseMetrics, kind: Kind, amount: float | None) -> Damage | None:

@@ -21,7 +21,7 @@ PANELS: tuple[tuple[Kind, str, str], ...] = (
 )
 CURVES = {"groups": f"in groups of {DRAWN_GROUP}", "smoothed": f"smoothed by {DRAWN_WIDTH}"}
 DAMAGE = "share of the cost of removing all but the first"
-LINEAR_UP_TO = 0.01  # below it the axis of damage is linear, so that 0 and less can stand on it
+LINEAR_UP_TO = 0.01  # the damage axis is linear below this, so it can show 0 and negative values
 
 
 def figures(measured: Measurements[PositionUseMetrics]) -> list[Figure]:

@@ -23,8 +23,8 @@ from generators.findings.running import (
 )
 from generators.maths.curve import grouped, rows_apart
 
-PASSES = 30  # over all windows, about
-DRAWN_GROUP, DRAWN_WIDTH = 10, 4  # of the curves that are drawn
+PASSES = 30  # approximate passes over all windows
+DRAWN_GROUP, DRAWN_WIDTH = 10, 4  # group size and smoothing width of the curves drawn
 
 # Of models that rotate, these are GPT-J and CodeGen: no module of their own turns position ids into rotations.
 WITHIN = "This model rotates queries and keys within its attention layers, where positions can't be replaced."

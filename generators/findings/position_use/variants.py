@@ -23,13 +23,13 @@ Kind = Literal[
     "random directions",
     "random channels",
 ]
-FIRST = (0,)  # the row that stays, in no group's mean
-GROUPS = (2, 5, 10, 20, 50, 100)  # positions
+FIRST = (0,)  # row left as it is, in no group's mean
+GROUPS = (2, 5, 10, 20, 50, 100)  # positions per group
 WIDTHS = (1, 2, 4, 8, 16)  # standard deviations of a Gaussian, in positions
 COMPONENTS = (1, 2, 3, 5, 10, 30)
-PERCENTS = (10, 25, 50)  # of the channels
+PERCENTS = (10, 25, 50)  # percent of the channels
 WEAKEST = 50
-# What chance gives is taken where the claims are made.
+# Nulls are drawn only for the settings that claims use.
 CLAIM_WIDTH, CLAIM_COMPONENTS, CLAIM_PERCENT = 1, 3, 50
 SEED = 20230411
 

@@ -8,8 +8,8 @@ THIRD = 1 / 3
 PARTLY = 0.2
 RARE = 0.01  # share of channels that rank as high
 FEWEST_CHANNELS = 100
-GAIN = 2.0  # times the median gain, from which on ln2 singles a channel out
-CORRELATION = 0.3  # |rank correlation| with log-frequency, from which on a channel is one of frequency
+GAIN = 2.0  # multiple of the median gain from which ln2 singles a channel out
+CORRELATION = 0.3  # |rank correlation| with log-frequency that makes a frequency channel
 NOT_ALIKE = f"At no layer do hidden states have a mean cosine of {ALIKE:g}."
 
 

@@ -11,10 +11,10 @@ from generators.maths.channels import consistent_channel
 from generators.maths.ranks import spearman
 
 WINDOWS = 128
-PLACES = 24  # of every window, drawn with a seed
+PLACES = 24  # seeded random positions per window
 REMOVED = (1, 3, 5)  # channels, those with the largest shares first
 SHOWN = 8  # channels by layer, in the table and the figure
-ALIKE = 0.03  # mean cosine from which on shares of it say something
+ALIKE = 0.03  # smallest mean cosine for which shares are meaningful
 
 
 class RogueRow(TypedDict):
@@ -76,7 +76,7 @@ def measure(inputs: Inputs) -> Measurements[RogueMetrics]:
     run = model_of(inputs)
     windows = run.windows(WINDOWS, SEED)
     first, last = windows.inner
-    first = max(first, 1)  # the first token's state is another matter
+    first = max(first, 1)  # the first token's state is an exception
     count, places = len(windows.ids), min(PLACES, last - first)
     rng = np.random.default_rng(SEED)
     chosen = np.stack([first + rng.permutation(last - first)[:places] for _ in range(count)])

@@ -4,9 +4,9 @@ from generators.findings.measured import Measurements, StoredChance
 from generators.findings.nulls import chance
 from generators.findings.rotary_use.measure import RotaryUseMetrics, TurningRow, Which, three_quarters
 
-IDLE = 0.01  # of the cost of stopping all pairs
+IDLE = 0.01  # share of the cost of stopping all pairs
 MOSTLY = {"holds": 0.1, "partly": 0.25}
-FEWEST_ERRORS = 3  # standard errors that stopping all pairs must cost before shares of it mean anything
+FEWEST_ERRORS = 3  # standard errors that stopping all pairs must cost for shares to be meaningful
 FEW_HEADS = 6
 
 

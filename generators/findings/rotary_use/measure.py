@@ -26,14 +26,14 @@ from generators.maths.resampling import interval, resample_items, spearman_of
 
 Which = Literal["fastest", "slowest", "random"]
 WINDOWS = 32
-FEW_WINDOWS = 4  # for random pairs, whose costs are compared with one another
-STEPS = 8  # of the number of pairs
-SETS, CLAIM_SETS = 5, 199  # random sets of each size, and of the sizes that claims are about
-FEWEST_SETS = 400  # that differ; of fewer, most would be drawn
+FEW_WINDOWS = 4  # windows for random pairs, compared only with one another
+STEPS = 8  # steps in the number of pairs
+SETS, CLAIM_SETS = 5, 199  # random sets per size; per size that a claim uses
+FEWEST_SETS = 400  # distinct sets needed; with fewer, most would be drawn
 RANDOM_PASSES = (2 * CLAIM_SETS + 6 * SETS) * FEW_WINDOWS
 PASSES = 18 * WINDOWS + RANDOM_PASSES
-PERMUTATIONS = 999  # of heads within their layers
-OUTLIER = 3.0  # times the median length of a head's pairs
+PERMUTATIONS = 999  # permutations of heads within their layers
+OUTLIER = 3.0  # multiple of the median length of a head's pairs
 
 
 class TurningRow(TypedDict):

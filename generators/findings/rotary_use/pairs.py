@@ -13,7 +13,7 @@ from generators.findings.positional import queries_and_keys, scoring
 from generators.maths.kernels import attention
 
 REACH = 64  # offsets
-CLOSE = 0.01  # mean |difference| in attention of a query up to which queries and keys are those of the model
+CLOSE = 0.01  # largest mean |difference| in a query's attention for a match with the model
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from generators.findings.measured import Chance, Measurements
 from generators.findings.nulls import chance
 from generators.findings.stream.measure import StageRow, StreamMetrics
 
-RELIABLE = 0.9  # correlation of the curve from one half of the windows with that from the other
+RELIABLE = 0.9  # correlation of the curves from both halves of the windows
 SHARE = {"holds": 0.05, "partly": 0.02}
 # Share of the variance of a long random walk in many channels in its first three components, 6 / (pi k)^2 each.
 WALK = float(sum(6 / (np.pi * k) ** 2 for k in (1, 2, 3)))
-MARGIN = 0.2  # of the distance of a limit from its median: from 199 draws, it can be off by as much
-FEW_ONES = 0.25  # of what a typical direction has
+MARGIN = 0.2  # relative error of (limit - median) from 199 draws
+FEW_ONES = 0.25  # share of what a typical direction has
 NEEDS = {"holds": 2.0, "partly": 1.5}
 LOW = {"holds": 0.9, "partly": round(WALK, 2)}
 

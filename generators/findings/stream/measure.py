@@ -19,9 +19,9 @@ from generators.maths.turning import look_back, offsets, planes, winding
 
 WINDOWS = 256
 COMPONENTS = 8
-LOOK_BACK = 10  # tokens
+LOOK_BACK = 10  # tokens back
 MLP_WINDOWS = 64
-ROTATIONS = 199  # of one side, for the incoherence that chance gives
+ROTATIONS = 199  # rotations of one side, for the null of the incoherence
 
 
 class StageRow(TypedDict):

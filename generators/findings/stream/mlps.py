@@ -11,8 +11,8 @@ from generators.base.runs import Run, Windows
 from generators.findings.running import FOLDS, folds_of
 from generators.maths.resampling import jackknife
 
-TOKENS = 256  # the most frequent ones of the text
-FEWEST = 16  # times that a token is to occur
+TOKENS = 256  # most frequent tokens of the text
+FEWEST = 16  # minimum occurrences of a token
 
 
 class MlpRow(TypedDict):
@@ -30,7 +30,7 @@ class MlpRow(TypedDict):
 
 @dataclass(frozen=True)
 class _Occurrences:
-    which: Int[Array, "windows n"]  # index of the token, -1 elsewhere
+    which: Int[Array, "windows n"]  # token index, -1 elsewhere
     counts: Float[Array, "folds n tokens"]
     folds: Int[Array, " windows"]
 

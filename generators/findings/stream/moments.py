@@ -8,17 +8,17 @@ from numpy import ndarray as Array
 
 from generators.findings.running import FOLDS
 
-RIDGE = 1e-3  # of the mean variance of a channel
+RIDGE = 1e-3  # relative to the mean variance of a channel
 
 
 @dataclass(kw_only=True)
 class Moments:
     """What is stored of the hidden states (windows, n, d) of one stage."""
 
-    folds: Int[Array, " windows"]  # of each window (`folds_of`)
+    folds: Int[Array, " windows"]  # fold of each window (`folds_of`)
     n: int
     d: int
-    sums: Float[Array, "folds n d"] = field(init=False)  # over the windows of a fold
+    sums: Float[Array, "folds n d"] = field(init=False)  # summed over the windows of a fold
     squares: Float[Array, " folds"] = field(init=False)
     grams: Float[Array, "folds d d"] = field(init=False)
     contexts: Float[Array, "windows d"] = field(init=False)  # means over positions

@@ -14,7 +14,7 @@ from generators.findings.running import (
 )
 
 WINDOWS = 4
-SHIFTS = 9  # in random directions
+SHIFTS = 9  # shifts in random directions
 
 
 class MeanRemoved(TypedDict):

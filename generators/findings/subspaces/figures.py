@@ -10,8 +10,8 @@ from generators.findings.contract import Figure
 from generators.findings.measured import Measurements
 from generators.findings.subspaces.measure import SubspacesMetrics
 
-LARGEST_LOG_RATIO = 1.0  # of squared overlap to chance, beyond which the heatmap's colours saturate
-FAINTEST = 1e-7  # of the largest singular value, below which one is rounding and not drawn
+LARGEST_LOG_RATIO = 1.0  # log ratio of squared overlap to chance at which the heatmap's colors saturate
+FAINTEST = 1e-7  # relative to the largest singular value; smaller ones are rounding and not drawn
 
 
 def figures(measured: Measurements[SubspacesMetrics]) -> list[Figure]:

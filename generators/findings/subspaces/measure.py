@@ -14,12 +14,12 @@ from generators.maths.resampling import block_weights, ratio_of, resample_items
 from generators.maths.rotations import rivalries, shares_in_subspace
 from generators.maths.spectra import block_means, gram, squared_overlaps, subspace_size, svd
 
-PARTS = 10  # of E's directions: the head and the tail are one each
+PARTS = 10  # equal parts of E's directions; head and tail are one part each
 HEATMAP_PIXELS = 128
-BLUR = 1.0  # pixels of the heatmap
+BLUR = 1.0  # heatmap pixels
 SEED = 20240820
 SIDES = (("positions", "tokens"), ("tokens", "positions"))
-NOTHING = 1e-12  # of the tokens' energy, below which their variance is rounding
+NOTHING = 1e-12  # share of the tokens' energy below which their variance is rounding
 
 
 class EnergyShare(TypedDict):

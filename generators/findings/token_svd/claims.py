@@ -6,7 +6,7 @@ from generators.findings.token_svd.measure import TokenSvdMetrics
 
 FIRST = 0.95
 APART = 0.9
-LONG = 10  # times the mean variance in a direction: how much energy a mean that counts has at least
+LONG = 10  # smallest energy of a mean that counts, in mean variances per direction
 
 
 def _first_is_mean(measured: Measurements[TokenSvdMetrics]) -> Tested:

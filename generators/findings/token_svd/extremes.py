@@ -11,9 +11,9 @@ from typing_extensions import TypedDict
 
 from generators.findings.nulls import DRAWS
 
-SHARE = 0.01  # of the tokens at either end
+SHARE = 0.01  # share of tokens at either end
 FEWEST = 20
-RANGE = (0.005, 0.995)  # of the draws: both sides count
+RANGE = (0.005, 0.995)  # quantiles of the draws (two-sided)
 
 
 class ExtremeProjection(TypedDict):

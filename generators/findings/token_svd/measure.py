@@ -28,11 +28,11 @@ from generators.maths.resampling import first_direction_cosine_of, resample_item
 from generators.maths.rotations import accidental_mean_cosines, turned_mean_cosines
 from generators.maths.spectra import gram
 
-SINGULAR_VALUES = 10  # that are stored
+SINGULAR_VALUES = 10  # number stored
 RESAMPLED_IN = 8  # leading directions in which the first of a resampling is sought
 SAMPLE = 6000  # tokens drawn in figures
 SEED = 20211201
-NOTHING = 1e-12  # of the energy, below which what varies is rounding
+NOTHING = 1e-12  # share of the energy below which variation is rounding
 
 
 class TokenSvdChances(TypedDict):

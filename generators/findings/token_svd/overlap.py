@@ -10,10 +10,10 @@ from generators.maths.ranks import areas_under_curve, unit_ranks
 from generators.maths.rotations import frames
 from generators.maths.spectra import right_singular_vectors, subspace_size
 
-COMPARED = 5000  # tokens, spread over the ids, on which turned positions are tried
+COMPARED = 5000  # tokens, spread over the ids, used for turned positions
 TURNS = 100
-OVERLAPPING = 0.1  # of the tokens: those whose share of energy in P's directions is largest
-RANGE = (0.005, 0.5, 0.995)  # of what turned positions give: both sides count
+OVERLAPPING = 0.1  # share of tokens with the largest share of energy in P's directions
+RANGE = (0.005, 0.5, 0.995)  # quantiles over turned positions (two-sided)
 
 
 class ComparedWithTurned(TypedDict):

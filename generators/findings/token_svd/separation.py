@@ -14,11 +14,11 @@ from generators.maths.resampling import auc_of, resample_items
 
 Kinds = Int8[Array, " V"]
 
-MARKED, UNMARKED, LEFT_OUT = 1, 0, -1  # with the space marker, without, special or not known
+MARKED, UNMARKED, LEFT_OUT = 1, 0, -1  # with the space marker; without it; special or unknown
 BLOCK = 4096  # rows brought to float64 at once
-RIDGE = 1e-6  # of the mean variance, so that a direction without spread can't blow up
-FEWEST = 20  # tokens of either kind
-COMPARED = 5000  # tokens, spread over the ids, on which other planes are tried
+RIDGE = 1e-6  # relative to the mean variance; keeps directions without spread finite
+FEWEST = 20  # tokens of each kind
+COMPARED = 5000  # tokens, spread over the ids, used for random planes
 OTHER_PLANES = "planes of tokens turned at random"
 
 

@@ -15,8 +15,8 @@ from generators.findings.undertrained.prompts import FREQUENT, repeated
 from generators.maths.blocks import norms
 from generators.maths.resampling import auc_of, interval, resample_items
 
-PERCENTILE = 5  # of the controls' largest probabilities
-PASSES = 4  # over all windows; prompts take as long as three
+PERCENTILE = 5  # percentile of the controls' largest probabilities
+PASSES = 4  # passes over all windows; prompts count as three
 SPEAKABLE = 0.01  # largest probability below which Land and Bartolo count a token as under-trained
 OTHERS = 200  # tokens drawn with a seed
 LEFT_OUT = ("special", "unassigned")  # groups of tokens that no text holds
@@ -107,7 +107,7 @@ def measure(inputs: Inputs) -> Measurements[UndertrainedMetrics]:
     tokens = OutlierTokens(E, norms(E), inputs.vocabulary)
     crowd = crowding(E)
     indicator = untrained.indicator(tokens, find_clump(E, crowd), inputs.architecture.tied)
-    if indicator is None:  # without a clump, the shortest tokens are the next best guess
+    if indicator is None:  # without a clump, use the shortest tokens instead
         indicator = untrained.Indicator("norm of the input embedding", tokens.norms)
     best = inputs.frequencies[0] if inputs.frequencies else None
     counts = None if best is None else best.training_counts

@@ -6,10 +6,10 @@ from numpy import ndarray as Array
 
 from generators.base.runs import Run
 
-# The text before a token, between it and its repetition, and after that.
+# Text before a token, between it and its repetition, and after that.
 TEMPLATES = (("Input: ", "\nOutput: ", "\n"), ("Say ", ", please. ", "\n"), ('"', '" is the same as "', '"\n'))
-EXAMPLES = 4  # frequent tokens that each prompt repeats first; fewer where a model has too few positions for them
-FREQUENT = 40  # frequent tokens by which it is seen whether the model can repeat at all
+EXAMPLES = 4  # repeated tokens at the start of each prompt; fewer in models with a short context
+FREQUENT = 40  # frequent tokens used to test whether the model can repeat at all
 
 
 def repeated(

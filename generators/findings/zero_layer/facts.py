@@ -15,7 +15,7 @@ from generators.findings.facts import (
 from generators.findings.measured import Measurements
 from generators.findings.zero_layer.measure import ExceptionRow, HubRow, ZeroLayerMetrics
 
-NAMED = 5  # tokens that others return, those of most, that are listed by name
+NAMED = 5  # most-returned tokens, listed by name
 SAMPLES = ("ids", "norm", "token_name"), ("best", "best_norm", "best_name")
 
 

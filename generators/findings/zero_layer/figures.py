@@ -15,8 +15,8 @@ from generators.findings.measured import Measurements
 from generators.findings.zero_layer.measure import GROUPS, ZeroLayerMetrics
 from generators.findings.zero_layer.variants import YieldVariant
 
-MOST_PAIRS = 32  # in the picture of pairs
-PLAIN_GROUPS = ("leading space", "byte or unprintable")  # too many and too dull to be drawn pair by pair
+MOST_PAIRS = 32  # pairs drawn
+PLAIN_GROUPS = ("leading space", "byte or unprintable")  # too many and too uniform to draw pair by pair
 
 
 def figures(measured: Measurements[ZeroLayerMetrics]) -> list[Figure]:

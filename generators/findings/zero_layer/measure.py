@@ -18,12 +18,12 @@ from generators.maths.neighbours import best_match
 # What a vocabulary says of two tokens that differ; the array `group` counts in this order.
 GROUPS = ("leading space", "byte or unprintable", "plural", "case", "digits", "other")
 BASELINE_TOKENS = 2048
-VARIANT_TOKENS = 1024  # that are asked with the final norm and at positions, of all tokens
-MOST_ROWS = 10_000  # exceptions in the table; an untied model can have as many as it has tokens
+VARIANT_TOKENS = 1024  # tokens tested with the final norm and at positions
+MOST_ROWS = 10_000  # exceptions in the table; an untied model can have one per token
 MOST_HUBS = 20
 SEED = 20211215
 BLOCK = 1024
-ROUNDING = 1e-12  # relative; two products that differ by less are equal
+ROUNDING = 1e-12  # relative; products that differ by less count as equal
 
 
 class AbsorbingToken(TypedDict):
@@ -223,7 +223,9 @@ def gaussian_like(
     widths = [side.shape[1] for side in sides]
     mean = np.concatenate([side.mean(axis=0, dtype=np.float64) for side in sides])
     variances, vectors = np.linalg.eigh(_covariance(sides, mean.astype(np.float32)))
-    spread = (vectors * np.sqrt(np.clip(variances, 0, None))) @ vectors.T  # the root that is the same everywhere
+    spread = (
+        vectors * np.sqrt(np.clip(variances, 0, None))
+    ) @ vectors.T  # symmetric root: the same on every processor
     drawn = np.random.default_rng(SEED).standard_normal((n, sum(widths)), dtype=np.float32)
     drawn = drawn @ spread.astype(np.float32) + mean.astype(np.float32)
     return drawn[:, : widths[0]], None if U is None else drawn[:, widths[0] :]

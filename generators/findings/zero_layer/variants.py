@@ -12,8 +12,8 @@ from typing_extensions import TypedDict
 from generators.findings.inputs import Inputs, Vocabulary
 from generators.findings.nonconstant_rows import nonconstant_positions
 
-BLOCK = 1024  # keys at a time
-ROUNDING = 1e-5  # relative; of products in float32, those that differ by less are equal
+BLOCK = 1024  # keys per block
+ROUNDING = 1e-5  # relative; float32 products that differ by less count as equal
 Rows = Float[Array, "m d"]
 
 
@@ -63,9 +63,9 @@ class Ways:
     """All that may stand between a token's two embeddings: positions that are added, and the final norm."""
 
     positions: tuple[int, ...]
-    rows: Float[Array, "positions d"]  # of these positions
+    rows: Float[Array, "positions d"]  # rows of these positions
     norm: FinalNorm | None
-    scale: float  # of tokens, before positions are added
+    scale: float  # scale of tokens before positions are added
 
     @property
     def treatments(self) -> list[Treatment]:

@@ -25,7 +25,7 @@ class Prose(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.paragraphs: list[str] = []
-        self._inside = 0  # how many divs deep in the body
+        self._inside = 0  # depth of nested divs in the body
         self._left_out = 0
         self._permalink = False
         self._open: str | None = None
