@@ -412,7 +412,7 @@ def _make_site(
 
 
 def _say_what_is_left(registry: "Registry", store: "Store", places: "Places", settings: "RunSettings") -> None:
-    left = [model for model in registry.models if not store.knows(model.name)]
+    left = [model for model in registry.models if not store.has_model(model.name)]
     if not left:
         return
     from generators.base.cache import Cache

@@ -84,6 +84,5 @@ class Architecture:
         return {axis: size for axis, size in known.items() if size is not None}
 
     def scale(self, layer: int) -> float:
-        """Return what the attention scores of a layer are multiplied by."""
         scale = self.d_head**-0.5 if self.score_scale is None else self.score_scale
         return scale / (layer + 1) if self.scaled_by_layer else scale

@@ -56,7 +56,6 @@ class Cache:
         return found
 
     def drop_unused(self) -> None:
-        """Remove every file whose key nobody asked for."""
         for path in self.folder.glob("*"):
             if path.name not in self.used:
                 path.unlink(missing_ok=True)

@@ -1,5 +1,3 @@
-"""Names near one that was mistyped."""
-
 import difflib
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Arrays as the bytes of an .npz file, and back from files that nobody vouches for."""
+"""Arrays as the bytes of an .npz file, and back from untrusted files."""
 
 import io
 import zipfile

@@ -18,7 +18,7 @@ MINUTE = 60.0
 
 
 def silent(line: str) -> None:
-    """Report to nobody."""
+    """Report nothing."""
 
 
 def printable(text: str) -> str:

@@ -145,7 +145,6 @@ class Checkpoint(Mapping[str, Array]):
         self._files.prefetch(self._stored_names(roles), report, whole=whole)
 
     def to_come(self, roles: Iterable[str], *, whole: bool = False) -> int:
-        """Return how many bytes `prefetch` would bring here."""
         return self._files.to_come(self._stored_names(roles), whole=whole)
 
     def _stored_names(self, roles: Iterable[str]) -> list[str]:

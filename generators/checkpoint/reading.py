@@ -11,14 +11,8 @@ from generators.checkpoint.roles import Family, resolved
 
 NO_SIZES = {"norm_eps", "tied", "d_head", "n_kv_head"}
 DEFAULT_EPS = 1e-5
-COMPUTED_FROM = (
-    "n_layer",
-    "n_head",
-    "n_kv_head",
-    "d_head",
-    "d_model",
-    "n_ctx",
-)  # sources of rotations, slopes and scales
+# Rotations, slopes and scales are computed from these.
+COMPUTED_FROM = ("n_layer", "n_head", "n_kv_head", "d_head", "d_model", "n_ctx")
 
 
 def read_architecture(config: Mapping[str, Any], family: Family) -> Architecture:

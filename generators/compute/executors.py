@@ -301,7 +301,7 @@ def connected(address: str, display: Display) -> "Cluster":
 
 
 class OnCluster(Executor):
-    """One worker of a cluster: each job is bound to it, so that who has a model open does its next one.
+    """One worker of a cluster: each job is bound to it, so the worker holding a model gets its next job.
 
     (Dask's own executor waits forever for the answer of a worker that has left.)
     """
@@ -375,7 +375,7 @@ class Cluster(Workers):
         self._executors.pop(worker).shutdown(wait=False)
 
     def close(self) -> None:
-        """Drop what is being done: workers end the jobs that they are at, for nobody."""
+        """Drop all running jobs: workers finish them, but their results are ignored."""
         self._client.close()
         for executor in self._executors.values():
             executor.shutdown(wait=False, cancel_futures=True)

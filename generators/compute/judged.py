@@ -100,7 +100,7 @@ def _beside(claim: Claim, other: Verdict) -> Claim:
 
 def judged_finding(store: Store, name: str, finding: Finding[Any]) -> JudgedFinding:
     try:
-        whole = store.whole(name, finding.name)
+        whole = store.load(name, finding.name)
     except InputError as error:
         return _not_shown(finding, str(error), damaged=str(error))
     if whole is None:

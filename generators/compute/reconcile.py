@@ -86,7 +86,6 @@ def remember(before: Fingerprint, computed: tuple[str, ...], store: Store, *, wr
 
 
 def _read(files: Files, folder: Path) -> Iterator[Path]:
-    """Return the files of a checkpoint that may be read: its weights, and what is small enough for anything else."""
     weights = {folder / name for name in files.weight_files()}
     for path in digests.inside(folder):
         if path in weights or path.stat().st_size <= LARGEST_TEXT:
@@ -153,7 +152,6 @@ def reconcile(prepared: "Prepared", settings: RunSettings, store: Store) -> Reco
 
 
 def _as_planned(planned: "Plan", settings: RunSettings, name: str, store: Store) -> StoredFinding | None:
-    """Return the stored result if it is what this plan would give. Raises InputError: it is damaged."""
     stored = store.finding(name, planned.finding.name)
     if stored is None:
         return None

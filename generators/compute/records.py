@@ -23,7 +23,6 @@ Shown = Annotated[str, AfterValidator(printable)]
 
 
 def _shown(value: JsonValue) -> JsonValue:
-    """Return a value with what can't be seen in its texts replaced."""
     if isinstance(value, str):
         return value if value.isprintable() else printable(value)
     if isinstance(value, dict):

@@ -145,7 +145,7 @@ class Store:
             why = " ".join(str(error).split()) or type(error).__name__
             raise InputError(f"The stored arrays {path} are damaged: {why}.") from error
 
-    def whole(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
+    def load(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
         """Read what was measured of one finding, with its arrays; None where nothing was.
 
         Where another process replaces the one before the other is read, both are read anew.
@@ -163,14 +163,14 @@ class Store:
                     raise
         return None
 
-    def sound(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
+    def load_or_none(self, name: str, finding: str) -> tuple[StoredFinding, dict[str, Array]] | None:
         """Return what was measured of one finding, with its arrays; None also where it is damaged."""
         with suppress(InputError):
-            return self.whole(name, finding)
+            return self.load(name, finding)
         return None
 
-    def knows(self, name: str) -> bool:
-        """Return whether it is known what model results are of; what is damaged says nothing."""
+    def has_model(self, name: str) -> bool:
+        """Return whether the model's record is there and readable."""
         with suppress(InputError):
             return self.model(name) is not None
         return False

@@ -73,7 +73,6 @@ class ModelRun:
     number: InitVar[tuple[int, int]] = (1, 1)  # (index, total)
 
     def __post_init__(self, number: tuple[int, int]) -> None:
-        """Begin to count."""
         self.tally = Tally(self.name, *number)
 
     @property
@@ -336,7 +335,7 @@ class Scheduler:
 
     def _measured(self, run: ModelRun, finding: str, measured: Measured) -> None:
         """Store what was measured; but where this machine can't run the model now, a stored result stays."""
-        whole = self._store.sound(run.name, finding) if measured.here else None
+        whole = self._store.load_or_none(run.name, finding) if measured.here else None
         stored = whole[0] if whole is not None and whole[0].status == "computed" else None
         if measured.here:
             run.is_complete &= stored is None and not may_pass(measured.record.reason)
@@ -422,9 +421,7 @@ def compute_model(
     ends: list[End] = []
     shown = shown or Display(silent)
     scheduler = Scheduler(places, store, choice.workers(shown), shown, settings)
-    chosen = (
-        all_findings.FINDINGS if findings is None else findings
-    )  # findings asked for by name are opened even if up to date
+    chosen = all_findings.FINDINGS if findings is None else findings  # findings named are opened even if up to date
     scheduler.compute([model], chosen, lambda _, end: ends.append(end))
     [end] = ends
     if isinstance(end, AtlasError):

@@ -88,7 +88,8 @@ class Summary:
         elif isinstance(end, InputError):
             (self.bad_input if self._named else self.failed).append(model.name)
             self.unavailable[model.name] = str(end)
-            if any(isinstance(source, HubSource) for source in model.sources) and not self._store.knows(model.name):
+            from_hub = any(isinstance(source, HubSource) for source in model.sources)
+            if from_hub and not self._store.has_model(model.name):
                 self.skipped[model.name] = str(end)
             self.sentences.append(f"{model.name}: {end}")
         else:
@@ -117,7 +118,7 @@ class Summary:
 
     def _add_unavailable(self, model: Model, error: WeightsUnavailableError) -> None:
         self.unavailable[model.name] = self.skipped[model.name] = str(error)
-        has_results = self._store.knows(model.name)
+        has_results = self._store.has_model(model.name)
         self._report(f"{model.name}: {error} {'Its stored results stay.' if has_results else ''}".rstrip())
         if self._named and not has_results:
             self.failed.append(model.name)

@@ -73,7 +73,6 @@ def png(card: Card, figure: Callable[[], Any] | None = None) -> bytes:
 
 
 def laid_out(card: Card, *, wide: bool, flat: bool) -> Any:
-    """Return a matplotlib figure of all but the card's figure."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

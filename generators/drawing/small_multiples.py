@@ -1,5 +1,3 @@
-"""The same curve of many models, one small picture each; or one curve alone."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -35,7 +35,7 @@ class Tested:
         interval: range of the value when what it is computed from is resampled, None where it has none.
         holds_at: the threshold where the rule's is relative to chance; likewise `partly_at`.
         partly_limit: what `partly` must be beyond; the limit of `chance` if not given.
-        also: whether the rule's further condition is met; `also_partly` where `partly` asks for less.
+        extra_condition_met: whether the rule's `also` is true; `partly_condition_met` where `partly` asks for less.
         form: how the sentence writes a value ("{:.0%}", or a function such as `share`). With it, the answer of a
             claim that misses a cutoff ends by saying which. What fails by its further condition must say so itself.
     """
@@ -48,8 +48,8 @@ class Tested:
     holds_at: float | None = None
     partly_at: float | None = None
     partly_limit: float | None = None
-    also: bool = True
-    also_partly: bool | None = None
+    extra_condition_met: bool = True
+    partly_condition_met: bool | None = None
     form: Form = ""
 
 
@@ -223,12 +223,12 @@ def _verdict(rule: Rule[Any], tested: Tested, holds_at: float | None) -> Verdict
     if tested.value is None:
         return "fails"
     limit = None if tested.chance is None else tested.chance.limit
-    if tested.also and rule.reached(tested.value, holds_at) and rule.beyond(tested.value, limit):
+    if tested.extra_condition_met and rule.reached(tested.value, holds_at) and rule.beyond(tested.value, limit):
         return "holds"
-    partly_at, partly_limit, also = _for_partly(rule, tested)
+    partly_at, partly_limit, condition_met = _for_partly(rule, tested)
     return (
         "partly"
-        if also and rule.reached(tested.value, partly_at) and rule.beyond(tested.value, partly_limit)
+        if condition_met and rule.reached(tested.value, partly_at) and rule.beyond(tested.value, partly_limit)
         else "fails"
     )
 
@@ -238,16 +238,16 @@ def _for_partly(rule: Rule[Any], tested: Tested) -> tuple[float | None, float | 
     return (
         rule.partly if tested.partly_at is None else tested.partly_at,
         limit if tested.partly_limit is None else tested.partly_limit,
-        tested.also if tested.also_partly is None else tested.also_partly,
+        tested.extra_condition_met if tested.partly_condition_met is None else tested.partly_condition_met,
     )
 
 
 def _cutoffs(rule: Rule[Any], tested: Tested, holds_at: float | None) -> tuple[float | None, float | None]:
     """Return from where values hold and from where they are partly, chance included; None where none would be."""
     limit = None if tested.chance is None else tested.chance.limit
-    partly_at, partly_limit, also_partly = _for_partly(rule, tested)
-    holds = rule.stricter(holds_at, limit) if tested.also and holds_at is not None else None
-    partly = rule.stricter(partly_at, partly_limit) if also_partly and partly_at is not None else None
+    partly_at, partly_limit, condition_met = _for_partly(rule, tested)
+    holds = rule.stricter(holds_at, limit) if tested.extra_condition_met and holds_at is not None else None
+    partly = rule.stricter(partly_at, partly_limit) if condition_met and partly_at is not None else None
     if holds is not None and partly is not None and rule.reached(partly, holds):
         partly = None
     return holds, partly
@@ -256,7 +256,7 @@ def _cutoffs(rule: Rule[Any], tested: Tested, holds_at: float | None) -> tuple[f
 def _needed(rule: Rule[Any], tested: Tested, holds_at: float | None, verdict: Verdict) -> str:
     if not tested.form or tested.value is None or verdict == "holds":
         return ""
-    holds, partly = _cutoffs(rule, replace(tested, also=True, also_partly=True), holds_at)
+    holds, partly = _cutoffs(rule, replace(tested, extra_condition_met=True, partly_condition_met=True), holds_at)
     wanted, limit = holds, None if tested.chance is None else tested.chance.limit
     if verdict == "fails" and partly is not None:
         wanted, (_, limit, _) = partly, _for_partly(rule, tested)

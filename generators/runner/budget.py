@@ -13,7 +13,6 @@ ASSUMED_SPEED = {"cpu": 2.5e10, "cuda": 2e12}
 
 
 def assumed_speed(device: str, threads: int) -> float:
-    """Return the floating point operations a second that are counted on."""
     kind = device.partition(":")[0]
     return ASSUMED_SPEED[kind] * (threads if kind == "cpu" else 1)
 

@@ -102,7 +102,6 @@ class OpenedModel:
 
     @cached_property
     def text(self) -> TokenizedText:
-        """The text that this model is run on: its own held-out tokens, the shipped text, or its own samples."""
         if self.architecture.vocab_size is None:
             raise CannotRunError("The model can't be run on text: it has no tokens.")
         text = text_for(self._folder, self.architecture.vocab_size, self._text)

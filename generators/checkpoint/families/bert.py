@@ -28,9 +28,7 @@ BERT = Family(
     slots={
         "position_embedding": Slot("embeddings.position_embeddings.weight", "n d"),
         "token_embedding": Slot("embeddings.word_embeddings.weight", "V d"),
-        "token_type_embedding": Slot(
-            "embeddings.token_type_embeddings.weight", "t d"
-        ),  # row 0 is added at every position
+        "token_type_embedding": Slot("embeddings.token_type_embeddings.weight", "t d"),  # row 0 is added everywhere
     },
     block_slots={
         **norm("ln1", "encoder.layer.{j}.output.LayerNorm"),

@@ -28,7 +28,7 @@ def _rests(measured: Measurements[AnchorMetrics]) -> Tested:
         form=share,
         baseline=metrics["uniform"],
         interval=(row["low"], row["high"]),
-        also=row["on_first"] > metrics["other_positions"],
+        extra_condition_met=row["on_first"] > metrics["other_positions"],
     )
 
 
@@ -42,7 +42,7 @@ def _massive(measured: Measurements[AnchorMetrics]) -> Tested:
         "median.",
         form="{:.0f} times",
         chance=chance(measured.metrics["massive_by_chance"]),
-        also=row["over_elsewhere"] >= ELSEWHERE,
+        extra_condition_met=row["over_elsewhere"] >= ELSEWHERE,
     )
 
 
@@ -66,7 +66,7 @@ def _needed(measured: Measurements[AnchorMetrics]) -> Tested | Untested:
         f"others {two(most, rows['few_first'])}{'' if rows['few_first'] > most else '; row 0 must cost more'}.",
         form=share,
         interval=(rows["share_low"], rows["share_high"]),
-        also=rows["few_first"] > most,
+        extra_condition_met=rows["few_first"] > most,
     )
 
 

@@ -169,7 +169,7 @@ def _best(
         form=share,
         chance=null,
         interval=interval,
-        also=best["peak_offset"] == 1,
+        extra_condition_met=best["peak_offset"] == 1,
     )
 
 

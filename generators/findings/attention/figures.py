@@ -68,7 +68,6 @@ def draw_panels(arrays: dict[str, Array], sources: list[Source]) -> Any:
 
 
 def draw_shares(shares: dict[Source, dict[Matrix, list[LayerShare]]], chance: float, k: int) -> Any:
-    """Draw the share of each matrix by layer, raw (solid) and with the gain folded in (dotted)."""
     figure = style.canvas(width=3.9 * len(shares) + 1.4, height=3.4)
     for index, (source, matrices) in enumerate(shares.items()):
         ax = figure.add_subplot(1, len(shares), index + 1)

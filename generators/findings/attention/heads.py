@@ -1,5 +1,3 @@
-"""What every head attends to if it sees positions alone."""
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -53,7 +53,7 @@ def _leans(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
         f"{two(rank / count)}); the median of the others is {two(median)}.",
         form=lambda *values: f"p = {two(*values)}",
         baseline=0.5,
-        also=row["cost"] > 0,
+        extra_condition_met=row["cost"] > 0,
     )
 
 
@@ -76,7 +76,7 @@ def _guess(measured: Measurements[ChannelUseMetrics]) -> Tested | Untested:
         "more.",
         form="{:+.2f}",
         baseline=float(np.median(rhos)) if rhos else None,
-        also=own["unigram_rho"] is not None and own["unigram_rho"] < lowest,
+        extra_condition_met=own["unigram_rho"] is not None and own["unigram_rho"] < lowest,
     )
 
 

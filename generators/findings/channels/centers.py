@@ -1,5 +1,3 @@
-"""How far off zero channels are: means of positions and of tokens against their standard deviations."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array

@@ -59,7 +59,6 @@ def draw_traces(arrays: dict[str, Array]) -> Any:
 
 
 def draw_lissajous(traces: Float[Array, "n channels"], channels: Int[Array, " channels"]) -> Any:
-    """Draw neighbours in strength against each other, coloured by position; waves of like period make loops."""
     pairs = min(PAIRS, traces.shape[1] // 2)
     figure, axes = style.panels(pairs, 3, (2.9, 2.7), (0, 0.3))
     positions = np.arange(1, len(traces))

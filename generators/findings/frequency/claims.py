@@ -112,7 +112,7 @@ def _is_ln2(measured: Measurements[FrequencyMetrics]) -> Tested | Untested:
         {"holds": f"{said}: it is the frequency channel. A random channel ranks in the middle.", "fails": why},
         chance=chance(nulls["ln2_channel_rank"]),
         interval=pair(intervals["ln2_channel_rank"]),
-        also=abs(rho) >= SMALLEST_RHO and stands_out,
+        extra_condition_met=abs(rho) >= SMALLEST_RHO and stands_out,
     )
 
 

@@ -56,8 +56,8 @@ def _one_channel(measured: Measurements[GainsMetrics]) -> Tested | Untested:
         chance=null,
         holds_at=_least("holds", layers),
         partly_at=_least("partly", layers),
-        also=median is not None and median >= SMALLEST_RATIO and len(found["tied"]) == 1,
-        also_partly=median is not None and median >= SMALLEST_RATIO,
+        extra_condition_met=median is not None and median >= SMALLEST_RATIO and len(found["tied"]) == 1,
+        partly_condition_met=median is not None and median >= SMALLEST_RATIO,
     )
 
 

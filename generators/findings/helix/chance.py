@@ -47,7 +47,7 @@ class HelixChances(TypedDict):
     energy_top30: ByNull
 
 
-class FurtherChances(TypedDict):
+class ReferenceNulls(TypedDict):
     """What random walks and Gaussian rows give where they don't judge, and smooth curves for the energy (median)."""
 
     explained_variance_3d: ByNull
@@ -72,7 +72,7 @@ class Smoothness(TypedDict):
 class HelixDraws(TypedDict):
     smoothness: Smoothness
     chance: HelixChances
-    beside: FurtherChances
+    beside: ReferenceNulls
 
 
 def draw(P: Float[Array, "n d"]) -> HelixDraws:

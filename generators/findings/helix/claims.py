@@ -48,8 +48,8 @@ def _three_components(measured: Measurements[HelixMetrics]) -> Tested:
         form=share,
         chance=null,
         interval=pair(metrics["intervals"]["explained_variance_3d"]),
-        also=cleaned >= THREE,
-        also_partly=cleaned >= THREE_PARTLY,
+        extra_condition_met=cleaned >= THREE,
+        partly_condition_met=cleaned >= THREE_PARTLY,
     )
 
 
@@ -103,7 +103,7 @@ def _winding(measured: Measurements[HelixMetrics]) -> Tested:
         chance=null,
         interval=interval,
         partly_at=null.limit,
-        also=steady,
+        extra_condition_met=steady,
     )
 
 
@@ -155,7 +155,7 @@ def _fraying(measured: Measurements[HelixMetrics]) -> Tested | Untested:
         form=lambda *values: f"{two(*(100 * each for each in values))} points",
         chance=null,
         interval=pair(measured.metrics["intervals"]["fraying"]),
-        also=lag_one >= SMOOTH,
+        extra_condition_met=lag_one >= SMOOTH,
     )
 
 

@@ -11,7 +11,7 @@ SHUFFLES = 100
 SEED = 20230715
 FEWEST_IN_GROUP = 4
 ROUNDING = 1e-6  # relative to the largest value: float32 rounding after a few sums
-A_LITTLE = 1e-6  # radians: keeps rounding from moving the first row to the end of the circle
+ANGLE_EPSILON = 1e-6  # radians: keeps rounding from moving the first row to the end of the circle
 
 
 class Information(TypedDict):
@@ -69,7 +69,7 @@ def bits(values: Float[Array, " rows"], groups: int) -> float:
 
 def _angle_from_start(plane: Float[Array, "rows 2"]) -> Float[Array, " rows"]:
     angles = np.arctan2(plane[:, 1], plane[:, 0])
-    return (angles - angles[0] + A_LITTLE) % (2 * np.pi)
+    return (angles - angles[0] + ANGLE_EPSILON) % (2 * np.pi)
 
 
 def variance_explained_by(values: Float[Array, " rows"], groups: int) -> float:

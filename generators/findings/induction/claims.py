@@ -58,7 +58,7 @@ def _needed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
         form=share,
         baseline=others,
         interval=(found["low"], found["high"]),
-        also=more,
+        extra_condition_met=more,
     )
 
 
@@ -82,7 +82,7 @@ def _fed(measured: Measurements[InductionMetrics]) -> Tested | Untested:
         form=share,
         baseline=float(np.median(found["others"])),
         interval=(found["low"], found["high"]),
-        also=found["drop"] > max(found["others"]),
+        extra_condition_met=found["drop"] > max(found["others"]),
     )
 
 

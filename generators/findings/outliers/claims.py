@@ -65,8 +65,8 @@ def _huddle(measured: Measurements[OutliersMetrics]) -> Tested:
         clump["size"],
         answer,
         chance=null,
-        also=sure is not None and sure.among,
-        also_partly=sure is None or not sure.elsewhere,
+        extra_condition_met=sure is not None and sure.among,
+        partly_condition_met=sure is None or not sure.elsewhere,
     )
 
 

@@ -16,9 +16,7 @@ from generators.findings.token_cells import TokenCells, cells, names
 from generators.maths.neighbours import nearest_distance
 from generators.maths.spectra import pca, right_singular_vectors, subspace_size
 
-UNUSED = re.compile(
-    rb"\[unused\d+\]|<\|?(unused|reserved)[^<>]*>|madeupword\d+"
-)  # names of unused tokens in vocabularies
+UNUSED = re.compile(rb"\[unused\d+\]|<\|?(unused|reserved)[^<>]*>|madeupword\d+")  # in vocabularies
 AROUND = 400  # members drawn, and as many of the nearest other tokens
 LABELLED = 40  # labeled tokens of each kind
 

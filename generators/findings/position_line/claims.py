@@ -40,8 +40,8 @@ def _line(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
         form=share,
         chance=found,
         interval=(row["line_low"], row["line_high"]),
-        also=row["r"] >= CORRELATION["holds"],
-        also_partly=row["r"] >= CORRELATION["partly"],
+        extra_condition_met=row["r"] >= CORRELATION["holds"],
+        partly_condition_met=row["r"] >= CORRELATION["partly"],
     )
 
 
@@ -93,7 +93,7 @@ def _needed(measured: Measurements[PositionLineMetrics]) -> Tested | Untested:
         form=two,
         chance=chance(found),
         holds_at=found["limit"],
-        also=not dearer,
+        extra_condition_met=not dearer,
     )
 
 

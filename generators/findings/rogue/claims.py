@@ -59,7 +59,7 @@ def _ranked(
         f"{what}, it ranks {ordinal(found['rank'])} of {found['channels']} channels, with a value of "
         f"{two(found['size'])}.{first} Channel {row['channel']} must rank first, with a value of at least {least:g}.",
         baseline=0.5,
-        also=found["rank"] == 1 and found["size"] >= least,
+        extra_condition_met=found["rank"] == 1 and found["size"] >= least,
     )
 
 

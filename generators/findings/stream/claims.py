@@ -33,7 +33,7 @@ def _last(measured: Measurements[StreamMetrics]) -> Tested:
         form=share,
         baseline=0.0,
         interval=(row["share_low"], row["share_high"]),
-        also=_reliable(row),
+        extra_condition_met=_reliable(row),
     )
 
 
@@ -122,7 +122,7 @@ def _mean(measured: Measurements[StreamMetrics]) -> Tested | Untested:
         form=two,
         baseline=1.0,
         interval=(found["times_low"], found["times_high"]),
-        also=found["low"] > 0,
+        extra_condition_met=found["low"] > 0,
     )
 
 

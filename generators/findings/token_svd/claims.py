@@ -28,7 +28,7 @@ def _first_is_mean(measured: Measurements[TokenSvdMetrics]) -> Tested:
         },
         chance=chance(m["chance"]["cosine_first_mean"]),
         interval=pair(m["intervals"]["cosine_first_mean"]),
-        also=times >= LONG,
+        extra_condition_met=times >= LONG,
     )
 
 

@@ -223,9 +223,7 @@ def gaussian_like(
     widths = [side.shape[1] for side in sides]
     mean = np.concatenate([side.mean(axis=0, dtype=np.float64) for side in sides])
     variances, vectors = np.linalg.eigh(_covariance(sides, mean.astype(np.float32)))
-    spread = (
-        vectors * np.sqrt(np.clip(variances, 0, None))
-    ) @ vectors.T  # symmetric root: the same on every processor
+    spread = (vectors * np.sqrt(np.clip(variances, 0, None))) @ vectors.T  # the symmetric root is unique
     drawn = np.random.default_rng(SEED).standard_normal((n, sum(widths)), dtype=np.float32)
     drawn = drawn @ spread.astype(np.float32) + mean.astype(np.float32)
     return drawn[:, : widths[0]], None if U is None else drawn[:, widths[0] :]

@@ -111,7 +111,7 @@ def text_for(folder: Path, vocab_size: int, shipped: TokenizedText | None = None
 
 
 def encode(folder: Path, text: str) -> tuple[int, ...]:
-    """Return a piece of text in the tokens of the model in `folder`, nothing put around it."""
+    """Tokenize text without special tokens."""
     return tuple(_tokenizer(folder).encode(text, add_special_tokens=False).ids)
 
 
@@ -161,7 +161,6 @@ def read_language_reference() -> str:
 
 
 def shipped_text(folder: Path) -> TokenizedText:
-    """Return the language reference in the tokens of the model in `folder`."""
     tokenizer = _tokenizer(folder)
     reference = read_language_reference()
     encoded = tokenizer.encode(reference, add_special_tokens=False)
