@@ -397,7 +397,7 @@ def _compute(
 
 
 def _code(summary: "Summary") -> int:
-    """Return the exit code: 2 for input that was named and can't be used, 1 for anything else that failed."""
+    """Return the exit code: 2 for unusable input that was named, 1 for any other failure."""
     return BAD_INPUT if summary.bad_input else SOME_FAILED if summary.failed else 0
 
 

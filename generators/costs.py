@@ -64,7 +64,7 @@ class Cost:
 
 
 def costs(models: Sequence[Model], places: Places, settings: RunSettings) -> Iterator[Cost]:
-    """Yield what each model takes, in order; the hub is asked about several at a time."""
+    """Yield the cost of each model, in order, with several concurrent requests to the hub."""
     if not settings.skip:
         _speed(settings.device)  # measure before other threads interfere
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -87,7 +87,7 @@ def cost_of(model: Model, places: Places, settings: RunSettings) -> Cost:
 
 
 def _by_size(cost: Cost, files: Files, settings: RunSettings) -> Cost:
-    """Return what a model takes of whose files only the size is known; its numbers are taken for float32."""
+    """Return the cost of a model with known file sizes only, assuming float32."""
     size, config = files.to_come((), whole=True), files.config()
     a = read_architecture(config, choose_family(config, cost.model.family, files.stack))
     seconds = _of_weights(a) + (0 if settings.skip else _of_runs(a, size // FLOAT_BYTES, settings))
@@ -110,7 +110,7 @@ def _by_headers(cost: Cost, opened: Opened) -> Cost:
 
 
 def of_findings(model: Model, names: Sequence[str], places: Places, settings: RunSettings) -> float:
-    """Return the seconds that some findings of a model take, 0 where that isn't known."""
+    """Return the seconds for some findings of a model, 0 if unknown."""
     try:
         files = locate(model, places.models_dirs, places.hub)
         opened = Opened(model, files, open_checkpoint(files, model.family, compare=False), settings)
@@ -129,7 +129,7 @@ def _of_weights(a: Architecture) -> float:
 
 
 def _of_runs(a: Architecture, numbers: int, settings: RunSettings) -> float:
-    """Return the seconds of all runs: as many as the budget has time for, but no fewer than findings need."""
+    """Return the seconds of all runs: as many as fit the budget, but no fewer than findings need."""
     operations = 2 * min(memory.WINDOW, a.n_ctx or memory.WINDOW) * max(1, numbers)  # per window
     affordable = settings.budget_s * assumed_speed(settings.device, THREADS) / operations
     fewest = FEWEST_ROTATING if any(a.rotary) else FEWEST_RUNS
@@ -139,7 +139,7 @@ def _of_runs(a: Architecture, numbers: int, settings: RunSettings) -> float:
 
 @cache
 def _speed(device: str) -> float:
-    """Return about how many floating point operations a second running a model comes to, on one thread or a GPU."""
+    """Return the approximate floating point operations per second of a running model, on one thread or a GPU."""
     if device != "cpu":
         return assumed_speed(device, THREADS)
     matrix = np.ones((SIDE, SIDE), np.float32)
@@ -149,7 +149,7 @@ def _speed(device: str) -> float:
 
 
 def _numbers(files: Files) -> int:
-    """Return how many numbers every token is multiplied by, as the runner counts them."""
+    """Return the number of weights that each token is multiplied by, as the runner counts."""
     return sum(prod(files.header(name).shape) for name in files.names() if "embed" not in name)
 
 
@@ -181,7 +181,7 @@ def in_total(found: Sequence[Cost]) -> str:
 
 
 def said_of(models: Sequence[Model], places: Places, settings: RunSettings, cache: Cache, report: Report) -> str:
-    """Return what models that aren't computed take, in words. The hub is asked once; if it didn't answer, hourly."""
+    """Return the cost of models not computed, in words. The hub is asked once, or hourly if it didn't answer."""
     asked = [key(hour, settings, *map(repr, models)) for hour in ("", f"{datetime.now(UTC):{HOURLY}}")]
     stored = next((said for name in asked if (said := cache.get(name)) is not None), None)
     if stored is None:

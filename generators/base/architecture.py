@@ -26,7 +26,7 @@ class Rotary:
 
 @dataclass(frozen=True)
 class Buckets:
-    """How distances share the rows of a table of relative biases (T5): exactly near, logarithmically far."""
+    """How distances map to rows of a table of relative biases (T5): one each nearby, logarithmic farther away."""
 
     count: int
     max_distance: int

@@ -26,7 +26,7 @@ def key(*made_from: object, ending: str = "") -> str:
 
 @dataclass
 class Cache:
-    """A folder of such files; `used` are the keys that were asked for or put in, which `drop_unused` leaves."""
+    """A folder of such files; `used` are the keys requested or stored, which `drop_unused` keeps."""
 
     folder: Path
     used: set[str] = field(default_factory=set)

@@ -27,7 +27,7 @@ def of_files(paths: Iterable[Path], root: Path) -> str:
 
 
 def of_folder(folder: Path) -> str:
-    """Return the digest of a file, or of all in a folder but for hidden ones and what Python makes."""
+    """Return the digest of a file, or of a folder's files except hidden ones and Python's caches."""
     if folder.is_file():
         return of_files([folder], folder.parent)
     return of_files(inside(folder), folder)
@@ -38,19 +38,19 @@ def of_words(*words: object) -> str:
 
 
 def of_code() -> str:
-    """Return the digest of the atlas's own code, and of which versions of what it stands on are installed."""
+    """Return the digest of the atlas's code and of the installed versions of its dependencies."""
     installed = Path(sysconfig.get_path("purelib")).glob("*.dist-info")
     return of_words(sys.version, *sorted(path.name for path in installed), of_folder(PACKAGE))
 
 
 @cache
 def of_drawing(*folders: str) -> str:
-    """Return the digest of the code that draws: of what all figures share, and of more folders of the package."""
+    """Return the digest of the drawing code that all figures share and of further folders of the package."""
     return of_words(*(of_folder(PACKAGE / folder) for folder in ("drawing", "maths", *folders)))
 
 
 def inside(folder: Path) -> Iterator[Path]:
-    """Return all files in a folder and in those in it, but for hidden ones and what Python makes."""
+    """Return all files below a folder, except hidden ones and Python's caches."""
     for path in folder.rglob("*"):
         inner = path.relative_to(folder).parts
         if MADE_BY_PYTHON not in inner and not any(part.startswith(".") for part in inner) and path.is_file():

@@ -51,7 +51,7 @@ class Tally:
 
 @dataclass
 class Row:
-    """One job that is being done; `said` is what it said last."""
+    """One running job; `said` is its last message."""
 
     tally: Tally
     what: str
@@ -66,7 +66,7 @@ class Row:
 
 
 class Display:
-    """Knows who does what, and says it in a line when asked."""
+    """Knows what each worker does, and describes it in a line."""
 
     def __init__(self, report: Report, clock: Callable[[], float] = time.monotonic) -> None:
         self.report = report
@@ -77,7 +77,7 @@ class Display:
         self.rows[worker] = Row(tally, what, self._clock(), measures)
 
     def say(self, worker: str, line: str) -> None:
-        """A worker says what it does; a line with its end, or more than one, is reported: at once, and once."""
+        """Record what a worker says; complete lines are reported immediately, and once each."""
         if "\n" in line:
             if line not in self._reported:  # another worker with the same model may have said it already
                 self._reported.add(line)
@@ -108,7 +108,7 @@ class Display:
         )
 
     def tell(self) -> None:
-        """Report what is being done, unless that was just what was reported before."""
+        """Report the current state unless it hasn't changed since the last report."""
         line = self.in_words()
         if line and line != self._last:
             self.report(line)
@@ -133,7 +133,7 @@ class Display:
 
 
 class TableDisplay(Display):
-    """A table on a terminal, which is drawn anew by whoever shows it."""
+    """A table on a terminal, redrawn by its caller."""
 
     def table(self) -> "Table":
         from rich.table import Table
@@ -157,7 +157,7 @@ class TableDisplay(Display):
 
 @contextmanager
 def display() -> Iterator[Display]:
-    """Yield a display on the error stream: a table on a terminal; elsewhere a line, every ten seconds at most."""
+    """Yield a display on stderr: a table on a terminal; elsewhere a line at most every ten seconds."""
     if not sys.stderr.isatty():
         shown = Display(to_stderr)
         with _every(REPORT_EVERY, shown.tell):
@@ -178,7 +178,7 @@ def display() -> Iterator[Display]:
 
 @contextmanager
 def _every(seconds: float, tell: Callable[[], None]) -> Iterator[None]:
-    """Tell every so many seconds meanwhile, in a thread: what is being done may say nothing for minutes."""
+    """Call `tell` every `seconds` from a thread, since a job may report nothing for minutes."""
     over = threading.Event()
 
     def tell_until_over() -> None:

@@ -17,7 +17,7 @@ _said: set[str] = set()
 
 @contextmanager
 def heard_by(report: Report) -> Iterator[None]:
-    """Have `report` get these sentences meanwhile, whichever thread says them."""
+    """Send notices from all threads to `report` within this context."""
     _listeners.append(report)
     try:
         yield

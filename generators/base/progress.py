@@ -22,7 +22,7 @@ def silent(line: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Return text whose characters a terminal shows and none of which it obeys; a no-break space is a space there."""
+    """Return text without terminal control characters; no-break spaces become spaces."""
     plain = text.replace("\N{NO-BREAK SPACE}", " ")
     return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in plain)
 
@@ -39,7 +39,7 @@ def all_shown(text: str) -> str:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a job has come: the share that is done, and how many seconds the rest takes at that rate."""
+    """A job's progress: the share done, and the seconds that the rest takes at that rate."""
 
     share: float
     seconds_left: float
@@ -72,7 +72,7 @@ def in_minutes(seconds: float) -> str:
 
 
 class _OnTerminal:
-    """Reports beside a spinner: the first line of a text stands there, more than that is printed in full above."""
+    """Reports next to a spinner: it shows the first line of a text; longer texts are printed in full above it."""
 
     def __init__(self, bar: "Bars", task: "TaskID") -> None:
         self._bar, self._task = bar, task
@@ -87,7 +87,7 @@ class _OnTerminal:
 
 
 class _Bytes:
-    """Reports how many bytes have come, and how long the rest takes: often, for whoever shows it to be up to date."""
+    """Reports bytes received and the remaining time, often enough to keep displays up to date."""
 
     def __init__(self, report: Report, what: str, total: int | None, clock: Callable[[], float]) -> None:
         self._report, self._what, self._total, self._clock = report, what, total, clock
@@ -126,7 +126,7 @@ def transfer(
 
 
 def in_bytes(count: int) -> str:
-    """Return a number of bytes as readers know it: `3.4 MB`."""
+    """Return a number of bytes in a readable unit: `3.4 MB`."""
     from rich.filesize import decimal
 
     return decimal(count)

@@ -22,7 +22,7 @@ AS_ENTITIES = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'\\`*_{}[]()#+-.!|
 
 
 def number(value: Any) -> str:
-    """Return a value as a reader wants it: four significant digits, a dash for what is absent."""
+    """Return a value with four significant digits, or a dash if it is absent."""
     if value is None:
         return ABSENT
     if isinstance(value, bool):
@@ -108,7 +108,7 @@ def typeset(sentence: str) -> str:
 
 
 def _percent(value: float, digits: int) -> str:
-    """Return a share in percent; one that is close to 1 has as many digits as what it lacks."""
+    """Return a share in percent; close to 1 with as many digits as its complement has."""
     rest = 1 - value
     if 0 < rest <= NEAR:
         decimals = max(1, min(digits, digits - 4 - math.floor(math.log10(rest))))
@@ -118,7 +118,7 @@ def _percent(value: float, digits: int) -> str:
 
 
 def _plain(value: float, digits: int) -> str:
-    """Return a number with so many significant digits, none of its whole ones dropped, and no exponent."""
+    """Return a number with `digits` significant digits, all of its integer digits, and no exponent."""
     if not math.isfinite(value) or not value:
         return f"{value:g}"
     if abs(value) < TINY:
@@ -131,14 +131,14 @@ def _plain(value: float, digits: int) -> str:
 
 
 def _fixed(value: float, decimals: int) -> str:
-    """Return a number with at most so many decimals: no noughts at the end, and none below zero."""
+    """Return a number with at most `decimals` decimals, without trailing zeros or a negative zero."""
     text = f"{value:,.{decimals}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text.replace("-", "−")
 
 
 def in_markdown(text: str) -> Markup:
-    """Return data as text inside a Markdown line: neither HTML nor Markdown in it is read as such."""
+    """Escape data for a Markdown line: HTML and Markdown in it have no effect."""
     return Markup(" ".join(text.split()).translate(AS_ENTITIES))
 
 

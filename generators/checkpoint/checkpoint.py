@@ -29,7 +29,7 @@ NUMBERS_AT_ONCE = 1 << 20  # numbers checked at once, to save memory
 
 @dataclass(frozen=True)
 class TensorRecord:
-    """What is published of a tensor that was read: its name in the file, shape, dtype and SHA-256."""
+    """Published facts about a tensor that was read: its name in the file, shape, dtype and SHA-256."""
 
     name: str
     shape: tuple[int, ...]
@@ -109,7 +109,7 @@ class Checkpoint(Mapping[str, Array]):
         return self._record_of_product(slot, slot.through)
 
     def _record_of_product(self, slot: Slot, through: Slot) -> TensorRecord:
-        """Return the record of two tensors that are multiplied: of the first, with a digest that both decide."""
+        """Return the record of a product of two tensors: that of the first, with a digest of both."""
         first, second = self._digests[slot.tensor], self._digests[through.tensor]
         sha256 = hashlib.sha256(f"{first.sha256} {second.sha256}".encode()).hexdigest()
         return replace(first, name=_product(slot), sha256=sha256)
@@ -129,11 +129,11 @@ class Checkpoint(Mapping[str, Array]):
         return slot.tensor, prod(stored)
 
     def let_go(self) -> None:
-        """Drop the tensor that was read last, which stays in memory in case it is asked for again."""
+        """Drop the last tensor read, which is cached in memory."""
         self._last = None
 
     def changed_since(self, tensors: Mapping[str, str]) -> str | None:
-        """Return the first tensor whose SHA-256, when last read, wasn't the one given for its name, or None."""
+        """Return the first tensor whose SHA-256, when last read, differs from the given one, or None."""
         read = {name: record.sha256 for name, record in self._digests.items()}
         return next((name for name, sha256 in tensors.items() if read.get(name, sha256) != sha256), None)
 
@@ -154,7 +154,7 @@ class Checkpoint(Mapping[str, Array]):
 
     @property
     def traffic(self) -> Traffic | None:
-        """Return how many bytes came over the network and how many were needed; None for files on this machine."""
+        """Return bytes downloaded and bytes needed; None for local files."""
         return self._files.traffic
 
     def layout(self, role: str) -> dict[str, Any]:
@@ -179,7 +179,7 @@ class Checkpoint(Mapping[str, Array]):
         return self.record(role).sha256
 
     def lacking(self, role: str) -> str:
-        """Return what a partial checkpoint lacks for a role, by the name its family gives the tensor."""
+        """Return the missing tensor for a role of a partial checkpoint, by its name in the family."""
         slot = dict(self.family.roles(self.architecture.n_layer)).get(role)
         if slot is None:
             return role
@@ -217,7 +217,7 @@ class Checkpoint(Mapping[str, Array]):
         return replace(slot, tensor=names[0])
 
     def _check_same(self, name: str, other: str) -> None:
-        """Refuse a file that holds a tensor by two of its names, and not the same. Raises InputError: it does."""
+        """Raise InputError if the file holds different tensors under two names of the same one."""
         same = self._files.header(name) == self._files.header(other) and all(
             a.tobytes() == b.tobytes() for a, b in zip(self._files.parts(name), self._files.parts(other), strict=True)
         )
@@ -245,7 +245,7 @@ class Checkpoint(Mapping[str, Array]):
         return tensor
 
     def _widened(self, slot: Slot) -> tuple[Array, TensorRecord]:
-        """Read a tensor, some rows at a time: it is never here both as stored and widened."""
+        """Read a tensor a few rows at a time, so that it is never in memory twice."""
         header, parts = self._stored(slot)
         tensor = np.empty(header.shape, np.float64 if header.dtype == "F64" else np.float32)
         digest, n_read = hashlib.sha256(), 0
@@ -379,7 +379,7 @@ def _times(sizes: Sequence[int | None]) -> str:
 
 
 def _beyond(tensor: Array) -> tuple[int, ...] | None:
-    """Return where the first number is that no weight can be, None without any; a large tensor is read in parts."""
+    """Return the index of the first impossible weight, or None; large tensors are checked in parts."""
     flat = tensor.reshape(-1)
     for begin in range(0, flat.size, NUMBERS_AT_ONCE):
         part = flat[begin : begin + NUMBERS_AT_ONCE]

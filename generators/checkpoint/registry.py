@@ -46,7 +46,7 @@ Text = Annotated[
 
 
 class Entry(BaseModel):
-    """Plain data, checked once and never changed."""
+    """Immutable, validated plain data."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -140,7 +140,7 @@ AT = "{at}"  # placeholder in a pattern for a member's place
 
 
 class Pattern(Entry):
-    """What members without an entry in `models.yml` have in common; `{at}` is the place of one."""
+    """Common fields of members without an entry in `models.yml`; `{at}` stands for a member's place."""
 
     name: str
     title: str

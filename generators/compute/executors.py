@@ -39,7 +39,7 @@ SENDING_S = 1.0  # maximum wait until a job has been sent to its process
 
 @dataclass(frozen=True)
 class Choice:
-    """So many processes here, with so many bytes of memory together (None: what is free); or a cluster's workers."""
+    """A number of local processes with a memory limit in bytes (None: what is free), or a cluster's workers."""
 
     jobs: int = 1
     scheduler: str | None = None
@@ -66,7 +66,7 @@ def chosen(jobs: int, scheduler: str | None, memory_gb: float | None) -> Choice:
 
 
 class Workers(ABC):
-    """Workers that do one job at a time each; what they say meanwhile is displayed."""
+    """Workers that do one job at a time each, with their messages displayed."""
 
     writes_here = True  # whether they write to this machine's disk
 
@@ -76,17 +76,17 @@ class Workers(ABC):
 
     @abstractmethod
     def names(self) -> Sequence[str]:
-        """Return the workers that are there."""
+        """Return the current workers."""
 
     @abstractmethod
     def submit(self, worker: str, job: Job) -> "Future[Answer]":
-        """Have a worker do a job. Raises BrokenExecutor: the worker has ended."""
+        """Submit a job to a worker. Raises BrokenExecutor if the worker has died."""
 
     def idle(self) -> list[str]:
         return [name for name in self.names() if name not in self._running]
 
     def admits(self, worker: str, need: int) -> bool:
-        """Return whether there is memory for a job of so many bytes; whatever it needs where it would be alone."""
+        """Return whether there is memory for a job of `need` bytes; a job without others is always admitted."""
         return True
 
     def begin(self, worker: str, job: Job) -> None:
@@ -98,7 +98,7 @@ class Workers(ABC):
         self._running[worker] = job, future
 
     def answers(self, seconds: float) -> Iterator[tuple[str, Answer]]:
-        """Return the workers whose jobs are done, with the answers, once one is or so many seconds have passed."""
+        """Wait up to `seconds` for a job to finish; return the finished workers with their answers."""
         if not self._running:
             time.sleep(seconds)  # for a lock that another run holds
         wait_for([future for _, future in self._running.values()], seconds, FIRST_COMPLETED)
@@ -112,14 +112,14 @@ class Workers(ABC):
             yield worker, future.result() if error is None else _lost(error)
 
     def listen(self) -> None:  # noqa: B027  # who is displayed directly has nothing to hear
-        """Display what workers have said."""
+        """Display messages of workers."""
 
     def forget(self, worker: str) -> None:  # noqa: B027  # a worker that is this process doesn't end
-        """Have another process, or none, take the place of a worker that has ended."""
+        """Replace or drop a worker that has died."""
 
     @abstractmethod
     def close(self) -> None:
-        """End at once, whatever is being done."""
+        """Stop immediately, even while jobs run."""
 
     def _said(self, worker: str, said: str | Progress) -> None:
         if worker not in self._running:
@@ -155,14 +155,14 @@ class Inline(Workers):
         return future
 
     def close(self) -> None:
-        """End: nothing is being done."""
+        """Nothing to stop."""
 
 
 # Processes here
 
 
 class Processes(Workers):
-    """So many processes that share so many bytes of memory; each is started when it is first needed."""
+    """A number of processes that share a memory limit; each is started when first needed."""
 
     def __init__(self, display: Display, count: int, memory: int | None = None) -> None:
         super().__init__(display)
@@ -174,7 +174,7 @@ class Processes(Workers):
         self._given: dict[str, Future[Answer]] = {}  # worker -> its last job
 
     def names(self) -> Sequence[str]:
-        """Return all; one that has ended is started anew."""
+        """Return all workers; dead ones are restarted when needed."""
         return self._names
 
     def admits(self, worker: str, need: int) -> bool:
@@ -211,7 +211,7 @@ class Processes(Workers):
         listening.close()
 
     def close(self) -> None:
-        """Kill all processes. loky stumbles over a job that no process has been sent yet, so that is waited for."""
+        """Kill all processes, after waiting for jobs not sent yet, on which loky would stumble."""
         for future in self._given.values():
             until = time.monotonic() + SENDING_S
             while not (future.running() or future.done()) and time.monotonic() < until:
@@ -223,7 +223,7 @@ class Processes(Workers):
 
 
 def free_memory() -> int:
-    """Return how many bytes jobs may take together: most of what is free now."""
+    """Return how many bytes jobs may use together: most of the free memory."""
     import psutil
 
     return int(SPARED * psutil.virtual_memory().available)
@@ -260,7 +260,7 @@ def _start_worker(speaking: Connection, parent: int) -> None:
 
 
 def _nothing() -> None:
-    """Do nothing, which takes a process."""
+    """Do nothing: starts the process."""
 
 
 def _perform(job: Job) -> Answer:
@@ -333,7 +333,7 @@ class OnCluster(Executor):
 
 
 class Cluster(Workers):
-    """The workers of a cluster, as they come and go; `client` is a distributed.Client."""
+    """The current workers of a cluster; `client` is a distributed.Client."""
 
     writes_here = False
 
@@ -348,7 +348,7 @@ class Cluster(Workers):
         client.subscribe_topic(self._topic, lambda event: self._heard.put(event[1]))
 
     def names(self) -> Sequence[str]:
-        """Return the workers that are there, and learn how many bytes of memory each has."""
+        """Return the current workers and record the memory of each."""
         if time.monotonic() - self._looked >= LOOK_S:
             found = self._client.scheduler_info(n_workers=-1)["workers"]
             self._limits = {name: float(worker["memory_limit"] or float("inf")) for name, worker in found.items()}
@@ -356,7 +356,7 @@ class Cluster(Workers):
         return list(self._limits)
 
     def admits(self, worker: str, need: int) -> bool:
-        """Return whether a job fits into a worker's memory, or there is none that has more."""
+        """Return whether a job fits into a worker's memory, or no other worker has more."""
         limit = self._limits[worker]
         return need <= SPARED * limit or limit == max(self._limits.values())
 

@@ -37,7 +37,7 @@ Watch = Callable[[Progress], None]  # called with a job's progress
 
 @dataclass(frozen=True)
 class Request:
-    """What all jobs of a model have in common. `session` is one run of the command: no model stays open beyond it."""
+    """Common to all jobs of a model. `session` is one run of the command, after which no model stays open."""
 
     session: str
     model: Model
@@ -50,7 +50,7 @@ class Request:
 
 @dataclass(frozen=True)
 class MemoryNeeds:
-    """How many bytes of memory it takes to plan a model's findings, and to measure each, by name."""
+    """Bytes of memory needed to plan a model's findings, and to measure each, by name."""
 
     to_plan: int
     to_measure: dict[str, int]
@@ -70,7 +70,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Failed:
-    """A job that broke: a bug, and no sentence about the user's input. `where` is its traceback."""
+    """A job that failed by a bug, not by the user's input. `where` is its traceback."""
 
     sentence: str
     where: str
@@ -78,7 +78,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Died:
-    """A job whose worker ended; how, in half a sentence."""
+    """A job whose worker died; how, in half a sentence."""
 
     how: str
 
@@ -91,7 +91,7 @@ Answer = MemoryNeeds | Prepared | Measured | AtlasError | Failed | Died
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Open a model and say what its other jobs will need."""
+    """Open a model and estimate the memory its other jobs need."""
 
     request: Request
     findings: Sequence[Finding[Any]]
@@ -171,7 +171,7 @@ class WorkerContext:
         self._open: tuple[tuple[str, Model], Opened] | None = None
 
     def perform(self, job: Job, report: Report, watch: Watch) -> Answer:
-        """Do a job. What goes wrong is its answer too: not every exception survives the way to another process."""
+        """Do a job. Errors are answers, too, since not every exception can be sent to another process."""
         with notices.heard_by(lambda sentence: report(f"{sentence}\n")):
             return self._perform(job, report, watch)
 
@@ -198,7 +198,7 @@ class WorkerContext:
         return self._open[1]
 
     def _let_go(self, opened: Opened, job: Job) -> None:
-        """Keep no tensor between two jobs, nor the model ready to be run; alone, until a job doesn't run it."""
+        """Drop the last tensor, and the running model too unless this worker is alone and the next job needs it."""
         opened.checkpoint.let_go()
         if not (self._alone and isinstance(job, Measure) and RUN in job.planned.finding.needs):
             opened.__dict__.pop("run", None)
@@ -208,7 +208,7 @@ class WorkerContext:
 
 
 def measure(planned: Plan, opened: Opened, unfinished: Path, watch: Watch) -> Measured:
-    """Measure one finding that has a key, or say why it can't be; `unfinished` is for what a run has got to."""
+    """Measure one finding that has a key, or give the reason why not; `unfinished` stores partial runs."""
     finding = planned.finding
     record = StoredFinding(
         finding=finding.name,

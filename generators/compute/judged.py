@@ -83,7 +83,7 @@ def judged_model(store: Store, name: str, findings: Sequence[Finding[Any]] | Non
 
 
 def _on_both_texts(store: Store, name: str, finding: Finding[Any]) -> JudgedFinding:
-    """Read and judge one finding; what comes out otherwise on the model's own samples is a close call."""
+    """Read and judge one finding; a different verdict on the model's own samples makes it a close call."""
     judged = judged_finding(store, name, finding)
     if RUN not in finding.needs or name.endswith(ON_OWN_SAMPLES):
         return judged

@@ -46,7 +46,7 @@ def to_measure(finding: Finding[Any], opened: Opened) -> int:
 
 
 def to_plan(findings: Iterable[Finding[Any]], opened: Opened) -> int:
-    """Return how many bytes planning findings of a model needs: each tensor is read by itself."""
+    """Return the bytes needed to plan findings of a model, which reads one tensor at a time."""
     checkpoint, runs = opened.checkpoint, False
     wanted: dict[str, None] = {}
     for finding in findings:

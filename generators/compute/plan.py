@@ -38,7 +38,7 @@ COMPUTED = ("rotary", "slopes", "score_scale", "embedding_scale")  # fields that
 
 @dataclass(frozen=True)
 class Reading:
-    """The roles that a finding reads of a checkpoint; or why it can't be measured in it (`status`, `reason`)."""
+    """The roles that a finding reads of a checkpoint, or why it can't be measured (`status`, `reason`)."""
 
     roles: tuple[str, ...]
     status: Status = "computed"
@@ -67,7 +67,7 @@ class Opened:
 
     @once
     def frequencies(self) -> tuple[TokenFrequency, ...]:
-        """Return what is known of how often its tokens occur, best source first."""
+        """Return sources of token frequencies, best first."""
         size = self.checkpoint.architecture.vocab_size
         if size is None:
             return ()
@@ -82,7 +82,7 @@ class Opened:
 
     @once
     def why_no_run(self) -> str | None:
-        """Return why it isn't run here, as far as that can be said without opening it."""
+        """Return why the model can't be run here, as far as known without opening it."""
         if self.settings.skip:
             return running.SKIPPED
         return running.why_not(self.files, self.checkpoint, self.settings.device)
@@ -122,7 +122,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known of a model once all of its tensors were read: its record, and a plan for each finding."""
+    """A model after its tensors were read: its record, and a plan for each finding."""
 
     record: ModelRecord
     plans: tuple[Plan, ...]
@@ -152,7 +152,7 @@ def to_read(findings: Sequence[Finding[Any]], opened: Opened) -> tuple[list[str]
 
 
 def plan(finding: Finding[Any], opened: Opened) -> Plan:
-    """Return the plan of one finding; every tensor that it reads is read and checked."""
+    """Plan one finding, which reads and checks all of its tensors."""
     read = opened.reading(finding)
     if read.reason is not None:
         return Plan(finding, status=read.status, reason=read.reason)
@@ -171,7 +171,7 @@ def plan(finding: Finding[Any], opened: Opened) -> Plan:
 
 
 def _config(finding: Finding[Any], architecture: Architecture) -> dict[str, Any]:
-    """Return the config fields that a finding declares; in place of computed ones, what they were computed from."""
+    """Return the config fields that a finding declares; computed ones are replaced by their sources."""
     given = unusual(architecture)
     declared = {name: given[name] for name in finding.config if name in given}
     computed = [name for name in COMPUTED if name in declared]
@@ -210,12 +210,12 @@ def _reading(finding: Finding[Any], checkpoint: Checkpoint) -> Reading:
 
 
 def _needs_table(finding: Finding[Any]) -> bool:
-    """Return whether a finding asks what only a table says: how positions enter, what is masked, what is output."""
+    """Return whether a finding needs a family's table: positions, masks or outputs."""
     return not finding.needs or RUN in finding.needs or "unembedding" in finding.uses
 
 
 class _Declared(Mapping[str, Array]):
-    """Those tensors of a checkpoint that a finding declares; each is read when it is asked for."""
+    """The tensors of a checkpoint that a finding declares, each read on access."""
 
     def __init__(self, checkpoint: Checkpoint, declared: tuple[str, ...]) -> None:
         self._checkpoint, self._declared = checkpoint, declared
@@ -236,7 +236,7 @@ class _Declared(Mapping[str, Array]):
 
 
 class _Fields:
-    """Those fields of an architecture that a finding declares; its key is made from them."""
+    """The fields of an architecture that a finding declares and that enter its key."""
 
     __class__ = Architecture  # type: ignore[assignment]  # what it stands in for
 

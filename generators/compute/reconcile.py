@@ -35,7 +35,7 @@ FINDINGS = Path(all_findings.__file__).parent
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A model before it was opened: the digest of what its results depend on, and of those that were stored."""
+    """A model before opening: the digests of what its results depend on and of the stored results."""
 
     name: str
     inputs: str
@@ -46,7 +46,7 @@ class Fingerprint:
 
 
 def fingerprint(model: Model, files: Files, store: Store, settings: RunSettings) -> Fingerprint | None:
-    """Return a model as it is now; None where its files are neither on this machine nor at a commit of the hub."""
+    """Return a model's current fingerprint; None if its files are neither local nor at a commit of the hub."""
     if files.folder is None:
         return at_commit(model, files.origin, store, settings)
     try:
@@ -57,7 +57,7 @@ def fingerprint(model: Model, files: Files, store: Store, settings: RunSettings)
 
 
 def at_commit(model: Model, origin: Origin, store: Store, settings: RunSettings) -> Fingerprint | None:
-    """Return a model as it is at a commit of the hub; None where it comes from elsewhere."""
+    """Return a model's fingerprint at a commit of the hub; None if it comes from elsewhere."""
     if origin.kind != "hub" or origin.commit is None:
         return None
     with suppress(OSError):
@@ -73,13 +73,13 @@ def _fingerprint(model: Model, origin: Origin, store: Store, settings: RunSettin
 
 
 def up_to_date(now: Fingerprint, store: Store) -> tuple[str, ...] | None:
-    """Return the findings that are stored of a model that is as it was when nothing was left to do; else None."""
+    """Return the stored findings if the model is unchanged since nothing was left to do; else None."""
     stored = store.up_to_date(now.name)
     return stored.findings if stored is not None and stored.made_from == now.with_results(now.results) else None
 
 
 def remember(before: Fingerprint, computed: tuple[str, ...], store: Store, *, written: bool) -> None:
-    """Remember that nothing is left to do; `written`: results were, since `before`, under the lock that is held."""
+    """Record that nothing is left to do; `written`: results were written since `before`, under this lock."""
     results = digests.of_folder(store.folder(before.name)) if written else before.results
     with suppress(AtlasError):  # without it the checkpoint is opened once more
         store.remember(before.name, before.with_results(results), computed)

@@ -179,7 +179,7 @@ class ClaimRecord(Record):
 
 
 def by_verdict(claims: Iterable[ClaimRecord]) -> dict[str, int]:
-    """Return how many claims came to each verdict, in the order of verdicts; none is left out that any came to."""
+    """Return the number of claims per verdict, in the order of verdicts, without zeros."""
     found: Counter[str] = Counter(claim.verdict for claim in claims)
     return {kind: found[kind] for kind in VERDICTS if found[kind]}
 

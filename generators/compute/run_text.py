@@ -59,7 +59,7 @@ def why_no_text(files: Files) -> str | None:
 
 
 def libraries(files: Files) -> tuple[str, ...]:
-    """Return the packages here with which the tokenizer is read, where that takes more than any run does."""
+    """Return the installed packages needed for this tokenizer beyond those that every run needs."""
     if not set(SENTENCEPIECE) & set(tokenizer_files(files)):
         return ()
     return tuple(package for module, package in NEEDED_BY_SENTENCEPIECE.items() if _is_installed(module))
@@ -105,7 +105,7 @@ def checked_text(folder: Path, vocab_size: int) -> TokenizedText | None:
 
 
 def _check_array(path: Path) -> None:
-    """Refuse a file that NumPy can't map; one of pickled objects or of several arrays is none that it can."""
+    """Raise an error for files that NumPy can't map, such as pickled objects or several arrays."""
     try:
         np.lib.format.open_memmap(path, mode="r")
     except Exception as error:  # NumPy raises all kinds of errors for damaged headers

@@ -58,7 +58,7 @@ class RunSettings:
 
     @property
     def operations(self) -> str:
-        """Return how many floating point operations that is, as records say it."""
+        """Return the budget in floating point operations, as records state it."""
         return f"{self.budget_s * assumed_speed(self.device, THREADS):.6e}"
 
 
@@ -123,14 +123,14 @@ def _too_large(files: Files) -> str | None:
 
 
 def may_pass(reason: str | None) -> bool:
-    """Return whether a model that can't be run here may be a little later: memory, the disk or the hub lacks it."""
+    """Return whether the reason may be temporary: too little memory or disk, or the hub is unreachable."""
     if reason is None or reason.endswith(FOR_EVER):
         return False
     return "memory" in reason or "disk" in reason or reason.endswith(NOT_NOW)
 
 
 def depends_on(files: Files, checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return what every result of running this model depends on: all weights, the files read, the text."""
+    """Return the inputs of every result of running this model: all weights, the files read, the text."""
     found = {name: files.content(name) for name in _read(files)}
     return {
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in found.items() if data is not None},
@@ -165,7 +165,7 @@ def opened_model(files: Files, checkpoint: Checkpoint, device: str) -> "OpenedMo
 
 
 def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextChoice]") -> "TextChoice":
-    """Return what is known of the text for a model; what was made from the same weights and files is cached."""
+    """Return the choice of text for a model, cached by its weights and files."""
     made_by = {name: metadata.version(name) for name in (*LIBRARIES, *run_text.libraries(files))}
     made_from = {**depends_on(files, checkpoint), "libraries": made_by, "version": SAMPLES_VERSION}
     cache, place = TensorCache(default_folder()), (OWN_SAMPLES, content_digest(made_from))
@@ -178,7 +178,7 @@ def _remembered(files: Files, checkpoint: Checkpoint, make: "Callable[[], TextCh
 
 
 def _read(files: Files) -> tuple[str, ...]:
-    """Return the names of the files that are read when the model is run, beside those of weights."""
+    """Return the names of the files read to run the model, besides its weights."""
     return tuple(dict.fromkeys((*READ, *run_text.tokenizer_files(files))))
 
 

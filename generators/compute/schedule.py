@@ -53,7 +53,7 @@ Findings = Sequence[Finding[Any]]
 
 @dataclass(eq=False)
 class ModelRun:
-    """One model on its way: what waits to be done, what is being done, and what came of it."""
+    """The run of one model: waiting jobs, running jobs and results."""
 
     request: Request
     findings: Findings = ()
@@ -81,7 +81,7 @@ class ModelRun:
 
     @property
     def outdated(self) -> tuple[str, ...]:
-        """Return the findings whose stored results are of an older version and were not computed anew."""
+        """Return the findings with results of an older version that were not recomputed."""
         return () if self.known is None else tuple(self.known.outdated)
 
     def records(self) -> list[tuple[StoredFinding, bool]]:
@@ -90,7 +90,7 @@ class ModelRun:
 
 
 class Scheduler:
-    """Jobs of models, and the workers that do them."""
+    """Assigns jobs of models to workers."""
 
     def __init__(
         self, places: Places, store: Store, workers: Workers, shown: Display, settings: RunSettings = AS_USUAL
@@ -173,7 +173,7 @@ class Scheduler:
             return None
 
     def _chosen(self, name: str) -> list[Finding[Any]]:
-        """Return the findings to look at: not what runs the model, where that is skipped and anything is stored."""
+        """Return the findings to consider: without those that run the model if runs are skipped and results exist."""
         stored = self._store.finding_names(name) if self._settings.skip else []
         wanted = all_findings.FINDINGS if self._findings is None else self._findings
         return [finding for finding in wanted if not (RUN in finding.needs and finding.name in stored)]
@@ -221,7 +221,7 @@ class Scheduler:
         self._ended_perhaps(run)
 
     def _died(self, run: ModelRun, job: Job, answer: Died) -> None:
-        """Do a job once more whose worker ended; not a third time, as it may be what kills."""
+        """Retry a job whose worker died, but only once: the job may be the cause."""
         tries = run.tries[job.what] = run.tries.get(job.what, 1) + 1
         if tries <= TRIES and run.trouble is None:
             self._report(f"{run.name}: {job.what} is begun again: {answer.how}")
@@ -334,7 +334,7 @@ class Scheduler:
         run.tally.done = len(run.done)
 
     def _measured(self, run: ModelRun, finding: str, measured: Measured) -> None:
-        """Store what was measured; but where this machine can't run the model now, a stored result stays."""
+        """Store a measurement, unless this machine can't run the model now and a result is stored."""
         whole = self._store.load_or_none(run.name, finding) if measured.here else None
         stored = whole[0] if whole is not None and whole[0].status == "computed" else None
         if measured.here:

@@ -97,7 +97,7 @@ class Summary:
 
     @property
     def has_news(self) -> bool:
-        """Return whether anything was computed, failed, or could not be had: pages may say something else now."""
+        """Return whether anything was computed, failed or was unavailable, so that pages may change."""
         return self._computed > 0 or bool(self.unavailable or self.failed)
 
     def in_words(self) -> str:

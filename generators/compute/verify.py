@@ -10,7 +10,7 @@ from generators.findings import FINDINGS
 
 
 def verify(store: Store) -> Iterator[tuple[str, str]]:
-    """Yield (model, sentence) for everything in a store that isn't what was stored, also where it isn't shown."""
+    """Yield (model, sentence) for everything damaged in a store, even if it isn't shown."""
     for layer in store.layers:
         yield from _verify(layer)
 

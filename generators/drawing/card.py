@@ -36,7 +36,7 @@ VERBS = {"holds": "hold", "partly": "partly", "fails": "fail", "untested": "unte
 
 @dataclass(frozen=True)
 class Bar:
-    """What is counted of one thing: a label, and how many by verdict."""
+    """One labeled bar: counts by verdict."""
 
     label: str
     counts: Mapping[str, int]
@@ -124,7 +124,7 @@ def _title(title: str, width: float, most: int) -> tuple[int, list[str]]:
 
 
 def wrapped(text: str, size: float, width: float, most: int, *, bold: bool = False) -> list[str]:
-    """Return a text in at most so many lines, none wider than `width` pixels; what is cut off ends with …"""
+    """Wrap a text to at most `most` lines of `width` pixels; text that is cut ends with …"""
     words = [piece for word in _in_font(text).split() for piece in _pieces(word, size, width, bold)]
     lines: list[str] = []
     for word in words:
@@ -177,7 +177,7 @@ def _bars(axes: Any, bars: Sequence[Bar]) -> None:
 
 
 def _write(axes: Any, x: float, y: float, text: str, size: float, colour: str, *, bold: bool = False) -> None:
-    """Write a line; y is where its letters stand."""
+    """Write a line; y is its baseline."""
     axes.text(
         x, y, text, color=colour, fontsize=size * 72 / DPI, fontweight="bold" if bold else "normal", parse_math=False
     )

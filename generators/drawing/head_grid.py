@@ -14,7 +14,7 @@ DIGITS = 3  # digits per weight; models have up to a thousand heads
 
 @dataclass(frozen=True)
 class Grid:
-    """One number of every head, by which the grid is coloured; from 0 to 1."""
+    """One number per head, from 0 to 1, that colors the grid."""
 
     name: str
     values: Float[Array, "layers heads"]

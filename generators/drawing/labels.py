@@ -37,7 +37,7 @@ def _in_font(character: str) -> str:
 
 @dataclass(frozen=True)
 class Box:
-    """Where a label stands, in points: its left and right end and its middle's height."""
+    """A label's box in points: left and right ends and the height of its middle."""
 
     left: float
     right: float

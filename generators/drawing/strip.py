@@ -86,7 +86,7 @@ def _number(kind: str, value: float, x: float, y: int) -> str:
 
 
 def two_digits(value: float) -> str:
-    """Return a number with two significant digits, whole ones of more digits as they are; without exponents."""
+    """Return a number with two significant digits (larger integers in full), without exponents."""
     if value == 0 or abs(value) >= 100:
         return f"{value:,.0f}".replace("-", "−")
     places = max(0, 1 - math.floor(math.log10(abs(value))))
@@ -118,7 +118,7 @@ def _tick(kind: str, x: float, half: int) -> str:
 
 
 def _scale(shown: Sequence[float]) -> Callable[[float], float]:
-    """Return how numbers become pixels: linear, or logarithmic where they lie orders of magnitude apart."""
+    """Return the map from numbers to pixels: linear, or logarithmic over orders of magnitude."""
     low, high = min(shown), max(shown)
     logarithmic = low > 0 and high / low > LOGARITHMIC_FROM
     warped: Callable[[float], float] = math.log if logarithmic else float

@@ -75,13 +75,13 @@ def canvas(width: float, height: float) -> Any:
 
 
 def plot(width: float, height: float) -> tuple[Any, Any]:
-    """Return an empty figure of the house style, and the one pair of axes in it; sizes in inches."""
+    """Return an empty figure in house style and its axes; sizes in inches."""
     figure = canvas(width, height)
     return figure, figure.add_subplot()
 
 
 def panels(count: int, columns: int, size: tuple[float, float], more: tuple[float, float], **shared: Any) -> Any:
-    """Return a figure of so many panels in rows, and the panels; `size` is of each, `more` is what stands around."""
+    """Return a figure of `count` panels in rows, and the panels; `size` is per panel, `more` the margins."""
     columns = min(columns, count)
     rows = -(-count // columns)
     figure = canvas(size[0] * columns + more[0], size[1] * rows + more[1])
@@ -92,7 +92,7 @@ def panels(count: int, columns: int, size: tuple[float, float], more: tuple[floa
 
 
 def against_chance(ax: Any, ratio: Float[Array, "a b"], limit: float, ends: tuple[str, str]) -> Any:
-    """Draw ratios to chance on axes with two ends; colours saturate at 10 ** `limit`. Returns what a bar needs."""
+    """Draw ratios to chance with a diverging scale that saturates at 10 ** `limit`; return the mappable."""
     image = ax.imshow(
         np.log10(np.maximum(ratio.astype(np.float32), 1e-3)),
         cmap=diverging_colours(),
@@ -115,7 +115,7 @@ def position_colours() -> Any:
 
 
 def diverging_colours() -> Any:
-    """Return the colour map of signed values; its middle is transparent, so that it suits light and dark pages."""
+    """Return the colormap of signed values, transparent at 0 to suit light and dark pages."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
     below, above = (to_rgb(end) for end in DIVERGING_ENDS)
@@ -171,5 +171,5 @@ def svg_pair(figure: Any) -> tuple[bytes, bytes]:
 
 
 def _on(page: str, svg: bytes) -> bytes:
-    """Give an SVG the colour of the page it is for, so that it can be read when opened by itself."""
+    """Give an SVG the background of its page, so that it can be read on its own."""
     return re.sub(rb"(<svg [^>]*)>", rb'\1 style="background:%s">' % page.encode(), svg, count=1)

@@ -161,7 +161,7 @@ def relative(path: str, decimals: int = DECIMALS) -> str:
 
 
 def _joined(words: list[str]) -> str:
-    """Join commands and numbers with no more between them than keeps them apart; a command repeated is said once."""
+    """Join commands and numbers with minimal separators; repeated commands are written once."""
     said, last, before = "", "", ""
     for word in words:
         if word.isalpha():
@@ -185,7 +185,7 @@ def _plain(value: float) -> str:
 
 
 def _fewer_colours(address: str) -> str:
-    """Return a picture with a palette where that is smaller; transparency stays."""
+    """Return an image with a palette if that is smaller; transparency is preserved."""
     from PIL import Image
 
     data = base64.b64decode(address.removeprefix(PICTURE))

@@ -22,7 +22,7 @@ OPERATIONS = (
 
 
 class NotMeasured:
-    """An absent number. It can be handed on and looked into; whatever else is done with it raises."""
+    """An absent number. It can be passed on and indexed; any other use raises."""
 
     def __init__(self, sentence: str) -> None:
         self.__sentence = sentence
@@ -42,7 +42,7 @@ for _operation in OPERATIONS:
 
 
 class Lacking(Mapping[str, Any]):
-    """A dict that should have some more keys. It has them, but for their values: no default takes their place."""
+    """A dict with keys whose values are absent: defaults don't replace them."""
 
     def __init__(self, measured: Mapping[str, Any], absent: Iterable[str | int], asked: Asked) -> None:
         self._measured, self._absent, self._asked = measured, {str(key): None for key in absent}, asked
@@ -59,7 +59,7 @@ class Lacking(Mapping[str, Any]):
 
 
 class Stored(dict[str, Any]):
-    """A dict whose keys differ from model to model (arrays, columns): `in` and `get` are those of any dict."""
+    """A dict whose keys differ between models (arrays, columns): `in` and `get` work as usual."""
 
     def __init__(self, content: Any, asked: Asked) -> None:
         super().__init__(content)
@@ -71,7 +71,7 @@ class Stored(dict[str, Any]):
 
 @dataclass(frozen=True)
 class StoredTable(Table):
-    """A table that may lack columns which were added since."""
+    """A table that may lack columns added later."""
 
     asked: Asked = field(kw_only=True, compare=False)
 
@@ -84,7 +84,7 @@ class StoredTable(Table):
 
 @dataclass(frozen=True)
 class StoredMeasurements:
-    """What is stored of a finding; `absent` are the numbers that its type has and the stored metrics lack."""
+    """A finding as stored; `absent` are the numbers of its type that the stored metrics lack."""
 
     metrics: Any
     tables: Mapping[str, Table]

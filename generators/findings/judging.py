@@ -55,13 +55,13 @@ class Tested:
 
 @dataclass(frozen=True)
 class Untested:
-    """These weights can't test the claim; why, in a sentence."""
+    """The claim can't be tested with these weights, for this reason (a sentence)."""
 
     reason: str
 
 
 class NotMeasuredError(Exception):
-    """A number is needed that did not exist when the model was measured; says so in a sentence."""
+    """A needed number did not exist when the model was measured."""
 
 
 @dataclass(frozen=True)

@@ -2,4 +2,4 @@ from generators.base.errors import AtlasError
 
 
 class CannotRunError(AtlasError):
-    """This model can't be run here, or not so; why, in a sentence."""
+    """This model can't be run here, or not in this way; the message says why."""

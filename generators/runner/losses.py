@@ -86,7 +86,7 @@ class Drift:
         run_states(self._ids, lambda begin, states: self._before.update({begin: _unit(states).cpu()}))
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure; nothing is predicted, so `see` is shown nothing."""
+        """Measure; `see` is never called, since nothing is predicted."""
         losses = np.empty(len(self._ids))
 
         def measure(begin: int, states: Any) -> None:
@@ -111,7 +111,7 @@ class StoredLoss:
         self._count = 0
 
     def per_window(self, see: SeePredictions | None = None) -> Float[Array, " windows"]:
-        """Measure, or read what was measured before an interruption; with `see`, always measure."""
+        """Return the value stored before an interruption, or measure; always measure if `see` is given."""
         self._count += 1
         if see is not None:
             return self._loss.per_window(see)

@@ -36,14 +36,14 @@ class TextChoice(TypedDict):
 
 
 class SampleWriter(Protocol):
-    """What is asked of an open model, which is `run.OpenedModel`."""
+    """The part of `run.OpenedModel` needed to write samples."""
 
     architecture: Architecture
     remember: Callable[[Callable[[], TextChoice]], TextChoice]
 
     @property
     def config(self) -> Any:
-        """Return what transformers knows of the model."""
+        """Return the transformers config of the model."""
 
     def operations(self, length: int) -> float:
         """Return the operations that one window takes."""
@@ -52,7 +52,7 @@ class SampleWriter(Protocol):
         """Return the loss on windows."""
 
     def write(self, start: int, drawn: Float[Array, "samples n"]) -> Int[Array, "samples n"]:
-        """Return what the model writes after `start`."""
+        """Return samples written after `start`."""
 
 
 def known_text(run: SampleWriter, shipped: TokenizedText) -> TokenizedText:

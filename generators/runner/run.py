@@ -322,7 +322,7 @@ class OpenedModel:
     # Running
 
     def unstored_loss(self, windows: Windows) -> WindowLoss:
-        """Return what `loss` does, but store nothing of it for an interrupted run."""
+        """Return `loss` without storing it for interrupted runs."""
         if not self.predicts:
             return Drift(self.states_on_device, windows)
         kind = NextToken if self.architecture.causal else MaskedTokens

@@ -65,7 +65,7 @@ def mlp_of(block: Any) -> Any:
 
 
 class _LastSoftmax(TorchFunctionMode):  # type: ignore[misc]  # torch declares no types
-    """Remembers what the last softmax was given."""
+    """Remembers the input of the last softmax."""
 
     given: Any = None
 

@@ -24,11 +24,11 @@ GZIP = ".gz"
 class TextSource(Protocol):
     @property
     def size(self) -> int | None:
-        """Return how many bytes of text it is, None where that isn't known."""
+        """Return the size of the text in bytes, None if unknown."""
 
     @property
     def identity(self) -> str:
-        """Return what is no longer the same when the text has changed."""
+        """Return a value that changes with the text."""
 
     def pieces(self, start: int) -> Iterator[tuple[bytes, int]]:
         """Yield the pieces from position `start` on, each with the position after it."""

@@ -35,7 +35,7 @@ CHUNKS_AHEAD = 2  # chunks queued per thread, so that none is idle
 
 @dataclass(frozen=True)
 class Position:
-    """How far a corpus is counted: all sources before `source`, and that one up to `offset`."""
+    """Progress in a corpus: all sources before `source`, and that one up to `offset`."""
 
     source: int = 0
     offset: int = 0
@@ -110,7 +110,7 @@ def vocabulary_size(files: Files, family: str | None) -> int:
 
 
 def tokenizer_of(files: Files, size: int) -> Path:
-    """Return the tokenizer.json of a model that embeds `size` tokens. Raises InputError: it has none, or damage."""
+    """Return the tokenizer.json of a model that embeds `size` tokens. Raises InputError if missing or damaged."""
     path = files.fetch(TOKENIZER)
     if path is None:
         raise InputError(f"The checkpoint {files.origin.place} has no {TOKENIZER}, which turns text into tokens.")
@@ -124,7 +124,7 @@ def tokenizer_of(files: Files, size: int) -> Path:
 
 
 def count_pieces(tokenizer: str, size: int, pieces: Sequence[bytes]) -> Int[Array, " V"]:
-    """Return how often each of `size` tokens occurs in pieces of UTF-8 text; bytes that aren't are replaced."""
+    """Count each of `size` tokens in pieces of UTF-8 text; invalid bytes are replaced."""
     texts = [piece.decode("utf-8", "replace") for piece in pieces]
     try:
         encodings = _tokenizer(tokenizer).encode_batch_fast(texts, add_special_tokens=False)

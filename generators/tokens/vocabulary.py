@@ -51,7 +51,7 @@ class ModelVocabulary:
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of what the tokenizer says: readable forms and names of groups are ours."""
+        """Return the SHA-256 of the tokenizer's own data, without our readable forms and group names."""
         digest = hashlib.sha256()
         for text in self.raw_bytes:
             digest.update(len(text).to_bytes(4, "little") + text)
@@ -73,7 +73,7 @@ class ModelVocabulary:
         return tuple(islice(self._spelled_with(token_id), limit))
 
     def pair_group(self, u: int, v: int) -> str:
-        """Return how token u differs from token v that it is mapped to: the first of `PAIR_GROUPS` that fits."""
+        """Return the first of `PAIR_GROUPS` that describes how token u differs from v, which it is mapped to."""
         if self.special[u] or self.special[v]:
             return "other"
         if self._differ_by_space(u, v):

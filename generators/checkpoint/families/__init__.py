@@ -112,12 +112,12 @@ def _first_names() -> str:
 
 
 def has_table(family: Family) -> bool:
-    """Return whether a table describes the family, and not only where its token embedding is."""
+    """Return whether a full table describes the family, not only its token embedding."""
     return not isinstance(family.without, NoRoles)
 
 
 class NoRoles(Mapping[str, str]):
-    """Gives the same reason for whichever role is missing; iterating yields no role."""
+    """Has no roles, and gives the same reason for each."""
 
     def __init__(self, reason: str) -> None:
         self._reason = reason

@@ -115,7 +115,7 @@ def measure(inputs: Inputs) -> Measurements[PositionUseMetrics]:
 
 @dataclass(frozen=True)
 class PositionCosts:
-    """What other positions cost: the loss with them, less the loss as it is, window by window."""
+    """The cost of changed positions: their loss minus the original loss, per window."""
 
     run: Run
     loss: WindowLoss

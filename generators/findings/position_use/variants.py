@@ -36,7 +36,7 @@ SEED = 20230411
 
 @dataclass(frozen=True)
 class ChangedPositions:
-    """Positions of our making: rows of the table, or ids; `amount` is how many or how much of its kind."""
+    """Changed positions: rows of the table, or ids; `amount` is the strength of the change."""
 
     kind: Kind
     amount: float | None

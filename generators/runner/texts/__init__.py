@@ -90,7 +90,7 @@ class TokenizedText:
 
 
 def window_length(n_ctx: int | None) -> int:
-    """Return how long windows are in a model of `n_ctx` positions; None: as many as there are."""
+    """Return the window length in a model of `n_ctx` positions (None: unlimited)."""
     return LONGEST_WINDOW if n_ctx is None else min(n_ctx, LONGEST_WINDOW)
 
 
