@@ -42,7 +42,7 @@ BASE_S, TOKENS_S, BLOCKS_S = 5.0, 1.5e-11, 3e-9
 # random sets of its pairs are held. They are run at this share of the speed at which two matrices are multiplied.
 FEWEST_RUNS, FEWEST_ROTATING = 900, 2500
 SIDE, TRIES, SHARE = 1024, 5, 0.6  # speed test: matrix size, repetitions; share of it that runs reach
-HOURLY = "%Y-%m-%d %H"  # ask a hub that did not answer again in the next hour
+HOURLY = "%Y-%m-%d %H"  # key of an hour: an unreachable hub is asked again once per hour
 HOUR_S, LONG_S = 3600.0, 2 * 3600.0
 FINDINGS = all_findings.FINDINGS
 
