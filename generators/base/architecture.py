@@ -1,5 +1,3 @@
-"""The numbers of a model that findings need beside its weights."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal

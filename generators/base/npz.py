@@ -1,5 +1,3 @@
-"""Arrays as the bytes of an .npz file, and back from untrusted files."""
-
 import io
 import zipfile
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-"""A checkpoint: tensors by role, as the model uses them, read one at a time when asked for, each with its digest."""
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,3 @@
-"""config.json -> Architecture, by a family's table."""
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -114,8 +114,6 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Prepare:
-    """Read and check every tensor of a model and plan its findings."""
-
     request: Request
     findings: Sequence[Finding[Any]]
     need: int

@@ -1,5 +1,3 @@
-"""What is stored of a finding and what is published of a model, as plain data that is checked when read."""
-
 import re
 from collections import Counter
 from collections.abc import Iterable

@@ -36,8 +36,6 @@ VERBS = {"holds": "hold", "partly": "partly", "fails": "fail", "untested": "unte
 
 @dataclass(frozen=True)
 class Bar:
-    """One labeled bar: counts by verdict."""
-
     label: str
     counts: Mapping[str, int]
 

@@ -1,5 +1,3 @@
-"""Heads as a grid of layers and heads, from which one is chosen to see where it looks: attention by offset."""
-
 from dataclasses import dataclass, replace
 from typing import Any
 

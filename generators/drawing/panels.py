@@ -1,5 +1,3 @@
-"""Lines side by side on one scale, to be pointed at: values with their intervals against an amount."""
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -45,8 +45,6 @@ class Measurements(Generic[M]):
 
 
 class StoredChance(TypedDict):
-    """A `Chance` among a finding's metrics."""
-
     null: str
     median: float
     limit: float

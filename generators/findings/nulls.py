@@ -1,5 +1,3 @@
-"""What chance gives, as findings store it and as claims read it."""
-
 from jaxtyping import Float, Real
 from numpy import ndarray as Array
 

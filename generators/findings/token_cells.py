@@ -1,5 +1,3 @@
-"""Tokens in tables and sentences: by id, in readable form, as bytes."""
-
 import numpy as np
 from jaxtyping import Int
 from numpy import ndarray as Array

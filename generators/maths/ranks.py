@@ -1,5 +1,3 @@
-"""Correlations, of values and of ranks; of all channels of a matrix at once."""
-
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -27,8 +27,6 @@ NO_RESIDUAL = 1e-12  # share of a curve's spread below which it counts as not mo
 
 @dataclass(frozen=True)
 class Plane:
-    """A plane in which the curve turns."""
-
     share: float  # share of the curve's variance
     share_of_scores: float  # share of the scores' variance
     turns: float  # net; a plane in space has no sense of turning, so never negative

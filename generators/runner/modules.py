@@ -1,5 +1,3 @@
-"""Where the parts of a model that transformers built are: its blocks, what they are given, what they return."""
-
 import inspect
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Positions of our making: rows of a table, ids that rotations are made from, distances of ALiBi."""
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -1,5 +1,3 @@
-"""Token log-frequencies and where they come from, best source first."""
-
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path

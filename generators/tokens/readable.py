@@ -1,5 +1,3 @@
-"""Bytes of a token as text in which every character can be seen."""
-
 import unicodedata
 
 

@@ -1,5 +1,3 @@
-"""The vocabulary of a model: readable, safe forms of its tokens, their groups, and which contain which."""
-
 import hashlib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence

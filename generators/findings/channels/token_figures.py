@@ -1,5 +1,3 @@
-"""The token embedding by channel: a piece of it, its histograms and moments, and tokens beside positions."""
-
 from functools import partial
 from typing import Any
 

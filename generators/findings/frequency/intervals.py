@@ -1,5 +1,3 @@
-"""Spearman's correlations of a few quantities with one another, with bootstrap intervals over tokens."""
-
 from itertools import combinations
 
 import numpy as np

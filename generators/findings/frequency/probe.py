@@ -1,5 +1,3 @@
-"""How well frequency can be read from all channels together: a linear probe, on tokens that it was not fitted on."""
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array

@@ -1,5 +1,3 @@
-"""How much of its attention each head would give the previous token if positions were all that its layer reads."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array

@@ -1,5 +1,3 @@
-"""The curve along its positions: how fast it turns, how well rows are told apart, and which shape its waves have."""
-
 import numpy as np
 from jaxtyping import Complex, Float, Int
 from numpy import ndarray as Array

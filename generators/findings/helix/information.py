@@ -1,5 +1,3 @@
-"""How much the distance from the center, and the angle, say about a position."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array

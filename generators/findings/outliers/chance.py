@@ -1,5 +1,3 @@
-"""The largest clump by chance, among tokens with the model's lengths and spread in random directions."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array

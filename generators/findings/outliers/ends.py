@@ -1,5 +1,3 @@
-"""The longest and the shortest tokens, those at either end of the frequency channel, those that the sources name."""
-
 import re
 from collections import Counter
 

@@ -1,5 +1,3 @@
-"""What is in the clump and around it: numbers, tables, and the plane in which both are drawn."""
-
 import re
 from collections import Counter
 

@@ -1,5 +1,3 @@
-"""What it costs to hold single channels of the stream constant."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array

@@ -1,5 +1,3 @@
-"""Sums over windows of one stage of the stream, from which the means of positions follow."""
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -16,8 +16,6 @@ Scheme = Literal["learned", "formula", "rotary", "alibi", "relative", "disentang
 
 
 class PositionTable(TypedDict):
-    """The table of positions that is added to tokens."""
-
     positions: int
     channels: int
 

@@ -1,5 +1,3 @@
-"""Positions as a model might do with: coarser, smoother, in fewer directions, shuffled."""
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal

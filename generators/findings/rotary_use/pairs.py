@@ -1,5 +1,3 @@
-"""What each rotary pair of channels adds to the scores of each head on text, from queries and keys."""
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""What the MLPs write for one token at different positions: how much of it position decides, how much the token."""
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""What the model loses when the mean of what its first block is given is taken away, beside shifts as long."""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array

@@ -1,5 +1,3 @@
-"""Does the first direction separate tokens that overlap with positions from those that don't?"""
-
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray as Array

@@ -1,5 +1,3 @@
-"""How well directions separate tokens with the space marker from those without; the same for random planes."""
-
 import numpy as np
 from jaxtyping import Float, Int8
 from numpy import ndarray as Array

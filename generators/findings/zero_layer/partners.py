@@ -1,5 +1,3 @@
-"""Are the tokens that yield longer ones alike in length, and in the channel that correlates with frequency most?"""
-
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray as Array

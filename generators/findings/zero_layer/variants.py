@@ -1,5 +1,3 @@
-"""What tokens yield with the final norm between the embeddings, and with a position added, on some of the tokens."""
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
